@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Expected answers of the odd cases were given by Redis 7.0.15.
+// Expected answers of the edge cases come from Redis 7.0.15.
 #include "core/glob.h"
 
 #include <gtest/gtest.h>
@@ -23,11 +23,11 @@ using support::cpu_ms;
 using support::naive_matches;
 
 constexpr uint64_t kGlobSeed = 0x910b;
-// Of processor time, in a build that is not optimized; an optimized one needs a tenth.
+// Limit of CPU time in an unoptimized build. An optimized one needs a tenth.
 constexpr double kPatienceMs = support::rounds(500.0, 20'000.0);
 constexpr size_t kLongText = 200'000;
 
-// Compiles and runs `pattern`, and fails when that takes long.
+// Compiles and runs `pattern`. Fails if that exceeds the limit.
 bool matches_in_time(std::string_view pattern, std::string_view text,
                      LetterCase letter_case = LetterCase::kExact) {
   const double start = cpu_ms();
@@ -77,7 +77,7 @@ TEST(Glob, OddSetsMatchAsInRedis) {
   EXPECT_FALSE(glob_matches("[]a]", "a"));
   EXPECT_TRUE(glob_matches("[^]", "a"));
   EXPECT_TRUE(glob_matches("[a-", "-"));
-  EXPECT_TRUE(glob_matches("[a-]", "^"));  // The range ends at ']', and so does the pattern.
+  EXPECT_TRUE(glob_matches("[a-]", "^"));  // the set has no ']', so it ends with the pattern
   EXPECT_TRUE(glob_matches("[\\", "\\"));
   EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // Bytes compare as signed characters.
   EXPECT_FALSE(glob_matches("[\x10-\xf0]", "\x7f"));
@@ -105,7 +105,7 @@ TEST(Glob, CaseIsIgnoredOnRequest) {
   EXPECT_TRUE(glob_matches("MAX*", "maxmemory", LetterCase::kIgnored));
   EXPECT_TRUE(glob_matches("[A-M]ax", "Max", LetterCase::kIgnored));
   EXPECT_FALSE(glob_matches("[^m]ax", "Max", LetterCase::kIgnored));
-  EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));  // Escaped: kept exact.
+  EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));  // escapes are not folded
 }
 
 TEST(Glob, RandomPatternsAgreeWithTheNaiveTwin) {
@@ -173,7 +173,7 @@ TEST(Glob, MillionQuestionMarksAreNoBomb) {
   EXPECT_FALSE(matches_in_time(std::string(1'000'000, '['), "a"));
 }
 
-// Runs that a person would write are found wherever they are, however long the text is.
+// Runs of usual length are found at any position of long texts.
 TEST(Glob, BoundSparesShortRunsAndShortTexts) {
   const std::string run = "a?" + std::string(Glob::kStepsPerByte - 3, 'a') + "b";
   ASSERT_EQ(run.size(), Glob::kStepsPerByte);
@@ -187,12 +187,12 @@ TEST(Glob, TheHeadOfAShortTextEndsInZeros) {
   for (size_t size = 0; size <= bytes.size(); ++size) {
     uint64_t word = 0;
     std::memcpy(&word, bytes.data(), std::min(size, sizeof word));
-    // Of its own size, so that a sanitizer sees every byte too many.
+    // A string of the exact size, so that a sanitizer detects reads past it.
     EXPECT_EQ(Glob::head_of(std::string(bytes, 0, size)), word) << size;
   }
 }
 
-// What an ACL user's patterns are asked first.
+// The first check of an ACL user's patterns.
 TEST(Glob, PrefixesAreFoundWithoutTheWholeWalk) {
   const auto is_prefix_with = [](std::string_view pattern, std::string_view text) {
     return Glob(pattern).is_prefix_with(text, Glob::head_of(text));
@@ -210,7 +210,7 @@ TEST(Glob, PrefixesAreFoundWithoutTheWholeWalk) {
       }
     }
   }
-  // The head alone does not decide of a longer one.
+  // The head alone does not determine a match of a longer pattern.
   EXPECT_TRUE(is_prefix_with("123456789*", "12345678x"));
   EXPECT_FALSE(Glob("123456789*").matches_behind_head("12345678x"));
   for (const std::string_view pattern : {"", "a", "*a", "a?*", "a*b", "[a]*", "?*", "a*b*"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Expected answers were given by Redis 7.0.15.
+// Expected answers come from Redis 7.0.15.
 #include "core/number.h"
 
 #include <gtest/gtest.h>

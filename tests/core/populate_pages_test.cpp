@@ -25,7 +25,7 @@ class PopulatePagesTest : public ::testing::Test {
   }
   void TearDown() override { ::munmap(memory_, kPages * kPageBytes); }
 
-  // Which pages have memory, first and last.
+  // Indexes of the resident pages.
   std::vector<size_t> resident_pages() const {
     std::vector<unsigned char> in_memory(kPages);
     ::mincore(memory_, kPages * kPageBytes, in_memory.data());

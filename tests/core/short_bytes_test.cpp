@@ -15,7 +15,7 @@ std::string random_bytes(size_t size, std::mt19937_64& random) {
   return bytes;
 }
 
-// Heap strings of exactly the size, so that a sanitizer sees every byte too many.
+// Heap strings of the exact size, so that a sanitizer detects accesses past the end.
 TEST(ShortBytes, CopiesEverySizeAndNoByteMore) {
   std::mt19937_64 random(1);
   for (size_t size = 0; size <= 100; ++size) {

@@ -16,7 +16,7 @@ TEST(ThreadHeap, CountsBlocksOfAllThreads) {
     EXPECT_EQ(counted_heap_bytes(), 0U);
     return;  // another allocator is linked
   }
-  constexpr size_t kSize = 8192;  // one of the allocator's sizes
+  constexpr size_t kSize = 8192;  // a size class of the allocator
   const uint64_t before = counted_heap_bytes();
   void* const block = std::malloc(kSize);
   EXPECT_EQ(counted_heap_bytes() - before, kSize);
@@ -28,7 +28,7 @@ TEST(ThreadHeap, CountsBlocksOfAllThreads) {
     std::free(block);
   }).join();
   EXPECT_EQ(counted_thread_count(), threads);
-  // The thread's own start and end take a little.
+  // The start and end of the thread itself take some bytes.
   EXPECT_LT(counted_heap_bytes() - before + 4096, 8192U);
   EXPECT_GE(*thread_heap_bytes() - *own_before, kSize) << "this thread has not freed it";
 }

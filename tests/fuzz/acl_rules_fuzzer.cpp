@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes, split at line ends, as rules of a user. Rules that are taken must describe the user:
-// the description makes an equal one, however often.
+// Reads any bytes, split at line ends, as rules of a user. Aborts unless the description of a user
+// with accepted rules creates an equal user, however often it is repeated.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

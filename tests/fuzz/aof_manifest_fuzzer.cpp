@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts when a manifest that is accepted cannot be written and read again unchanged, or when a
-// change to it makes one that is not accepted.
+// Aborts if an accepted manifest changes when it is written and read again. Also aborts if a change
+// by its functions gives a manifest that is not accepted.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts when an append log file is read in a way that cannot be right: what is handed out is not
-// what the sound part holds, or cutting at its end leaves something else than a whole file.
+// Aborts if an append log file is read incorrectly. The replayed commands must be those of the
+// sound part, and truncation to the sound part must give a whole file.
 //
-// The first byte of an input chooses how the rest is used: as it is; or as commands between a
-// header and a checksum line of ours, so that the fuzzer need not guess checksums.
+// The first byte of an input chooses whether the rest is the file, or commands between a header and
+// a checksum line of ours. In the latter form the fuzzer need not guess checksums.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +29,7 @@ std::string file_of_ours(std::string_view rest) {
   std::string file;
   persistence::RunningChecksum checksum;
   persistence::append_aof_header(file, checksum);
-  // The first half is a batch, the second one a tail.
+  // The first half is a batch, the second half a tail.
   std::string batch(rest.substr(0, rest.size() / 2));
   persistence::end_aof_batch(batch, checksum);
   return file + batch + std::string(rest.substr(rest.size() / 2));

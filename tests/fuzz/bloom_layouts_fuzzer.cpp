@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts when two ways of doing the same to a Bloom filter differ: portable and SIMD kernels,
-// items in batches and one by one, also their deletion, a filter and its clone.
+// Aborts if two ways of doing the same to a Bloom filter differ. The pairs are portable and SIMD
+// kernels, a filter and its clone, and adding or deleting in batches and one by one.
 //
 // The first byte of an input chooses the layout, whether the filter scales and whether it has a
-// window, the second the capacity, the third the error rate; each further byte is an item or, from
-// 0xF0 on, a batch end.
+// window. The second chooses the capacity, the third the error rate. Each further byte is an item
+// or, from 0xF0 on, the end of a batch.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,7 +43,8 @@ bool same_bits(const ScalableFilter& left, const ScalableFilter& right) {
   return true;
 }
 
-// Items repeat in an input as bytes do; neighbours make them differ enough to fill layers.
+// Equal bytes of an input give equal items. Neighbouring bytes are included, so that enough items
+// differ to fill layers.
 std::vector<ItemHash> hashes_of(std::span<const uint8_t> bytes, const ItemHasher& hash) {
   std::vector<ItemHash> hashes;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -67,7 +68,7 @@ void compare_batch(ScalableFilter& batched, ScalableFilter& single,
   require(done == hashes.size() || outcomes[done - 1] == AddOutcome::kFull, "batch cut short");
   for (size_t i = 0; i < done; ++i) {
     require(outcomes[i] == single.add(hashes[i], kBudget), "batched add differs");
-    // A window may have passed since.
+    // With a window, the item may have been forgotten.
     const bool is_kept =
         (outcomes[i] == AddOutcome::kAdded || outcomes[i] == AddOutcome::kPresent) &&
         batched.window() == nullptr;
@@ -76,7 +77,7 @@ void compare_batch(ScalableFilter& batched, ScalableFilter& single,
   require(same_bits(batched, single), "batched adds leave other bits");
 }
 
-// What was never added is asked to go as well: wrong answers are allowed then, differences are not.
+// Also removes items that were never added. Wrong answers are then allowed, but no differences.
 void compare_removals(ScalableFilter& batched, ScalableFilter& single,
                       std::span<const ItemHash> hashes) {
   const uint64_t before = batched.item_count();
@@ -100,7 +101,7 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
   for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
     const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
     std::array<bool, kGroupItems> left_found{}, right_found{};
-    // Once alone, once beside itself: arrays that share a visit have a loop of their own.
+    // Once alone and once twice in a list: arrays that are visited together use another loop.
     const std::array left_views{ArrayView{left.words(), geometry},
                                 ArrayView{left.words(), geometry}};
     const std::array right_views{ArrayView{right.words(), geometry},
@@ -128,7 +129,7 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
 
 namespace {
 
-// REQUIRES: three bytes.
+// REQUIRES: at least three bytes.
 FilterParameters parameters_of(const uint8_t* data) {
   FilterParameters parameters;
   const LayoutRow& layout = kLayoutRows[data[0] % kLayoutRows.size()];
@@ -152,7 +153,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
   const FilterParameters parameters = parameters_of(data);
   auto created = ScalableFilter::create(parameters, kBudget);
-  if (!created) return 0;  // a rate that the layout does not reach
+  if (!created) return 0;  // a rate that the layout cannot keep
   const auto batched = std::move(*created);
   const auto single = ScalableFilter::create(parameters, kBudget).value();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes as a configuration file. One that is taken gives values which, written down again, give
-// the same values: as plain lines, and as the file that CONFIG REWRITE makes of it.
+// Reads any bytes as a configuration file. Aborts unless the values of an accepted file stay the
+// same when written again: as plain lines, and as the file of CONFIG REWRITE.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// A file without a name.
+// An unnamed file with a text.
 class Text {
  public:
   explicit Text(std::string_view bytes) : descriptor_(::memfd_create("text", MFD_CLOEXEC)) {
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > kBytesMax) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   ask_of_words(text);
-  // It would read files, and its values are none of the text.
+  // `include` would read other files, whose values are not part of the text.
   if (server::lower_case(text).find("include") != std::string::npos) return 0;
   Config config;
   if (!load(config, text)) return 0;

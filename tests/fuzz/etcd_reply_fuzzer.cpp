@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes as what an etcd member sends: HTTP, fed whole and in pieces, and the JSON inside of it.
-// Both ways of feeding must end alike. The input's first byte is the size of the pieces and the
-// kind of the reply.
+// Reads any bytes as the reply of an etcd member: HTTP, fed whole and in pieces, and the JSON in
+// it. Both ways of feeding must give the same result. The input's first byte chooses the size of
+// the pieces and the kind of the reply.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -52,7 +52,7 @@ void parse(std::string_view json) {
   (void)parse_etcd_watch(json);
   const EtcdError error = parse_etcd_error(500, json);
   if (error.message.empty() || error.message.find('\n') != std::string::npos) std::abort();
-  // The token becomes a line of a request.
+  // The token becomes part of a request line.
   if (const auto token = parse_etcd_token(json)) {
     if (token->find_first_of("\r\n ") != std::string::npos) std::abort();
   }
@@ -67,7 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto kind = data[0] % 2 == 0 ? EtcdHttpReader::Kind::kReply : EtcdHttpReader::Kind::kStream;
   const Outcome whole = feed(bytes, kind, bytes.size());
   const Outcome pieces = feed(bytes, kind, size_t{data[0]} / 2 + 1);
-  // An error may be found sooner in what comes at once; what is whole is no error either way.
+  // An error may be found earlier if the bytes come at once. A complete reply must not be an error
+  // in either way.
   if (whole.done ? pieces.failed : pieces.done) std::abort();
   if (!whole.failed && !pieces.failed && whole != pieces) std::abort();
   parse(whole.body);

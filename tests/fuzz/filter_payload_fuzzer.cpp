@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts when bytes decode to a filter that cannot be written in every form and read again
-// unchanged, or when a chunk is loaded to where it does not belong.
+// Aborts if bytes decode to a filter that changes when it is written and read in any form. Also
+// aborts if a chunk is loaded to a wrong position.
 //
 // The first byte of an input chooses the form: a module value, a chunk header, a BF.LOAD payload,
-// or a chunk, whose position the next three bytes give.
+// or a chunk. The position of a chunk is in the next three bytes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -57,7 +57,7 @@ FilterPtr small_filter(core::bloom::LayoutId layout) {
   return std::move(*filter);
 }
 
-// A chunk that is taken is there when it is asked for again, but for bits behind the array's end.
+// An accepted chunk must be returned when it is read again, except bits after the end of the array.
 void load_chunk(std::string_view bytes) {
   constexpr size_t kPositionBytes = 3;
   if (bytes.size() < kPositionBytes) return;
@@ -87,7 +87,7 @@ std::string encoded(const core::bloom::ScalableFilter& filter) {
   return bytes;
 }
 
-// What was taken in one form is taken in every other, and the same then.
+// A filter accepted in one form must be accepted in every other, and be equal.
 void check_every_form(const core::bloom::ScalableFilter& filter) {
   const std::string first = encoded(filter);
   const std::string header = persistence::encode_chunk_header(filter);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts when what a replica understands of its leader depends on how the bytes were cut, or when
-// it hands out bytes that did not come.
+// Aborts if a replica interprets its leader's bytes differently when they are divided differently,
+// or if it passes on bytes that were not received.
 //
-// The first byte of an input says where it is cut; the second chooses how far the leader has got
-// before the rest begins.
+// The first byte of an input chooses where it is divided, the second the state of the leader before
+// the rest begins.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +24,7 @@ void require(bool condition, const char* what) {
   std::abort();
 }
 
-// What happened on a link, as text.
+// Records the events of a link as text.
 class Replica {
  public:
   Replica() : link_(request(), 0) {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A pattern and a text, split at the first line end. What core::Glob says must be what the naive
-// twin says where that one ends in time, and every shorter way must lead to the same answer.
+// Reads a pattern and a text, split at the first line end. Compares core::Glob with the naive model
+// if that ends in time, and with its own shortcuts.
 //
-// The first byte of an input chooses whether case counts.
+// The first byte of an input chooses whether case matters.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (is_prefix && glob.matches_behind_head(text) != is_match) std::abort();
   const bool is_short = std::ranges::count(pattern, '*') <= static_cast<ptrdiff_t>(kStarsMax) &&
                         text.size() <= kTwinBytesMax && pattern.size() <= kTwinBytesMax;
-  // As in Redis, stars alone do not match an empty text.
+  // As in Redis, a pattern of stars does not match an empty text.
   if (!is_short || (text.empty() && !pattern.empty())) return 0;
   if (support::naive_matches(pattern, text, ignores_case) != is_match) std::abort();
   return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes as what a client of the admin port sends, cut into the pieces that a connection reads,
-// and into small ones. Both ways must see the same requests; paths and values survive an address.
-// The input's first byte is the size of the small pieces.
+// Reads any bytes as requests of an admin port client, in the pieces that a connection reads and in
+// small ones. Both ways must give the same requests. Paths and values must survive encoding in an
+// address. The input's first byte is the size of the small pieces.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Outcome usual = feed(bytes, kReceived);
   const Outcome small = feed(bytes, size_t{data[0]} + 1);
-  // A limit may be met sooner in what comes at once; what was read before is the same.
+  // A limit may be exceeded earlier if the bytes come at once. Requests before that are equal.
   const size_t count = std::min(usual.requests.size(), small.requests.size());
   if (!std::equal(usual.requests.begin(), usual.requests.begin() + static_cast<ptrdiff_t>(count),
                   small.requests.begin())) {

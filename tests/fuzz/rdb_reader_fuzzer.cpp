@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts when a snapshot that was read cannot be written and read again unchanged. Run it with
-// -malloc_limit_mb=64: an input of a few KiB must never make the reader ask for more.
+// Aborts if an accepted snapshot changes when it is written and read again. Run it with
+// -malloc_limit_mb=64: an input of a few KiB must never make the reader allocate more.
 //
-// The first byte of an input chooses how the snapshot comes in. Checksums are not looked at, or
-// few inputs would get past them.
+// The first byte of an input chooses the source. Checksums are ignored, because few inputs would
+// have valid ones.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,7 @@ class SmallBudget final : public core::MemoryBudget {
   uint64_t available_bytes() const override { return uint64_t{32} << 20; }
 };
 
-// Of unknown size, a few bytes at a time.
+// A source of unknown size that returns a few bytes at a time.
 class Socket final : public persistence::ByteSource {
  public:
   explicit Socket(std::string_view bytes) : memory_(bytes) {}
@@ -57,7 +57,7 @@ bool read(uint8_t way, std::string_view bytes, Keyspace& keyspace) {
     Socket socket(bytes);
     return bool(persistence::read_rdb(socket, loader, SmallBudget(), options));
   }
-  // A known size must be bound enough.
+  // A known size must suffice as the bound.
   persistence::MemorySource memory(bytes);
   return bool(persistence::read_rdb(memory, loader, core::UnlimitedMemory(), options));
 }

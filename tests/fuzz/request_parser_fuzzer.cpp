@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Feeds the same bytes whole and in random cuts, and aborts when the parser tells them apart.
+// Feeds the same bytes whole and in random pieces, and aborts if the results differ.
 //
-// The first byte of an input chooses the limits, the second seeds the cuts, the rest is the stream.
+// The first byte of an input chooses the limits, the second seeds the pieces, the rest is the
+// stream.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -45,8 +46,8 @@ std::unique_ptr<RequestParser> make_parser(uint8_t choice) {
   return parser;
 }
 
-// The buffer is a fresh block of exactly the pending size at each step, so that AddressSanitizer
-// sees a view kept too long and a read past the end. `step_max` 0 feeds all at once.
+// The buffer is a new block of exactly the pending size at each step. So AddressSanitizer detects a
+// stale view and a read past the end. `step_max` 0 feeds all bytes at once.
 Outcome feed(RequestParser& parser, std::string_view bytes, uint32_t seed, size_t step_max) {
   std::minstd_rand random(seed + 1);
   Outcome outcome;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Feeds a server's TlsStream what a peer might send: bytes from the first on, or behind a real
-// handshake, or a real client's bytes with some of them changed. Aborts when plain text comes out
-// that nobody has sent, when a stream that is broken goes on, or when something is left inside of
-// which the socket does not tell.
+// Feeds bytes of a possible peer to a server's TlsStream. They are arbitrary from the start,
+// arbitrary after a real handshake, or a real client's bytes with changes. Aborts if plain text
+// comes out that no one sent, or if a broken stream continues. Also aborts if bytes remain inside
+// the stream while the socket is not readable.
 //
-// The first byte of an input chooses the mode, the second how much is read at a time.
+// The first byte of an input chooses the mode, the second the number of bytes per read.
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
@@ -55,7 +55,7 @@ ContextPtr new_context(bool is_server) {
   require(SSL_CTX_use_PrivateKey(context.get(), key) == 1, "no key");
   X509_free(certificate);
   EVP_PKEY_free(key);
-  // Asked for, so that certificates are parsed too.
+  // Requests a client certificate, so that certificates are parsed too.
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   return context;
 }
@@ -80,13 +80,13 @@ class Peer {
   void say(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t size = ::send(far_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (size <= 0) return;  // shut down, or full of what a broken stream does not read
+      if (size <= 0) return;  // shut down, or full because a broken stream does not read
       bytes.remove_prefix(static_cast<size_t>(size));
       listen();
     }
   }
 
-  // What has come out so far.
+  // All plain text so far.
   const std::string& heard() const { return heard_; }
 
  private:
@@ -114,7 +114,7 @@ class Peer {
   }
 
   const size_t read_size_;
-  int near_ = -1;  // the stream's
+  int near_ = -1;  // end of the stream
   int far_ = -1;
   std::unique_ptr<TlsStream> stream_;
   std::string heard_;
@@ -122,7 +122,7 @@ class Peer {
   bool is_broken_ = false;
 };
 
-// A client that shakes hands through `change`, which may change each piece that it sends.
+// A client whose handshake passes through `change`, which may modify each piece it sends.
 template <class Change>
 void speak(Peer& peer, Change&& change) {
   static const ContextPtr context = new_context(false);
@@ -155,7 +155,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   const size_t read_size = data[1] == 0 ? 65'536 : data[1];
   Peer peer(read_size);
-  // Most are mere bytes: handshakes take many times as long.
+  // Most inputs skip the handshake, which takes many times as long.
   const unsigned mode = data[0] % 32;
   switch (std::min(mode, 2U)) {
     case 2:
@@ -169,7 +169,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       require(peer.heard().size() % kSecret.size() == 0, "plain text that nobody has sent");
       break;
     default:
-      // Three bytes each: where, and what is changed there.
+      // Three bytes per change: the position and the new value.
       size_t offset = 0;
       speak(peer, [&](std::string& piece) {
         for (size_t i = 0; i + 2 < bytes.size(); i += 3) {

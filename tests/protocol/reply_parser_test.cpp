@@ -23,7 +23,7 @@ using protocol::RespVersion;
 using Status = ReplyParser::Status;
 using Type = Reply::Type;
 
-// One line that tells every part of a tree.
+// A line that describes every part of a tree.
 std::string describe(const Reply& reply) {
   std::string out = std::to_string(static_cast<int>(reply.type)) + "/" +
                     std::to_string(reply.integer) + "/" + std::to_string(reply.number) + "/" +
@@ -153,7 +153,7 @@ TEST(ReplyParserTest, AnnouncedSizesReserveNothing) {
   }
 }
 
-// Writes a random tree and returns how ReplyParser must describe it.
+// Writes a random tree and returns the description that ReplyParser must give.
 class RandomReply {
  public:
   RandomReply(ReplyWriter& writer, std::mt19937& random) : writer_(writer), random_(random) {}

@@ -32,8 +32,8 @@ std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
              << "' consumed " << outcome.consumed;
 }
 
-// Feeds `bytes` in pieces ending at the given offsets, the buffer being a fresh block of exactly
-// the pending size each time, so that a stale view or a read past the end shows under ASan.
+// Feeds `bytes` in pieces that end at the given offsets. Each time the buffer is a new block of
+// exactly the pending size. So ASan detects a stale view or a read past the end.
 Outcome feed(RequestParser& parser, std::string_view bytes, const std::vector<size_t>& cuts) {
   Outcome outcome;
   std::vector<std::string_view> words = {"before"};
@@ -46,7 +46,7 @@ Outcome feed(RequestParser& parser, std::string_view bytes, const std::vector<si
       begin += parser.consumed();
       if (status == Status::kError) outcome.error = parser.error();
       if (status != Status::kRequest) break;
-      // What stood there stays.
+      // The earlier content is unchanged.
       EXPECT_EQ(words.front(), "before");
       outcome.requests.emplace_back(words.begin() + 1, words.end());
       words.resize(1);
@@ -75,7 +75,7 @@ Outcome parse(std::string_view bytes, std::vector<size_t> cuts, const Conditions
   return feed(parser, bytes, cuts);
 }
 
-// Whole, byte by byte, and cut in two at each offset: all must agree.
+// Parses the bytes whole, byte by byte, and divided in two at each offset. All results must agree.
 Outcome parse_every_way(std::string_view bytes, const Conditions& conditions = {}) {
   const Outcome whole = parse(bytes, {}, conditions);
   std::vector<size_t> every;

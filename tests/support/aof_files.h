@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Append log files for tests: a file of ours that is built up batch by batch, random commands, and
-// what reading a file hands out.
+// Append log files for tests: a file of ours that is built batch by batch, random commands, and the
+// result of reading a file.
 //
 // Thread safety: values.
 #pragma once
@@ -29,7 +29,7 @@ inline std::string encode(const Command& command) {
   return bytes;
 }
 
-// The command of tests to which it is all the same.
+// For tests that need any command.
 inline const std::string kSet = encode({"SET", "k", "v"});
 
 // A file of ours and the commands in it.
@@ -59,7 +59,7 @@ class OwnFile {
 
   const std::string& bytes() const { return bytes_; }
   const Commands& commands() const { return commands_; }
-  // The commands that stand whole in the first `size` bytes.
+  // The commands that are complete within the first `size` bytes.
   Commands commands_before(size_t size) const {
     size_t count = 0;
     for (const auto& [end, commands] : boundaries_) {
@@ -99,7 +99,7 @@ inline Command random_command(std::minstd_rand& random) {
         command.emplace_back(size, '\0');
         break;
       case 2:
-        // Bytes that are markup elsewhere.
+        // Bytes that are markup elsewhere in the file.
         command.push_back(std::string("*1\r\n$0\r\n#TS:1\r\n\0\0", 18).substr(0, size));
         break;
       default:
@@ -109,7 +109,7 @@ inline Command random_command(std::minstd_rand& random) {
   return command;
 }
 
-// `batch_count` batches of one to six commands or transactions.
+// A file with `batch_count` batches of one to six commands or transactions.
 inline OwnFile random_file(std::minstd_rand& random, size_t batch_count) {
   OwnFile file;
   for (size_t batch = 0; batch < batch_count; ++batch) {
@@ -132,7 +132,7 @@ struct Reading {
   Commands commands;
 };
 
-// Scans the bytes and, when they are not damaged, replays their sound part.
+// Scans the bytes and, unless they are damaged, replays their sound part.
 inline Reading read(std::string bytes, const persistence::AofLimits& limits = {}) {
   virtual_disk::VirtualDisk disk;
   disk.put("dir/file", std::move(bytes));

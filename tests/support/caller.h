@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Caller: a client on a blocking socket that waits ten seconds for an answer.
+// Caller: a client on a blocking socket that waits up to ten seconds for a reply.
 //
 // Thread safety: one thread.
 #pragma once
@@ -41,14 +41,14 @@ class Caller {
     path.copy(where.sun_path, sizeof where.sun_path - 1);
     return ::connect(descriptor_, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
   }
-  // What comes before anything was asked; empty at the end, kSilence when nothing comes.
+  // Receives bytes without a request. Empty at the end of the stream, kSilence after a timeout.
   std::string hear() const {
     std::array<char, 1024> room{};
     const ssize_t size = ::recv(descriptor_, room.data(), room.size(), 0);
     if (size > 0) return std::string(room.data(), static_cast<size_t>(size));
     return size < 0 && errno == EAGAIN ? kSilence : "";
   }
-  // Reads what is left; false when the end does not follow.
+  // Reads the remaining bytes. Returns false if the stream does not end.
   bool await_end() const {
     std::string last = hear();
     while (!last.empty() && last != kSilence) last = hear();

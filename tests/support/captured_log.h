@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CapturedLog: what is logged while it lives.
+// CapturedLog: the log messages written during its lifetime.
 //
 // Thread safety: one at a time, while no other thread logs.
 #pragma once
@@ -27,7 +27,7 @@ class CapturedLog {
   CapturedLog& operator=(const CapturedLog&) = delete;
 
   std::string text() const { return stream_.str(); }
-  // How often it was said.
+  // Number of occurrences in the log.
   size_t count(std::string_view words) const {
     const std::string all = text();
     size_t found = 0;

@@ -8,8 +8,8 @@
 //   run({"PUBLISH", "c", "text"});
 //   EXPECT_EQ(reader.news(), (Texts{">[message, c, text]"}));
 //
-// Messages, invalidations and lines of MONITOR take the way that they take in the server; what its
-// periodic task does, tick() does. Time stands still until advance_ms() moves it.
+// Messages, invalidations and lines of MONITOR are delivered as in the server. tick() does the work
+// of its periodic task. Time does not pass until advance_ms().
 // Thread safety: one thread.
 #pragma once
 
@@ -60,7 +60,7 @@ inline std::string request_of(const std::vector<std::string>& words) {
   return request;
 }
 
-// The words between the spaces.
+// The words of a line, separated by spaces.
 inline std::vector<std::string> words_in(std::string_view line) {
   std::vector<std::string> words;
   while (!line.empty()) {
@@ -75,10 +75,10 @@ class ClientsFixture : public CommandTest {
  protected:
   using Texts = std::vector<std::string>;
 
-  // One client: its end of a socket, and what has come there.
+  // One client: its end of a socket pair, and the bytes received there.
   class Remote {
    public:
-    // With a context the server's end speaks TLS.
+    // With `context` the server's end uses TLS.
     explicit Remote(ClientsFixture& owner, const std::shared_ptr<SSL_CTX>& context = nullptr)
         : owner_(owner) {
       auto session = std::make_shared<Session>(owner.clients_.next_id());
@@ -111,15 +111,15 @@ class ClientsFixture : public CommandTest {
     uint64_t id() const { return session_->id; }
     std::string id_text() const { return std::to_string(session_->id); }
     Session& session() { return *session_; }
-    // Whether the server has closed its end.
+    // True if the server has closed the connection.
     bool is_closed() const { return owner_.thread_.connections.find(session_->id) == nullptr; }
 
     void send(std::string_view bytes) const {
       ASSERT_EQ(::send(sockets.far, bytes.data(), bytes.size(), MSG_NOSIGNAL),
                 static_cast<ssize_t>(bytes.size()));
     }
-    // The same for more than a socket holds, served meanwhile. False when the server closes, or
-    // takes no more.
+    // Sends more bytes than a socket buffers, and serves meanwhile. Returns false if the server
+    // closes the connection or stops reading.
     bool send_all(std::string_view bytes) const {
       int refusals = 0;
       while (!bytes.empty() && refusals < 2 && !is_closed()) {
@@ -130,7 +130,7 @@ class ClientsFixture : public CommandTest {
       }
       return bytes.empty();
     }
-    // What has come; "(end)" behind it when the server has closed.
+    // The bytes received, followed by "(end)" if the server has closed the connection.
     std::string received() const {
       std::string all;
       std::array<char, 65536> part{};
@@ -144,7 +144,7 @@ class ClientsFixture : public CommandTest {
       }
     }
 
-    // All that comes as long as it is read.
+    // Reads until no more bytes arrive.
     std::string received_all() const {
       std::string all;
       for (size_t before = 1; before != all.size();) {
@@ -156,37 +156,37 @@ class ClientsFixture : public CommandTest {
       return all;
     }
 
-    // The text of the reply, of several with " | " in between; "(end)" when the server closes.
+    // The reply as text; several replies are separated by " | ". "(end)" if the server closes.
     std::string call(const std::vector<std::string>& words) {
       send(request_of(words));
       return replies();
     }
     std::string call(std::string_view line) { return call(words_in(line)); }
-    // The same for commands that are sent at once.
+    // As call(), for commands that are sent at once.
     std::string pipeline(const std::vector<std::string>& lines) {
       std::string request;
       for (const std::string& line : lines) request += request_of(words_in(line));
       send(request);
       return replies();
     }
-    // Those that have come since the last call.
+    // The replies received since the last call.
     std::string replies() {
       take();
       return std::exchange(replies_, {});
     }
-    // Messages and invalidations that have come since the last call.
+    // The messages and invalidations received since the last call.
     Texts news() {
       take();
       return std::exchange(news_, {});
     }
-    // It goes without a word.
+    // Closes the client's end.
     void hang_up() {
       ::shutdown(sockets.far, SHUT_RDWR);
       owner_.serve();
     }
 
     SocketPair sockets;
-    Connection* connection = nullptr;  // until it is closed
+    Connection* connection = nullptr;  // null once it is closed
 
    private:
     static bool is_news(const protocol::Reply& reply) {
@@ -265,7 +265,7 @@ class ClientsFixture : public CommandTest {
     thread_.context.poll();
   }
 
-  // A client, which lives as long as the test, after these commands.
+  // Connects a client, which lives as long as the test, and sends these commands.
   Remote& connect(const std::vector<std::string>& commands = {}) {
     remotes_.push_back(std::make_unique<Remote>(*this));
     Remote& remote = *remotes_.back();
@@ -276,9 +276,9 @@ class ClientsFixture : public CommandTest {
     return remote;
   }
 
-  // What the loop does, until nothing happens for a moment.
+  // Runs the event loop until it is idle.
   void serve() {
-    // On a busy machine those milliseconds may be over before it has looked at all.
+    // On a busy machine the time limit may pass before the first poll.
     while (thread_.context.poll_one() > 0 ||
            thread_.context.run_one_for(std::chrono::milliseconds(2)) > 0) {
       end_round();
@@ -288,7 +288,7 @@ class ClientsFixture : public CommandTest {
     thread_.gate.end_round();
     thread_.connections.end_round();
   }
-  // What the server does some times a second, with clients looked at as it does once a second.
+  // Runs the server's periodic task, including the client checks that it makes once a second.
   void tick() {
     const auto limit_bytes = static_cast<uint64_t>(config_.client_memory_limit_bytes());
     if (limit_bytes > 0) clients_.evict_over(limit_bytes);

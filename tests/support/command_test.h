@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandTest: a fixture that speaks commands to handlers, without a socket.
+// CommandTest: a fixture that sends commands to handlers, without a socket.
 //
 //   EXPECT_EQ(run({"SET", "a", "1"}), "+OK\r\n");
 //
-// Time stands still until advance_ms() moves it. Each test has a keyspace of its own; `other_` is a
-// second client of the same server.
+// Time does not pass until advance_ms(). Each test has its own keyspace. `other_` is a second
+// client of the same server.
 //
-// The server's types are forward-declared, because most tests need none of them: a test includes
+// The server's types are forward-declared, because most tests need none of them. A test includes
 // the headers of the parts that it uses.
 // Thread safety: one thread.
 #pragma once
@@ -37,7 +37,7 @@ struct TestThreads;
 class CommandTest : public ::testing::Test {
  private:
   struct Server;
-  const std::unique_ptr<Server> server_;  // owns what the references below refer to
+  const std::unique_ptr<Server> server_;  // owns the objects of the references below
 
  protected:
   // A session with its dispatcher.
@@ -47,12 +47,12 @@ class CommandTest : public ::testing::Test {
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
 
-    // The reply's bytes.
+    // Runs a command and returns the bytes of its reply.
     std::string run(const std::vector<std::string>& command);
-    // As a connection does with the commands that it has read at once.
+    // Runs commands as a connection does that has read them at once.
     std::vector<std::string> run_pipeline(
         const std::vector<std::vector<std::string_view>>& commands);
-    // The reply that the client waits for; empty while there is none.
+    // The reply that a blocked client has received; empty if there is none yet.
     std::string try_answer();
 
     std::shared_ptr<Session> session;
@@ -72,7 +72,7 @@ class CommandTest : public ::testing::Test {
   std::string run_as_other(const std::vector<std::string>& command);
   void advance_ms(int64_t ms) { clock_.now_ms += ms; }
 
-  // What a reply looks like, to keep expectations short.
+  // The encoded form of a reply, to keep expectations short.
   static std::string bulk(std::string_view text);
   static std::string integer(int64_t value);
   static std::string error(std::string_view text);
@@ -105,7 +105,7 @@ class CommandTest : public ::testing::Test {
   Tracking& tracking_;
   Observer& observer_;
   virtual_disk::VirtualDisk& disk_;
-  std::atomic<uint64_t>& free_bytes_;  // what the machine has left, as the server sees it
+  std::atomic<uint64_t>& free_bytes_;  // free memory of the machine as the server sees it
   Durability& durability_;
   Replication& replication_;
   Leader& leader_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ConnectionFixture: one client on a socket pair, with a log that comes as far as the test says.
+// ConnectionFixture: a client on a socket pair, and a log whose progress the test controls.
 //
 //   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
 //
@@ -19,14 +19,14 @@ class ConnectionFixture : public ClientsFixture {
   ConnectionFixture() { session_->authenticated = true; }
 
   void send(std::string_view bytes) const { remote_.send(bytes); }
-  // What the client has got; "(end)" behind it when the server has closed.
+  // The bytes received, followed by "(end)" if the server has closed the connection.
   std::string received() { return remote_.received(); }
   std::string answer(std::string_view request) {
     send(request);
     serve();
     return received();
   }
-  // The same for as many bytes as one likes, as long as the server takes them.
+  // As answer(), for a request of any size, as long as the server reads it.
   std::string answer_in_parts(std::string_view request, size_t part_size) {
     std::string all;
     for (size_t start = 0; start < request.size() && !is_closed(); start += part_size) {
@@ -35,7 +35,7 @@ class ConnectionFixture : public ClientsFixture {
     return all;
   }
   bool is_closed() const { return thread_.connections.count() == 0; }
-  // Replies wait for the log from now on.
+  // From now on replies wait until the log has reached `offset`.
   void append_to_log(uint64_t offset) { log_.end = offset; }
 
   Remote& remote_ = connect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Processor time of the calling thread: what a limit of a test is measured in, since the time on
-// the wall grows with whatever else the machine does.
+// CPU time of the calling thread. Tests limit CPU time, because elapsed time depends on the load of
+// the machine.
 //
 // Thread safety: a function; any thread.
 #pragma once

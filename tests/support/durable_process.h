@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Process: a server's keyspace, journal and files on an imagined disk, from its start to its end,
-// and children that save nothing. Its one write is APPEND, whose replay shows what was done twice.
+// Process: a server's keyspace, journal and files on a simulated disk, from its start to its end,
+// with children that save nothing. Its only write is APPEND, whose replay reveals commands that
+// were applied twice.
 //
 // Thread safety: that of Durability.
 #pragma once
@@ -51,7 +52,7 @@ class AppendReplayer final : public server::Replayer {
   core::keyspace::Keyspace& keyspace_;
 };
 
-// Of a child that runs until it is killed, which the end of its parent does, too.
+// Starts a child that runs until it is killed or its parent ends.
 inline core::Result<std::unique_ptr<SaveChild>> start_slow_child(
     const core::Clock& clock, const SaveChild::Work& /*work*/,
     server::ChildDescriptors descriptors) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers by which a run of random tests is replayed (BLOOMERY_SEED) or made longer.
+// Environment variables that repeat a random test (BLOOMERY_SEED) or make it longer.
 //
-// Thread safety: a function; nobody changes the environment meanwhile.
+// Thread safety: a function; the environment must not change during a call.
 #pragma once
 
 #include <cstdint>

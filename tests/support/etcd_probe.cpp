@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// etcd_probe: what the system tests drive EtcdClient with. It reads commands from stdin, one a
-// line, and writes a JSON object a line: {"call":N,…} for what came of the N-th command,
-// {"watch":N,…} for what it watches. Calls run at the same time. It ends with its input.
+// etcd_probe: lets the system tests use EtcdClient. It reads one command per line from stdin, and
+// writes one JSON object per line. One with "call":N has the result of the N-th command, one with
+// "watch":N an event of its watch. Calls run concurrently. The program ends with its input.
 //
 // Usage: etcd_probe URL[,URL…] [--user U --password P] [--cacert F] [--limit MS]
 //   range KEY | prefix PREFIX | put KEY VALUE [LEASE] | cas KEY MOD_REVISION VALUE

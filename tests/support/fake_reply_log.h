@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeReplyLog: a log that comes as far as a test says.
+// FakeReplyLog: a log whose progress the test controls.
 //
 // Thread safety: none.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The stored forms of filters for tests: values, DUMP payloads and chunk headers, made and read.
+// The stored forms of filters for tests: creates and reads values, DUMP payloads and chunk headers.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -43,7 +43,7 @@ using FilterPtr = std::unique_ptr<ScalableFilter>;
 inline const core::UnlimitedMemory kUnlimited;
 inline const support::Budget kMebibyte(1 << 20);
 
-// Where a chunk header holds what, behind 20 bytes of which each layer has 53.
+// Offsets in a chunk header. The head has 20 bytes, each layer 53.
 inline constexpr size_t kHead = 20;
 inline constexpr size_t kLayer = 53;
 inline constexpr size_t kItemsAt = kHead + 16;
@@ -63,7 +63,7 @@ inline core::Result<FilterPtr> read_value(std::string_view bytes) {
   return persistence::decode_filter(reader, kMebibyte);
 }
 
-// As DUMP gives it.
+// The payload that DUMP returns.
 inline std::string payload_of(const ScalableFilter& filter, Packing packing) {
   std::string payload(1, static_cast<char>(persistence::kModuleType));
   payload += value_of(filter, packing);
@@ -84,7 +84,7 @@ inline std::string load_payload_of(const ScalableFilter& filter) {
   return persistence::encode_load_payload(filter);
 }
 
-// Whether big arrays of the layout are stored without their zeros.
+// True if big arrays of the layout are stored without their zeros.
 inline bool is_stored_as_runs(core::bloom::LayoutId layout) {
   return persistence::layout_codec(layout).encode == persistence::encode_bloomery ||
          core::bloom::layout_row(layout).clears_bits;
@@ -105,7 +105,7 @@ inline void expect_same_in_every_form(const ScalableFilter& filter) {
   ASSERT_TRUE(from_header) << from_header.error().message;
   EXPECT_EQ(encode_chunk_header(**from_header), header);
   auto parameters = filter.parameters();
-  // Where rounding up made room, that is all that is stored.
+  // The stored capacity includes the room that rounding up gave.
   if (filter.window() == nullptr) parameters.capacity = filter.layer_info(0).capacity;
   EXPECT_EQ((*from_header)->parameters(), parameters);
   if (filter.layout() != ValkeyBloomLayout::kId) return;

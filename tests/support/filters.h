@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters for tests: made from a few figures, or compared with what other servers say of theirs.
+// Filters for tests: created from a few parameters, or compared with figures of other servers.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -50,7 +50,7 @@ inline FilterParameters parameters(LayoutId layout, uint64_t capacity, double er
   return parameters_of(layout, error_rate, capacity, expansion);
 }
 
-// Holds `prefix`:0, `prefix`:1 and so on.
+// A filter that contains `prefix`:0, `prefix`:1 and so on.
 inline std::unique_ptr<ScalableFilter> make(const FilterParameters& parameters,
                                             std::string_view prefix, int item_count) {
   const core::UnlimitedMemory budget;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FixedPosition: a stream that stands still at offset 17, for what saves the data beside it.
+// FixedPosition: a replication stream that stays at offset 17, for code that saves it with the
+// data.
 //
 // Thread safety: as StreamPosition; the settings belong to one thread.
 #pragma once

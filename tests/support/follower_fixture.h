@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// FollowerFixture: a replica with the thread of its link and a leader that the test plays.
+// FollowerFixture: a replica with the thread of its link, and a leader that the test simulates.
 //
 //   begin_stream(kEmptySnapshot);
 //   played_.say(command({"SET", "a", "1"}));
 //   await_applied(size);
 //
-// The link's time stands still as the clients' does: ACKs of their own accord and timeouts come
-// when advance_ms() says so. Thread safety: one thread, beside that of the link.
+// The link's time does not pass, as that of the clients: periodic ACKs and timeouts occur only
+// after advance_ms().
+// Thread safety: one thread, besides that of the link.
 #pragma once
 
 #include <fmt/format.h>
@@ -48,14 +49,14 @@ class FollowerFixture : public CommandTest {
   void ask_to_follow(const PlayedLeader& leader) {
     ASSERT_EQ(run({"REPLICAOF", "127.0.0.1", std::to_string(leader.port())}), kOk);
   }
-  // After the end of a link: asks for the same leader once more, so that no pause is waited for.
+  // After the end of a link: sets the same leader again, which skips the pause before a retry.
   void retry_now() {
     await([this] {
       return played_.is_called() || follower_.figures().state == FollowerState::kConnect;
     });
     run({"REPLICAOF", "127.0.0.1", std::to_string(played_.port())});
   }
-  // Follows the leader, which sends a snapshot; returns when its stream is expected.
+  // Connects to the leader, which sends a snapshot. Returns when the replica expects the stream.
   void begin_stream(std::string_view snapshot, uint64_t offset = 0, std::string_view mark = "") {
     ASSERT_NO_FATAL_FAILURE(ask_to_follow(played_));
     ASSERT_NE(played_.await_psync(), "");
@@ -65,7 +66,7 @@ class FollowerFixture : public CommandTest {
   void await_link() {
     await([this] { return follower_.figures().state == FollowerState::kConnected; });
   }
-  // Until all that the leader has said up to that offset has been carried out.
+  // Waits until the replica has applied the stream up to `offset`.
   void await_applied(uint64_t offset) {
     played_.say(command({"REPLCONF", "GETACK", "*"}));
     EXPECT_TRUE(played_.await_ack(offset)) << fmt::format("{}", fmt::join(played_.acks, " "));
@@ -73,7 +74,7 @@ class FollowerFixture : public CommandTest {
   static void await(const std::function<bool()>& condition) {
     ASSERT_TRUE(support::wait_until(condition));
   }
-  // One field of INFO; "(none)" when it is not there.
+  // The value of a field of INFO; "(none)" if it is missing.
   std::string info(const std::string& section, const std::string& field) {
     const std::string text = "\r\n" + run({"INFO", section});
     const size_t at = text.find("\r\n" + field + ":");
@@ -98,7 +99,7 @@ class FollowerFixture : public CommandTest {
     return std::any_of(names->begin(), names->end(),
                        [](const std::string& name) { return name.starts_with("temp-"); });
   }
-  // Of a leader of our own kind, whose stream holds effects.
+  // A snapshot of a leader of our own kind, whose stream contains effects.
   static std::string own_snapshot(uint64_t offset = 0) {
     core::keyspace::Keyspace keyspace(1, 1);
     persistence::RdbWriteOptions options;
@@ -108,7 +109,7 @@ class FollowerFixture : public CommandTest {
     EXPECT_TRUE(persistence::write_rdb(sink, keyspace, options));
     return bytes;
   }
-  // What was logged; ends the link.
+  // The log messages. Ends the link.
   std::string log() {
     follower_.stop();
     return log_.text();

@@ -14,7 +14,7 @@ namespace server {
 
 class InfoTest : public CommandTest {
  protected:
-  // What INFO answers, without the head of a bulk string.
+  // The reply of INFO, without the header of the bulk string.
   std::string info(const std::vector<std::string>& sections) {
     std::vector<std::string> command{"INFO"};
     command.insert(command.end(), sections.begin(), sections.end());
@@ -22,7 +22,7 @@ class InfoTest : public CommandTest {
     const size_t start = reply.find('\n') + 1;
     return reply.substr(start, reply.size() - start - 2);
   }
-  // The value of a field of a section, or "none".
+  // The value of a field in a section, or "none".
   std::string field(const std::string& section, const std::string& name) {
     const std::string text = "\n" + info({section});
     const size_t start = text.find("\n" + name + ":");
@@ -35,7 +35,7 @@ class InfoTest : public CommandTest {
     EXPECT_NE(text, "none") << name;
     return text == "none" ? -1 : std::stoll(text);
   }
-  // The titles, in the order of the answer.
+  // The section titles, in their order.
   static std::vector<std::string> titles_in(const std::string& text) {
     std::vector<std::string> titles;
     for (size_t at = text.find("# "); at != std::string::npos; at = text.find("\n# ", at + 1)) {

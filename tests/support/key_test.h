@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyTest: CommandTest with keys made directly in the keyspace, so that a family's tests need no
-// other family.
+// KeyTest: CommandTest with keys created directly in the keyspace, so that the tests of one command
+// family need no other family.
 // Thread safety: one thread.
 #pragma once
 
@@ -27,7 +27,7 @@ class KeyTest : public CommandTest {
     entry.touch(static_cast<uint32_t>(clock_.now_ms / 1000));
     return entry;
   }
-  // A filter that holds `item`.
+  // A filter that contains `item`.
   core::keyspace::Entry& put_filter(std::string_view name, std::string_view item) {
     const core::UnlimitedMemory budget;
     core::bloom::FilterParameters parameters;
@@ -39,7 +39,7 @@ class KeyTest : public CommandTest {
     entry.set_filter(std::move(*filter));
     return entry;
   }
-  // The entry in a database, expired or not; null when there is none.
+  // The entry in a database, expired or not; null if there is none.
   core::keyspace::Entry* entry_of(std::string_view name, unsigned database = 0) {
     return keyspace_.find_any(database, keyspace_.ref(name));
   }
@@ -48,7 +48,7 @@ class KeyTest : public CommandTest {
     const core::keyspace::Entry* entry = entry_of(name, database);
     return entry == nullptr ? "(none)" : std::string(entry->text(scratch));
   }
-  // Whether EXEC of the other client, which watches `key` in its database, refuses after `action`.
+  // True if EXEC of the other client, which watches `key` in its database, fails after `action`.
   template <class Action>
   bool watcher_notices(const std::string& key, Action&& action) {
     run_as_other({"WATCH", key});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What tests of one command family put into the keyspace without the commands of another.
+// Lets tests of one command family create keys without the commands of another.
 //
 // Thread safety: one thread, no locks taken.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace server {
 
-// A small Bloom filter under `name` in database 0: a key that is no string.
+// Creates a small Bloom filter in database 0, as a key that is not a string.
 inline void put_filter(core::keyspace::Keyspace& keyspace, std::string_view name) {
   const core::UnlimitedMemory budget;
   core::bloom::FilterParameters parameters;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LeaderFixture: a leader with its thread and replicas over pairs of sockets, without a process.
+// LeaderFixture: a leader with its thread, and replicas on socket pairs, in one process.
 //
 //   Remote peer(*this);
 //   psync(peer, replication_.offset());
@@ -29,7 +29,7 @@ namespace server {
 
 class LeaderFixture : public CommandTest {
  protected:
-  // A client whose socket the test holds the other end of.
+  // A replica whose end of the socket pair belongs to the test.
   struct Remote {
     explicit Remote(LeaderFixture& test) : client(test) {
       ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());
@@ -45,25 +45,25 @@ class LeaderFixture : public CommandTest {
     Remote(const Remote&) = delete;
     Remote& operator=(const Remote&) = delete;
 
-    // Whether something has come, or the leader has left.
+    // True if bytes have arrived or the leader has closed the connection.
     bool is_readable() const {
       pollfd waited{ends[1], POLLIN, 0};
       return ::poll(&waited, 1, 0) > 0;
     }
-    // Whether anything comes within a second, in which the leader's thread looks at the clock
+    // True if anything arrives within a second, in which the leader's thread reads the clock
     // several times.
     bool hears_more() const {
       pollfd waited{ends[1], POLLIN, 0};
       return ::poll(&waited, 1, 1000) > 0;
     }
-    // Reads what is left; whether the leader has left.
+    // Reads the remaining bytes. Returns true if the leader closes the connection.
     bool await_end() {
       while (!read(1).empty()) {
       }
       char byte = 0;
       return ::recv(ends[1], &byte, 1, MSG_DONTWAIT) == 0;
     }
-    // What has come once it is at least so long, or nothing more comes.
+    // Reads at least `size` bytes, or all bytes until no more arrive.
     std::string read(size_t size) {
       std::string all;
       std::array<char, 4096> buffer;
@@ -80,7 +80,7 @@ class LeaderFixture : public CommandTest {
     std::array<int, 2> ends{};
     Client client;
   };
-  // Only a test that fails waits so long.
+  // Reached only by a test that fails.
   static constexpr int kPatienceMs = 60'000;
 
   LeaderFixture() {
@@ -95,8 +95,8 @@ class LeaderFixture : public CommandTest {
     return peer.client.run({"PSYNC", replication_.ids().id, std::to_string(offset + 1)});
   }
 
-  // Has a snapshot begun for `peer`, whose child writes until read_snapshot(). Returns what came up
-  // to the snapshot's mark.
+  // Starts a snapshot for `peer`; its child writes until read_snapshot(). Returns the bytes
+  // received up to the snapshot's mark.
   static std::string begin_snapshot(Remote& peer) {
     peer.client.session->replica.takes_eof_mark = true;
     peer.client.run({"PSYNC", "?", "-1"});
@@ -135,7 +135,7 @@ class LeaderFixture : public CommandTest {
     return received;
   }
   std::string snapshot_of(Remote& peer) { return read_snapshot(peer, begin_snapshot(peer)); }
-  // Until the leader has noticed the end of the child, and of what comes of it.
+  // Polls until the leader has processed the end of the child and its consequences.
   void await(const std::function<bool()>& condition) {
     ASSERT_TRUE(support::wait_until([&] {
       durability_.tick();

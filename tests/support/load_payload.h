@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The payload of BF.LOAD in one piece; a server only ever writes it in pieces.
+// The payload of BF.LOAD as one string; a server only writes it in pieces.
 //
 // Thread safety: a pure function.
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LoopbackListener: a socket that listens on a free port of 127.0.0.1, for peers that a test plays.
+// LoopbackListener: a socket that listens on a free port of 127.0.0.1, for peers that a test
+// simulates.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ class LoopbackListener {
 
   int descriptor() const { return reserved_.descriptor(); }
   uint16_t port() const { return reserved_.port(); }
-  // The next connection, which is the caller's to close; negative when the socket was shut down.
+  // Accepts the next connection, which the caller must close. Negative if the socket was shut down.
   int accept() const { return ::accept4(descriptor(), nullptr, nullptr, SOCK_CLOEXEC); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ManualClock: a clock that moves only when a test moves it, or by `step_us` whenever its monotonic
-// time is read. `wall_step_ms` is what an administrator has set the wall clock forward.
+// ManualClock: a clock that advances only when a test sets it, or by `step_us` whenever its
+// monotonic time is read. `wall_step_ms` is the offset by which the wall clock was set forward.
 //
 // Thread safety: all members may be called from any thread.
 #pragma once

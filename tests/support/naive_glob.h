@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The naive twin of core::Glob: Redis' walk over pattern and text, trying every length for a star.
-// Its time is exponential in the stars.
+// A naive model of core::Glob: Redis' walk over pattern and text, which tries every length for a
+// star. It takes exponential time in the number of stars.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ inline char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c;
 }
 
-// What a '[' at the beginning of `pattern` says of `c`; moves behind the set.
+// Matches `c` with the set at the start of `pattern`, and moves `pattern` past the set.
 inline bool naive_set(std::string_view& pattern, char c, bool ignores_case) {
   const auto fold = [&](char one) { return ignores_case ? lower(one) : one; };
   pattern.remove_prefix(1);

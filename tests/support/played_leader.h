@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PlayedLeader: a server that is followed, as far as the test plays it, one link at a time.
+// PlayedLeader: a leader that the test simulates for a replica, one link at a time.
 //
 //   leader.await_psync();
 //   leader.full_resync(snapshot, 100);
@@ -41,14 +41,14 @@ class PlayedLeader {
 
   uint16_t port() const { return listener_.port(); }
   void say(std::string_view text) const { EXPECT_TRUE(try_to_say(text)); }
-  // False when the replica has ended the link meanwhile.
+  // Returns false if the replica has closed the link.
   bool try_to_say(std::string_view text) const {
     return ::send(link_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // Whether somebody waits to be accepted.
+  // True if a connection waits to be accepted.
   bool is_called() const { return is_readable(listener_.descriptor(), 0); }
-  // Accepts the next link, answers all up to PSYNC, and returns that.
+  // Accepts the next link, answers the handshake up to PSYNC, and returns the PSYNC command.
   std::string await_psync() {
     drop();
     if (!is_readable(listener_.descriptor())) {
@@ -63,7 +63,7 @@ class PlayedLeader {
     said.clear();
     return await_question();
   }
-  // The same on the link that is there.
+  // As await_psync(), on the present link.
   std::string await_question() {
     for (;;) {
       const Words words = read_command();
@@ -76,7 +76,7 @@ class PlayedLeader {
                                                : "+OK\r\n");
     }
   }
-  // The answer to PSYNC with a snapshot, whose end a mark tells unless its size does.
+  // Answers PSYNC with a snapshot. Its size is announced, or a mark shows its end.
   void full_resync(std::string_view snapshot, uint64_t offset = 0, std::string_view mark = "") {
     say(fmt::format("+FULLRESYNC {} {}\r\n", kId, offset));
     send_snapshot(snapshot, mark);
@@ -86,7 +86,7 @@ class PlayedLeader {
     say(snapshot);
     say(mark);
   }
-  // False when the link ends, or nothing comes for long, before the ACK of that offset.
+  // Returns false if the link ends, or nothing arrives for long, before the ACK of that offset.
   bool await_ack(uint64_t offset) {
     const std::string wanted = fmt::format("{}", offset);
     for (Words words = read_command(); !words.empty(); words = read_command()) {
@@ -97,13 +97,13 @@ class PlayedLeader {
     }
     return false;
   }
-  // Whether the replica ends the link before long.
+  // True if the replica closes the link soon.
   bool await_end() {
     while (!read_command().empty()) {
     }
     return is_ended_;
   }
-  // Says nothing more; returns when the replica has read all and left.
+  // Ends the stream. Returns when the replica has read everything and closed the link.
   void hang_up() {
     ::shutdown(link_, SHUT_WR);
     EXPECT_TRUE(await_end());
@@ -112,11 +112,11 @@ class PlayedLeader {
 
   static inline const std::string kId = std::string(40, 'a');
   static inline const std::string kMark = "0123456789abcdef0123456789abcdefMARK*3$8";
-  // How commands of the handshake are answered, if not as any leader does.
+  // Replies to commands of the handshake that differ from those of a usual leader.
   std::map<std::string, std::string> answers;
-  std::vector<std::string> said;  // by the last link in its handshake
-  std::vector<std::string> acks;  // the offsets, of all links
-  std::string synced;             // what the last one said to be on the disk
+  std::vector<std::string> said;  // commands of the last link's handshake
+  std::vector<std::string> acks;  // offsets acknowledged on all links
+  std::string synced;             // the last offset reported as on the disk
 
  private:
   static constexpr int kPatienceMs = 60'000;
@@ -130,7 +130,7 @@ class PlayedLeader {
     pollfd waited{descriptor, POLLIN, 0};
     return ::poll(&waited, 1, patience_ms) > 0;
   }
-  // Empty at the end.
+  // Returns an empty list at the end.
   Words read_command() {
     for (;;) {
       std::vector<std::string_view> views;

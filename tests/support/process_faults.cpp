@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Faults of the operating system for the system tests: preloaded (LD_PRELOAD), it does what the
-// environment says:
+// Faults of the operating system for the system tests. A library to preload (LD_PRELOAD),
+// controlled by environment variables:
 //
-//   LATE_CHILD_MS=n   a forked child runs n milliseconds late
+//   LATE_CHILD_MS=n   a forked child starts n milliseconds late
 //   FORKS_MAX=n       fork() works n times and then fails, as at a limit on processes
 //   THREADS_MAX=n     the same for pthread_create()
 //   NO_CLOSE_RANGE=1  close_range() fails as on a kernel that lacks it
@@ -23,7 +23,7 @@ namespace {
 
 using support::number_of;
 
-// False when the limit of that name is reached.
+// Returns false if the limit of that name is reached.
 bool take_one(const char* limit_name, std::atomic<uint64_t>& taken) {
   return taken.fetch_add(1) < number_of(limit_name, UINT64_MAX);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// ReservedPort: a port of 127.0.0.1 that the kernel gives to nobody else as long as it is reserved.
-// Calls are refused until the server under test listens on it.
+// ReservedPort: a port of 127.0.0.1 that the kernel assigns to no other process while it is
+// reserved. Connections are refused until the server under test listens on it.
 //
-// It is held by a socket that is bound and does not listen. Both that socket and the server's have
-// SO_REUSEADDR, and so may share the address. Thread safety: port() from any thread.
+// A bound socket that does not listen reserves it. Both that socket and the server's have
+// SO_REUSEADDR, so they may share the address.
+// Thread safety: port() may be called from any thread.
 // Source: socket(7).
 #pragma once
 

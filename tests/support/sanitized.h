@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How much of a long random test a sanitized build does: it is many times slower.
+// The length of random tests in sanitized builds, which are many times slower.
 #pragma once
 
 namespace support {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The headers of all parts of a server, for tests that compose one, and the process around it.
+// The headers of all parts of a server, for tests that compose one, and its surroundings.
 //
 // Thread safety: one thread.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// set_option: gives an option of a test's configuration a value, whether or not clients may set it.
+// set_option: sets an option of a test's configuration, even if clients may not set it.
 //
 // Thread safety: as Config::set().
 #pragma once
@@ -20,7 +20,7 @@ inline void set_option(Config& config, OptionId id, const std::string& value) {
   const auto& row = option_table()[static_cast<size_t>(id)];
   if (row.mutability == Mutability::kImmutable) return config.replace(id, value);
   if (row.mutability == Mutability::kWithHook) {
-    // Without anybody to carry the change out it would be refused.
+    // An option without a callback would be rejected.
     config.on_change(id, []() -> core::Result<> { return {}; });
   }
   const std::array pairs{NamedValue{std::string(row.name), value}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A wall clock for the system tests: preloaded (LD_PRELOAD), it answers clock_gettime with the
-// milliseconds since 1970 that stand, as an int64_t, in the file named by SIMULATED_CLOCK. Other
-// clocks are the system's, so timers and sockets work as ever.
+// A wall clock for the system tests, as a library to preload (LD_PRELOAD). clock_gettime returns
+// the milliseconds since 1970 that the file named by SIMULATED_CLOCK contains as an int64_t. Other
+// clocks are the system's, so timers and sockets work as usual.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -27,7 +27,7 @@ const Milliseconds* open_clock() {
   return memory == MAP_FAILED ? nullptr : static_cast<const Milliseconds*>(memory);
 }
 
-// Opened before main(); until then time is the system's.
+// Opened before main(). Before that, the time is the system's.
 const Milliseconds* simulated = nullptr;
 [[gnu::constructor]] void begin() {
   simulated = open_clock();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads and writes snapshots for the system tests, which compare with what Redis makes of them.
+// Reads and writes snapshots for the system tests, which compare the output with that of Redis.
 //
-//   snapshot_tool list FILE         a line per key: database, name, kind, expiry, value; in
-//                                   hexadecimal what may be any bytes; then `foreign TYPE COUNT`
+//   snapshot_tool list FILE         a line per key: database, name, kind, expiry, value (arbitrary
+//                                   bytes in hexadecimal); then `foreign TYPE COUNT`
 //   snapshot_tool copy FROM TO [no-compression] [no-checksum]
-//                                   loads a file, foreign types left out, and saves it
+//                                   loads a file without its foreign types, and saves it
 #include <fmt/format.h>
 
 #include <cstdlib>

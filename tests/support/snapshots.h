@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Snapshots for tests: whole keyspaces as comparable values, and containers put together by hand.
+// Snapshots for tests: whole keyspaces as comparable values, and snapshots composed by hand.
 //
 // Thread safety: one thread, no locks taken.
 #pragma once
@@ -62,7 +62,7 @@ inline core::Result<persistence::RdbReadResult> load(
   return persistence::read_rdb(source, loader, budget, options);
 }
 
-// A container, record by record.
+// A snapshot, built record by record.
 class Container : public persistence::ByteWriter {
  public:
   explicit Container(std::string_view header = "REDIS0010") : ByteWriter(text_) { bytes(header); }
@@ -75,7 +75,7 @@ class Container : public persistence::ByteWriter {
     text(key);
     text(value);
   }
-  // The type byte and the key's name; the value follows.
+  // Writes the type byte and the key's name. The value follows.
   void key(uint8_t type, std::string_view name) {
     u8(type);
     text(name);

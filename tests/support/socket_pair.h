@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// SocketPair: a connected pair of non-blocking sockets; `near` is watched, `far` makes it ready.
+// SocketPair: a connected pair of non-blocking sockets. `near` is polled, `far` makes it ready.
 #pragma once
 
 #include <gtest/gtest.h>

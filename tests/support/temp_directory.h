@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// TempDirectory: a directory that no other process has, and that goes with the object.
+// TempDirectory: a new directory, which the destructor removes.
 //
-// Thread safety: path() from any thread.
+// Thread safety: path() may be called from any thread.
 #pragma once
 
 #include <gtest/gtest.h>

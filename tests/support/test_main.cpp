@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The main program of the unit tests. With BLOOMERY_ONE_THREAD, a test that starts a thread or
-// listens on a socket fails: it belongs to the programs that ThreadSanitizer runs.
+// The main program of the unit tests. With BLOOMERY_ONE_THREAD, a test fails if it starts a thread
+// or listens on a socket: it belongs to the programs that run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #if defined(BLOOMERY_ONE_THREAD) && !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
@@ -32,7 +32,7 @@ class OneThreadListener final : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-// Take the place of the C library's functions, for the libraries that the test uses too.
+// Replace the functions of the C library, also for libraries that the test uses.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*function)(void*), void* argument) {
   forbidden_call = "pthread_create()";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// TestThreads: the I/O threads of a test. Each has passed at once, unless the test says otherwise.
+// TestThreads: the I/O threads of a test. A drain ends immediately, as if each thread had passed
+// it, unless the test sets another callback.
 //
-// Thread safety: none, but for wake_for_messages().
+// Thread safety: none, except wake_for_messages().
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// TlsAuthority: an authority that signs certificates for "localhost" and 127.0.0.1, as PEM files in
-// a directory of its own.
+// TlsAuthority: a certificate authority that signs certificates for "localhost" and 127.0.0.1. The
+// PEM files are in a directory of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ class TlsAuthority {
     std::string key_file;
   };
   struct Wishes {
-    long seconds = 86'400;      // until it ends; negative for one that has
-    bool is_authority = false;  // may sign others
+    long seconds = 86'400;      // validity; negative for an expired certificate
+    bool is_authority = false;  // may sign other certificates
   };
 
   TlsAuthority() {
@@ -43,7 +43,7 @@ class TlsAuthority {
     return files(name);
   }
   Identity issue(const std::string& name) { return issue(name, {}); }
-  // Signed by an authority in between; the file holds both certificates.
+  // Issues a certificate through an intermediate authority. The file contains both certificates.
   Identity issue_by_way_of(const std::string& between, const std::string& name) {
     const Signer signer = make(between, {.is_authority = true});
     const Signer signed_one = make(name, {}, &signer);
@@ -69,7 +69,7 @@ class TlsAuthority {
         X509V3_EXT_conf_nid(nullptr, nullptr, kind, value), &X509_EXTENSION_free);
     EXPECT_EQ(X509_add_ext(certificate, extension.get(), -1), 1);
   }
-  // Signed by the authority unless another one is given; the first signs itself.
+  // Signed by `by`, or by the authority if it is null. The first certificate signs itself.
   Signer make(const std::string& name, const Wishes& wishes, const Signer* by = nullptr) {
     Signer made;
     made.key.reset(EVP_EC_gen("P-256"));

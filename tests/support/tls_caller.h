@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// TlsCaller: a client over TLS that verifies whom it calls, and waits ten seconds for an answer.
+// TlsCaller: a TLS client that verifies the server, and waits up to ten seconds for a reply.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace server::net {
 
 class TlsCaller {
  public:
-  // `identity`: null for a client without a certificate.
+  // `identity` is null for a client without a certificate.
   explicit TlsCaller(const TlsAuthority& authority,
                      const TlsAuthority::Identity* identity = nullptr) {
     SSL_CTX_load_verify_locations(context_.get(), authority.certificate_file().c_str(), nullptr);
@@ -30,7 +30,7 @@ class TlsCaller {
     SSL_CTX_use_PrivateKey_file(context_.get(), identity->key_file.c_str(), SSL_FILETYPE_PEM);
   }
 
-  // Whether the handshake has succeeded on this side; with TLS 1.3 the other may still refuse.
+  // True if the handshake has succeeded on this side. With TLS 1.3 the server may still reject it.
   bool call(uint16_t port) {
     if (!caller_.call("127.0.0.1", port)) return false;
     tls_.reset(SSL_new(context_.get()));
@@ -41,7 +41,7 @@ class TlsCaller {
   bool send(const std::string& bytes) const {
     return SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
   }
-  // Empty at the end, Caller::kSilence when nothing comes.
+  // Empty at the end of the stream, Caller::kSilence after a timeout.
   std::string hear() const {
     std::array<char, 16384> room{};
     ERR_clear_error();
@@ -49,7 +49,8 @@ class TlsCaller {
     if (size > 0) return std::string(room.data(), static_cast<size_t>(size));
     return SSL_get_error(tls_.get(), size) == SSL_ERROR_WANT_READ ? Caller::kSilence : "";
   }
-  // So many bytes or more, or all up to the end or to a silence, which is told.
+  // Receives at least `size` bytes, or all bytes up to the end or a timeout, which is appended as
+  // text.
   std::string hear(size_t size) const {
     std::string all;
     while (all.size() < size) {
@@ -61,7 +62,7 @@ class TlsCaller {
   }
   std::string ask(const std::string& line) const { return send(line + "\r\n") ? hear() : ""; }
   bool is_served(uint16_t port) { return call(port) && ask("PING") == "+PONG\r\n"; }
-  // Below the encryption.
+  // The socket below TLS.
   const Caller& socket() const { return caller_; }
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// TlsIdentity: a key and a certificate that it has signed itself, as PEM files in a directory of
-// their own.
+// TlsIdentity: a key and a self-signed certificate, as PEM files in a directory of their own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +26,7 @@ class TlsIdentity {
   TlsIdentity(const TlsIdentity&) = delete;
   TlsIdentity& operator=(const TlsIdentity&) = delete;
 
-  // Another key and certificate in the same files. Written with a passphrase unless it is empty.
+  // Writes another key and certificate to the same files, encrypted if `password` is not empty.
   void renew(const std::string& password = "") const {
     const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"),
                                                                   &EVP_PKEY_free);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// upsert: puts a value under a key, whether there is one already or not. Commands know which of
-// both they do.
+// upsert: stores a value under a key, whether or not the key exists. Commands distinguish the two
+// cases themselves.
 //
 // Thread safety: REQUIRES the key's stripe, exclusive.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace core::keyspace {
 
-// The live entry, or a new one holding the empty string.
+// The live entry, or a new one with the empty string.
 inline Entry& upsert(Keyspace& keyspace, unsigned database, const KeyRef& key, int64_t now_ms) {
   Entry* entry = keyspace.find_for_write(database, key, now_ms);
   return entry != nullptr ? *entry : keyspace.insert(database, key);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Files under tests/vectors, written by other servers, and the false positives that those servers
-// answer for the filters in them.
+// Files in tests/vectors, written by other servers, and the false positives of these servers for
+// the filters in them.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -32,13 +32,13 @@ struct Expected {
   uint64_t capacity = 0;
   uint64_t layer_count = 0;
   uint64_t item_count = 0;
-  uint64_t expansion = 0;  // 0: none
-  // The numbers n of 0 to 999 for which "absent:n" is found.
+  uint64_t expansion = 0;  // 0: never grows
+  // The numbers n from 0 to 999 for which "absent:n" is found.
   std::vector<int> false_positives;
 };
 
-// expected.txt of "redisbloom" or "valkey-bloom": name, capacity, layers, items, expansion, then
-// the false positives, one filter in a line.
+// Reads expected.txt of "redisbloom" or "valkey-bloom". Each line is a filter: name, capacity,
+// layers, items, expansion, then the false positives.
 inline std::vector<Expected> expected(const std::string& writer) {
   std::ifstream file(path(writer + "/expected.txt"));
   std::vector<Expected> filters;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// VirtualDisk: a FileSystem in memory whose operations fail and whose power goes when a test wants.
+// VirtualDisk: a FileSystem in memory with faults and power cuts under the control of the test.
 //
-// Each operation has a number, from 1 on; one may fail, or all from one on, as after a power cut
-// that the process has not noticed yet. cut_power() then leaves what a real disk would: of a file
-// what was synced, of a directory the entries that were synced, and of the rest what `Unsynced`
-// says. A write that fails leaves half of its bytes in the file, on a full disk what fits.
+// Operations are numbered from 1 on. One operation can fail, or all from a number on, as after a
+// power cut that the process has not noticed yet. cut_power() then leaves what a real disk would:
+// the synced bytes of files and the synced entries of directories. `Unsynced` chooses what remains
+// of the others. A failed write leaves half of its bytes in the file, or on a full disk as many as
+// fit.
 //
-// Changes of names reach the disk in their order, as a journalling file system has it: syncing a
-// directory takes along what was changed before its last change, a rename is done or not.
+// Changes of names reach the disk in their order, as in a journaling file system. Syncing a
+// directory also syncs all changes before its last change. A rename is done completely or not at
+// all.
 //
-// Invariants: a failed sync is never made good by a later one: its bytes are lost with the power.
-// Files that are open across cut_power() belong to a process that died: they fail from then on.
+// Invariants: a later sync never repairs a failed one: the bytes are lost in a power cut. Files
+// that are open during cut_power() belong to a dead process, and fail afterwards.
 // Thread safety: all members, one lock around each operation.
 #pragma once
 
@@ -38,12 +40,12 @@ using persistence::FileSystem;
 using persistence::InputFile;
 using persistence::OpenMode;
 
-// What a power cut leaves of bytes and directory changes that no sync covered.
+// How much a power cut leaves of unsynced bytes and directory changes.
 enum class Unsynced : uint8_t {
   kLost,     // nothing
   kKept,     // all
-  kPartial,  // a random beginning of the bytes, perhaps up to a block, perhaps holes of zeros; of
-             // a directory's changes a random beginning
+  kPartial,  // a random prefix of the bytes, perhaps padded to a block, perhaps with holes of
+             // zeros; and a random prefix of a directory's changes
 };
 
 inline constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
@@ -53,7 +55,7 @@ class VirtualDisk final : public FileSystem {
  public:
   explicit VirtualDisk(uint64_t seed = 1) : random_(seed) { make_root(); }
 
-  // Faults. Numbers count from the last call of restart_count().
+  // Faults. Operations are counted from the last call of restart_count().
   void fail_operation(uint64_t number) {
     change([&] { failing_ = number; });
   }
@@ -67,17 +69,17 @@ class VirtualDisk final : public FileSystem {
     const std::lock_guard lock(mutex_);
     return operations_;
   }
-  // Bytes that all files together may still grow by.
+  // Number of bytes by which all files together may still grow.
   void set_free_bytes(uint64_t bytes) {
     change([&] { free_bytes_ = total_bytes_ = bytes; });
   }
 
-  // As of a file system without links.
+  // Behaves like a file system without links.
   void refuse_links() {
     change([&] { has_links_ = false; });
   }
 
-  // What a start after the cut would find. Ends all planned faults.
+  // Leaves the state that a start after the power cut finds. Ends all planned faults.
   void cut_power(Unsynced unsynced) {
     change([&] {
       ++boot_;
@@ -89,8 +91,8 @@ class VirtualDisk final : public FileSystem {
     });
   }
 
-  // A failed sync has given up bytes of a file whose name ends so: a process that starts now reads
-  // them, and no sync of its brings them to the disk.
+  // True if a failed sync has lost bytes of a file with this suffix. A later process can read them,
+  // but its syncs do not write them to the disk.
   bool has_given_up(std::string_view suffix) const {
     const std::lock_guard lock(mutex_);
     for (const auto& [path, directory] : directories_) {
@@ -104,7 +106,7 @@ class VirtualDisk final : public FileSystem {
     return false;
   }
 
-  // The same, told without faults and at once on the disk.
+  // content(), put() and add_directory() ignore planned faults. Files of put() are synced.
   std::optional<std::string> content(const std::string& path) const {
     const std::lock_guard lock(mutex_);
     const Node* node = find(path);
@@ -135,7 +137,7 @@ class VirtualDisk final : public FileSystem {
       changes_.push_back({{parent(path), leaf(path), node}});
     } else if (mode == OpenMode::kCreate) {
       node->bytes.clear();
-      // Bytes that are written anew are dirty anew.
+      // Bytes that are written again are dirty again.
       node->given_up.clear();
     }
     return std::unique_ptr<AppendFile>(std::make_unique<Appender>(*this, node, path));
@@ -215,7 +217,7 @@ class VirtualDisk final : public FileSystem {
     return names;
   }
 
-  // A directory is on the disk once it is made; its entries are not.
+  // A new directory is on the disk at once, but not its entries.
   core::Result<> make_directory(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     if (fails()) return failure("create directory", path);
@@ -240,7 +242,7 @@ class VirtualDisk final : public FileSystem {
   struct Node {
     std::string bytes;
     std::string synced;
-    // Begins and ends of what failed syncs gave up; as zeros on the disk.
+    // Ranges that failed syncs have lost. They are zeros on the disk.
     std::vector<std::pair<size_t, size_t>> given_up;
   };
   using NodePtr = std::shared_ptr<Node>;
@@ -251,7 +253,7 @@ class VirtualDisk final : public FileSystem {
   struct Edit {
     std::string directory;
     std::string name;
-    NodePtr node;  // none: the name went away
+    NodePtr node;  // null: the name was removed
   };
   using Change = std::vector<Edit>;
 
@@ -361,7 +363,7 @@ class VirtualDisk final : public FileSystem {
     return node == directory->second.names.end() ? nullptr : node->second.get();
   }
 
-  // Brings the first `count` changes of names to the disk.
+  // Writes the first `count` changes of names to the disk.
   void commit(size_t count) {
     for (size_t i = 0; i < count; ++i) {
       for (const auto& [directory, name, node] : changes_[i]) {
@@ -406,7 +408,7 @@ class VirtualDisk final : public FileSystem {
     node.given_up.clear();
   }
 
-  // The size of a file may reach the disk before its bytes do: what is missing reads as zeros.
+  // The size of a file may reach the disk before its bytes, which then read as zeros.
   void lose_blocks(Node& node) {
     const size_t size = node.bytes.size();
     const size_t choice = random_up_to(3);
@@ -416,16 +418,16 @@ class VirtualDisk final : public FileSystem {
     } else if (choice == 1) {
       node.bytes.resize((size + kBlockBytes - 1) / kBlockBytes * kBlockBytes, '\0');
     } else if (choice == 2) {
-      // From the synced end on: an unsynced block in front of one that was written.
+      // An unsynced block, from the synced end on, before a block that was written.
       const size_t end = std::min(size, (node.synced.size() / kBlockBytes + 1) * kBlockBytes);
       for (size_t at = node.synced.size(); at < end; ++at) node.bytes[at] = '\0';
     }
   }
 
   mutable std::mutex mutex_;
-  // All below: under mutex_.
+  // The members below are guarded by mutex_.
   std::map<std::string, Directory> directories_;
-  // Of names, not yet on the disk.
+  // Changes of names that are not on the disk yet.
   std::vector<Change> changes_;
   std::minstd_rand random_;
   uint64_t operations_ = 0;
@@ -434,7 +436,7 @@ class VirtualDisk final : public FileSystem {
   uint64_t free_bytes_ = kNever;
   bool has_links_ = true;
   uint64_t total_bytes_ = kNever;
-  // Counts power cuts, so that files opened before one are known.
+  // Number of power cuts, to recognize files that were opened before one.
   uint64_t boot_ = 0;
 };
 

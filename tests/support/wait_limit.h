@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A limit for blocking sockets, so that a test whose peer is silent fails and does not hang.
+// A timeout for blocking sockets, so that a test with a silent peer fails instead of hanging.
 //
 // Thread safety: a function; any thread.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace support {
 
-// From now on accept() and recv() on the socket fail with EAGAIN after the deadline of all waits.
+// From now on accept() and recv() on the socket fail with EAGAIN after the general deadline.
 inline void limit_waits(int descriptor) {
   const timeval patience{.tv_sec = deadline().count(), .tv_usec = 0};
   EXPECT_EQ(::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);

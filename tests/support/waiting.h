@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// All waiting of the tests: for a condition, with a deadline that only a hang reaches. The only
-// place that sleeps. The environment variable BLOOMERY_SLOW is a factor for the deadline.
+// All waiting of the tests. wait_until() polls a condition, with a deadline that only a hang
+// reaches. No other code of the tests sleeps. The environment variable BLOOMERY_SLOW is a factor
+// for the deadline.
 //
 // Thread safety: functions; any thread.
 #pragma once

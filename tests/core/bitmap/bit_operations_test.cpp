@@ -19,7 +19,7 @@ constexpr BitOperation kManySourced[] = {kAnd, kOr, kXor, kDiff, kDiff1, kAndOr,
 
 Bytes combined(BitOperation operation, const std::vector<Bytes>& sources, size_t size) {
   const std::vector<std::span<const uint8_t>> views(sources.begin(), sources.end());
-  Bytes out(size, 0xcc);  // What was in `out` before must not show.
+  Bytes out(size, 0xcc);  // previous bytes of `out` must not affect the result
   combine(operation, views, out);
   return out;
 }
@@ -28,7 +28,7 @@ bool bit_at(const Bytes& bytes, size_t bit) {
   return bit / 8 < bytes.size() && ((bytes[bit / 8] >> (7 - bit % 8)) & 1) != 0;
 }
 
-// The naive twin: each operation by its definition, one bit at a time.
+// Naive model: each operation by its definition, one bit at a time.
 bool naive_bit(BitOperation operation, const std::vector<Bytes>& sources, size_t bit) {
   size_t set_count = 0;
   for (const Bytes& source : sources) set_count += bit_at(source, bit);
@@ -102,7 +102,7 @@ TEST(BitOperations, NothingCombinesToZeros) {
 TEST(BitOperations, RandomSourcesAgreeWithTheNaiveTwin) {
   SCOPED_TRACE(kBitOperationsSeed);
   std::mt19937_64 random(kBitOperationsSeed);
-  // Around words, vectors and the 8 KiB block.
+  // Sizes around those of words, vectors and the 8 KiB block.
   constexpr size_t kSizes[] = {0, 1, 7, 8, 9, 31, 32, 33, 1000, 8191, 8192, 8193, 16'390};
   for (int round = 0; round < 120; ++round) {
     std::vector<Bytes> sources(1 + random() % 5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Expected values of the named cases were replied by Redis 7.0.15.
+// Expected values of the named cases are replies of Redis 7.0.15.
 #include "core/bitmap/bitfield.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr uint64_t kLimitBits = uint64_t{1} << 32;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-__extension__ typedef __int128 Wide;  // Wide enough for every sum of two int64_t.
+__extension__ typedef __int128 Wide;  // wide enough for every sum of two int64_t
 using enum Overflow;
 
 constexpr FieldType i(unsigned bits) {
@@ -43,7 +43,7 @@ Wide max_of(FieldType type) {
   return (Wide{1} << (type.is_signed ? type.bits - 1 : type.bits)) - 1;
 }
 
-// Steps of 2^bits into the field's range, by arithmetic that cannot overflow.
+// Adds multiples of 2^bits until the value is in the field's range. Wide cannot overflow.
 int64_t naive_wrap(FieldType type, Wide value) {
   const Wide step = Wide{1} << type.bits;
   Wide rest = (value - min_of(type)) % step;
@@ -59,7 +59,7 @@ int64_t naive_read(const std::vector<bool>& bits, FieldType type, uint64_t offse
   return naive_wrap(type, value);
 }
 
-// Values around every bound that matters to a type.
+// Values around every bound of the type.
 std::vector<int64_t> edges_of(FieldType type) {
   std::vector<int64_t> edges = {0, 1, -1, 2, -2, kMin, kMin + 1, kMax - 1, kMax};
   for (const Wide bound : {min_of(type), max_of(type), -max_of(type)}) {

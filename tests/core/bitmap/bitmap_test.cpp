@@ -17,7 +17,7 @@ constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
 using Bytes = std::vector<uint8_t>;
 
-// The naive twin: one bool per bit.
+// Naive model: one bool per bit.
 std::vector<bool> bits_of(const Bytes& bytes) {
   std::vector<bool> bits;
   for (const uint8_t byte : bytes) {
@@ -40,7 +40,7 @@ std::optional<uint64_t> naive_find(const std::vector<bool>& bits, bool bit, uint
   return std::nullopt;
 }
 
-// Long runs of equal bytes with rare exceptions, so that searches have something to skip.
+// Long runs of equal bytes with rare exceptions, so that searches skip bytes.
 Bytes random_bytes(std::mt19937_64& random) {
   Bytes bytes(random() % 200, random() % 2 == 0 ? 0x00 : 0xff);
   const uint64_t changes = random() % 6;
@@ -132,7 +132,7 @@ TEST(Bitmap, EveryShortRangeAgreesWithTheNaiveTwin) {
   }
 }
 
-// 512 MiB, of which calloc hands out only what is touched.
+// 512 MiB. calloc allocates only the touched pages.
 TEST(Bitmap, LastBitOfTheLargestRedisStringIsReached) {
   constexpr uint64_t kBits = uint64_t{1} << 32;
   const std::unique_ptr<uint8_t, void (*)(void*)> owner(

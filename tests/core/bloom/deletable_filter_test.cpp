@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What filters promise whose items can be deleted: each item that was added with the answer 1 and
-// not deleted is found, whatever came between; replaying leaves the same bytes; growth is bounded.
+// Guarantees of filters with deletion. Each item whose add returned 1 and that was not deleted is
+// found, whatever happened in between. A replay gives the same bytes. Growth is bounded.
 //
-// BLOOMERY_MODEL_OPERATIONS=100000000 makes the model test as long as its name promises.
+// BLOOMERY_MODEL_OPERATIONS=100000000 runs the model test at full length.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ void expect_same(const ScalableFilter& left, const ScalableFilter& right) {
   }
 }
 
-// What a file does: only what it stores comes back.
+// Rebuilds the filter from the fields that files store.
 FilterOwner reassembled(const ScalableFilter& filter) {
   std::vector<LayerParts> parts;
   for (size_t i = 0; i < filter.layer_count(); ++i) {
@@ -67,7 +67,7 @@ FilterOwner reassembled(const ScalableFilter& filter) {
   return std::move(made.value());
 }
 
-// A filter, the items it must find, and a second filter that is told effects only.
+// A filter, the items it must find, and a second filter that receives only the effects.
 class Model {
  public:
   Model(LayoutId layout, uint64_t capacity, double error_rate)
@@ -77,8 +77,7 @@ class Model {
         is_mine_(6 * capacity),
         may_stay_(layout != kDeletableLayout) {}
 
-  // One operation on a random item: more adds than deletions while it grows, fewer while it
-  // shrinks.
+  // One operation on a random item. Adds prevail while the model grows, deletions while it shrinks.
   void step() {
     const bool grows = steps_++ / (2 * is_mine_.size()) % 2 == 0;
     const size_t item = random_() % is_mine_.size();
@@ -168,7 +167,7 @@ TEST_P(DeletableFilterTest, ItemsAddedAndNotDeletedAreFound) {
       model.step();
       if (i % check_every != 0) continue;
       model.check_all();
-      // It goes on as the one that it was written from.
+      // A reloaded filter must continue like the original.
       if (i / check_every % 3 == 0) model.reload();
       if (HasFatalFailure()) return;
     }
@@ -219,7 +218,8 @@ TEST_P(DeletableFilterTest, ManyAreRemovedAsOneByOne) {
   }
 }
 
-// A layer that ends within a batch may still have bits, which what comes behind must not see.
+// A layer may become empty, but keep bits, within a batch. Later items of the batch must not be
+// found in it.
 TEST_P(DeletableFilterTest, LayersThatEndWithinABatchEndAsOneByOne) {
   constexpr int kFilters = support::rounds(2000, 200);
   std::mt19937_64 random(kModelSeed);
@@ -248,8 +248,8 @@ TEST_P(DeletableFilterTest, LayersThatEndWithinABatchEndAsOneByOne) {
   EXPECT_GE(ended, uint64_t{kFilters});
 }
 
-// Only what is gone is journaled: an answer that says otherwise must leave the layers alone, even
-// one that counts no item any more.
+// Only a deletion with effect is journaled. A deletion without effect must not drop a layer, even
+// one whose item count is zero.
 TEST(DeletableFilterLayersTest, ItemThatStaysEndsNoLayer) {
   FilterParameters parameters = filters::parameters(RegionLayout::kRow.id, 200, 0.01, 1);
   parameters.region_bits = kMaxRegionBits;
@@ -280,7 +280,7 @@ TEST(DeletableFilterLayersTest, ItemThatStaysEndsNoLayer) {
 
 class FingerprintFilterTest : public testing::Test {
  protected:
-  // Adds [from, to) and says which of them answered 1.
+  // Adds the items [from, to) and returns those whose add returned 1.
   static std::vector<uint64_t> add_items(ScalableFilter& filter, uint64_t from, uint64_t to) {
     std::vector<uint64_t> added;
     for (uint64_t i = from; i < to; ++i) {
@@ -302,13 +302,14 @@ TEST_F(FingerprintFilterTest, EmptyOlderLayersAreDropped) {
   ASSERT_EQ(filter->layer_count(), 3U);
   const LayerInfo second = filter->layer_info(1);
   remove_items(*filter, first);
-  // Not all of the first thousand need have been new, so the first layer has a few of the next.
+  // Some of the first thousand may have been found by error, so the first layer has some later
+  // items.
   remove_items(*filter, {later.begin(), later.begin() + 100});
   ASSERT_EQ(filter->layer_count(), 2U);
   EXPECT_EQ(filter->layer_info(0).capacity, second.capacity);
   EXPECT_EQ(filter->parameters().capacity, second.capacity);
   expect_same(*filter, *reassembled(*filter));
-  // Whoever asked for the deletion frees it where nobody waits.
+  // The caller of the deletion frees the dropped layers where no client waits.
   const auto dropped = filter->take_dropped();
   ASSERT_NE(dropped, nullptr);
   EXPECT_EQ(dropped->layer_count(), 1U);
@@ -326,7 +327,7 @@ TEST_F(FingerprintFilterTest, ChurnLeavesNoTrace) {
   const auto filter = deletable(kDeletableLayout, kItems / 4, kRate);
   auto live = add_items(*filter, 0, kItems);
   for (uint64_t round = 1; round <= 10; ++round) {
-    // The oldest go first, a few at a time, so that the filter is about full all the while.
+    // Removes the oldest items first, in small parts, so that the filter stays about full.
     std::vector<uint64_t> next;
     for (uint64_t part = 0; part < 20; ++part) {
       const auto size = static_cast<ptrdiff_t>(live.size() / 20);
@@ -338,7 +339,7 @@ TEST_F(FingerprintFilterTest, ChurnLeavesNoTrace) {
     }
     live = next;
     ASSERT_EQ(filter->item_count(), live.size());
-    // All fit in one layer of twice their number; one more may be on its way out.
+    // One layer of twice the size holds all items; another one may be about to be dropped.
     ASSERT_LE(filter->layer_count(), 3U) << round;
     ASSERT_LE(filter->capacity(), 6 * kItems) << round;
   }

@@ -14,7 +14,7 @@
 namespace core::bloom {
 namespace {
 
-// The textbook's sequence: start + i * step modulo the bit count.
+// The textbook sequence: start + i * step modulo the bit count.
 class PlainProbes {
  public:
   PlainProbes(ItemHash hash, const Geometry& geometry)

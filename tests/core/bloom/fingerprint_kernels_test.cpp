@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// All kernels answer and write alike, for every shape of a bucket, lines full of noise included.
+// All kernels give the same results, for every shape of a bucket and for lines of random bits.
 #include "core/bloom/fingerprint_kernels.h"
 
 #include <gtest/gtest.h>
@@ -39,12 +39,12 @@ void for_each_kernel_shape(Function&& function) {
   }
 }
 
-// Few different ones, so that some are there and some share buckets.
+// Few different hashes, so that some items are present and some share buckets.
 ItemHash some_hash(std::mt19937_64& random) {
   return {random() % 16 << 60, random() % 32 << 59};
 }
 
-// The array ends where its last line does, so that a sanitizer sees reads behind it.
+// The array ends with its last line, so that a sanitizer detects reads past it.
 using Words = std::vector<uint64_t>;
 
 Words some_items(const Geometry& geometry, std::mt19937_64& random) {
@@ -141,7 +141,7 @@ TEST_F(FingerprintKernelsTest, GroupsOfRemovalsLeaveTheSameBits) {
 }
 
 TEST_F(FingerprintKernelsTest, BitsThatAreNoBucketsAreNotLookedAt) {
-  // A line's bits above its last bucket, and those of a bucket that an odd number leaves over.
+  // Bits of a line after its last bucket, and the last bucket if the number of buckets is odd.
   for_each_kernel_shape([&](const Geometry& geometry) {
     const unsigned used = kLineBits / (geometry.hash_count * geometry.cell_bits) *
                           (geometry.hash_count * geometry.cell_bits);

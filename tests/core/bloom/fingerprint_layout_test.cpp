@@ -34,7 +34,7 @@ std::vector<std::byte> bytes_of(const Layer& layer) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Adds so many new items, numbered from `first` on; returns how many found no room.
+// Adds `count` new items, numbered from `first` on. Returns how many found no room.
 uint64_t fill(Layer& layer, uint64_t first, uint64_t count) {
   uint64_t without_room = 0;
   for (uint64_t i = first; i < first + count; ++i) {
@@ -147,7 +147,7 @@ TEST(FingerprintLayoutTest, TenRoundsOfChurnLeaveTheRateAsItWas) {
 }
 
 TEST(FingerprintLayoutTest, GroupsAnswerAsSingleLookupsDo) {
-  // One array that the cache holds, one that is fetched for.
+  // One array that fits the cache, and one that is prefetched.
   for (const uint64_t capacity : {2'000, 300'000}) {
     for (const double rate : {0.05, 1e-5}) {
       Layer layer = table_for(capacity, rate);
@@ -176,7 +176,8 @@ TEST(FingerprintLayoutTest, GroupsAreRemovedAsSingleItemsAre) {
     Layer single = *group.clone();
     for (uint64_t start = 0; start < 2 * capacity; start += 50) {
       std::vector<ItemHash> hashes;
-      // Each item twice, the second time in vain unless another is like it.
+      // Each item twice. The second removal fails unless another item has the same fingerprint and
+      // buckets.
       for (uint64_t i = 0; i < 100; ++i) hashes.push_back(table_item(kTableSeed, start + i % 50));
       std::vector<Removal> outcomes(hashes.size(), Removal::kAbsent);
       outcomes[3] = Removal::kStays;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The redisbloom and valkey-bloom layouts against figures taken from real servers.
+// Compares the redisbloom and valkey-bloom layouts with figures of real servers.
 #include <gtest/gtest.h>
 
 #include <vector>

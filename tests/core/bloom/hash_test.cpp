@@ -62,7 +62,7 @@ TEST(HashTest, FixedSeedReadsAsLittleEndianKeys) {
   EXPECT_EQ(seed_keys(kFixedSeed), expected);
 }
 
-// The native hash is part of the file format: these values may never change.
+// The native hash is part of the file format: these values must never change.
 TEST(HashTest, NativeHashIsFrozen) {
   EXPECT_EQ(hash_native(""), (ItemHash{0x6001C324468D497F, 0x99AA06D3014798D8}));
   EXPECT_EQ(hash_native("foo"), hash_native(std::string("foo")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What every layout promises, measured on each with fixed seeds.
+// Guarantees of every layout, measured on each with fixed seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kLayoutsSeed = 20240611;
 
-// Different for every (seed, number), so present and absent items never meet.
+// Different for every (seed, number), so present and absent items are always distinct.
 ItemHash numbered_hash(LayoutId layout, uint64_t seed, uint64_t number) {
   char item[16];
   std::memcpy(item, &seed, 8);
@@ -34,7 +34,7 @@ struct Measurement {
   uint64_t false_negatives = 0;
 };
 
-// Fills `filters` filters to capacity and asks each for `probes` absent items.
+// Fills `filters` filters to capacity and looks up `probes` absent items in each.
 template <class Layout>
 Measurement measure(uint64_t capacity, double error_rate, uint64_t filters, uint64_t probes) {
   Measurement measured;
@@ -75,7 +75,7 @@ TYPED_TEST(LayoutsTest, FullLayerKeepsItsErrorRate) {
     const double probes = 400000;
     const Measurement measured = measure<TypeParam>(100000, rate, 1, uint64_t(probes));
     EXPECT_EQ(measured.false_negatives, 0U);
-    // The other layouts size for the ideal number of hashes and then round it: up to 8 % worse.
+    // The other layouts round the ideal number of hashes after sizing, which costs up to 8 %.
     const double asked = TypeParam::kId == NativeLayout::kId ? rate : rate * 1.08;
     EXPECT_LE(measured.error_rate, asked + three_sigma(rate, probes))
         << rate << " seed " << kLayoutsSeed;
@@ -89,7 +89,7 @@ TYPED_TEST(LayoutsTest, PredictionHoldsBelowAndAboveCapacity) {
   Layer layer = *Layer::create(plan);
   uint64_t added = 0;
   for (const double load : {0.6, 1.0, 1.5, 2.0}) {
-    // Of a full layer those refuse what the other layouts take.
+    // A full layer with deletion rejects further items.
     if (TypeParam::kRow.clears_bits && load > 1) break;
     for (; added < uint64_t(capacity * load); ++added) {
       layer.mark<TypeParam>(numbered_hash(TypeParam::kId, kLayoutsSeed, added));
@@ -144,7 +144,7 @@ TEST(NativeLayoutTest, TinyFiltersKeepTheirErrorRateOnAverage) {
     for (const double rate : {0.3, 0.01, 0.001, 1e-4}) {
       const Measurement measured = measure<NativeLayout>(capacity, rate, kFilters, kProbes);
       EXPECT_EQ(measured.false_negatives, 0U);
-      // Filters of one size differ in their fill, which adds to the binomial deviation.
+      // The fill of equally sized filters varies, which adds to the binomial deviation.
       const double slack = 1.5 * three_sigma(rate, double{kFilters * kProbes}) + 0.01 * rate;
       EXPECT_LE(measured.error_rate, rate + slack) << capacity << " at " << rate;
       EXPECT_NEAR(measured.error_rate, measured.predicted, 0.05 * measured.predicted + slack)
@@ -219,7 +219,7 @@ TEST(NativeLayoutTest, RatesBelowTheHashAreSizedAsItsFloor) {
 }
 
 TEST(NativeLayoutTest, BitsOfAnItemAreFrozen) {
-  // Part of the file format: an item's bits may never move.
+  // Part of the file format: the bits of an item must never change.
   const Geometry geometry{8 * kLineBits, 6, 2, false};
   BitArray bits = *BitArray::allocate(geometry.bit_count);
   EXPECT_TRUE(NativeLayout::mark(bits.words(), geometry, ItemHash{1ULL << 63, 0x123456789ABCDEF}));

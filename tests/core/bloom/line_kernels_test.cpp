@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Every set of line kernels does what a naive walk over the item's bits does.
+// Each set of line kernels gives the same result as a naive walk over the item's bits.
 #include "core/bloom/line_kernels.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
   }
 }
 
-// Arrays of every size class side by side: those looked at together, and the big ones before them.
+// Arrays of all size classes: small ones, which are checked together, and big ones before them.
 TEST(LineKernelsTest, ItemsAreFoundInWhicheverArrayHoldsThem) {
   SCOPED_TRACE(kKernelSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};

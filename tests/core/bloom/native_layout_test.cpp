@@ -21,7 +21,7 @@ class NativeArrayTest : public ::testing::Test {
   bool check(const std::string& item) {
     return NativeLayout::check(words(), geometry_, hash_of(item));
   }
-  // Lines begin at multiples of their size.
+  // Lines are aligned to their size.
   uint64_t* words() { return reinterpret_cast<uint64_t*>(lines_.data()); }
 
   struct alignas(64) Line {

@@ -19,7 +19,7 @@ TEST(ParametersTest, NativeErrorsSumToAtMostTheRateAskedFor) {
       double sum = 0;
       for (uint32_t i = 0; i < kMaxNativeLayers; ++i) sum += layer_error_rate(parameters, i);
       EXPECT_LE(sum, 0.01 * (1 + 1e-12)) << capacity << " ratio " << ratio;
-      // Close to all of it is used; only ratios near one leave layers unmade.
+      // The sum is close to the rate. Only ratios near one leave out layers.
       if (ratio < 0.99) {
         EXPECT_GT(sum, 0.0099);
       }

@@ -19,7 +19,7 @@ ItemHash hash_of(uint64_t number) {
   return hash_native(std::to_string(number));
 }
 
-// A layer without what is around it.
+// A single layer's array and geometry.
 class Regions {
  public:
   Regions(uint64_t capacity, double error_rate, unsigned region_bits)
@@ -144,7 +144,7 @@ TEST(RegionLayoutTest, ResidueIsWhatIsPredicted) {
   }
 }
 
-// Every kind of shape, from one line to many, in all answers.
+// Covers every kind of shape, from one line to many, and all outcomes.
 TEST(RegionLayoutTest, NoItemIsLostThatWasAddedAndNotRemoved) {
   for (const unsigned r : kRegionSizes) {
     for (const uint64_t capacity : {3U, 40U, 1000U}) {
@@ -185,7 +185,7 @@ TEST(RegionLayoutTest, NoItemIsLostThatWasAddedAndNotRemoved) {
 }
 
 TEST(RegionLayoutTest, EqualPositionsOfOneItemAreNoCollision) {
-  // Of two lines with five bits each many items have a bit twice.
+  // With two lines of five bits each, many items have a bit twice.
   for (uint64_t number = 0; number < 2000; ++number) {
     Regions regions(2, 1e-9, 2);
     ASSERT_EQ(regions.insert(number), Insertion::kAdded);
@@ -197,8 +197,8 @@ TEST(RegionLayoutTest, EqualPositionsOfOneItemAreNoCollision) {
   }
 }
 
-// Removals that clear some bits only leave the others behind. Without the limit the error rate
-// would pass any bound.
+// Removals that clear only some bits leave the others set. Without the limit the error rate would
+// exceed any bound.
 TEST(RegionLayoutTest, ChurnFillsItUpAndNoFurther) {
   constexpr uint64_t kItems = 20000;
   constexpr double kRate = 0.01;
@@ -223,7 +223,7 @@ TEST(RegionLayoutTest, ChurnFillsItUpAndNoFurther) {
     ++next;
   }
   EXPECT_TRUE(regions.is_sound());
-  // The standard deviations and the few items that are tried but not counted.
+  // The margin covers the standard deviations and the few items that are added but not counted.
   EXPECT_LT(RegionLayout::error_now(regions.words(), regions.geometry(), 0), 1.1 * kRate);
   const std::vector<uint64_t> before = regions.copy();
   EXPECT_EQ(regions.insert(next), Insertion::kNoRoom);
@@ -235,7 +235,7 @@ TEST(RegionLayoutTest, ChurnFillsItUpAndNoFurther) {
   EXPECT_LT(found, 1.2 * kRate * kProbes);
 }
 
-// New items alone never meet the limit before the capacity.
+// New items alone never reach the limit before the capacity.
 TEST(RegionLayoutTest, CapacityFitsWithoutRemovals) {
   for (const uint64_t capacity : {1U, 10U, 100U, 1000U, 30000U}) {
     for (const double rate : {0.25, 0.01, 1e-4}) {
@@ -291,7 +291,7 @@ TEST(RegionLayoutTest, ForgedCountsAreFoundAndHarmless) {
   EXPECT_EQ(regions.word(ones), 0U);
 }
 
-// Where an item's bits lie is part of the file format.
+// The positions of an item's bits are part of the file format.
 TEST(RegionLayoutTest, PlacesAreFrozen) {
   Regions regions(1000, 0.001, 10);
   for (uint64_t i = 0; i < 100; ++i) regions.insert(i);

@@ -64,7 +64,7 @@ TEST_P(ScalableFilterTest, GrownFilterKeepsItsPromiseAndForgetsNothing) {
   for (uint64_t i = 0; i < 200000; ++i) ASSERT_TRUE(filter->may_contain(present(i))) << i;
   const double probes = 200000;
   const double observed = observed_error_rate(*filter, uint64_t(probes));
-  // valkey-bloom gives the full rate to its first layer, so its sum is twice that.
+  // valkey-bloom gives the full rate to its first layer, so its sum is twice the rate.
   const double promised = GetParam() == ValkeyBloomLayout::kId ? 0.02 : 0.01;
   const double slack = 3 * std::sqrt(promised / probes);
   EXPECT_LE(observed, promised + slack);
@@ -124,7 +124,7 @@ TEST_P(ScalableFilterTest, BatchesEqualSingleCalls) {
 
   const std::vector<std::string_view> items(texts.begin(), texts.end());
   std::vector<AddOutcome> outcomes(items.size());
-  // Uneven batches, so that groups begin and end everywhere.
+  // Batch sizes vary, so that groups begin and end at any item.
   for (size_t start = 0, size = 1; start < items.size(); start += size, size = size * 3 % 101 + 1) {
     const size_t count = std::min(size, items.size() - start);
     const auto batch = std::span(items).subspan(start, count);
@@ -165,7 +165,7 @@ TEST_P(ScalableFilterTest, GrowthThatDoesNotFitLeavesTheFilterUsable) {
   EXPECT_EQ(filter->add("new", nothing), AddOutcome::kCannotGrow);
   EXPECT_EQ(filter->layer_count(), 1U);
   EXPECT_FALSE(filter->may_contain("new"));
-  // The batch goes on: what is there already still gets its answer.
+  // The batch continues after an item that is present.
   const std::vector<std::string_view> items = {"new", "present:0"};
   std::vector<AddOutcome> outcomes(2);
   EXPECT_EQ(filter->add_many(items, outcomes, nothing), 2U);
@@ -183,7 +183,7 @@ TEST_P(ScalableFilterTest, TooBigForTheBudgetIsRefusedBeforeAllocating) {
   ASSERT_FALSE(filter);
   EXPECT_THAT(filter.error().message, StartsWith("ERR Insufficient memory to create filter"));
   EXPECT_THAT(filter.error().message, HasSubstr(std::to_string(planned_bytes(parameters))));
-  // No address space is this large, whatever the budget says.
+  // Larger than any address space, whatever the budget says.
   parameters.capacity = uint64_t{1} << 47;
   const auto huge = ScalableFilter::create(parameters, kUnlimited);
   ASSERT_FALSE(huge);
@@ -236,7 +236,7 @@ TEST_P(ScalableFilterTest, AssembledFromItsPartsItIsTheSameFilter) {
     ASSERT_TRUE(assembled) << assembled.error().message;
     ScalableFilter& other = **assembled;
     EXPECT_EQ(other.size_bytes(), filter->size_bytes());
-    // And it grows on as the original does.
+    // The assembled filter grows like the original.
     for (uint64_t i = items; i < 2 * items; ++i) {
       EXPECT_EQ(other.add(present(i), kUnlimited), filter->add(present(i), kUnlimited));
     }
@@ -311,7 +311,7 @@ TEST(NativeScalableFilterTest, RightSizedFilterTakesUnderElevenBitsPerItem) {
             10.9);
 }
 
-// Grows a filter on paper and returns its bits per item.
+// Computes the layers of a growing filter and returns its bits per item.
 double grown_bits_per_item(uint64_t capacity, uint64_t items) {
   const auto parameters = filters::parameters(NativeLayout::kId, capacity, 0.01);
   uint64_t bits = 0, total = 0;

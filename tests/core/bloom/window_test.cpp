@@ -59,7 +59,7 @@ TEST(Window, GenerationsFollowTheGrid) {
   EXPECT_EQ(window.generations().front().ordinal, 1);
 }
 
-// A step of 7000/3 ms is none: the grid still has three in each window.
+// 7000/3 ms is not a whole number. Each window still has three generations.
 TEST(Window, StepsThatAreNoWholeMillisecondsKeepTheLength) {
   const Window window(of_time(7000, 3), kStart);
   for (uint64_t i = 0; i < 100; ++i) {
@@ -182,7 +182,7 @@ TEST(Window, WhatNoWindowHasIsRefused) {
   EXPECT_FALSE(Window::restore(time, {7, kStart}, {{3, 0}, {7, 2}}));
   constexpr uint64_t kHuge = uint64_t{1} << 60;
   EXPECT_FALSE(Window::restore(time, {kHuge, kStart}, {{kHuge, 1}}));
-  // Windows of items begin where the items before them end.
+  // Generations of windows of items start where the previous items end.
   EXPECT_TRUE(Window::restore(of_items(100, 4), {7, 175}, good));
   EXPECT_FALSE(Window::restore(of_items(100, 4), {7, 176}, good));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters that forget: compared with a naive twin that knows when each item was added.
+// Filters that forget, compared with a naive model that records when each item was added.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using WindowedPtr = std::unique_ptr<ScalableFilter>;
 
 const UnlimitedMemory kNoLimit;
 constexpr int64_t kBegin = 1'700'000'000'000;
-// So few false positives that none is met.
+// So low that no false positive occurs.
 constexpr double kTinyRate = 1e-12;
 
 struct WindowShape {
@@ -50,7 +50,7 @@ WindowedPtr make_window(const WindowShape& shape) {
   return std::move(*ScalableFilter::create(window_parameters(shape), kNoLimit, kBegin));
 }
 
-// What a leader does before an add.
+// Performs the due rotation, as a leader does before an add.
 void follow(ScalableFilter& filter, int64_t now_ms) {
   if (const auto turn = filter.window()->turn_due(now_ms)) {
     ASSERT_TRUE(filter.turn(*turn));
@@ -72,8 +72,8 @@ void expect_as_twin(const ScalableFilter& a, const ScalableFilter& b) {
   }
 }
 
-// Random adds, batches, lookups and waits on a clock that jumps; a second filter is told the
-// effects alone, as a replica is.
+// Random adds, batches, lookups and waits on a clock that jumps. A second filter receives only the
+// effects, as a replica does.
 class TimeModel {
  public:
   TimeModel(const WindowShape& shape, uint64_t seed)
@@ -106,7 +106,7 @@ class TimeModel {
 
  private:
   struct Known {
-    int64_t elapsed_ms = 0;  // when it was added, or added anew
+    int64_t elapsed_ms = 0;  // time of the last add or refresh
     int jumps = 0;
   };
 
@@ -116,14 +116,14 @@ class TimeModel {
     now_ms_ += ms;
     elapsed_ms_ += ms;
   }
-  // The clock is looked at several times a second: shortly before a jump, and behind it.
+  // The server reads the clock several times a second, so also shortly before and after a jump.
   void jump_back() {
     turn_unasked();
     now_ms_ -= static_cast<int64_t>(random_() % (4 * shape_.length));
     ++jumps_;
     turn_unasked();
   }
-  // Somebody looks at the clock though nothing is written.
+  // A due rotation without a write, as the server's periodic task performs it.
   void turn_unasked() {
     const auto turn = filter_->window()->turn_due(now_ms_);
     if (!turn) return;
@@ -157,7 +157,7 @@ class TimeModel {
       if (age_ms <= length) {
         ASSERT_TRUE(found) << item << " of age " << age_ms;
       }
-      // Each jump back lets the newest generation take items for longer, a step at most.
+      // Each jump back lets the newest generation accept items for at most one step longer.
       const int64_t jumps = jumps_ - known.jumps;
       if (age_ms <= length + step * (1 + jumps)) {
         ++it;
@@ -236,7 +236,7 @@ TEST(WindowedFilter, OfItemsForgetsByCount) {
       }
       expect_as_twin(*filter, *replica);
     }
-    // Generations that hold what they were made for never grow.
+    // Generations that hold no more than planned never grow.
     EXPECT_LE(filter->layer_count(), static_cast<size_t>(generations) + 1);
   }
 }
@@ -315,7 +315,7 @@ TEST(WindowedFilter, ALookupSeesNoItemPastItsLimitBeforeTheTurn) {
   EXPECT_EQ(found, (std::array{true, false}));
   filter->may_contain_many(items, found, kBegin + 12'500);
   EXPECT_EQ(found, (std::array{false, false}));
-  // Where the journal decides, it is there until the turn comes.
+  // Without a time, the item is found until the rotation.
   filter->may_contain_many(items, found);
   EXPECT_EQ(found, (std::array{true, false}));
   follow(*filter, kBegin + 12'500);
@@ -353,7 +353,7 @@ TEST(WindowedFilter, MemoryIsConstantUnlessMoreThanAWindowHoldsCome) {
     }
   }
   EXPECT_EQ(filter->layer_count(), 5);
-  // A rush makes the newest generation grow, and goes with it.
+  // A burst makes the newest generation grow; its memory is freed with the generation.
   for (int i = 0; i < 40'000; ++i) filter->add(fmt::format("{}", ++number), kNoLimit);
   EXPECT_EQ(filter->window()->generations().back().layer_count, 3);
   EXPECT_GT(filter->size_bytes(), size_bytes);
@@ -369,7 +369,7 @@ TEST(WindowedFilter, TheErrorRateHoldsOverAllGenerationsTogether) {
     const auto filter = make_window(
         {.length = 60'000, .generations = generations, .capacity = 20'000, .error_rate = 0.01});
     int number = 0;
-    // All generations full, two layers in the last one.
+    // All generations are full, and the last one has two layers.
     for (int step = 0; step <= generations; ++step) {
       follow(*filter, kBegin + step * 60'000 / generations + 1);
       const int count = 20'000 / generations * (step == generations ? 2 : 1);

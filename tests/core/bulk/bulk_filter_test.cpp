@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A bulk filter beside its twin, a ScalableFilter that got the same items one by one.
+// Compares a bulk filter with a ScalableFilter that received the same items one by one.
 #include "core/bulk/bulk_filter.h"
 
 #include <fmt/format.h>

@@ -25,7 +25,7 @@ TEST(ExpiryIndex, TakesTheEarliestFirst) {
     EXPECT_EQ(index.next_ms(), *std::ranges::min_element(deadlines));
   }
   std::ranges::sort(deadlines);
-  // A key lives through its last millisecond.
+  // A key is alive during its last millisecond.
   EXPECT_EQ(index.take_due(deadlines.front()), std::nullopt);
   for (const int64_t deadline_ms : deadlines) {
     EXPECT_EQ(index.next_ms(), deadline_ms);
@@ -46,7 +46,7 @@ TEST(ExpiryIndex, SwapAndClearPublishTheNextDeadline) {
   EXPECT_EQ(two.size(), 0);
 }
 
-// A naive twin of the keyspace, which adds records as the keyspace does.
+// Naive model of the keyspace, which adds records as the keyspace does.
 class IndexModel {
  public:
   explicit IndexModel(uint64_t seed) : random_(seed) {}
@@ -60,7 +60,7 @@ class IndexModel {
     index_.purge(expiries_.size(), [this](uint64_t hash) { return latest_of(hash); });
   }
   void remove(uint64_t key) { expiries_.erase(key); }
-  // Expires what is due, by the index, and compares with what is due.
+  // Expires keys by the index, and compares them with those that are due in the model.
   void expire(int64_t now_ms) {
     while (const auto key = index_.take_due(now_ms)) {
       const auto found = expiries_.find(*key);
@@ -123,7 +123,7 @@ TEST(ExpiryIndex, KeysThatComeAndGoLeaveBoundedRecords) {
   EXPECT_LE(model.record_count(), ExpiryIndex::kSparesMax + 1);
 }
 
-// A command that adds an expiry afterwards must not wait for all of them.
+// The next command that adds an expiry must not wait until all records are purged.
 TEST(ExpiryIndex, MassDeletionIsPurgedInSteps) {
   ExpiryIndex index;
   for (int64_t i = 0; i < 100'000; ++i) index.add(1'000'000 + i, static_cast<uint64_t>(i));
@@ -147,7 +147,7 @@ TEST(ExpiryIndex, MassDeletionIsPurgedInSteps) {
 TEST(ExpiryIndex, OneKeyWithManyRecordsIsBounded) {
   IndexModel model(1);
   for (uint64_t i = 0; i < 1000; ++i) model.set(i, 1'000'000);
-  // Each looks like the record that the key needs.
+  // Each record looks like the one that the key needs.
   for (int64_t i = 0; i < 100'000; ++i) {
     model.remove(1);
     model.set(1, 1'000'000);

@@ -18,7 +18,7 @@ namespace {
 class ManualClock final : public Clock {
  public:
   int64_t wall_ms() const override { return wall_ms_value; }
-  // Each look costs a microsecond, so that time limits bite.
+  // Each reading takes a microsecond, so that time limits have an effect.
   int64_t monotonic_us() const override { return monotonic_us_value++; }
   std::atomic<int64_t> wall_ms_value{1000};
   mutable std::atomic<int64_t> monotonic_us_value{0};
@@ -60,7 +60,7 @@ TEST_F(ExpiryTest, DeletesWhatHasExpiredAndNothingElse) {
 
 TEST_F(ExpiryTest, KeysThatAreNotDueAreNotVisited) {
   for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i), i % 2 == 0 ? kNoExpiry : 5000);
-  // Looking at the clock is what costs time here: once for the deadline, and never for a table.
+  // Each reading of this clock takes 1 µs: one reading is for the deadline, none for a table.
   const int64_t before_us = clock_.monotonic_us();
   EXPECT_EQ(expiry_.run(1000).expired, 0U);
   EXPECT_EQ(clock_.monotonic_us() - before_us, 2);
@@ -145,7 +145,7 @@ TEST_F(ExpiryTest, AverageTtlIsThatOfTheKeys) {
   keyspace_.swap(1, 2, 0);
   EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms), 500);
   EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms), 2000);
-  // Keys that live as long as can be leave nothing behind.
+  // Deleted keys with the latest possible expiries must not change the average.
   for (int i = 0; i < 1000; ++i) {
     add(1, fmt::format("far{}", i), std::numeric_limits<int64_t>::max() - i);
   }

@@ -162,7 +162,7 @@ TEST_F(KeyspaceTest, ScanHoldsNoLockWhenAStripeHasBeenVisited) {
   size_t visited = 0;
   size_t told = 0;
   const auto visitor = [&](const Entry&) { ++visited; };
-  // Would wait for ever for a lock that the scan holds on to; the 20 s end a test that fails.
+  // Blocks if the scan still holds a lock. The limit of 20 s then lets the test fail.
   const auto unlocked = [&] {
     EXPECT_GT(visited, told);
     told = visited;
@@ -198,7 +198,7 @@ TEST_F(KeyspaceTest, ScanAndRandomKeyWorkUnderLocksHeldAndOnOddCursors) {
 class KeyspaceBySlotTest : public KeyspaceTest {
  protected:
   KeyspaceBySlotTest() { keyspace_.place_by_slot(); }
-  // What the counters should be.
+  // Keys per slot, counted by a walk.
   std::map<unsigned, uint64_t> counted_anew() {
     std::map<unsigned, uint64_t> sizes;
     for (const std::string& name : scan_all(0)) ++sizes[slot_of(name)];

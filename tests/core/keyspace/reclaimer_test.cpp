@@ -18,7 +18,7 @@ EntryPtr heavy_entry() {
   return entry;
 }
 
-// Leaks and double frees show under the sanitizers.
+// Sanitizers detect leaks and double frees here.
 TEST(ReclaimerTest, FreesAllThatWasHandedOver) {
   Reclaimer reclaimer;
   reclaimer.drop(EntryPtr());

@@ -44,7 +44,7 @@ TEST(RwLockTest, AWriterIsAlone) {
   writer.get();
 }
 
-// Else the readers of a hot key would starve it.
+// Otherwise the readers of a hot key would starve the writer.
 TEST(RwLockTest, AWaitingWriterComesBeforeNewReaders) {
   RwLock lock;
   std::atomic<bool> stop{false};

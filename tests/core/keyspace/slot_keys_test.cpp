@@ -37,7 +37,7 @@ TEST_F(SlotKeysTest, KeysOfASlotAreFound) {
   for (int i = 0; i < 2000; ++i) add(fmt::format("k{}", i));
   for (int i = 0; i < 100; ++i) {
     add(fmt::format("{{foo}}{}", i));
-    // While the table grows, too.
+    // Also while the table grows.
     ASSERT_EQ(names_in(slot_of("foo")).size(), static_cast<size_t>(i) + 1);
   }
   EXPECT_TRUE(names_in(slot_of("foo")).contains("{foo}99"));

@@ -54,7 +54,7 @@ TEST(SlotTest, TagIsFoundAtAnyPlaceOfAnyLongName) {
       std::string name(length, 'x');
       name.replace(open, 5, "{foo}");
       EXPECT_EQ(slot_of(name), 12182U) << name;
-      // One bit apart from the two.
+      // Two bytes that differ from '{' in one bit.
       name[open] = 'z';
       EXPECT_EQ(slot_of(name), crc16(name) % kSlotCount) << name;
       name[open] = '\xfb';
@@ -64,7 +64,7 @@ TEST(SlotTest, TagIsFoundAtAnyPlaceOfAnyLongName) {
 }
 
 TEST(SlotTest, BytesAboveAsciiAreUnsigned) {
-  // As redis-server 7.0 answers CLUSTER KEYSLOT.
+  // The answer of redis-server 7.0 to CLUSTER KEYSLOT.
   EXPECT_EQ(slot_of(std::string("\xff\xfe\x00\x80", 4)), 8824U);
 }
 

@@ -16,8 +16,8 @@
 namespace core::keyspace {
 namespace {
 
-// Threads move amounts between keys named in opposite orders. A lock order of the callers' choice
-// would deadlock, a lost exclusion would change the sum.
+// Threads move amounts between keys named in opposite orders. If each locked in its own order, they
+// would deadlock. If a lock did not exclude others, the sum would change.
 TEST(StripeLockTest, OppositeOrdersNeitherDeadlockNorLoseUpdates) {
   constexpr int kKeys = 10;
   constexpr int kRounds = 2000;

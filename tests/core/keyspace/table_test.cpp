@@ -29,7 +29,7 @@ void insert(Table& table, std::string_view key, int64_t value) {
   table.insert(Entry::create(key), hash_of(key)).set_integer(value);
 }
 
-// Grows and shrinks a table and its model together; every step may resize.
+// Grows and shrinks a table and its model together. Any step may start a resize.
 class TableModelTest : public ::testing::TestWithParam<uint64_t> {};
 
 void expect_equal(const Table& table, const std::unordered_map<std::string, int64_t>& model) {
@@ -50,7 +50,7 @@ TEST_P(TableModelTest, AgreesWithAnUnorderedMap) {
   Table table(kHashSeed);
   std::unordered_map<std::string, int64_t> model;
   for (int64_t step = 0; step < 60000; ++step) {
-    // Phases of growth and of decline, so that resizes of both kinds overlap the other phase.
+    // Phases of growth and decline alternate, so that a resize of one kind overlaps the next phase.
     const bool growing = step / 10000 % 2 == 0;
     const std::string key = name_of(random() % 8000);
     if (random() % 10 < (growing ? 8U : 1U)) {
@@ -68,7 +68,8 @@ TEST_P(TableModelTest, AgreesWithAnUnorderedMap) {
   expect_equal(table, model);
 }
 
-// What is there from start to end is returned, whatever else comes and goes between the calls.
+// Entries present during the whole scan are returned, whatever is inserted or deleted between the
+// calls.
 TEST_P(TableModelTest, ScanReturnsEverythingThatStays) {
   SCOPED_TRACE(GetParam());
   std::mt19937_64 random(GetParam());
@@ -125,7 +126,7 @@ TEST(TableTest, AnyCursorIsSafe) {
 
 TEST(TableTest, EqualTagsAndBucketsAreToldApartByKey) {
   Table table(kHashSeed);
-  // One hash for all: every entry lands in one chain with one tag.
+  // One hash for all entries puts them in one chain with one tag.
   for (uint64_t i = 0; i < 5; ++i) table.insert(Entry::create(name_of(i)), 7);
   for (uint64_t i = 0; i < 5; ++i) ASSERT_EQ(table.find(name_of(i), 7)->key(), name_of(i));
   EXPECT_EQ(table.find(name_of(9), 7), nullptr);
@@ -149,7 +150,8 @@ TEST(TableTest, ResizingNeverMovesMoreThanAFewEntriesAtOnce) {
     insert(table, name_of(i), 0);
     resizing += table.is_resizing() ? 1 : 0;
   }
-  // Two buckets of about five entries per insert: a doubling of N entries lasts about N / 10.
+  // Each insert moves two buckets of about five entries, so doubling N entries takes about N / 10
+  // inserts.
   EXPECT_GT(resizing, 1000U);
 }
 

@@ -13,7 +13,7 @@ TEST(ValueDigestTest, IsThatOfRedis) {
           "v8lf0c11xh8ymlqztfd3eeq16kfn4sspw7fqmnuuq3k3t75em5wdizgcdw7uc26nnf961u2jkfzkjytls2kwl"
           "j7626sd")),
       "00006c38adf31777");
-  // XXH3's own test vector of the empty input.
+  // XXH3's own test vector for the empty input.
   EXPECT_EQ(digest_text(value_digest("")), "2d06800538d394c2");
 }
 

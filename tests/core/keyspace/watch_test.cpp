@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kWatchNow = 1000;
 
-// One thread, so all stripes stay locked throughout.
+// Single-threaded, so all stripes stay locked.
 class WatchTest : public ::testing::Test {
  protected:
   WatchFlagPtr watch(unsigned database, std::string_view name, int64_t now_ms = kWatchNow) {
@@ -91,7 +91,7 @@ TEST_F(WatchTest, SwapTellsWatchersOfKeysOnEitherSide) {
   EXPECT_FALSE(other->dirty);
 }
 
-// As in Redis: what is absent or expired on both sides of a swap has not changed.
+// As in Redis, a key that is absent or expired on both sides of a swap has not changed.
 TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
   constexpr int64_t kStale = kWatchNow - 1;
   add(1, "arrives", kStale);
@@ -109,7 +109,7 @@ TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
   EXPECT_FALSE(both->dirty);
   EXPECT_FALSE(leaves->dirty);
   EXPECT_TRUE(alive->dirty);
-  // The expired key that has arrived is deleted, which is no change either.
+  // Deleting the expired key that the swap brought is no change either.
   keyspace_.find_for_write(0, keyspace_.ref("arrives"), kWatchNow);
   EXPECT_FALSE(arrives->dirty);
 }

@@ -37,7 +37,7 @@ void put_filter(Keyspace& keyspace, unsigned database, std::string_view name,
       .set_filter(filters::make(parameters, "item", items));
 }
 
-// A reader of its own, which knows the five commands that a base may hold.
+// A separate implementation of replay for the five commands that a base may contain.
 class Replayer {
  public:
   explicit Replayer(Keyspace& keyspace) : keyspace_(keyspace) {}
@@ -72,7 +72,7 @@ class Replayer {
     return {};
   }
 
-  size_t longest_word = 0;  // of those that may be cut
+  size_t longest_word = 0;  // among the words that may be split
   int loads = 0;
 
  private:
@@ -107,7 +107,7 @@ class AofBaseWriterTest : public testing::Test {
       put_filter(keyspace_, 1, name + " grown", parameters_of(layout, 0.01, 10, 2), 500);
       put_filter(keyspace_, 1, name + " empty", parameters_of(layout, 0.001, 1000, 0), 0);
     }
-    // Far more than is gathered before it is written.
+    // Much larger than the buffer for writing.
     put_filter(keyspace_, 2, "big",
                parameters_of(filters::ValkeyBloomLayout::kId, 0.01, 2'000'000, 2), 100);
     const auto key = keyspace_.ref("native grown");

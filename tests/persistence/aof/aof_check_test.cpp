@@ -92,7 +92,7 @@ TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotMended) {
 }
 
 TEST_F(AofCheckTest, TornTailInFrontOfAFileWithoutCommandsIsMended) {
-  // The power went while a rewrite was about to go over to the file it had made.
+  // A power cut just before a rewrite switched to the file it had created.
   disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
   disk_.put("d/a.2.incr.aof", aof_files::OwnFile().bytes());
   EXPECT_FALSE(check("d/a.manifest").is_sound);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a crash or a failing disk makes of an append log file: torn tails keep all whole commands,
-// damage is refused, and never is other data read.
+// Effects of crashes and failing disks on an append log file. Torn tails keep all whole commands,
+// damage is rejected, and other data are never read.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -113,7 +113,7 @@ TEST_F(AofDamageTest, OverwrittenBytesAreRefusedOrLoseATailOnly) {
     bytes.replace(at, std::min(other.size(), bytes.size() - at), other);
     const Reading reading = read(std::move(bytes));
     if (reading.scan.condition == Condition::kDamaged) continue;
-    // Nothing but what stood after the last checksum line can be missing.
+    // Only data after the last checksum line can be missing.
     ASSERT_LE(reading.commands.size(), file.commands().size());
     ASSERT_GE(reading.scan.sound_bytes + 8192, file.bytes().size());
     for (size_t c = 0; c < reading.commands.size(); ++c) {
@@ -129,7 +129,7 @@ TEST_F(AofDamageTest, LengthThatHidesChecksumLinesIsFound) {
   const size_t batch_bytes = file.bytes().size();
   file.add({"SET", "k", "w"});
   file.end_batch();
-  // The value swallows the rest of the file, its last line end included.
+  // The value covers the rest of the file, including its last line end.
   std::string bytes = file.bytes();
   const size_t length = bytes.find("$10\r\n");
   const size_t swallowed = bytes.size() + 1 - 2 - (length + 6);
@@ -153,7 +153,7 @@ TEST_F(AofDamageTest, LastChecksumLineThatDoesNotMatchIsDamage) {
   EXPECT_EQ(reading.scan.fault_offset, bytes.size() - kChecksumLineBytes);
 }
 
-// A block that was not written before the power went, in front of one that was.
+// Zeros a block that was not written before a power cut, although a later one was.
 std::string with_hole(std::string bytes, size_t begin, size_t end) {
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
             bytes.begin() + static_cast<std::ptrdiff_t>(end), '\0');
@@ -170,7 +170,7 @@ TEST_F(AofDamageTest, UnwrittenBlockIsATornTail) {
     file.add({"SET", "k", std::string(300, 'w')});
     file.end_batch();
   }
-  // From the synced end to the end of its block, and to that of later ones.
+  // From the synced end to the end of its block, and to the ends of later blocks.
   ASSERT_LT(synced, 512U);
   for (const size_t end : {512U, 1024U, 1536U}) {
     const Reading reading = read(with_hole(file.bytes(), synced, end));
@@ -178,7 +178,7 @@ TEST_F(AofDamageTest, UnwrittenBlockIsATornTail) {
     EXPECT_EQ(reading.commands, kept) << end;
     EXPECT_EQ(reading.scan.sound_bytes, synced) << end;
   }
-  // One that begins and ends with a block: what stands before it is read.
+  // A hole of a whole block: the data before it are read.
   const Reading reading = read(with_hole(file.bytes(), 1024, 1536));
   EXPECT_EQ(reading.scan.condition, Condition::kTorn);
   EXPECT_EQ(reading.commands, file.commands_before(1024));
@@ -193,7 +193,7 @@ TEST_F(AofDamageTest, ZerosThatAreNoUnwrittenBlockAreDamage) {
   const std::string& bytes = file.bytes();
   EXPECT_EQ(read(with_hole(bytes, 1030, 1536)).scan.condition, Condition::kDamaged);
   EXPECT_EQ(read(with_hole(bytes, 1024, 1530)).scan.condition, Condition::kDamaged);
-  // Before the end of its block.
+  // Ends before the end of its block.
   const size_t line_end = bytes.find("\r\n*") + 2;
   EXPECT_EQ(read(with_hole(bytes, line_end, line_end + 20)).scan.condition, Condition::kDamaged);
 }

@@ -26,7 +26,7 @@ class AofIncrementTest : public ::testing::Test {
     disk_.restart_count();
     return std::move(*increment);
   }
-  // What the file holds behind `commands` and their checksum line.
+  // Expects that the last batch of the file is `commands` followed by their checksum line.
   void expect_batch(std::string commands) {
     end_aof_batch(commands, checksum_);
     expected_ += commands;

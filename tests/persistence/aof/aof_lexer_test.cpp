@@ -33,7 +33,7 @@ class AofLexerTest : public ::testing::Test {
     return item ? *item : Item::kEnd;
   }
   WordList words() const { return {lexer_->arguments().begin(), lexer_->arguments().end()}; }
-  // What is wrong with a file of these bytes, and where.
+  // The fault in a file of these bytes, and its offset.
   std::pair<std::string, uint64_t> fault(const std::string& bytes, const AofLimits& limits = {}) {
     open(bytes, limits);
     Item item = next();
@@ -91,7 +91,7 @@ TEST_F(AofLexerTest, EveryCutIsAnEndInsideOfAnItem) {
   }
 }
 
-// However much is announced, nothing is waited for that the file cannot hold.
+// The lexer never waits for more bytes than the file has, whatever is announced.
 TEST_F(AofLexerTest, ALengthBeyondTheFileIsACut) {
   open("*2\r\n$3\r\nSET\r\n$60000000000\r\nabc");
   EXPECT_EQ(next(), Item::kCut);

@@ -34,13 +34,13 @@ std::string bad(int line, const std::string& reason) {
 
 struct ManifestCase {
   std::string text;
-  std::string reason;  // empty: accepted
+  std::string reason;  // empty if accepted
 };
 
 TEST(AofManifestTest, AcceptsAndRefusesAsRedisDoes) {
   const std::string base = "file a.1.base.rdb seq 1 type b\n";
   const std::string incr = "file a.1.incr.aof seq 1 type i\n";
-  // Its line has 1024 bytes.
+  // The line with this name has 1024 bytes.
   const std::string x999(999, 'x');
   const ManifestCase cases[] = {
       {base + incr, ""},
@@ -83,7 +83,7 @@ TEST(AofManifestTest, AcceptsAndRefusesAsRedisDoes) {
       {"file a seq 0 type b\n", bad(1, "seq is not a positive number")},
       {"file a seq x type b\n", bad(1, "seq is not a positive number")},
       {"file a seq 9223372036854775808 type b\n", bad(1, "seq is not a positive number")},
-      // Names.
+      // Invalid names.
       {"file d/a seq 1 type b\n", bad(1, "file is not the name of a file")},
       {"file d\\a seq 1 type b\n", bad(1, "file is not the name of a file")},
       {"file .. seq 1 type b\n", bad(1, "file is not the name of a file")},

@@ -12,7 +12,7 @@
 namespace persistence {
 namespace {
 
-// As messages show paths.
+// The path in the form that messages use.
 std::string whole(const std::string& path) {
   return std::filesystem::current_path().string() + '/' + path;
 }
@@ -155,7 +155,7 @@ TEST(AofReaderTest, LongCommandsCrossBuffers) {
 }
 
 TEST(AofReaderTest, AnnouncedSizesAreBounded) {
-  // The announcements are larger than the machine; nothing may be reserved for them.
+  // The announced sizes exceed the machine's memory; nothing may be allocated for them.
   EXPECT_EQ(read("*2147483647\r\n$1\r\na\r\n").scan.condition, Condition::kTorn);
   EXPECT_EQ(read("*1\r\n$60000000000\r\na\r\n").scan.condition, Condition::kTorn);
   EXPECT_THAT(read("*2147483648\r\n").scan.reason, HasSubstr("too many arguments"));

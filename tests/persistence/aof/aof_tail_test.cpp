@@ -93,7 +93,7 @@ TEST_F(AofTailTest, WholeBlocksOfZerosAreAHole) {
   EXPECT_TRUE(look(std::string(512, 'x') + block + "y", 0, 600).has_hole());
 }
 
-// A value may hold zeros, and a bit that flipped in its length must not pass for a power cut.
+// A value may contain zeros, and a bit that flipped in its length must not look like a power cut.
 TEST_F(AofTailTest, ZerosThatAreNoWholeBlocksAreNoHole) {
   EXPECT_FALSE(look(std::string(500, 'x') + std::string(512, '\0') + "y", 0, 600).has_hole());
   EXPECT_FALSE(look(std::string(512, 'x') + std::string(500, '\0') + "y", 0, 600).has_hole());

@@ -15,7 +15,7 @@ namespace {
 using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
 
-// A disk whose next sync of a file lets others act before it returns.
+// A disk that calls a function during the next sync of a file.
 class SlowDisk final : public FileSystem {
  public:
   explicit SlowDisk(VirtualDisk& disk) : disk_(disk) {}
@@ -97,7 +97,7 @@ class AofWriterSyncTest : public testing::Test {
     ASSERT_TRUE((*base)->sync());
     ASSERT_TRUE(writer_.replace_base("d/new-base", AofBaseFormat::kRdb));
   }
-  // The keys that a start after a power cut finds set in the incremental files.
+  // Keys that are set in the incremental files which a start after a power cut finds.
   std::vector<std::string> keys_after_power_cut() {
     disk_.cut_power(Unsynced::kLost);
     std::vector<std::string> keys;
@@ -124,7 +124,8 @@ class AofWriterSyncTest : public testing::Test {
 };
 
 TEST_F(AofWriterSyncTest, WhatARotationWritesDuringASyncWaitsForTheNextOne) {
-  // Prepared before, as in the server: that syncs too, and one sync at a time is made.
+  // Prepared before the sync below, as in the server: prepare_rotation() also syncs, and only one
+  // sync runs at a time.
   ASSERT_TRUE(writer_.prepare_rotation());
   set("early");
   ASSERT_TRUE(writer_.write());
@@ -162,7 +163,7 @@ TEST_F(AofWriterSyncTest, AfterAFailedSyncANewBaseMakesGood) {
   EXPECT_EQ(keys_after_power_cut(), Keys{"after"});
 }
 
-// The log's thread may be at it while the log is switched off.
+// The log's thread may be syncing while the log is switched off.
 TEST_F(AofWriterSyncTest, ASyncThatFailsBehindTheEndOfTheLogFailsNothing) {
   set("key");
   ASSERT_TRUE(writer_.write());
@@ -184,7 +185,7 @@ TEST_F(AofWriterSyncTest, AfterAFailedSyncARewriteMayBeTriedAgain) {
   disk_.restart_count();
   disk_.fail_operation(1);
   ASSERT_FALSE(writer_.sync());
-  rotate();  // of a rewrite whose child fails
+  rotate();  // for a rewrite whose child fails
   set("in the base");
   ASSERT_TRUE(writer_.write());
   rotate();

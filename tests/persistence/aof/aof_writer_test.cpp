@@ -71,7 +71,7 @@ class AofWriterTest : public ::testing::Test {
     auto loaded = load_manifest(disk_, "./log/" + names_.manifest());
     return loaded ? *loaded : AofManifest();
   }
-  // The values that the file sets; the last is "damaged" or "torn" where it is.
+  // Values that the file sets, followed by "damaged" or "torn" if it is.
   std::vector<std::string> values(int sequence) const {
     std::vector<std::string> found;
     const auto reading = aof_files::read(bytes(sequence));
@@ -134,7 +134,7 @@ TEST_F(AofWriterTest, EndsEachBatchInAChecksumLine) {
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
   const auto scan = aof_files::read(bytes(1)).scan;
   EXPECT_TRUE(scan.has_effect_semantics);
-  EXPECT_EQ(scan.checksum_count, 3);  // the header's and two batches'
+  EXPECT_EQ(scan.checksum_count, 3);  // one of the header, two of batches
   EXPECT_EQ(scan.checksum.size_bytes(), bytes(1).size());
   EXPECT_EQ(writer_->written_offset(), journal_.end_offset());
   EXPECT_LT(writer_->synced_offset(), journal_.end_offset());
@@ -231,7 +231,7 @@ TEST_F(AofWriterTest, LostSyncOfTheNewFileOutlivesTheBaseBeforeIt) {
   open();
   ASSERT_TRUE(writer_->prepare_rotation());
   ASSERT_TRUE(writer_->rotate());
-  ASSERT_TRUE(writer_->sync());  // the old file
+  ASSERT_TRUE(writer_->sync());  // syncs the old file
   append("a");
   disk_.restart_count();
   disk_.fail_operation(1);
@@ -327,7 +327,7 @@ TEST_F(AofWriterTest, WithBaseNothingIsNamedBeforeTheBaseIsThere) {
   EXPECT_EQ(manifest.incrementals()[0].name, "a.aof.2.incr.aof");
 }
 
-// The log is being switched on: until its base is there, a start finds what was there before.
+// The log is being switched on. Until its base exists, a start finds the previous data.
 TEST_F(AofWriterTest, CrashBeforeTheFirstBaseDoesNotHinderTheNextStart) {
   for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
     disk_.cut_power(unsynced);
@@ -360,7 +360,7 @@ TEST_F(AofWriterTest, TimestampLinesComeWithTheFirstBatchOfASecond) {
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
 }
 
-// What was not written when the log was switched off must not open the next one.
+// Data that were not written when the log was switched off must not start the next log.
 TEST_F(AofWriterTest, CloseForgetsTheFilesAndWhatWaits) {
   open();
   append("a");
@@ -386,7 +386,7 @@ TEST_F(AofWriterTest, WhatAKilledProcessWroteIsSyncedAtTheStart) {
   EXPECT_EQ(values(1), Values{"a"});
 }
 
-// What a start finds: the values of all incremental files, in front of them the base's.
+// The data that a start finds: the values of the base, then those of all incremental files.
 std::vector<std::string> found_after_crash(VirtualDisk& disk, const AofNames& names) {
   AofDirectory directory(disk, ".", "log", names);
   auto start = directory.find();
@@ -407,8 +407,9 @@ std::vector<std::string> found_after_crash(VirtualDisk& disk, const AofNames& na
   return found;
 }
 
-// Each operation of a life with two rewrites fails once, alone or with all behind it, then the
-// power goes. The values are a, b, c …; a base holds all that were set before its rotation.
+// A log is written with two rewrites. Each operation fails once, alone or with all later ones,
+// followed by a power cut. The values are a, b, c …; a base contains all values set before its
+// rotation.
 TEST_F(AofWriterTest, WhicheverOperationFailsWhatWasSyncedIsThere) {
   for (const bool all_behind : {false, true}) {
     for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept, Unsynced::kPartial}) {
@@ -447,7 +448,7 @@ TEST_F(AofWriterTest, WhicheverOperationFailsWhatWasSyncedIsThere) {
         has_failed = disk.operation_count() >= number;
         disk.cut_power(unsynced);
         const auto found = found_after_crash(disk, names_);
-        // What a disk gave up leaves a hole in front of what it kept; nobody relies on either.
+        // A failed sync may leave a hole before later data. Neither was acknowledged.
         if (writer.has_lost_sync() && unsynced != Unsynced::kLost && !found.empty() &&
             found.back() == "damaged") {
           continue;

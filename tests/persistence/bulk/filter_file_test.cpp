@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Files of the offline builder: what they hold, and what is left after each fault.
+// The offline builder: content of its files, and the state after each fault.
 #include "persistence/bulk/filter_file.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ using virtual_disk::VirtualDisk;
 
 const core::UnlimitedMemory kUnlimitedBuild;
 
-// Items in memory, as a file or as a pipe.
+// Items in memory that behave like a file or a pipe.
 class TextStream final : public ItemStream {
  public:
   TextStream(std::string bytes, bool can_rewind)
@@ -90,7 +90,7 @@ class FilterFileTest : public testing::TestWithParam<core::bloom::LayoutId> {
 };
 INSTANTIATE_TEST_SUITE_P(Layouts, FilterFileTest, testing::ValuesIn(filters::kLayouts));
 
-// What a server would have in memory that was sent the items one by one.
+// The module value of a server that received the items one by one.
 std::string served_value(const core::bloom::FilterParameters& parameters,
                          const std::vector<std::string>& items) {
   auto filter = std::move(*core::bloom::ScalableFilter::create(parameters, kUnlimitedBuild));
@@ -155,11 +155,11 @@ TEST_P(FilterFileTest, EveryFaultOfTheDiskLeavesWhatWasThere) {
       EXPECT_TRUE(built);
       break;
     }
-    // Only the directory's sync comes when the new file is in place.
+    // After the rename only the sync of the directory follows.
     const bool is_replaced = *disk_.content("/data/out.rdb") != "the old file";
     if (!built && !is_replaced) {
       for (const std::string& name : names()) {
-        // What could not be removed is there.
+        // The file that could not be removed is still there.
         if (built.error().message.find("can't remove") != std::string::npos) continue;
         EXPECT_EQ(name, "out.rdb") << number << ": " << built.error().message;
       }

@@ -13,7 +13,7 @@ namespace {
 
 using Items = std::vector<std::string>;
 
-// Gives at most `piece_bytes` at a time, as pipes do.
+// Returns at most `piece_bytes` per read, as pipes do.
 class PieceSource final : public ByteSource {
  public:
   PieceSource(std::string bytes, size_t piece_bytes)
@@ -154,7 +154,7 @@ TEST(RecordBlocks, RecordThatTheEndCutsOffIsRefusedWithItsPlace) {
 }
 
 TEST(RecordBlocks, LengthIsNotBelieved) {
-  // Half a gigabyte is claimed and three bytes are there.
+  // Half a gigabyte is announced, and three bytes follow.
   const std::string bytes = std::string("\xff\xff\xff\x1f", 4) + "abc";
   const ReadOut all = read_out(bytes, {RecordFormat::kLength32, 2}, 100);
   EXPECT_NE(all.error.find("is cut off"), std::string::npos) << all.error;

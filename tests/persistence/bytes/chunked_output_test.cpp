@@ -12,7 +12,7 @@
 namespace persistence {
 namespace {
 
-// Takes so many pieces, then fails.
+// Accepts a given number of pieces, then fails.
 class PieceSink final : public ByteSink {
  public:
   explicit PieceSink(size_t pieces_max = SIZE_MAX) : pieces_max_(pieces_max) {}

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kName = "MBbloom--";
 
-// All kinds of fields, and a byte that is none of the value's.
+// All kinds of fields, and one byte after the value.
 std::string written() {
   std::string bytes;
   ByteWriter writer(bytes);

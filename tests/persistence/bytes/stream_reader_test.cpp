@@ -12,7 +12,7 @@
 namespace persistence {
 namespace {
 
-// Gives at most so many bytes at a time.
+// Returns at most a given number of bytes per read.
 class SlowSource final : public ByteSource {
  public:
   SlowSource(std::string_view bytes, size_t piece_bytes)
@@ -55,7 +55,7 @@ std::vector<std::string> texts() {
                                     "007",
                                     std::string(1000, 'z'),
                                     std::string(20000, '\0')};
-  // Repeats near and far, up to the reach of the packing and beyond.
+  // Repeats at small and large distances, up to the maximum distance of LZF and beyond.
   for (const size_t period : {3, 300, 8191, 8192, 8193, 9000}) {
     std::string text;
     while (text.size() < period) text.push_back(static_cast<char>(random()));
@@ -191,7 +191,7 @@ TEST(StreamReader, FaultsAreNamedWithTheirOffset) {
       {"\xC4\x01", "offset 1: a string has a form that does not exist"},
       {"\x82\x01", "offset 0: a length has a form that does not exist"},
       {"\x81\x01", "offset 0: the bytes end here too early"},
-      // Packed strings that claim more than their bytes could ever give, or nothing.
+      // Packed strings that claim more than their bytes can expand to, or nothing.
       {std::string("\xC3\x03\x81\x00\x00\x00\x40\x00\x00\x00\x00"
                    "abc",
                    14),
@@ -291,7 +291,7 @@ TEST(StreamReader, AFaultInACaptureStays) {
   EXPECT_FALSE(reader.ok());
 }
 
-// Refuses from the n-th write on.
+// Fails from the n-th write on.
 class FailingSink final : public ByteSink {
  public:
   explicit FailingSink(int writes) : writes_left_(writes) {}

@@ -125,7 +125,8 @@ TEST_F(PosixFileSystemTest, FilesAreTheirOwnersAlone) {
   EXPECT_EQ(mode_of("strict") & 07777, 0400U);
 }
 
-// Somebody who may write to the directory laid a link where the next temporary file will be.
+// Another user with access to the directory has created a link at the name of the next temporary
+// file.
 TEST_F(PosixFileSystemTest, ANewFileIsNotWrittenThroughALink) {
   ASSERT_TRUE(replace_file(files_, path("victim"), path("temp-victim"), "precious"));
   ASSERT_EQ(::symlink("victim", path("temp-a").c_str()), 0);

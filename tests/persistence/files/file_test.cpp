@@ -105,7 +105,7 @@ TEST_F(FileTest, APipeIsNotReplaced) {
 
 TEST_F(FileTest, FailedWriteKeepsTheOldFile) {
   ASSERT_TRUE(write_file_atomically(path("a"), "old"));
-  // A limit on file size makes write() come up short and then fail, as a full disk does.
+  // A limit on the file size makes write() return short and then fail, as a full disk does.
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit before {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -35,7 +35,7 @@ class OpenFileTest : public testing::Test {
   }
 
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
-  // "" when it is opened.
+  // The error of opening, or "".
   static std::string error(const NamedFile& file, int flags, FileKinds kinds) {
     const auto opened = open_file(file, flags, kinds);
     return opened ? "" : opened.error().message;
@@ -61,7 +61,7 @@ TEST_F(OpenFileTest, CreatesAFileForItsOwner) {
   EXPECT_EQ(status.st_mode & 07777, 0600U);
 }
 
-// Would wait forever without O_NONBLOCK: the FIFO has no other end.
+// Without O_NONBLOCK the call would wait forever, because no process has the FIFO's other end open.
 TEST_F(OpenFileTest, RefusesWhatIsNotARegularFile) {
   EXPECT_EQ(error({path("fifo"), "aclfile"}, O_RDONLY, FileKinds::kRegular),
             "ERR can't open '" + path("fifo") + "': it is a FIFO; aclfile needs a regular file");
@@ -102,7 +102,7 @@ TEST_F(OpenFileTest, AStreamToWriteNeedsAReader) {
   const Descriptor reader(::open(path("fifo").c_str(), O_RDONLY | O_NONBLOCK));
   const auto writer = open_file(path("fifo"), O_WRONLY, FileKinds::kStreams);
   ASSERT_TRUE(writer) << writer.error().message;
-  // A reader that stops reading does not stop the writer.
+  // The writer does not block when the reader stops reading.
   const std::string line(4096, 'x');
   ssize_t written = 1;
   while (written > 0) written = ::write(writer->get(), line.data(), line.size());

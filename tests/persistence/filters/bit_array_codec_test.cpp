@@ -30,7 +30,7 @@ BitArray array_of(uint64_t size_bytes, std::initializer_list<uint64_t> set_bytes
   return bits;
 }
 
-// What takes pages and lines of all kinds: empty, sparse and full ones.
+// An array with pages and lines of all kinds: empty, sparse and full.
 BitArray mixed_array(uint64_t size_bytes, uint32_t seed) {
   std::mt19937_64 random(seed);
   BitArray bits = array_of(size_bytes, {});
@@ -69,7 +69,7 @@ TEST(BitArrayCodec, RunsAreTheLinesThatHoldBits) {
 TEST(BitArrayCodec, ShortGapsJoinRunsAndLongRunsAreCut) {
   const BitArray bits = array_of(3 * kMiB, {0, 64 + 256, 70'000, 70'064, 70'128});
   const auto joined = runs_of(bits, {256, 128});
-  // Lines 0 and 5 with the gap between them, and three lines on their own.
+  // Lines 0 and 5 with the gap between them, and three separate lines.
   const std::vector<Piece> expected{{0, line_with(0) + std::string(64, '\0')},
                                     {128, std::string(128, '\0')},
                                     {256, std::string(64, '\0') + line_with(0)},
@@ -95,7 +95,7 @@ std::string written_runs(const BitArray& bits) {
   return out;
 }
 
-// True when the bytes are an array of this size and nothing else.
+// True if the bytes are exactly an array of this size.
 bool read(std::string_view bytes, BitArray& bits) {
   StreamReader reader(bytes);
   reader.length();  // the id
@@ -150,7 +150,7 @@ TEST(BitArrayCodec, DamagedRunsAreRefused) {
     std::string flipped = bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
     BitArray loaded = array_of(kMiB, {});
-    (void)read(flipped, loaded);  // may be another array, and must stay within this one
+    (void)read(flipped, loaded);  // may give another array, but must not access memory outside it
   }
 }
 

@@ -51,7 +51,7 @@ TEST(BloomeryCodec, BigArraysAskForTheNewerVersion) {
   }
 }
 
-// A union is what has an estimated count; forced ones hold more than their capacity.
+// A union has an estimated count. Forced unions hold more than their capacity.
 std::unique_ptr<ScalableFilter> estimated_filter(int item_count, uint64_t capacity = 100) {
   const auto a = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "a", item_count);
   const auto b = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "b", item_count);
@@ -66,7 +66,7 @@ TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
     EXPECT_EQ(filter->layer_info(0).item_count > 100, item_count > 50);
     EXPECT_EQ(bloomery_version_of(*filter), kBloomeryVersionWithFeatures);
     expect_same_in_every_form(*filter);
-    // What grows from it does, too.
+    // The loaded filter grows in the same way.
     const auto loaded = load(payload_of(*filter, Packing::kIfSmaller));
     ASSERT_TRUE(loaded);
     for (int i = 0; i < 300; ++i) {
@@ -81,7 +81,7 @@ TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
   expect_equal(*big, **loaded);
 }
 
-// The module's id, layers, expansion and two rates stand before the word of features.
+// The module's id, layers, expansion and two rates precede the word of features.
 std::string with_features(uint64_t features) {
   std::string bytes;
   ByteWriter writer(bytes);
@@ -94,7 +94,7 @@ std::string with_features(uint64_t features) {
   fields.real_number(parameters.tightening_ratio);
   fields.unsigned_number(features);
   const std::string plain = value_of(*filter);
-  // What follows the tightening ratio is the same.
+  // The bytes after the tightening ratio are the same.
   const std::string head = [&] {
     std::string text;
     ByteWriter out(text);
@@ -113,7 +113,8 @@ TEST(BloomeryCodec, UnknownFeaturesAreRefused) {
   const auto marked = read_value(with_features(1));
   ASSERT_TRUE(marked) << marked.error().message;
   EXPECT_TRUE((*marked)->parameters().item_count_is_estimated);
-  // None: an older version says that. The highest bit: no version has it yet.
+  // No feature: invalid, because an older version stores such filters. The highest bit: used by no
+  // version yet.
   for (const uint64_t features : {uint64_t{0}, uint64_t{1} << 63, (uint64_t{1} << 63) + 1}) {
     EXPECT_FALSE(read_value(with_features(features))) << features;
   }
@@ -123,12 +124,12 @@ TEST(BloomeryCodec, OnlyEstimatesExceedACapacity) {
   const auto filter = estimated_filter(90);
   std::string header = encode_chunk_header(*filter);
   ASSERT_TRUE(decode_chunk_header(header, kUnlimited));
-  // The options stand behind the item count and the layers.
+  // The options follow the item count and the layers.
   constexpr size_t kOptionsAt = 12;
   std::string unmarked = header;
   unmarked[kOptionsAt + 2] = 0;
   EXPECT_FALSE(decode_chunk_header(unmarked, kUnlimited));
-  // Of a layout whose files cannot say it.
+  // A layout whose files cannot mark an estimate.
   std::string foreign =
       encode_chunk_header(*make(parameters_of(ValkeyBloomLayout::kId, 0.01, 100, 2), "v", 5));
   ASSERT_TRUE(decode_chunk_header(foreign, kUnlimited));
@@ -136,7 +137,7 @@ TEST(BloomeryCodec, OnlyEstimatesExceedACapacity) {
   EXPECT_FALSE(decode_chunk_header(foreign, kUnlimited));
 }
 
-// How many bits are best is a model that later versions may refine.
+// Later versions may refine the model that computes the bit count.
 TEST(BloomeryCodec, LayersOfAboutTheExpectedSizeAreAccepted) {
   auto parameters = parameters_of(NativeLayout::kId, 0.01, 1000, 0);
   const auto plan = core::bloom::plan_first_layer(parameters);

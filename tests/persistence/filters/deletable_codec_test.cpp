@@ -31,7 +31,7 @@ core::bloom::Removal remove_item(ScalableFilter& filter, std::string_view item) 
   return filter.remove(filter.hasher()(item));
 }
 
-// Of one or several layers, from which a third of the items was deleted.
+// A filter of one or several layers from which a third of the items was deleted.
 FilterPtr churned(DeletableKind kind, uint64_t capacity, int item_count) {
   auto parameters = parameters_of(kind.layout, 0.01, capacity, 2);
   parameters.region_bits = kind.region_bits;
@@ -76,7 +76,7 @@ TEST(DeletableCodec, BigArraysAreStoredWithoutTheirZeros) {
   }
 }
 
-// Whatever is accepted can be used, and is the same in every form.
+// Any accepted filter can be used, and is equal in every form.
 TEST(DeletableCodec, FlippedBitsNeverMakeAFilterThatIsNone) {
   std::mt19937_64 random(815);
   for (const DeletableKind kind : kDeletableKinds) {
@@ -104,7 +104,7 @@ TEST(DeletableCodec, CountsThatTheBitsContradictAreDamage) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 100, 90);
     const auto other = churned(kind, 100, 60);
-    // The bits of one behind the counts of the other.
+    // The counts of one filter with the bits of the other.
     std::string forged = value_of(*filter);
     const auto array = filter->layer_bits(0).bytes();
     const auto array_of_other = other->layer_bits(0).bytes();
@@ -112,7 +112,7 @@ TEST(DeletableCodec, CountsThatTheBitsContradictAreDamage) {
     const std::string bits(reinterpret_cast<const char*>(array.data()), array.size());
     const size_t at = forged.find(bits);
     ASSERT_NE(at, std::string::npos);
-    // Of regions the counts are among the bits: they stay those of the filter.
+    // With regions the counts are stored among the bits, so they are those of the filter.
     const bool is_regions = kind.layout == core::bloom::kRegionLayout;
     const size_t replaced = array.size() - (is_regions ? 24 : 0);
     forged.replace(at, replaced, reinterpret_cast<const char*>(array_of_other.data()), replaced);
@@ -122,7 +122,8 @@ TEST(DeletableCodec, CountsThatTheBitsContradictAreDamage) {
   }
 }
 
-// A snapshot may be made while a filter's chunks still come, and must load; a payload is whole.
+// A snapshot may contain a filter whose chunks are still being loaded, and must load. A payload
+// must be complete.
 TEST(DeletableCodec, AFilterHalfLoadedComesBackFromASnapshot) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 100, 90);
@@ -138,7 +139,7 @@ TEST(DeletableCodec, AFilterHalfLoadedComesBackFromASnapshot) {
     const uint64_t id = reader.length();
     auto loaded = decode_filter_of(id, reader, kMebibyte);
     ASSERT_TRUE(loaded) << loaded.error().message;
-    // The rest may come after the start.
+    // The remaining chunks may arrive after the restart.
     ASSERT_EQ(load_chunk(**loaded, 0, chunk), ChunkOutcome::kLoaded);
     EXPECT_EQ(value_of(**loaded), value_of(*filter));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A filter that was accepted in one form is accepted in every form that it can be written in, and
-// is the same then.
+// A filter that is accepted in one form is accepted in every form in which it can be written, and
+// is equal.
 #include "persistence/filters/filter_builder.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace filter_forms;
 
-// Filters of the other servers, and ours.
+// Filters of other servers and of our own layouts.
 std::vector<FilterPtr> some_filters() {
   std::vector<FilterPtr> filters;
   for (const char* name : {"scaled", "nonscaling", "exp4", "empty", "loose"}) {
@@ -49,7 +49,7 @@ TEST(FilterBuilder, WhateverIsFlippedItIsRefusedOrTheSameInAll) {
   const auto flipped = [&random](std::string bytes) {
     const size_t at = random() % std::min<size_t>(bytes.size(), 300);
     bytes[at] ^= static_cast<char>(1U << random() % 8);
-    // The low bits of doubles are where a check is closest.
+    // The low bits of doubles are the closest cases for a check.
     if (random() % 2 == 0) bytes[random() % std::min<size_t>(bytes.size(), 300)] ^= 1;
     return bytes;
   };
@@ -88,7 +88,7 @@ TEST(FilterBuilder, TheBudgetIsAskedBeforeAnyLayerIsMade) {
     EXPECT_EQ(refused.error().message, kDoesNotFit);
   }
   EXPECT_TRUE(load(payload, support::Budget(198000)));
-  // A true header of a terabyte.
+  // A valid header of a terabyte.
   const auto parameters = parameters_of(RedisBloomLayout::kId, 0.01, 100, 2);
   std::string header = encode_chunk_header(*make(parameters, "", 0));
   const uint64_t capacity = uint64_t{1} << 40;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters of other servers come in as those servers knew them, and go out as they were.
+// Filters of other servers give the same answers as there, and are written as they were read.
 #include "persistence/filters/filter_codec.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string resealed(std::string payload) {
   return payload;
 }
 
-// Payloads of all layouts, small enough to damage thousands of times.
+// Payloads of all layouts, small enough to be damaged thousands of times.
 std::vector<std::string> small_payloads() {
   std::vector<std::string> payloads;
   for (const char* name : {"scaled", "nonscaling", "exp4", "empty"}) {
@@ -60,7 +60,7 @@ TEST(FilterCodec, WritesWhatOtherServersWrote) {
       const std::string theirs = vectors::read(writer + "/dump/" + expected.name + ".bin");
       const auto filter = load(theirs);
       ASSERT_TRUE(filter);
-      // The version in the footer, and with it the sum, is the writer's own.
+      // The footer has the version of its writer, and so another checksum.
       const std::string ours = payload_of(**filter, Packing::kIfSmaller);
       EXPECT_EQ(ours.substr(0, ours.size() - 10), theirs.substr(0, theirs.size() - 10));
     }
@@ -106,7 +106,7 @@ TEST(FilterCodec, EveryTruncationIsRefused) {
   }
 }
 
-// Whatever was flipped: an error, or a filter that works and can be written again.
+// Expects an error, or a filter that works and can be written again.
 void use(const core::Result<FilterPtr>& loaded) {
   if (!loaded) return;
   ScalableFilter& filter = **loaded;
@@ -125,7 +125,7 @@ TEST(FilterCodec, FlippedBytesGiveAnErrorOrAConsistentFilter) {
   for (const std::string& payload : small_payloads()) {
     for (int i = 0; i < kFlips; ++i) {
       std::string damaged = payload;
-      // Most of the payload is bits; its beginning holds what can be wrong.
+      // Most of the payload is bits. Its beginning contains the fields that can be invalid.
       const size_t end =
           i % 2 == 0 ? std::min<size_t>(100, payload.size() - 10) : payload.size() - 10;
       damaged[random() % end] ^= static_cast<char>(1 + random() % 255);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace filter_forms;
 
-// A value of one field.
+// A module value with a single field.
 std::string array_of(const ScalableFilter& filter, std::string_view head, Packing packing) {
   std::string bytes;
   ByteWriter writer(bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters that an earlier build of ours has written (tests/vectors/make_bloomery.py) are loaded,
-// and written again as they were.
+// Filters written by an earlier build of ours (tests/vectors/make_bloomery.py) are loaded, and
+// written again unchanged.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using FilterPtr = std::unique_ptr<ScalableFilter>;
 
 const core::UnlimitedMemory kVectorBudget;
 
-// A payload's value, without type byte, version and checksum.
+// The value of a payload, without type byte, version and checksum.
 std::string vector_value(const std::string& payload) {
   constexpr size_t kTailBytes = 10;
   return payload.substr(1, payload.size() - 1 - kTailBytes);
@@ -45,7 +45,7 @@ std::string encoded_vector(const ScalableFilter& filter) {
   return bytes;
 }
 
-// From the chunks that BF.SCANDUMP gave, one behind the other.
+// Builds a filter from consecutive chunks of BF.SCANDUMP.
 FilterPtr from_chunks(const std::string& name) {
   const std::string folder = "bloomery/scandump/" + name + "/";
   auto filter = decode_chunk_header(vectors::read(folder + "00.bin"), kVectorBudget);

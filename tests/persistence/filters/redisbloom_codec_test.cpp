@@ -26,7 +26,7 @@ TEST(RedisBloomCodec, OldFormsOfRedisBloomKeepTheirModulus) {
       const auto filter = make(parameters, "old", 150);
       const auto loaded = load(payload_of(*filter, Packing::kNever));
       ASSERT_TRUE(loaded) << loaded.error().message << " " << capacity;
-      // Rounding up made room, which is all that is stored.
+      // The stored capacity includes the room that rounding up gave.
       parameters.capacity = filter->layer_info(0).capacity;
       EXPECT_EQ((*loaded)->parameters(), parameters);
       expect_equal(*filter, **loaded);
@@ -35,7 +35,7 @@ TEST(RedisBloomCodec, OldFormsOfRedisBloomKeepTheirModulus) {
   }
 }
 
-// A value as RedisBloom 2.0 wrote it: encoding 3 without growth, and no bit count.
+// A value of RedisBloom 2.0: encoding 3, without growth and without a bit count.
 TEST(RedisBloomCodec, VersionThreeWithoutABitCountIsRead) {
   std::string payload(1, static_cast<char>(kModuleType));
   ByteWriter writer(payload);
@@ -64,7 +64,7 @@ TEST(RedisBloomCodec, VersionThreeWithoutABitCountIsRead) {
   }
 }
 
-// Four hashes end and five begin at a rate of 1/16, to one machine here and to another there.
+// At a rate of 1/16, the hash count is four on one machine and five on another.
 TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAreTakenWithEither) {
   auto parameters = parameters_of(RedisBloomLayout::kId, 0.125, 100, 2);
   const std::string honest = encode_chunk_header(*make(parameters, "b", 0));
@@ -82,7 +82,7 @@ TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAreTakenWithEither) {
         if (!filter) continue;
         expect_same_in_every_form(**filter);
         ++taken;
-        // What RedisBloom demands of what we write.
+        // Conditions that RedisBloom checks when it loads our output.
         const std::string again = encode_chunk_header(**filter);
         ByteReader reader(std::string_view(again).substr(kBitsPerItemAt));
         EXPECT_EQ(std::ceil(0.693147180559945 * reader.f64()), hashes);
@@ -92,7 +92,7 @@ TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAreTakenWithEither) {
   EXPECT_EQ(taken, 50);
 }
 
-// RedisBloom keeps the growth of a filter that never grows.
+// RedisBloom stores the growth of a filter that never grows.
 TEST(RedisBloomCodec, TheGrowthOfAFilterThatDoesNotScaleIsKept) {
   const std::string usual = vectors::read("redisbloom/dump/nonscaling.bin");
   const std::string_view body = std::string_view(usual).substr(1, usual.size() - 11);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters with more room than items travel in all forms without their zeros costing memory.
+// Filters with more room than items are written and read in all forms without memory for their
+// zeros.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,7 @@ const core::UnlimitedMemory kUnlimited;
 
 constexpr uint64_t kCapacity = 20'000'000;
 constexpr int kSparseItems = 50;
-// The items of one filter touch at most ten pages each.
+// The items of a filter touch at most ten pages each.
 constexpr uint64_t kMemoryMax = uint64_t{kSparseItems} * 12 * core::bloom::kArrayPageBytes;
 
 uint64_t resident_bytes() {
@@ -89,7 +90,7 @@ class SparseFilters : public testing::TestWithParam<LayoutId> {
 
   uint64_t before_bytes_ = 0;
   uint64_t array_bytes_ = 0;
-  uint64_t line_count_ = 0;  // that are not zero, at most
+  uint64_t line_count_ = 0;  // maximum number of lines that are not zero
   FilterPtr filter_;
 };
 
@@ -103,7 +104,7 @@ TEST_P(SparseFilters, TravelInSnapshots) {
   if (filter_forms::is_stored_as_runs(GetParam())) {
     EXPECT_LT(bytes.size(), line_count_ * 200);
   } else {
-    EXPECT_GT(bytes.size(), array_bytes_);  // their modules know no runs
+    EXPECT_GT(bytes.size(), array_bytes_);  // their modules do not support runs
   }
   keyspace.erase(0, keyspace.ref("f"));
   Keyspace loaded(1, 2);
@@ -174,14 +175,15 @@ TEST(SparseFilter, VersionOneIsReadAndWrittenAsRuns) {
   EXPECT_EQ(encoded(*decoded(now), Packing::kNever), encoded(*twin, Packing::kNever));
   StreamReader reader(now);
   EXPECT_EQ(module_version(reader.length()), 2U);
-  // Filters without big arrays are as they were, for servers that know version 1 alone.
+  // Filters without big arrays keep their form, for servers that know only version 1.
   const auto small = filters::make(filters::parameters(NativeLayout::kId, 1000, 0.01), "s", 10);
   const std::string small_bytes = encoded(*small, Packing::kNever);
   StreamReader small_reader(small_bytes);
   EXPECT_EQ(module_version(small_reader.length()), 1U);
 }
 
-// Any cut, and any flipped bit, of a value with runs is refused or is a filter of the same size.
+// A value with runs that is truncated or has a flipped bit is rejected, or is a filter of the same
+// size.
 TEST(SparseFilter, DamagedRunsAreRefused) {
   const auto filter =
       filters::make(filters::parameters(NativeLayout::kId, 1'000'000, 0.01), "d", 5);

@@ -22,7 +22,8 @@ using filter_forms::FilterPtr;
 
 constexpr int64_t kWindowBegin = 1'700'000'000'000;
 
-// Several turns, generations of one and more layers, an older one missing.
+// A filter after several rotations, with generations of one and more layers and a missing older
+// one.
 FilterPtr make_forgetful(const WindowSettings& window, uint32_t expansion = 2) {
   FilterParameters parameters;
   parameters.capacity = 50;
@@ -126,7 +127,7 @@ TEST(WindowCodec, EachForgedNumberIsRefusedOrHeldByAFilterThatIsTheSameAgain) {
         }
         ASSERT_EQ(filter_forms::encode_chunk_header(**loaded), bytes);
         filter_forms::expect_same_in_every_form(**loaded);
-        // Whatever it was told, it can go on.
+        // A filter that was accepted can be used.
         for (int i = 0; i < 10; ++i) (*loaded)->add(fmt::format("{}", i), filter_forms::kUnlimited);
         if (const auto turn = (*loaded)->window()->turn_due(kWindowBegin)) (*loaded)->turn(*turn);
         filter_forms::expect_same_in_every_form(**loaded);
@@ -136,7 +137,7 @@ TEST(WindowCodec, EachForgedNumberIsRefusedOrHeldByAFilterThatIsTheSameAgain) {
   EXPECT_GT(refused, 300);
 }
 
-// Memory for the next generation is asked of nobody: it must be what the others take.
+// Memory for the next generation is not checked, so it must be as large as the others.
 TEST(WindowCodec, ACapacityThatIsNotThatOfTheGenerationsIsRefused) {
   const FilterPtr filter = make_forgetful({10'000, WindowUnit::kMilliseconds, 4, false});
   const std::string header = filter_forms::encode_chunk_header(*filter);
@@ -165,7 +166,7 @@ TEST(WindowCodec, CutValuesAreRefused) {
   }
 }
 
-// 8 bytes in, the options.
+// The options are at offset 8.
 TEST(WindowCodec, OtherLayoutsHaveNoWindow) {
   std::string header = filter_forms::encode_chunk_header(*forgetful_filters()[0]);
   constexpr uint32_t kWindowAlone = uint32_t{1} << 17;

@@ -55,7 +55,7 @@ TEST(DumpPayloadTest, KeyMetadataOfRedisIsDropped) {
   std::string scratch;
   const std::string_view readable = widely_readable_dump(payload, scratch);
   EXPECT_EQ(readable, with_version("value", 10));
-  // Of Valkey's payloads no type has this number; a damaged record is left for the type check.
+  // In Valkey's payloads no type has this number. The type check rejects the damaged record.
   EXPECT_EQ(checked_dump_body(with_version(meta + "value", 80)), meta + "value");
   EXPECT_EQ(checked_dump_body(with_version(meta.substr(0, 4), 13)), meta.substr(0, 4));
 }

@@ -31,7 +31,7 @@ class RdbCheckTest : public ::testing::Test {
     MemorySource source(bytes);
     return check_rdb(source);
   }
-  // Two strings in database 0, one of which expires, and one in database 3.
+  // Two strings in database 0, one of them with an expiry, and one in database 3.
   static std::string written() {
     core::keyspace::Keyspace keyspace(4, 1);
     const auto put = [&](unsigned database, std::string_view name) -> core::keyspace::Entry& {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Batches of keys on several threads, and snapshots that are read so: they hold the same.
+// Decodes batches of keys on several threads. Snapshots read that way have the same content.
 #include "persistence/rdb/rdb_decoders.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ TEST(RdbDecoders, EachBatchIsDecodedOnce) {
 }
 
 TEST(RdbDecoders, WhatWaitsIsBounded) {
-  // The helper is held up: the caller must do the rest itself.
+  // The helper is blocked, so the caller must do the rest itself.
   std::atomic<bool> is_held{true};
   const auto caller = std::this_thread::get_id();
   std::atomic<int> by_caller{0};
@@ -112,7 +112,7 @@ TEST(RdbDecoders, MemoryThatIsKeptIsBounded) {
   EXPECT_GE(decoders.empty_batch().bytes.capacity(), 5000U) << "what was taken counts no more";
 }
 
-// Reads with so many threads, in pieces so small that every field is cut somewhere.
+// Reads with `thread_count` threads, in pieces so small that every field is divided somewhere.
 core::Result<RdbReadResult> load_with(unsigned thread_count, std::string_view bytes,
                                       Keyspace& keyspace) {
   RdbReadOptions options;
@@ -143,7 +143,7 @@ std::string mixed_snapshot(size_t long_value_bytes) {
   std::string bytes;
   StringSink sink(bytes);
   RdbWriteOptions options;
-  // So that the long value is long in the file, too.
+  // Keeps the long value long in the file.
   options.compresses = long_value_bytes == 0;
   EXPECT_TRUE(write_rdb(sink, keyspace, options));
   return bytes;
@@ -185,7 +185,7 @@ TEST(RdbDecoders, FilesOfOtherServersHoldTheSameToo) {
   }
 }
 
-// What one thread refuses several refuse too, and the other way round.
+// Several threads reject exactly the files that one thread rejects.
 TEST(RdbDecoders, DamageIsRefusedByManyAsByOne) {
   const std::string whole = vectors::read("redisbloom/dump.rdb");
   std::mt19937_64 random(9);
@@ -194,7 +194,7 @@ TEST(RdbDecoders, DamageIsRefusedByManyAsByOne) {
     std::string damaged = whole;
     if (i % 3 == 0) damaged.resize(random() % whole.size());
     if (i % 3 != 0) damaged[random() % damaged.size()] ^= static_cast<char>(1U << random() % 8);
-    // Without the sum the damage is found where it is, or not at all.
+    // Without the checksum the damage is found at its place or not at all.
     if (i % 3 == 2) damaged.replace(damaged.size() - 8, 8, 8, '\0');
     Keyspace alone(4, 1);
     Keyspace keyspace(4, 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is copied for which server, what is left out and named, and what is left after each fault.
+// Exports: the keys copied for each server, the report of the others, and the state after each
+// fault.
 #include "persistence/rdb/rdb_export.h"
 
 #include <fmt/format.h>
@@ -48,7 +49,7 @@ class RdbExportTest : public testing::Test {
     ASSERT_TRUE(entry.set_string("of " + name));
     if (expires_at_ms != 0) source_.set_expiry(database, key, entry, expires_at_ms);
   }
-  // One of everything.
+  // Adds one value of every kind.
   void fill() {
     add_string(0, "plain");
     add_string(2, "brief", 5000);

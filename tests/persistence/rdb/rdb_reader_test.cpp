@@ -32,7 +32,7 @@ RdbReadOptions skipping() {
   return options;
 }
 
-// The error of reading `bytes`, or "" without one.
+// The error of reading `bytes`, or "".
 std::string error_of(std::string_view bytes, const RdbReadOptions& options = {},
                      const core::MemoryBudget& budget = core::UnlimitedMemory()) {
   Keyspace keyspace(4, kReaderHashSeed);
@@ -40,7 +40,7 @@ std::string error_of(std::string_view bytes, const RdbReadOptions& options = {},
   return result ? "" : result.error().message;
 }
 
-// All that a small file can hold.
+// A small file with every kind of record.
 std::string small_file(bool has_sum) {
   Keyspace keyspace(4, kReaderHashSeed);
   const auto text = [&](unsigned database, std::string_view name, std::string_view value) {
@@ -147,7 +147,7 @@ TEST(RdbReader, ANumberOfKeysIsNotBelievedBeyondTheBytes) {
   container.string_key("k", "v");
   container.string_key("l", "v");
   const std::string bytes = container.sealed();
-  // What follows: two keys of five bytes, the end and the sum.
+  // Bytes that follow: two keys of five bytes, the end mark and the checksum.
   const uint64_t keys_max = (2 * 5 + 1 + 8) / 3;
   Hints hints;
   MemorySource source(bytes);
@@ -159,7 +159,7 @@ TEST(RdbReader, RecordsThatSayNothingOfKeysArePassedOver) {
   Container container;
   container.u8(rdb::kModuleAux);
   ModuleWriter module(container, module_id("RediSearc", 1));
-  module.unsigned_number(2);  // when
+  module.unsigned_number(2);  // time of the record
   module.string("anything", Packing::kNever);
   module.end();
   container.u8(rdb::kAux);
@@ -298,7 +298,7 @@ TEST(RdbReader, WhatFollowsTheEndIsAnErrorOrHandedBack) {
   EXPECT_EQ(result->read_ahead, "*1\r\n$4\r\nPING\r\n");
 }
 
-// A socket: no size known beforehand, a few bytes at a time, and an error at the end.
+// A socket: its size is unknown, each read returns a few bytes, and the end is an error.
 class Socket final : public ByteSource {
  public:
   explicit Socket(std::string_view bytes) : rest_(bytes) {}
@@ -337,7 +337,7 @@ TEST(RdbReader, SocketsGiveTheSameAndAreNotAskedForMore) {
 
 TEST(RdbReader, TheBudgetIsAskedBeforeMemoryIsTaken) {
   const support::Budget megabyte(1 << 20);
-  // From a source of unknown size, so that only the budget stands against the claim.
+  // The size of the source is unknown, so that only the budget limits the claim.
   const auto refused = [&](std::string_view bytes) {
     Socket socket(bytes);
     Keyspace keyspace(1, kReaderHashSeed);
@@ -401,7 +401,7 @@ TEST(RdbReader, FlippedBitsAreErrorsOrChangeNothing) {
   EXPECT_EQ(refused, kFlips);
 }
 
-// Without a sum damage may go unnoticed, but nothing worse.
+// Without a checksum damage may go unnoticed, but has no other effect.
 TEST(RdbReader, FlippedBytesWithoutASumGiveAnErrorOrAWholeKeyspace) {
   constexpr uint64_t kSeed = 2025;
   constexpr int kFlips = support::rounds(20000, 2000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Snapshots that Redis with RedisBloom and Valkey with valkey-bloom wrote.
+// Snapshots written by Redis with RedisBloom and by Valkey with valkey-bloom.
 #include <gtest/gtest.h>
 
 #include "core/keyspace/keyspace.h"

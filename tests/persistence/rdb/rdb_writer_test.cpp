@@ -180,7 +180,7 @@ TEST(RdbWriter, OnlyDatabasesWithKeysAreWritten) {
   EXPECT_EQ(std::ranges::count(bytes, '\xFE'), 1);
 }
 
-// Counts pieces; refuses from the n-th on.
+// Counts pieces, and fails from the n-th on.
 class LimitedSink final : public ByteSink {
  public:
   explicit LimitedSink(int writes) : left_(writes) {}
@@ -247,8 +247,8 @@ TEST(RdbWriter, ProgressIsToldPieceByPiece) {
   EXPECT_EQ(told.back().keys, 1000U);
 }
 
-// Sets bits of a filter while it is being written, as a parent does to arrays that it shares with
-// the child that saves them.
+// Sets bits of a filter while it is being written. A parent does the same to arrays that it shares
+// with the child that saves them.
 class BusySink final : public ByteSink {
  public:
   BusySink(std::string& out, core::bloom::ScalableFilter& filter) : out_(out), filter_(filter) {}
@@ -268,7 +268,7 @@ class BusySink final : public ByteSink {
 TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   constexpr int kItems = 20000;
   for (const auto layout : filters::kLayouts) {
-    // Where bits are cleared, children have arrays of their own.
+    // If bits can be cleared, children have their own arrays.
     if (core::bloom::layout_row(layout).clears_bits) continue;
     Keyspace keyspace(1, kWriterHashSeed);
     const auto parameters = parameters_of(layout, 0.01, 2000000, 2);
@@ -289,7 +289,7 @@ TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   }
 }
 
-// Size of the file that an empty filter of this capacity makes, and of its array.
+// Size of the file of an empty filter with this capacity, and size of its array.
 std::pair<size_t, size_t> sizes_of(core::bloom::LayoutId layout, uint64_t capacity) {
   Keyspace keyspace(1, kWriterHashSeed);
   auto& entry = keyspace.insert(0, keyspace.ref("f"));
@@ -311,7 +311,7 @@ TEST(RdbWriter, ArraysThatOthersMayChangeAreNeverPacked) {
       EXPECT_GT(shared_file, shared_array);
     }
   }
-  // Its last word is not full, so that its bytes are fewer than its memory.
+  // Its last word is not full, so it has fewer bytes than its memory.
   const auto [file, array] = sizes_of(core::bloom::ValkeyBloomLayout::kId, 875173);
   EXPECT_LT(array, kShared);
   EXPECT_GT(array, kShared - sizeof(uint64_t));
@@ -364,7 +364,7 @@ TEST_F(SaveRdbTest, AnyOperationThatFailsLeavesOneOfBoth) {
     disk_.restart_count();
     disk_.fail_operation(failing);
     EXPECT_FALSE(save()) << failing;
-    // Only syncing the directory comes after the new file is in its place.
+    // Only the sync of the directory comes after the rename.
     EXPECT_EQ(content_of_disk(), contents(failing == operations ? new_ : old_)) << failing;
     disk_.restart_count();
     EXPECT_EQ(disk_.list("dir")->size(), 1U) << "a temporary file is left";

@@ -20,7 +20,7 @@ char* bytes_of(void* memory) {
   return static_cast<char*>(memory);
 }
 
-// Whether it returned true, in a forked child.
+// Runs `act` in a forked child and returns its result.
 bool in_child(const std::function<bool()>& act) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(act() ? 0 : 1);
@@ -28,7 +28,7 @@ bool in_child(const std::function<bool()>& act) {
   return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Offsets of the touched pages that a walk finds. The tail makes the last page one of them.
+// Offsets of the touched pages that a walk finds. The tail of the array touches the last page.
 std::vector<uint64_t> pages_of(const ArrayMemory& memory, const void* array) {
   std::vector<uint64_t> pages;
   const auto next = [&](uint64_t offset) { return memory.next_data(array, kArrayBytes, offset); };
@@ -110,7 +110,7 @@ TEST_F(ArrayMemoryTest, OnlyWhatAChildCanSeeStays) {
   char* const freed_before = touched();
   memory_.unmap(freed_before, kArrayBytes);
   auto first = std::make_unique<ArrayMemory::ChildGuard>(memory_);
-  // The fork may come before or after it.
+  // The fork may happen before or after this mapping.
   char* const amid = touched();
   first->finish_fork();
   char* const young = touched();
@@ -119,7 +119,7 @@ TEST_F(ArrayMemoryTest, OnlyWhatAChildCanSeeStays) {
   memory_.unmap(amid, kArrayBytes);
   memory_.unmap(old, kArrayBytes);
   EXPECT_EQ(memory_.kept_bytes(), 2 * kArrayBytes);
-  // A child that is forked now sees neither, but what is there now.
+  // A child forked now sees neither of the freed arrays, but it sees the present ones.
   char* const middle = touched();
   auto second = std::make_unique<ArrayMemory::ChildGuard>(memory_);
   second->finish_fork();
@@ -155,7 +155,7 @@ TEST_F(ArrayMemoryTest, ImpossibleSizesUseNothingUp) {
   memory_.unmap(array, kArrayBytes);
 }
 
-// Without a file every page may hold bits.
+// Without a file every page counts as touched.
 void expect_plain_memory(ArrayMemory& memory) {
   char* const array = bytes_of(memory.map(kArrayBytes));
   ASSERT_NE(array, nullptr);
@@ -176,7 +176,7 @@ TEST(ArrayMemory, WithoutAFileEveryPageCounts) {
 
 TEST(ArrayMemory, ALimitOnFileSizesIsRespected) {
   EXPECT_TRUE(in_child([] {
-    // Beyond the limit a signal would end this process.
+    // Writing beyond this limit would end the process by a signal.
     const struct rlimit limit = {kMiB, kMiB};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
     ArrayMemory memory(ArrayMemory::kFileBytesMax);

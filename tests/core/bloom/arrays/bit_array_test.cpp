@@ -66,7 +66,7 @@ TEST(BitArrayTest, SampledFillIsNearTheExactOne) {
   constexpr uint32_t kSeed = 5;
   RecordProperty("seed", static_cast<int>(kSeed));
   std::mt19937_64 random(kSeed);
-  // The last page and the last word are not whole.
+  // Neither the last page nor the last word is full.
   auto array = BitArray::allocate(9'000'001);
   ASSERT_TRUE(array);
   for (uint64_t i = 0; i < array->bit_count() / 2; ++i) {
@@ -86,7 +86,7 @@ TEST(BitArrayTest, SampledFillIsNearTheExactOne) {
 TEST(BitArrayTest, SampleReachesTheWholeArray) {
   auto array = BitArray::allocate(uint64_t{4096} * 8 * 1900);
   ASSERT_TRUE(array);
-  // The last quarter is full: a sample that stopped short would not see it.
+  // Only the last quarter is full, so the sample must reach the end of the array.
   const uint64_t word_count = array->size_bytes() / 8;
   std::fill(array->words() + word_count / 4 * 3, array->words() + word_count, ~uint64_t{0});
   EXPECT_NEAR(array->fill_ratio(4'096'000), 0.25, 0.002);
@@ -98,7 +98,7 @@ TEST(BitArrayTest, SamplingAHugeArrayTouchesOnlyTheSample) {
   const uint64_t before_bytes = resident_bytes();
   EXPECT_EQ(array->fill_ratio(4 << 20), 0);
 #if !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
-  // A sanitizer's shadow of what was read is resident as well.
+  // A sanitizer's shadow of the bytes read is resident too.
   EXPECT_LT(resident_bytes(), before_bytes + (16U << 20));
 #else
   (void)before_bytes;
@@ -131,7 +131,7 @@ TEST(BitArrayTest, MappedArrayIsSharedWithAForkedChild) {
   EXPECT_EQ(array.words()[17], 42U);
 }
 
-// 64 MiB with three pages that hold bits.
+// 64 MiB, with bits in three pages.
 BitArray sparse_array() {
   auto array = *BitArray::allocate(uint64_t{64} << 23);
   for (const uint64_t word : {uint64_t{9}, uint64_t{1} << 20, array.size_bytes() / 8 - 1}) {
@@ -173,7 +173,7 @@ TEST(BitArrayTest, WholeArrayIsReadWithoutTouchingItsHoles) {
   EXPECT_LT(array_bytes() - before_bytes, kFewPages);
 }
 
-// Long runs, for which pages are asked for at once, between rows of zeros that stay holes.
+// Long runs, whose pages are populated in one call, between zeros that remain holes.
 TEST(BitArrayTest, WrittenRunsTakePagesAndZerosDoNot) {
   constexpr uint32_t kSeed = 13;
   for (const auto sharing : {ArraySharing::kShared, ArraySharing::kPrivate}) {
@@ -187,7 +187,7 @@ TEST(BitArrayTest, WrittenRunsTakePagesAndZerosDoNot) {
       for (size_t i = at; i < at + run; i += kArrayPageBytes) is_data[i / kArrayPageBytes] = true;
     }
     BitArray array = *BitArray::allocate(source.size() * 8, sharing);
-    // In pieces that end anywhere.
+    // Pieces end at arbitrary offsets.
     for (size_t at = 0, size = 0; at < source.size(); at += size) {
       size = std::min<size_t>(source.size() - at, 1 + random() % (4 << 20));
       array.write(at, std::span(source).subspan(at, size));
@@ -206,7 +206,7 @@ TEST(BitArrayTest, EveryTouchedPageIsVisited) {
   BitArray array = *BitArray::allocate((uint64_t{16} << 23) - 500);
   std::vector<uint64_t> touched;
   for (uint64_t page = 0; page < array.bytes().size() / kArrayPageBytes; ++page) {
-    // Runs of touched pages, short ones and long ones.
+    // Both short and long runs of touched pages.
     const bool is_dense = page / 300 % 2 == 0;
     if (random() % 100 >= (is_dense ? 98 : 3)) continue;
     touched.push_back(page * kArrayPageBytes);
@@ -228,7 +228,7 @@ TEST(BitArrayTest, ZerosAreWrittenOverBitsOnly) {
   const std::vector<std::byte> zeros(array.bytes().size() - 1000);
   array.write(500, zeros);
   EXPECT_LT(array_bytes() - before_bytes, kFewPages);
-  EXPECT_EQ(array.count_ones(), 6U);  // those of both ends
+  EXPECT_EQ(array.count_ones(), 6U);  // the bits of both ends
   const std::vector<std::byte> ones(10000, std::byte{255});
   array.write(4090, ones);
   EXPECT_EQ(array.count_ones(), 6U + 80000);
@@ -246,7 +246,7 @@ TEST(BitArrayTest, FreedArrayGivesItsMemoryBack) {
   EXPECT_EQ(array_bytes(), before_bytes);
 }
 
-// Whether a child that has been forked by now finds word 17 unchanged when `change` is done.
+// True if a child that is already forked still finds word 17 unchanged after `change`.
 template <class BeforeInChild, class Change>
 bool child_sees_no_change(BitArray& array, BeforeInChild&& before, Change&& change) {
   std::array<int, 2> ready{};
@@ -283,7 +283,7 @@ TEST(BitArrayTest, DetachedArrayIsNoChildsAnyMore) {
       }));
   EXPECT_EQ(array.words()[17], 47U);
   array.words()[17] = 42;
-  // The child itself may do it, and takes nothing from its parent's next arrays.
+  // A detach within the child must not use offsets of its parent's next arrays.
   EXPECT_TRUE(child_sees_no_change(
       array, [&] { (void)array.detach_from_children(); },
       [&] {

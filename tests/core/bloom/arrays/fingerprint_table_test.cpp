@@ -15,8 +15,8 @@ namespace {
 constexpr uint64_t kSlotsSeed = 20261123;
 constexpr uint64_t kLines = 3;
 
-// The same table with a number for each slot. Its lines end where the array does, so that a
-// sanitizer sees reads behind them.
+// Naive model of the table, with one number per slot. Its array ends with its last line, so that a
+// sanitizer detects reads past it.
 class SlowTable {
  public:
   explicit SlowTable(const Geometry& geometry)
@@ -32,7 +32,8 @@ class SlowTable {
     return std::ranges::count(buckets_[first], fingerprint) != 0 ||
            std::ranges::count(buckets_[second], fingerprint) != 0;
   }
-  // In the lowest slot with `before`, of the first bucket that has one.
+  // Replaces the value in the lowest slot that contains `before`, of the first bucket with such a
+  // slot.
   bool replace(std::vector<uint64_t> in, uint64_t before, uint64_t after) {
     for (const uint64_t bucket : in) {
       const auto found = std::ranges::find(buckets_[bucket], before);
@@ -43,7 +44,8 @@ class SlowTable {
     return false;
   }
 
-  // As docs/formats.md has it: buckets from the low bits of a line up, slots likewise.
+  // The format of docs/formats.md: buckets start at the low bits of a line, and so do slots in
+  // buckets.
   std::vector<uint64_t> words() const {
     std::vector<uint64_t> words(kLines * kLineBits / 64);
     for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
@@ -92,7 +94,7 @@ TEST(FingerprintTableTest, AnswersAndBytesAreThoseOfASlowTable) {
     with_fingerprint_table(words.data(), geometry, [&](const auto& table) {
       ASSERT_EQ(table.bucket_count(), slow.bucket_count());
       for (int i = 0; i < 2000; ++i) {
-        // Few different fingerprints and buckets, so that they meet.
+        // Few different fingerprints and buckets, so that they collide.
         const uint64_t fingerprint = table.fingerprint(random() % 16 << 60);
         const uint64_t first = table.bucket(random() % 8 << 61);
         const FingerprintPlaces places = table.places(first, fingerprint);
@@ -131,7 +133,7 @@ TEST(FingerprintTableTest, FingerprintsTakeAllValuesButZero) {
 }
 
 TEST(FingerprintTableTest, BucketsOfHugeTablesLieInTheirLines) {
-  // Where the reciprocal's error is greatest: as many lines as an array can have.
+  // The largest possible number of lines, where the reciprocal's error is greatest.
   for_each_shape([&](Geometry geometry) {
     geometry.bit_count = BitArray::kMaxBits;
     const unsigned buckets_per_line = kLineBits / (geometry.hash_count * geometry.cell_bits);

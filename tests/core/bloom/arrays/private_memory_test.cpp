@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 constexpr uint64_t kPrivateBytes = 64 * kMebibyte + 100;
 
-// Whether it returned true, in a forked child.
+// Runs `act` in a forked child and returns its result.
 bool is_so_in_child(const std::function<bool()>& act) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(act() ? 0 : 1);
@@ -50,7 +50,7 @@ TEST(PrivateMemoryTest, KnowsWhichPagesWereTouched) {
   constexpr uint32_t kSeed = 11;
   std::mt19937_64 random(kSeed);
   for (uint64_t page = 0; page * kArrayPageBytes < kPrivateBytes; ++page) {
-    // Runs of touched pages, short ones and long ones; the last page is not whole.
+    // Both short and long runs of touched pages; the last page is not full.
     const bool is_dense = page / 1500 % 2 == 0;
     if (random() % 100 >= (is_dense ? 98 : 3)) continue;
     touched.push_back(page * kArrayPageBytes);

@@ -14,17 +14,17 @@ namespace {
 TEST(LineModelTest, SmallestCasesEqualCountingByHand) {
   // One item, one line: a probe hits one of the item's bits.
   EXPECT_NEAR((LineModel{1, 1, 1}.error_rate(1)), 1.0 / 512, 1e-15);
-  // Two bits coincide once in 512; two probes must both fall on them.
+  // Two bits coincide once in 512 cases; two probes must both hit them.
   const double two = (511.0 / 512 * 4 + 1.0 / 512) / (512.0 * 512);
   EXPECT_NEAR((LineModel{1, 1, 2}.error_rate(1)), two, 1e-13);
-  // Two lookups of one bit in a single line are the same as one lookup of two.
+  // Two lookups of one bit in a single line equal one lookup of two bits.
   EXPECT_NEAR((LineModel{1, 2, 1}.error_rate(1)), two, 1e-13);
-  // Two lines: the item is in the probed one half of the time.
+  // Two lines: the probed line contains the item in half of the cases.
   EXPECT_NEAR((LineModel{2, 1, 1}.error_rate(1)), 0.5 / 512, 1e-15);
   EXPECT_EQ((LineModel{2, 1, 1}.error_rate(0)), 0.0);
 }
 
-// Throws random bits instead of evaluating the formula.
+// Simulates random bits instead of evaluating the formula.
 double simulated_error(const LineModel& model, unsigned item_count, uint64_t seed) {
   std::mt19937_64 random(seed);
   const unsigned line_count = unsigned(model.line_count);
@@ -69,7 +69,7 @@ TEST(LineModelTest, FewLinesBehaveAsSimulated) {
   }
 }
 
-// Nearly empty lines are left out: there only the rounding of doubles is left, at 1e-15 per line.
+// Excludes nearly empty lines, whose error consists of rounding, 1e-15 per line.
 TEST(LineModelTest, ErrorFallsWithLinesAndRisesWithItems) {
   for (const unsigned lines_per_lookup : {1U, 2U, 5U, 16U}) {
     double last = 1;
@@ -130,7 +130,7 @@ TEST(LineModelTest, OnesAreSpreadAsSimulated) {
     const double mean = sum / kRounds;
     const double variance = squares / kRounds - mean * mean;
     EXPECT_NEAR(model.expected_ones(item_count), mean, 5 * std::sqrt(variance / kRounds));
-    // A variance is known to about sqrt(2 / rounds) of itself.
+    // The relative error of a measured variance is about sqrt(2 / rounds).
     EXPECT_NEAR(model.variance_of_ones(item_count), variance, 0.12 * variance) << kSeed;
     EXPECT_NEAR(model.items_of_ones(model.expected_ones(item_count)), item_count, 1e-6);
   }

@@ -51,7 +51,7 @@ TEST(FilterUnion, HoldsTheItemsOfAllAndCountsThemByTheirBits) {
     SCOPED_TRACE(layout_name(layout));
     const auto a = make(settings(layout), "a", 300);
     const auto b = make(settings(layout), "b", 400);
-    const auto c = make(settings(layout), "a", 200);  // a part of the first
+    const auto c = make(settings(layout), "a", 200);  // contained in the first
     const auto all = united({a.get(), b.get(), c.get()});
     ASSERT_TRUE(all) << all.error().message;
     expect_holds(**all, "a", 300);
@@ -59,7 +59,7 @@ TEST(FilterUnion, HoldsTheItemsOfAllAndCountsThemByTheirBits) {
     EXPECT_TRUE(is_near((*all)->item_count(), 700, 0.03)) << (*all)->item_count();
     EXPECT_TRUE((*all)->parameters().item_count_is_estimated);
     EXPECT_EQ((*all)->size_bytes(), *union_bytes(std::vector<const ScalableFilter*>{a.get()}));
-    // The union errs as one filter of so many items does.
+    // The union has the error rate of one filter with that many items.
     int found = 0;
     for (int i = 0; i < 100000; ++i) found += (*all)->may_contain(fmt::format("absent:{}", i));
     EXPECT_LE(found, 1000 + 4 * 32);
@@ -98,7 +98,7 @@ TEST(FilterUnion, LayersAreCopiedWhereOneFilterHasFewer) {
         EXPECT_EQ((*all)->layer_info(i).item_count, grown->layer_info(i).item_count);
         EXPECT_EQ((*all)->layer_info(i).error_rate, grown->layer_info(i).error_rate);
       }
-      // It grows on.
+      // The union can grow.
       for (int i = 0; i < 2000; ++i) {
         (*all)->add(fmt::format("later:{}", i), core::UnlimitedMemory());
       }
@@ -125,7 +125,7 @@ TEST(FilterUnion, TheCountStaysWithinThoseOfItsParts) {
     const auto a = make(settings(kDefaultLayout, 100), fmt::format("a{}", seed), 50);
     const auto b = make(settings(kDefaultLayout, 100), fmt::format("b{}", seed), 50);
     const auto all = united({a.get(), b.get()});
-    // However the bits fall, a hundred items are no more than a hundred.
+    // Whatever the bits are, the count of a hundred items is at most a hundred.
     ASSERT_TRUE(all) << all.error().message;
     EXPECT_LE((*all)->item_count(), a->item_count() + b->item_count());
     EXPECT_GE((*all)->item_count(), 50U);
@@ -148,7 +148,7 @@ TEST(FilterUnion, RefusesWhatWouldBreakTheErrorRate) {
     if (layout_row(layout).marks_estimates) {
       EXPECT_TRUE(is_near((*forced)->item_count(), 1800, 0.05));
     } else {
-      // The files of other servers have no more than full layers.
+      // Files of other servers cannot store more items than the capacity.
       EXPECT_EQ((*forced)->item_count(), 1000U);
     }
     EXPECT_EQ((*forced)->add("next", core::UnlimitedMemory()), AddOutcome::kAdded);
@@ -194,9 +194,9 @@ TEST(FilterUnion, GainsLayersOnlyThatItWouldHaveGrown) {
   const auto small = make(settings(kDefaultLayout, 100), "s", 20);
   const auto other = make(settings(kDefaultLayout, 100, 0.01, 3), "g", 900);
   EXPECT_EQ(refusal(*small, *other), "ERR cannot merge: the expansions differ (2 and 3)");
-  // The other way round nothing is gained.
+  // In the other order no layer is gained.
   EXPECT_TRUE(united({other.get(), small.get()}, Overfill::kAllowed));
-  // Two that differ in a layer that the first has not got.
+  // Two filters that differ in a layer that the first does not have.
   const auto third = make(settings(kDefaultLayout, 100), "t", 900);
   EXPECT_FALSE(united({small.get(), third.get(), other.get()}, Overfill::kAllowed));
 }

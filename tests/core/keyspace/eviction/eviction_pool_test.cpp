@@ -27,7 +27,7 @@ class EvictionPoolTest : public ::testing::Test {
     const auto lock = keyspace_.lock_exclusive(key);
     keyspace_.set_expiry(0, key, *keyspace_.find_any(0, key), at_ms);
   }
-  // Chooses and deletes; "" when nothing is left.
+  // Chooses a key and deletes it; "" if none is left.
   std::string evict(EvictionPolicy policy, size_t sample_size = 5) {
     const EvictionTerms terms{policy, sample_size, kNowS};
     for (;;) {
@@ -41,7 +41,7 @@ class EvictionPoolTest : public ::testing::Test {
       return choice.candidate->key;
     }
   }
-  // Of 1000 keys, k0 being the one that should go first, the mean rank of the first 200 gone.
+  // Mean rank of the first 200 evicted keys among 1000, where k0 should be evicted first.
   double mean_rank(EvictionPolicy policy, size_t sample_size = 5) {
     double sum = 0;
     for (int i = 0; i < 200; ++i) sum += std::stod(evict(policy, sample_size).substr(1));
@@ -55,7 +55,7 @@ class EvictionPoolTest : public ::testing::Test {
 
 TEST_F(EvictionPoolTest, TheLeastRecentlyUsedGoFirst) {
   for (uint32_t i = 0; i < 1000; ++i) add("k" + std::to_string(i), i);
-  // In the true order it would be 99.5, at random 499.5.
+  // The true order gives 99.5, a random order 499.5.
   EXPECT_LT(mean_rank(EvictionPolicy::kAllKeysLru), 175);
 }
 

@@ -47,12 +47,12 @@ TEST(KeyUseTest, AUseBringsTheDecayedCountAndTheTimeUpToDate) {
   EXPECT_EQ(used.clock_s(), 600U);
 }
 
-// Redis' documentation has 10, 18, 142 and 255 for a hundred, a thousand, 100,000 and a million
+// Redis' documentation states 10, 18, 142 and 255 for a hundred, a thousand, 100,000 and a million
 // uses with a factor of 10.
 TEST(KeyUseTest, TheCountGrowsWithTheLogarithm) {
   UseRules rules;
   const auto mean_after = [&](int uses) {
-    // The count after 100,000 uses scatters by 7, the mean of so many by a half.
+    // The count after 100,000 uses has a deviation of 7, the mean of 200 runs one of 0.5.
     constexpr int kRuns = 200;
     double sum = 0;
     for (int run = 0; run < kRuns; ++run) {

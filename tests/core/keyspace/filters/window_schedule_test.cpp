@@ -8,7 +8,7 @@
 namespace core::keyspace {
 namespace {
 
-// The key that is due, or nothing.
+// The key whose check is due, or "".
 std::string due(WindowSchedule& schedule, int64_t now_ms) {
   const auto name = schedule.take_due(now_ms);
   return name ? name->key : "";
@@ -39,7 +39,7 @@ TEST(WindowSchedule, ANoteIsStrongerThanALaterTime) {
   schedule.put_back({"a", false}, 3000);
   schedule.note("a");
   EXPECT_EQ(due(schedule, 1), "a");
-  // Noted while it was taken out.
+  // The name is recorded again while it is taken out.
   schedule.note("a");
   schedule.put_back({"a", true}, 3000);
   const auto name = schedule.take_due(1);
