@@ -70,7 +70,7 @@ class AofManifest {
   std::vector<AofFile> incrementals_;
 };
 
-// `path` is the path of the manifest.
+// REQUIRES: `directory` is the directory of the log's files.
 core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path);
 core::Result<> save_manifest(FileSystem& files, const std::string& directory, const AofNames& names,
                              const AofManifest& manifest);
