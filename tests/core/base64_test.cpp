@@ -9,7 +9,7 @@
 namespace core {
 namespace {
 
-TEST(Base64Test, HasTheVectorsOfTheRfc) {
+TEST(Base64Test, MatchesTheVectorsOfTheRfc) {
   const std::pair<std::string_view, std::string_view> vectors[] = {{"", ""},
                                                                    {"f", "Zg=="},
                                                                    {"fo", "Zm8="},
@@ -23,7 +23,7 @@ TEST(Base64Test, HasTheVectorsOfTheRfc) {
   }
 }
 
-TEST(Base64Test, ReadsWhatItHasWritten) {
+TEST(Base64Test, DecodesItsOwnOutput) {
   std::mt19937 random(1);
   for (size_t size = 0; size < 100; ++size) {
     std::string bytes;
@@ -32,7 +32,7 @@ TEST(Base64Test, ReadsWhatItHasWritten) {
   }
 }
 
-TEST(Base64Test, RefusesWhatIsNotCanonical) {
+TEST(Base64Test, RejectsNonCanonicalText) {
   for (const std::string_view text : {"Z", "Zg", "Zg=", "Zg===", "====", "Z===", "Zh==", "Zm9=",
                                       "Zm9v\n", "Zm 9", "Zg==Zg==", "Zm-_", "=Zg="}) {
     EXPECT_FALSE(decode_base64(text)) << text;

@@ -40,7 +40,7 @@ TEST(GrowingBlockTest, MappedBytesAreCounted) {
   EXPECT_EQ(growing_block_mapped_bytes(), before);
 }
 
-TEST(GrowingBlockTest, LargeBlocksGrowByAPart) {
+TEST(GrowingBlockTest, LargeBlocksGrowByAFraction) {
   EXPECT_EQ(next_capacity({}, 1), 256U);
   EXPECT_EQ(next_capacity({nullptr, 1000}, 1001), 2000U);
   EXPECT_EQ(next_capacity({nullptr, 1000}, 5000), 5000U);

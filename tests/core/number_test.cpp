@@ -19,7 +19,7 @@ using namespace std::string_view_literals;
 
 constexpr uint64_t kNumberSeed = 0x2b3;
 
-TEST(ParseInt64, TakesTheWholeRange) {
+TEST(ParseInt64, AcceptsTheWholeRange) {
   EXPECT_EQ(parse_int64("0"), 0);
   EXPECT_EQ(parse_int64("7"), 7);
   EXPECT_EQ(parse_int64("-1"), -1);
@@ -27,7 +27,7 @@ TEST(ParseInt64, TakesTheWholeRange) {
   EXPECT_EQ(parse_int64("-9223372036854775808"), std::numeric_limits<int64_t>::min());
 }
 
-TEST(ParseInt64, RefusesWhatIsNotCanonical) {
+TEST(ParseInt64, RejectsNonCanonicalIntegers) {
   for (const auto text : {""sv,
                           "-"sv,
                           "+1"sv,
@@ -54,7 +54,7 @@ TEST(ParseInt64, RefusesWhatIsNotCanonical) {
   }
 }
 
-TEST(ParseInt64, ReadsBackWhatWasWritten) {
+TEST(ParseInt64, ParsesFormattedNumbers) {
   SCOPED_TRACE(kNumberSeed);
   std::mt19937_64 random(kNumberSeed);
   for (int round = 0; round < 10'000; ++round) {
@@ -63,7 +63,7 @@ TEST(ParseInt64, ReadsBackWhatWasWritten) {
   }
 }
 
-TEST(ParseDouble, TakesWhatStrtodTakes) {
+TEST(ParseDouble, AcceptsTextsOfStrtod) {
   EXPECT_EQ(parse_double("1.5"), 1.5);
   EXPECT_EQ(parse_double("0.01"), 0.01);
   EXPECT_EQ(parse_double("+1.5e3"), 1500.0);
@@ -78,7 +78,7 @@ TEST(ParseDouble, TakesWhatStrtodTakes) {
   EXPECT_EQ(parse_double("0." + std::string(400, '0')), 0.0);
 }
 
-TEST(ParseDouble, RefusesSpacesRestsAndNan) {
+TEST(ParseDouble, RejectsSpacesTrailersAndNan) {
   for (const auto text : {""sv, " 1"sv, "\t1"sv, "1 "sv, "1\0"sv, "1x"sv, "."sv, "1e"sv, "nan"sv,
                           "-nan"sv, "NAN(1)"sv, "1e400"sv, "-1e400"sv, "1e-400"sv, "1,5"sv}) {
     EXPECT_EQ(parse_double(text), std::nullopt) << text;
@@ -86,14 +86,14 @@ TEST(ParseDouble, RefusesSpacesRestsAndNan) {
   EXPECT_EQ(parse_double(std::string(1'000, '9')), std::nullopt);
 }
 
-TEST(ParseLongDouble, TakesWhatStrtoldTakes) {
+TEST(ParseLongDouble, AcceptsTextsOfStrtold) {
   EXPECT_EQ(parse_long_double("3.0e3"), 3000.0L);
   EXPECT_EQ(parse_long_double("-0x10"), -16.0L);
   EXPECT_EQ(parse_long_double("1e400"), 1e400L);
   EXPECT_TRUE(std::isinf(parse_long_double("inf").value()));
 }
 
-TEST(ParseLongDouble, RefusesSpacesRestsAndNan) {
+TEST(ParseLongDouble, RejectsSpacesTrailersAndNan) {
   for (const auto text :
        {""sv, " 1"sv, "1 "sv, "1\0"sv, "1x"sv, "nan"sv, "1e5000"sv, "1e-5000"sv}) {
     EXPECT_EQ(parse_long_double(text), std::nullopt) << text;

@@ -6,7 +6,7 @@
 namespace core {
 namespace {
 
-TEST(PlainNumber, CountsThatMeanOneThingAreRead) {
+TEST(PlainNumber, UnambiguousCountsAreAccepted) {
   for (const char* text : {"1000000", "1e6", "1E6", "1.0e6", "10e5", "1_000_000", "1m", "1M",
                            "1000k", "0.001g", "1e+6"}) {
     EXPECT_EQ(parse_count(text), 1'000'000) << text;
@@ -17,7 +17,7 @@ TEST(PlainNumber, CountsThatMeanOneThingAreRead) {
   EXPECT_EQ(parse_count("-7"), -7);
 }
 
-TEST(PlainNumber, OtherCountsAreNot) {
+TEST(PlainNumber, OtherCountsAreRejected) {
   for (const char* text : {"",        "x",      "k",
                            "1kb",     "1x",     "1.5",
                            "1,000",   "1_0",    "10_00",
@@ -31,7 +31,7 @@ TEST(PlainNumber, OtherCountsAreNot) {
   }
 }
 
-TEST(PlainNumber, RatesGetTheSpellingToUse) {
+TEST(PlainNumber, RejectedRatesGetAHint) {
   EXPECT_EQ(rate_hint("0.1%"), "'0.1%' is written 0.001");
   EXPECT_EQ(rate_hint("1%"), "'1%' is written 0.01");
   EXPECT_EQ(rate_hint("0.7%"), "'0.7%' is written 0.007");
@@ -40,7 +40,7 @@ TEST(PlainNumber, RatesGetTheSpellingToUse) {
   EXPECT_EQ(rate_hint("0,01"), "'0,01' is written 0.01");
 }
 
-TEST(PlainNumber, OtherTextsGetNone) {
+TEST(PlainNumber, OtherTextsGetNoHint) {
   for (const char* text : {"", "%", "x%", "-1%", "x", "0.01", "1/0", "1/", "/2", "1/2/3", ",",
                            "a,b", "1%%", "nan%", "0.1 %"}) {
     EXPECT_EQ(rate_hint(text), "") << text;
@@ -49,7 +49,7 @@ TEST(PlainNumber, OtherTextsGetNone) {
   EXPECT_EQ(rate_hint(std::string(1000, ',')), "");
 }
 
-TEST(PlainNumber, CountsWithSeparatorsGetTheDigits) {
+TEST(PlainNumber, SeparatedCountsGetAHint) {
   EXPECT_EQ(count_hint("1,000,000"), "'1,000,000' is written 1000000");
   EXPECT_EQ(count_hint("1.000"), "'1.000' is written 1000");
   EXPECT_EQ(count_hint("1'000"), "'1'000' is written 1000");

@@ -39,7 +39,7 @@ class PopulatePagesTest : public ::testing::Test {
   std::byte* memory_ = nullptr;
 };
 
-TEST_F(PopulatePagesTest, WholePagesOfTheRangeGetMemory) {
+TEST_F(PopulatePagesTest, WholePagesOfTheRangeAreAllocated) {
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(memory_ + (kPages - 1) * kPageBytes, kPageBytes, MADV_POPULATE_WRITE) != 0) {
     GTEST_SKIP() << "this kernel cannot: errno " << errno;
@@ -54,13 +54,13 @@ TEST_F(PopulatePagesTest, WholePagesOfTheRangeGetMemory) {
                           [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
-TEST_F(PopulatePagesTest, SmallRangesAreLeftAlone) {
+TEST_F(PopulatePagesTest, SmallRangesAreIgnored) {
   populate_pages({memory_, kPopulatedBytesMin - 1});
   populate_pages({});
   EXPECT_TRUE(resident_pages().empty());
 }
 
-TEST_F(PopulatePagesTest, BytesStayWhatTheyAre) {
+TEST_F(PopulatePagesTest, BytesAreUnchanged) {
   std::fill_n(memory_, kPages * kPageBytes / 2, std::byte{7});
   populate_pages({memory_, kPages * kPageBytes});
   EXPECT_EQ(std::count(memory_, memory_ + kPages * kPageBytes, std::byte{7}),

@@ -11,12 +11,12 @@ namespace {
 
 using namespace std::string_view_literals;
 
-TEST(PrintableTest, ControlCharactersAreWrittenOut) {
+TEST(PrintableTest, ControlCharactersAreEscaped) {
   EXPECT_EQ(printable("a\nb\rc\td\be\a"), "a\\nb\\rc\\td\\be\\a");
   EXPECT_EQ(printable("\0\x1b\x7f"sv), "\\x00\\x1b\\x7f");
 }
 
-TEST(PrintableTest, AllElseStaysAsItIs) {
+TEST(PrintableTest, OtherBytesAreUnchanged) {
   EXPECT_EQ(printable(""), "");
   EXPECT_EQ(printable("plain \\n text"), "plain \\n text");
   EXPECT_EQ(printable("h\xc3\xb6he \xff"), "h\xc3\xb6he \xff");

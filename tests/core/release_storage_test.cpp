@@ -10,7 +10,7 @@
 namespace core {
 namespace {
 
-TEST(ReleaseStorage, GivesTheMemoryBack) {
+TEST(ReleaseStorage, FreesTheMemory) {
   std::string text(1 << 20, 'x');
   release_storage(text);
   EXPECT_LT(text.capacity(), 100U);

@@ -16,7 +16,7 @@ std::string random_bytes(size_t size, std::mt19937_64& random) {
 }
 
 // Heap strings of the exact size, so that a sanitizer detects accesses past the end.
-TEST(ShortBytes, CopiesEverySizeAndNoByteMore) {
+TEST(ShortBytes, CopiesExactlyEverySize) {
   std::mt19937_64 random(1);
   for (size_t size = 0; size <= 100; ++size) {
     const std::string from = random_bytes(size, random);

@@ -32,7 +32,7 @@ TEST(AppendCommand, WritesBulkStringsOfAnyBytes) {
             string_view("*3\r\n$3\r\nSET\r\n$4\r\na\r\n\0\r\n$0\r\n\r\n", 29));
 }
 
-TEST(Journal, TakesNothingWhileInactive) {
+TEST(Journal, IgnoresCommandsWhileInactive) {
   Journal journal;
   append(journal, 0, {"SET", "a", "1"});
   EXPECT_EQ(taken(journal), "");
@@ -72,7 +72,7 @@ TEST(Journal, WrapsAGroupOfTwoOrMore) {
                                 command({"SET", "b", "2"}) + command({"EXEC"}));
 }
 
-TEST(Journal, AGroupWithinAnotherIsPartOfIt) {
+TEST(Journal, NestedGroupIsPartOfTheOuter) {
   Journal journal;
   journal.set_active(true);
   const std::array<std::string_view, 1> words{"PING"};
@@ -97,7 +97,7 @@ TEST(Journal, AGroupWithinAnotherIsPartOfIt) {
   EXPECT_TRUE(taken.ends_with("EXEC\r\n"));
 }
 
-TEST(Journal, WhatIsAppendedAlonePassesTheGroup) {
+TEST(Journal, AppendAloneBypassesTheGroup) {
   Journal journal;
   journal.set_active(true);
   {
@@ -114,7 +114,7 @@ TEST(Journal, WhatIsAppendedAlonePassesTheGroup) {
                                 command({"SET", "c", "1"}) + command({"EXEC"}));
 }
 
-TEST(Journal, WhatIsToldInAGroupKeepsItsPlace) {
+TEST(Journal, PublishedCommandKeepsItsPlaceInAGroup) {
   struct Sink final : StreamSink {
     void append(string_view bytes) override { text += bytes; }
     std::string text;
@@ -153,7 +153,7 @@ TEST(Journal, WhatIsToldInAGroupKeepsItsPlace) {
   }
 }
 
-TEST(Journal, LeavesALoneCommandOfAGroupUnwrapped) {
+TEST(Journal, SingleCommandOfAGroupHasNoTransaction) {
   Journal journal;
   journal.set_active(true);
   {
@@ -164,7 +164,7 @@ TEST(Journal, LeavesALoneCommandOfAGroupUnwrapped) {
   EXPECT_EQ(taken(journal), command({"SELECT", "0"}) + command({"SET", "a", "1"}));
 }
 
-TEST(Journal, CountsWhatIsTakenBeforeAndAfter) {
+TEST(Journal, OffsetsIncludeTakenBytes) {
   Journal journal;
   journal.set_active(true);
   append(journal, 0, {"SET", "a", "1"});
@@ -207,7 +207,7 @@ TEST(Journal, GivesASecondSinkTheSameBytes) {
   EXPECT_EQ(stream.pieces.size(), 2);
 }
 
-TEST(Journal, TellsTheSecondSinkAloneWhatChangesNothing) {
+TEST(Journal, PublishesToTheSecondSinkOnly) {
   Journal journal;
   StringStream stream;
   const std::array<string_view, 3> words{"PUBLISH", "c", "x"};
@@ -220,7 +220,7 @@ TEST(Journal, TellsTheSecondSinkAloneWhatChangesNothing) {
   EXPECT_EQ(taken(journal), "");
 }
 
-TEST(Journal, StatesTheDatabaseOfATellerToTheSecondSink) {
+TEST(Journal, SecondSinkGetsTheClientsDatabase) {
   Journal journal;
   StringStream stream;
   const std::array<string_view, 3> words{"PUBLISH", "c", "x"};
@@ -272,7 +272,7 @@ TEST(Journal, KeepsNothingForALogThatIsOff) {
   EXPECT_EQ(stream.pieces.size(), 2);
 }
 
-TEST(Journal, TakesNothingForAnybodyWhileItIsSuspended) {
+TEST(Journal, IgnoresAllCommandsWhileSuspended) {
   Journal journal;
   StringStream stream;
   journal.set_active(true);
@@ -288,7 +288,7 @@ TEST(Journal, TakesNothingForAnybodyWhileItIsSuspended) {
   EXPECT_EQ(taken(journal), stream.pieces[0]);
 }
 
-TEST(Journal, KeepsGroupsWholeAmongThreads) {
+TEST(Journal, GroupsOfThreadsAreNotInterleaved) {
   Journal journal;
   journal.set_active(true);
   constexpr int kRounds = 2000;

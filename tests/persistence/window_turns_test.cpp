@@ -41,7 +41,7 @@ class WindowTurns : public testing::Test {
   std::unique_ptr<ScalableFilter> filter_ = make(WindowUnit::kMilliseconds);
 };
 
-TEST_F(WindowTurns, AreJournalledWithTheirPlace) {
+TEST_F(WindowTurns, DueRotationIsJournaled) {
   add();
   EXPECT_TRUE(turn(2499));
   EXPECT_EQ(journalled(), "");
@@ -52,7 +52,7 @@ TEST_F(WindowTurns, AreJournalledWithTheirPlace) {
   EXPECT_EQ(filter_->window()->newest().ordinal, 2);
 }
 
-TEST_F(WindowTurns, AreForWhatHasSomethingToForget) {
+TEST_F(WindowTurns, RotateOnlyIfThereIsSomethingToForget) {
   EXPECT_FALSE(has_turns(*filter_));
   add();
   EXPECT_TRUE(has_turns(*filter_));
@@ -62,7 +62,7 @@ TEST_F(WindowTurns, AreForWhatHasSomethingToForget) {
   EXPECT_FALSE(has_turns(*filter_));
 }
 
-TEST_F(WindowTurns, OfItemsAreNotByTheClock) {
+TEST_F(WindowTurns, ItemWindowsIgnoreTheClock) {
   filter_ = make(WindowUnit::kItems);
   add();
   EXPECT_FALSE(has_turns(*filter_));

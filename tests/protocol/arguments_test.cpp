@@ -40,7 +40,7 @@ TEST(ArgumentsTest, OptionsReadLikeTheGrammar) {
   EXPECT_EQ(cursor.error(), "");
 }
 
-TEST(ArgumentsTest, FirstErrorStaysAndEndsLoops) {
+TEST(ArgumentsTest, FirstErrorIsKeptAndEndsLoops) {
   const Arguments arguments{"x", "y", "z"};
   ArgumentCursor cursor(arguments);
   EXPECT_EQ(cursor.take_int64("ERR bad capacity"), 0);
@@ -75,7 +75,7 @@ TEST(ArgumentsTest, RangeIsChecked) {
   EXPECT_EQ(cursor.error(), "ERR value is not an integer or out of range");
 }
 
-TEST(ArgumentsTest, BadFloatIsNamed) {
+TEST(ArgumentsTest, InvalidFloatIsAnError) {
   const Arguments arguments{"1.5", "nan"};
   ArgumentCursor cursor(arguments);
   EXPECT_EQ(cursor.take_double(), 1.5);

@@ -40,7 +40,7 @@ TEST(InlineSplitterTest, DoubleQuotesUnescape) {
   EXPECT_THAT(split(R"("\x4")"), Optional(ElementsAre("x4")));
 }
 
-TEST(InlineSplitterTest, SingleQuotesKnowOnlyTheQuoteItself) {
+TEST(InlineSplitterTest, SingleQuotesEscapeOnlyThemselves) {
   EXPECT_THAT(split(R"('a\'b\n\\ ')"), Optional(ElementsAre(R"(a'b\n\\ )")));
 }
 
@@ -49,7 +49,7 @@ TEST(InlineSplitterTest, QuotesMayOpenInsideAWordAndBeEmpty) {
   EXPECT_THAT(split("'a'\v'b'"), Optional(ElementsAre("a", "b")));
 }
 
-TEST(InlineSplitterTest, UnbalancedQuotesAreRefused) {
+TEST(InlineSplitterTest, UnbalancedQuotesAreRejected) {
   for (const char* line : {"\"", "'", "PING \"a", "PING 'a", "\"a\"b", "''x", "\"a\\\"", "'a\\'",
                            "\"a\\", "\"\"\"\"", "a\"b\"'c'"}) {
     EXPECT_EQ(split(line), std::nullopt) << line;

@@ -34,7 +34,7 @@ TEST(OutputBufferTest, ReserveKeepsTheBytesInPlace) {
   EXPECT_EQ(buffer.data(), before);
 }
 
-TEST(OutputBufferTest, TruncateTakesAPartialReplyBack) {
+TEST(OutputBufferTest, TruncateRemovesAPartialReply) {
   OutputBuffer buffer;
   buffer.append("gone");
   buffer.append("kept");
@@ -45,7 +45,7 @@ TEST(OutputBufferTest, TruncateTakesAPartialReplyBack) {
   EXPECT_EQ(buffer.view(), "kept");
 }
 
-TEST(OutputBufferTest, ShrinkGivesMemoryBack) {
+TEST(OutputBufferTest, ShrinkFreesMemory) {
   OutputBuffer buffer;
   buffer.append(std::string(100000, 'x'));
   buffer.consume(99990);
@@ -120,7 +120,7 @@ TEST(OutputBufferTest, AMarkOfDroppedBytesKeepsTheOverflow) {
   EXPECT_EQ(buffer.view(), "nine byte");
 }
 
-TEST(OutputBufferTest, OverflowDropsWhatComes) {
+TEST(OutputBufferTest, OverflowDropsFurtherBytes) {
   OutputBuffer buffer;
   buffer.append("a");
   buffer.overflow();

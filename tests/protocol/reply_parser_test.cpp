@@ -115,7 +115,7 @@ TEST(ReplyParserTest, AttributesDescribeTheNextReply) {
   EXPECT_EQ(reply.elements[1].attributes[1].text, "b");
 }
 
-TEST(ReplyParserTest, MalformedRepliesAreRefused) {
+TEST(ReplyParserTest, MalformedRepliesAreRejected) {
   for (const char* bytes :
        {"x\r\n",   "\r\n",      ":\r\n",        ":1x\r\n",        ":+1\r\n",
         "$x\r\n",  "$-2\r\n",   "$1\r\nabc",    "*-2\r\n",        "*x\r\n",
@@ -147,7 +147,7 @@ TEST(ReplyParserTest, LimitsAreChecked) {
   EXPECT_EQ(status("+012345678\r\n"), Status::kReply);
 }
 
-TEST(ReplyParserTest, AnnouncedSizesReserveNothing) {
+TEST(ReplyParserTest, AnnouncedSizesAllocateNothing) {
   for (const char* bytes : {"*2147483647\r\n", "$536870912\r\n", "%2147483647\r\n:1\r\n"}) {
     EXPECT_EQ(ReplyParser().parse(bytes), Status::kNeedMore);
   }
@@ -245,7 +245,7 @@ class RandomReply {
   std::mt19937& random_;
 };
 
-TEST(ReplyParserTest, WhatTheWriterWritesIsReadBack) {
+TEST(ReplyParserTest, OutputOfTheWriterIsParsed) {
   constexpr uint32_t kSeed = 17;
   RecordProperty("seed", static_cast<int>(kSeed));
   std::mt19937 random(kSeed);
@@ -260,7 +260,7 @@ TEST(ReplyParserTest, WhatTheWriterWritesIsReadBack) {
   }
 }
 
-TEST(ReplyParserTest, RandomGarbageIsReadTheSameHoweverItIsCut) {
+TEST(ReplyParserTest, RandomBytesParseAlikeInAnyPieces) {
   constexpr uint32_t kSeed = 19;
   RecordProperty("seed", static_cast<int>(kSeed));
   std::mt19937 random(kSeed);

@@ -62,7 +62,7 @@ TEST(ReplyWriterTest, IntegersOfEverySizeAreWritten) {
   }
 }
 
-TEST(ReplyWriterTest, TypesOfResp3BecomeWhatResp2Has) {
+TEST(ReplyWriterTest, Resp3TypesAreConvertedForResp2) {
   const auto expect = [](auto write, std::string_view in_resp2, std::string_view in_resp3) {
     EXPECT_EQ(resp2(write), in_resp2);
     EXPECT_EQ(resp3(write), in_resp3);
@@ -78,7 +78,7 @@ TEST(ReplyWriterTest, TypesOfResp3BecomeWhatResp2Has) {
   expect([](auto& w) { w.big_number("-123"); }, "$4\r\n-123\r\n", "(-123\r\n");
 }
 
-TEST(ReplyWriterTest, NumbersAreSpelledAsInRedis) {
+TEST(ReplyWriterTest, NumbersAreFormattedAsInRedis) {
   const auto text = [](double value) { return resp3([=](auto& w) { w.number(value); }); };
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(text(0.1), ",0.10000000000000001\r\n");
@@ -92,7 +92,7 @@ TEST(ReplyWriterTest, NumbersAreSpelledAsInRedis) {
   EXPECT_EQ(resp2([](auto& w) { w.number(kInfinity); }), "$3\r\ninf\r\n");
 }
 
-TEST(ReplyWriterTest, ShortestNumbersReadBackAsTheSameDouble) {
+TEST(ReplyWriterTest, ShortestNumbersParseToTheSameDouble) {
   const auto text = [](double value) { return resp3([=](auto& w) { w.shortest_number(value); }); };
   EXPECT_EQ(text(0.01), ",0.01\r\n");
   EXPECT_EQ(text(0), ",0\r\n");

@@ -172,7 +172,7 @@ TEST(RequestParserTest, LineEndsAreAsLenientAsRedis) {
   EXPECT_THAT(requests("PING\nPING\r\r\n"), ElementsAre(ElementsAre("PING"), ElementsAre("PING")));
 }
 
-TEST(RequestParserTest, MalformedHeadersAreRefusedInTheWordsOfRedis) {
+TEST(RequestParserTest, MalformedHeadersGetTheErrorsOfRedis) {
   const std::string multibulk = "ERR Protocol error: invalid multibulk length";
   for (const char* count : {"x", "", "+1", "01", "-0", " 1", "1 ", "2147483648",
                             "9223372036854775808", "-9223372036854775809"}) {
@@ -210,7 +210,7 @@ TEST(RequestParserTest, UnauthenticatedClientsAnnounceLittle) {
   EXPECT_EQ(parse(whole, {}, stranger).error, "ERR Protocol error: unauthenticated bulk length");
 }
 
-TEST(RequestParserTest, LoggingInLiftsTheLimitsAtOnce) {
+TEST(RequestParserTest, AuthenticationLiftsTheLimitsAtOnce) {
   RequestParser parser;
   parser.set_authenticated(false);
   const std::string many = encode(Arguments(11, "x"));
@@ -221,7 +221,7 @@ TEST(RequestParserTest, LoggingInLiftsTheLimitsAtOnce) {
   EXPECT_EQ(status_of(parser, many), Status::kError);
 }
 
-TEST(RequestParserTest, TellsHowFarAPartialRequestIs) {
+TEST(RequestParserTest, ReportsTheSizesOfAPartialRequest) {
   RequestParser parser;
   std::vector<std::string_view> words;
   const auto partial_of = [&](std::string_view buffered) {
@@ -239,7 +239,7 @@ TEST(RequestParserTest, TellsHowFarAPartialRequestIs) {
   EXPECT_EQ(parser.partial().parsed_bytes, 0U);
 }
 
-TEST(RequestParserTest, TellsWhereArgumentsLive) {
+TEST(RequestParserTest, ReportsWhereArgumentsAreStored) {
   RequestParser parser;
   const auto are_in_buffer = [&parser](std::string_view request) {
     EXPECT_EQ(status_of(parser, request), RequestParser::Status::kRequest) << request;
@@ -267,7 +267,7 @@ TEST(RequestParserTest, LimitsChangeAtRunTime) {
   EXPECT_EQ(status_of(parser, "*1\r\n$4\r\nPING\r\n"), Status::kRequest);
 }
 
-TEST(RequestParserTest, EndlessLinesAreRefused) {
+TEST(RequestParserTest, EndlessLinesAreRejected) {
   Conditions conditions;
   conditions.limits.inline_size_max_bytes = 64;
   const std::string digits(64, '1');
@@ -290,7 +290,7 @@ TEST(RequestParserTest, ErrorStaysUntilReset) {
 }
 
 // A quadratic parser would need minutes for this: 400,000 calls on up to 2 MB.
-TEST(RequestParserTest, TricklingCommandTakesLinearTime) {
+TEST(RequestParserTest, CommandInSmallPiecesTakesLinearTime) {
   const Arguments arguments(200000, "item");
   const std::string bytes = encode(arguments);
   RequestParser parser;
@@ -302,7 +302,7 @@ TEST(RequestParserTest, TricklingCommandTakesLinearTime) {
   EXPECT_EQ(words.size(), arguments.size());
 }
 
-TEST(RequestParserTest, RandomGarbageIsReadTheSameHoweverItIsCut) {
+TEST(RequestParserTest, RandomBytesParseAlikeInAnyPieces) {
   constexpr uint32_t kSeed = 20240601;
   RecordProperty("seed", static_cast<int>(kSeed));
   std::mt19937 random(kSeed);

@@ -91,7 +91,7 @@ TEST(BitOperations, SourcesLongerThanTheResultAreCut) {
   }
 }
 
-TEST(BitOperations, NothingCombinesToZeros) {
+TEST(BitOperations, NoSourcesCombineToZeros) {
   for (const BitOperation operation : kManySourced) {
     EXPECT_EQ(combined(operation, {}, 3), Bytes(3));
     EXPECT_EQ(combined(operation, {{}, {}}, 3), Bytes(3));
@@ -99,7 +99,7 @@ TEST(BitOperations, NothingCombinesToZeros) {
   }
 }
 
-TEST(BitOperations, RandomSourcesAgreeWithTheNaiveTwin) {
+TEST(BitOperations, RandomSourcesAgreeWithTheNaiveModel) {
   SCOPED_TRACE(kBitOperationsSeed);
   std::mt19937_64 random(kBitOperationsSeed);
   // Sizes around those of words, vectors and the 8 KiB block.

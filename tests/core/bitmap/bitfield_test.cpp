@@ -71,14 +71,14 @@ std::vector<int64_t> edges_of(FieldType type) {
   return edges;
 }
 
-TEST(ParseFieldType, TakesEveryWidthThatRedisHas) {
+TEST(ParseFieldType, AcceptsEveryWidthOfRedis) {
   for (const FieldType type : all_types()) {
     const std::string text = fmt::format("{}{}", type.is_signed ? 'i' : 'u', type.bits);
     EXPECT_EQ(parse_field_type(text).value(), type) << text;
   }
 }
 
-TEST(ParseFieldType, RefusesAllElse) {
+TEST(ParseFieldType, RejectsOtherTypes) {
   for (const char* text : {"", "i", "u", "i0", "u0", "i65", "u64", "I8", "U8", "x8", "8", "i08",
                            "i+8", "i-8", "i8 ", " i8", "i8x", "u18446744073709551617"}) {
     const auto type = parse_field_type(text);
@@ -89,19 +89,19 @@ TEST(ParseFieldType, RefusesAllElse) {
   }
 }
 
-TEST(ParseOffset, TakesPlainOffsetsBelowTheLimit) {
+TEST(ParseOffset, AcceptsPlainOffsetsBelowTheLimit) {
   EXPECT_EQ(parse_bit_offset("0", kLimitBits).value(), 0U);
   EXPECT_EQ(parse_bit_offset("4294967295", kLimitBits).value(), 4294967295U);
   EXPECT_EQ(parse_field_offset("4294967295", i(64), kLimitBits).value(), 4294967295U);
 }
 
-TEST(ParseOffset, HashCountsInFields) {
+TEST(ParseOffset, HashOffsetsCountInFields) {
   EXPECT_EQ(parse_field_offset("#0", u(8), kLimitBits).value(), 0U);
   EXPECT_EQ(parse_field_offset("#3", u(5), kLimitBits).value(), 15U);
   EXPECT_EQ(parse_field_offset("#536870911", u(8), kLimitBits).value(), 4294967288U);
 }
 
-TEST(ParseOffset, RefusesWhatIsNoOffsetBelowTheLimit) {
+TEST(ParseOffset, RejectsOffsetsNotBelowTheLimit) {
   for (const char* text : {"", "#", "##1", "-1", "#-1", "01", "+1", " 1", "1 ", "x", "4294967296",
                            "#536870912", "9223372036854775808"}) {
     const auto offset = parse_field_offset(text, u(8), kLimitBits);
@@ -112,7 +112,7 @@ TEST(ParseOffset, RefusesWhatIsNoOffsetBelowTheLimit) {
   EXPECT_TRUE(parse_bit_offset("0", 0).has_error());
 }
 
-TEST(ParseOffset, ScalingNeverWraps) {
+TEST(ParseOffset, ScaledOffsetsNeverWrap) {
   constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
   EXPECT_TRUE(parse_field_offset("#288230376151711744", i(64), kNoLimit).has_error());  // 2^58
   EXPECT_TRUE(parse_field_offset("#288230376151711745", i(64), kLimitBits).has_error());
@@ -129,7 +129,7 @@ TEST(Field, BitsBeyondTheEndAreZero) {
   EXPECT_EQ(read_field({}, i(1), 0), 0);
 }
 
-TEST(Field, EveryWidthAtEveryOffsetAgreesWithTheNaiveTwin) {
+TEST(Field, EveryWidthAndOffsetAgreesWithTheModel) {
   SCOPED_TRACE(kBitfieldSeed);
   std::mt19937_64 random(kBitfieldSeed);
   constexpr uint64_t kBits = 19 * 8;
@@ -150,7 +150,7 @@ TEST(Field, EveryWidthAtEveryOffsetAgreesWithTheNaiveTwin) {
   }
 }
 
-TEST(Field, ValuesThatFitAreKeptWhateverTheOverflow) {
+TEST(Field, FittingValuesIgnoreTheOverflowMode) {
   for (const FieldType type : all_types()) {
     for (const int64_t value : edges_of(type)) {
       if (value < min_of(type) || value > max_of(type)) continue;
@@ -172,20 +172,20 @@ TEST(Field, SetWrapsSaturatesOrFails) {
   EXPECT_EQ(fit_value(i(1), 1, kSaturate), 0);
 }
 
-TEST(Field, SetTakesNegativesForHugeInUnsignedFields) {
+TEST(Field, UnsignedSetTreatsNegativeAsHuge) {
   EXPECT_EQ(fit_value(u(8), -1, kWrap), 255);
   EXPECT_EQ(fit_value(u(8), -1, kSaturate), 255);
   EXPECT_EQ(fit_value(u(63), kMin, kSaturate), kMax);
   EXPECT_EQ(fit_value(u(8), -1, kFail), std::nullopt);
 }
 
-TEST(Field, SetSaturatesTheVeryLowestValuesAtTheTop) {
+TEST(Field, SetSaturatesLowestValuesAtTheMaximum) {
   EXPECT_EQ(fit_value(i(8), kMin, kSaturate), 127);
   EXPECT_EQ(fit_value(i(8), kMin + 127, kSaturate), 127);
   EXPECT_EQ(fit_value(i(8), kMin + 128, kSaturate), -128);
 }
 
-TEST(Field, SetWrapsLikeTheNaiveTwin) {
+TEST(Field, SetWrapsLikeTheNaiveModel) {
   for (const FieldType type : all_types()) {
     for (const int64_t value : edges_of(type)) {
       ASSERT_EQ(fit_value(type, value, kWrap), naive_wrap(type, value));
@@ -193,7 +193,7 @@ TEST(Field, SetWrapsLikeTheNaiveTwin) {
   }
 }
 
-TEST(Field, IncrementsAgreeWithTheNaiveTwin) {
+TEST(Field, IncrementsAgreeWithTheNaiveModel) {
   for (const FieldType type : all_types()) {
     for (const int64_t value : edges_of(type)) {
       if (value < min_of(type) || value > max_of(type)) continue;

@@ -67,7 +67,7 @@ TEST(Bitmap, BitsBeyondTheEndAreZero) {
   EXPECT_FALSE(get_bit({}, 0));
 }
 
-TEST(Bitmap, EmptySpanHoldsNothing) {
+TEST(Bitmap, EmptySpanHasNoBits) {
   EXPECT_EQ(count_bits({}), 0U);
   EXPECT_EQ(count_bits({}, 0, kNoLimit), 0U);
   EXPECT_EQ(find_bit({}, true, 0, kNoLimit), std::nullopt);
@@ -87,7 +87,7 @@ TEST(Bitmap, ZerosAfterTheLastByteAreNotFound) {
   EXPECT_EQ(find_bit(bytes, false, 0, kNoLimit), std::nullopt);
 }
 
-TEST(Bitmap, SetBitAgreesWithTheNaiveTwin) {
+TEST(Bitmap, SetBitAgreesWithTheNaiveModel) {
   SCOPED_TRACE(kBitmapSeed);
   std::mt19937_64 random(kBitmapSeed);
   Bytes bytes(64);
@@ -103,7 +103,7 @@ TEST(Bitmap, SetBitAgreesWithTheNaiveTwin) {
   EXPECT_EQ(bits_of(bytes), twin);
 }
 
-TEST(Bitmap, CountsAndSearchesAgreeWithTheNaiveTwin) {
+TEST(Bitmap, CountsAndSearchesAgreeWithTheNaiveModel) {
   SCOPED_TRACE(kBitmapSeed);
   std::mt19937_64 random(kBitmapSeed);
   for (int round = 0; round < 3'000; ++round) {
@@ -120,7 +120,7 @@ TEST(Bitmap, CountsAndSearchesAgreeWithTheNaiveTwin) {
   }
 }
 
-TEST(Bitmap, EveryShortRangeAgreesWithTheNaiveTwin) {
+TEST(Bitmap, EveryShortRangeAgreesWithTheNaiveModel) {
   const Bytes bytes{0x00, 0xa5, 0xff, 0x00, 0x01, 0x80, 0x7e, 0x00, 0x00, 0x10};
   const std::vector<bool> twin = bits_of(bytes);
   for (uint64_t first = 0; first <= twin.size(); ++first) {

@@ -175,7 +175,7 @@ TEST_P(DeletableFilterTest, ItemsAddedAndNotDeletedAreFound) {
   }
 }
 
-TEST_P(DeletableFilterTest, WithoutGrowthItIsFullUntilSomethingGoes) {
+TEST_P(DeletableFilterTest, FixedFilterIsFullUntilADeletion) {
   const auto filter = deletable(GetParam(), 1000, 0.001, 0);
   uint64_t next = 0;
   while (filter->add(present_item(next), kNoLimit) != AddOutcome::kFull) ++next;
@@ -189,7 +189,7 @@ TEST_P(DeletableFilterTest, WithoutGrowthItIsFullUntilSomethingGoes) {
   EXPECT_EQ(filter->add(present_item(next), kNoLimit), AddOutcome::kAdded);
 }
 
-TEST_P(DeletableFilterTest, GrowthThatIsRefusedChangesNothing) {
+TEST_P(DeletableFilterTest, RejectedGrowthChangesNothing) {
   const auto filter = deletable(GetParam(), 1000, 0.001);
   uint64_t next = 0;
   const support::Budget none(0);
@@ -199,7 +199,7 @@ TEST_P(DeletableFilterTest, GrowthThatIsRefusedChangesNothing) {
   expect_same(*filter, *before);
 }
 
-TEST_P(DeletableFilterTest, ManyAreRemovedAsOneByOne) {
+TEST_P(DeletableFilterTest, BatchRemovalsEqualSingleRemovals) {
   const auto many = deletable(GetParam(), 300, 0.05);
   for (uint64_t i = 0; i < 3000; ++i) many->add(present_item(i), kNoLimit);
   ASSERT_GE(many->layer_count(), 3U);
@@ -220,7 +220,7 @@ TEST_P(DeletableFilterTest, ManyAreRemovedAsOneByOne) {
 
 // A layer may become empty, but keep bits, within a batch. Later items of the batch must not be
 // found in it.
-TEST_P(DeletableFilterTest, LayersThatEndWithinABatchEndAsOneByOne) {
+TEST_P(DeletableFilterTest, LayersEmptiedWithinABatchAreDropped) {
   constexpr int kFilters = support::rounds(2000, 200);
   std::mt19937_64 random(kModelSeed);
   uint64_t ended = 0;
@@ -250,7 +250,7 @@ TEST_P(DeletableFilterTest, LayersThatEndWithinABatchEndAsOneByOne) {
 
 // Only a deletion with effect is journaled. A deletion without effect must not drop a layer, even
 // one whose item count is zero.
-TEST(DeletableFilterLayersTest, ItemThatStaysEndsNoLayer) {
+TEST(DeletableFilterLayersTest, RemovalWithoutEffectDropsNoLayer) {
   FilterParameters parameters = filters::parameters(RegionLayout::kRow.id, 200, 0.01, 1);
   parameters.region_bits = kMaxRegionBits;
   const auto grown = ScalableFilter::create(parameters, kNoLimit).value();
@@ -321,7 +321,7 @@ TEST_F(FingerprintFilterTest, EmptyOlderLayersAreDropped) {
   EXPECT_EQ(filter->layer_bits(0).count_ones(), 0U);
 }
 
-TEST_F(FingerprintFilterTest, ChurnLeavesNoTrace) {
+TEST_F(FingerprintFilterTest, ChurnLeavesNoResidue) {
   constexpr uint64_t kItems = support::rounds(40'000, 4'000);
   constexpr double kRate = 0.01;
   const auto filter = deletable(kDeletableLayout, kItems / 4, kRate);
@@ -352,7 +352,7 @@ TEST_F(FingerprintFilterTest, ChurnLeavesNoTrace) {
   EXPECT_EQ(filter->layer_bits(0).count_ones(), 0U);
 }
 
-TEST_F(FingerprintFilterTest, RateThatNoFingerprintKeepsIsNamed) {
+TEST_F(FingerprintFilterTest, TooLowErrorRateIsReported) {
   for (const uint32_t expansion : {0U, 2U}) {
     const auto filter = ScalableFilter::create(
         filters::parameters(kDeletableLayout, 100, 1e-18, expansion), kNoLimit);

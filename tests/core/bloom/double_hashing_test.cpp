@@ -44,7 +44,7 @@ class DoubleHashingTest : public ::testing::Test {
   std::vector<uint64_t> words_ = std::vector<uint64_t>(16);
 };
 
-TEST_F(DoubleHashingTest, WhatWasMarkedIsFound) {
+TEST_F(DoubleHashingTest, MarkedItemsAreFound) {
   EXPECT_FALSE(check({3, 7}));
   EXPECT_TRUE(mark({3, 7}));
   EXPECT_TRUE(check({3, 7}));
@@ -58,7 +58,7 @@ TEST_F(DoubleHashingTest, MarkingAgainChangesNothing) {
   EXPECT_EQ(words_, before);
 }
 
-TEST_F(DoubleHashingTest, OneBitThatIsClearIsEnoughToBeAbsent) {
+TEST_F(DoubleHashingTest, OneClearBitMakesAnItemAbsent) {
   mark({3, 7});
   for (unsigned i = 0; i < kGeometry.hash_count; ++i) {
     const uint64_t bit = 3 + i * 7;
@@ -68,7 +68,7 @@ TEST_F(DoubleHashingTest, OneBitThatIsClearIsEnoughToBeAbsent) {
   }
 }
 
-TEST_F(DoubleHashingTest, TheBitsOfAnItemAreThoseOfItsSequence) {
+TEST_F(DoubleHashingTest, BitsFollowTheProbeSequence) {
   std::set<uint64_t> visited;
   Hashing::visit_bits(kGeometry, {990, 6}, [&](uint64_t bit) { visited.insert(bit); });
   EXPECT_EQ(visited, (std::set<uint64_t>{990, 996, 2, 8, 14}));
@@ -82,7 +82,7 @@ TEST_F(DoubleHashingTest, TheBitsOfAnItemAreThoseOfItsSequence) {
   EXPECT_EQ(set_bits, visited.size());
 }
 
-TEST_F(DoubleHashingTest, AGroupIsFoundInWhicheverArrayHoldsIt) {
+TEST_F(DoubleHashingTest, GroupIsFoundInAnyArray) {
   std::vector<uint64_t> other(16);
   mark({3, 7});
   Hashing::mark(other.data(), kGeometry, {500, 9});
@@ -94,7 +94,7 @@ TEST_F(DoubleHashingTest, AGroupIsFoundInWhicheverArrayHoldsIt) {
   EXPECT_EQ(found, (std::array<bool, 3>{true, true, false}));
 }
 
-TEST_F(DoubleHashingTest, AGroupKeepsWhatWasFoundAlready) {
+TEST_F(DoubleHashingTest, GroupKeepsFoundItems) {
   const std::array<ArrayView, 1> arrays{ArrayView{words_.data(), kGeometry}};
   const std::array<ItemHash, 2> hashes{ItemHash{3, 7}, ItemHash{4, 7}};
   std::array<bool, 2> found{true, false};
@@ -102,7 +102,7 @@ TEST_F(DoubleHashingTest, AGroupKeepsWhatWasFoundAlready) {
   EXPECT_EQ(found, (std::array<bool, 2>{true, false}));
 }
 
-TEST(DoubleHashingErrorTest, GrowsWithTheItemsFromNothingToCertainty) {
+TEST(DoubleHashingErrorTest, ErrorGrowsWithItemsFromZeroToOne) {
   EXPECT_EQ(double_hashing_error(kGeometry, 0), 0);
   double before = 0;
   for (const uint64_t items : {1, 10, 100, 1000, 100'000}) {
@@ -114,13 +114,13 @@ TEST(DoubleHashingErrorTest, GrowsWithTheItemsFromNothingToCertainty) {
   EXPECT_NEAR(before, 1, 1e-6);
 }
 
-TEST(DoubleHashingErrorTest, IsTheClassicFormulaWhereSequencesDoNotRepeat) {
+TEST(DoubleHashingErrorTest, EqualsClassicFormulaIfNoSequenceRepeats) {
   const Geometry geometry{.bit_count = 9'585'059, .hash_count = 7};
   const double classic = std::pow(1 - std::exp(-7.0 * 1'000'000 / 9'585'059), 7);
   EXPECT_NEAR(double_hashing_error(geometry, 1'000'000), classic, classic * 1e-3);
 }
 
-TEST(DoubleHashingErrorTest, NoNumberOfHashesGetsUnderTheRepeatedSequences) {
+TEST(DoubleHashingErrorTest, RepeatedSequencesBoundTheErrorRate) {
   const Geometry geometry{.bit_count = 100'000, .hash_count = 500};
   EXPECT_GE(double_hashing_error(geometry, 10), 10 * 2 / 1e10);
 }

@@ -68,7 +68,7 @@ class FingerprintKernelsTest : public testing::Test {
   std::mt19937_64 random_{kKernelsSeed};
 };
 
-TEST_F(FingerprintKernelsTest, SingleLookupsAnswerAlike) {
+TEST_F(FingerprintKernelsTest, KernelsAgreeOnSingleLookups) {
   for_each_kernel_shape([&](const Geometry& geometry) {
     const Words words = some_items(geometry, random_);
     for (int i = 0; i < 200; ++i) {
@@ -79,7 +79,7 @@ TEST_F(FingerprintKernelsTest, SingleLookupsAnswerAlike) {
   });
 }
 
-TEST_F(FingerprintKernelsTest, GroupsAnswerAsItemsOneByOne) {
+TEST_F(FingerprintKernelsTest, GroupLookupsEqualSingleLookups) {
   for_each_kernel_shape([&](const Geometry& geometry) {
     const Words words = some_items(geometry, random_);
     std::array<ItemHash, kGroupItems> hashes;
@@ -99,7 +99,7 @@ TEST_F(FingerprintKernelsTest, GroupsAnswerAsItemsOneByOne) {
   });
 }
 
-TEST_F(FingerprintKernelsTest, WhatIsFoundAlreadyStaysFound) {
+TEST_F(FingerprintKernelsTest, FoundItemsStayFound) {
   for_each_kernel_shape([&](const Geometry& geometry) {
     const Words words(kKernelLines * kLineBits / 64);
     const std::array<ItemHash, 3> hashes{};
@@ -140,7 +140,7 @@ TEST_F(FingerprintKernelsTest, GroupsOfRemovalsLeaveTheSameBits) {
   });
 }
 
-TEST_F(FingerprintKernelsTest, BitsThatAreNoBucketsAreNotLookedAt) {
+TEST_F(FingerprintKernelsTest, BitsOutsideBucketsAreIgnored) {
   // Bits of a line after its last bucket, and the last bucket if the number of buckets is odd.
   for_each_kernel_shape([&](const Geometry& geometry) {
     const unsigned used = kLineBits / (geometry.hash_count * geometry.cell_bits) *
@@ -160,7 +160,7 @@ TEST_F(FingerprintKernelsTest, BitsThatAreNoBucketsAreNotLookedAt) {
   });
 }
 
-TEST(FingerprintKernelsChoiceTest, TheBestOfThisProcessorAreChosen) {
+TEST(FingerprintKernelsChoiceTest, BestKernelsOfTheProcessorAreChosen) {
   const FingerprintKernels* const fast = avx2_fingerprint_kernels();
   EXPECT_EQ(&fingerprint_kernels(), fast != nullptr ? fast : &portable_fingerprint_kernels());
 }

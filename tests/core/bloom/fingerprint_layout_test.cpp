@@ -44,7 +44,7 @@ uint64_t fill(Layer& layer, uint64_t first, uint64_t count) {
   return without_room;
 }
 
-TEST(FingerprintLayoutTest, DeletedItemsLeaveNothingBehind) {
+TEST(FingerprintLayoutTest, DeletedItemsLeaveNoResidue) {
   for (const double rate : {0.25, 0.01, 1e-4, 1e-9, 0x1p-56}) {
     Layer layer = table_for(10'000, rate);
     std::vector<uint64_t> added;
@@ -64,7 +64,7 @@ TEST(FingerprintLayoutTest, DeletedItemsLeaveNothingBehind) {
   }
 }
 
-TEST(FingerprintLayoutTest, FullTableIsLeftAsItWas) {
+TEST(FingerprintLayoutTest, FullTableIsUnchangedByAnInsertion) {
   for (const uint64_t capacity : {1, 10, 500, 20'000}) {
     Layer layer = table_for(capacity, 1e-4);
     uint64_t next = 0;
@@ -124,7 +124,7 @@ TEST(FingerprintLayoutTest, SmallTablesKeepTheirRateOnAverage) {
   }
 }
 
-TEST(FingerprintLayoutTest, TenRoundsOfChurnLeaveTheRateAsItWas) {
+TEST(FingerprintLayoutTest, TenRoundsOfChurnKeepTheErrorRate) {
   constexpr uint64_t kItems = support::rounds(50'000, 5'000);
   constexpr double kRate = 0.01;
   Layer layer = table_for(kItems, kRate);
@@ -146,7 +146,7 @@ TEST(FingerprintLayoutTest, TenRoundsOfChurnLeaveTheRateAsItWas) {
   EXPECT_LE(layer.item_count(), kItems);
 }
 
-TEST(FingerprintLayoutTest, GroupsAnswerAsSingleLookupsDo) {
+TEST(FingerprintLayoutTest, GroupLookupsEqualSingleLookups) {
   // One array that fits the cache, and one that is prefetched.
   for (const uint64_t capacity : {2'000, 300'000}) {
     for (const double rate : {0.05, 1e-5}) {
@@ -169,7 +169,7 @@ TEST(FingerprintLayoutTest, GroupsAnswerAsSingleLookupsDo) {
   }
 }
 
-TEST(FingerprintLayoutTest, GroupsAreRemovedAsSingleItemsAre) {
+TEST(FingerprintLayoutTest, GroupRemovalsEqualSingleRemovals) {
   for (const uint64_t capacity : {2'000, 300'000}) {
     Layer group = table_for(capacity, 0.05);
     fill(group, 0, capacity);
@@ -193,7 +193,7 @@ TEST(FingerprintLayoutTest, GroupsAreRemovedAsSingleItemsAre) {
   }
 }
 
-TEST(FingerprintLayoutTest, ShapesThatNoTableHasAreRefused) {
+TEST(FingerprintLayoutTest, InvalidShapesAreRejected) {
   const Geometry good = *FingerprintLayout::size(1000, 0.01);
   EXPECT_TRUE(FingerprintLayout::is_valid(good));
   for (const auto& [slots, bits] : {std::pair{1, 10}, {9, 10}, {4, 1}, {2, 61}, {4, 31}, {0, 0}}) {
@@ -210,7 +210,7 @@ TEST(FingerprintLayoutTest, ShapesThatNoTableHasAreRefused) {
   EXPECT_FALSE(FingerprintLayout::is_valid(bad));
 }
 
-TEST(FingerprintLayoutTest, RatesThatNoFingerprintKeepsAreRefused) {
+TEST(FingerprintLayoutTest, RatesBelowTheMinimumAreRejected) {
   EXPECT_TRUE(FingerprintLayout::size(1000, FingerprintLayout::kMinErrorRate));
   EXPECT_FALSE(FingerprintLayout::size(1000, FingerprintLayout::kMinErrorRate / 2));
   EXPECT_FALSE(FingerprintLayout::size(kMaxLayerCapacity + 1, 0.01));

@@ -105,14 +105,14 @@ TYPED_TEST(LayoutsTest, PredictionHoldsBelowAndAboveCapacity) {
   }
 }
 
-TYPED_TEST(LayoutsTest, OneInAMillionIsKept) {
+TYPED_TEST(LayoutsTest, ErrorRateOfOneInAMillionIsKept) {
   const double probes = support::rounds(10e6, 2e6);
   const Measurement measured = measure<TypeParam>(100000, 1e-6, 1, uint64_t(probes));
   EXPECT_EQ(measured.false_negatives, 0U);
   EXPECT_LE(measured.error_rate, 1.2e-6 + three_sigma(1e-6, probes)) << "seed " << kLayoutsSeed;
 }
 
-TYPED_TEST(LayoutsTest, MarkTellsWhetherABitChanged) {
+TYPED_TEST(LayoutsTest, MarkReturnsWhetherABitChanged) {
   Layer layer = *Layer::create(*TypeParam::plan({}, 100, 0.001));
   const ItemHash hash = numbered_hash(TypeParam::kId, kLayoutsSeed, 7);
   EXPECT_FALSE(layer.check<TypeParam>(hash));
@@ -166,7 +166,7 @@ TEST(NativeLayoutTest, MemoryStaysWithinFivePercentOfClassic) {
   }
 }
 
-TEST(NativeLayoutTest, SizesOfAlikeFiltersAreRemembered) {
+TEST(NativeLayoutTest, SizesOfEqualFiltersAreCached) {
   constexpr int kFilters = 10'000;
   const auto first = NativeLayout::size(100, 0.008125);
   const double start_ms = support::cpu_ms();
@@ -175,7 +175,7 @@ TEST(NativeLayoutTest, SizesOfAlikeFiltersAreRemembered) {
   EXPECT_LT(each_us, 2);
 }
 
-TEST(NativeLayoutTest, RememberedSizesAreThoseAskedFor) {
+TEST(NativeLayoutTest, CachedSizesMatchTheRequest) {
   const auto size_in_new_thread = [](uint64_t capacity, double rate) {
     std::optional<Geometry> geometry;
     std::thread([&] { geometry = NativeLayout::size(capacity, rate); }).join();
@@ -214,7 +214,7 @@ TEST(NativeLayoutTest, LargestCapacityIsSizedWithoutOverflow) {
   }
 }
 
-TEST(NativeLayoutTest, RatesBelowTheHashAreSizedAsItsFloor) {
+TEST(NativeLayoutTest, RatesBelowTheMinimumAreSizedAsTheMinimum) {
   EXPECT_EQ(NativeLayout::size(1000, 1e-300), NativeLayout::size(1000, 0x1p-96));
 }
 

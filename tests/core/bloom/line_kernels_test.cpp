@@ -87,7 +87,7 @@ TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
 }
 
 // Arrays of all size classes: small ones, which are checked together, and big ones before them.
-TEST(LineKernelsTest, ItemsAreFoundInWhicheverArrayHoldsThem) {
+TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
   SCOPED_TRACE(kKernelSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};
   std::mt19937_64 random(kKernelSeed);
@@ -123,7 +123,7 @@ TEST(LineKernelsTest, ItemsAreFoundInWhicheverArrayHoldsThem) {
   }
 }
 
-TEST(LineKernelsTest, GroupLeavesItemsFoundAlreadyAlone) {
+TEST(LineKernelsTest, GroupSkipsFoundItems) {
   Geometry geometry;
   geometry.bit_count = kLineBits;
   geometry.lines_per_lookup = 2;

@@ -42,7 +42,7 @@ TEST_F(NativeArrayTest, SizesAreWholeLines) {
   }
 }
 
-TEST_F(NativeArrayTest, ASizeKeepsItsRate) {
+TEST_F(NativeArrayTest, SizeKeepsTheErrorRate) {
   for (const uint64_t capacity : {100, 5000, 1'000'000}) {
     for (const double rate : {0.1, 0.01, 0.0001}) {
       const auto geometry = NativeLayout::size(capacity, rate);
@@ -53,22 +53,22 @@ TEST_F(NativeArrayTest, ASizeKeepsItsRate) {
   }
 }
 
-TEST_F(NativeArrayTest, TheSameSizeComesAgain) {
+TEST_F(NativeArrayTest, SizingIsDeterministic) {
   const auto first = NativeLayout::size(77'777, 0.003);
   for (uint64_t other = 1; other < 100; ++other) (void)NativeLayout::size(other, 0.01);
   EXPECT_EQ(NativeLayout::size(77'777, 0.003), first);
 }
 
-TEST_F(NativeArrayTest, WhatNoArrayHoldsHasNoSize) {
+TEST_F(NativeArrayTest, OversizedArraysAreRejected) {
   EXPECT_FALSE(NativeLayout::size(UINT64_MAX, 0.01));
 }
 
-TEST_F(NativeArrayTest, WhatWasMarkedIsFound) {
+TEST_F(NativeArrayTest, MarkedItemsAreFound) {
   for (int i = 0; i < 1000; ++i) mark(std::to_string(i));
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(check(std::to_string(i))) << i;
 }
 
-TEST_F(NativeArrayTest, AnEmptyArrayHoldsNothing) {
+TEST_F(NativeArrayTest, EmptyArrayContainsNoItem) {
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(check(std::to_string(i))) << i;
 }
 
@@ -77,7 +77,7 @@ TEST_F(NativeArrayTest, MarkingAgainChangesNothing) {
   EXPECT_FALSE(mark("item"));
 }
 
-TEST_F(NativeArrayTest, TheBitsOfAnItemLieInItsLines) {
+TEST_F(NativeArrayTest, BitsOfAnItemLieInItsLines) {
   for (int i = 0; i < 100; ++i) {
     std::set<uint64_t> lines;
     unsigned count = 0;
@@ -100,7 +100,7 @@ TEST_F(NativeArrayTest, MarkSetsTheBitsThatAreVisited) {
   }
 }
 
-TEST_F(NativeArrayTest, AGeometryThatIsNoneIsRefused) {
+TEST_F(NativeArrayTest, InvalidGeometryIsRejected) {
   Geometry odd = geometry_;
   odd.bit_count += 64;
   EXPECT_FALSE(NativeLayout::is_valid(odd)) << "no whole lines";
@@ -113,7 +113,7 @@ TEST_F(NativeArrayTest, AGeometryThatIsNoneIsRefused) {
   EXPECT_FALSE(NativeLayout::is_valid(odd)) << "too many bits in a line";
 }
 
-TEST_F(NativeArrayTest, TheRatesOfAllLayersTogetherKeepTheBound) {
+TEST_F(NativeArrayTest, SumOfLayerRatesKeepsTheBound) {
   FilterParameters parameters;
   parameters.error_rate = 0.01;
   parameters.capacity = 100;

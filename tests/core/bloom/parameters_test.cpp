@@ -11,7 +11,7 @@
 namespace core::bloom {
 namespace {
 
-TEST(ParametersTest, NativeErrorsSumToAtMostTheRateAskedFor) {
+TEST(ParametersTest, NativeErrorsSumToAtMostTheRequestedRate) {
   for (const uint64_t capacity : {1, 100, 511, 512, 1000000}) {
     for (const double ratio : {0.0, 0.1, 0.5, 0.9, 0.999}) {
       auto parameters = filters::parameters(NativeLayout::kId, capacity, 0.01);
@@ -48,7 +48,7 @@ TEST(ParametersTest, NonScalingLayerGetsTheFullRate) {
   }
 }
 
-TEST(ParametersTest, ForeignSeriesAreThoseOfTheirServers) {
+TEST(ParametersTest, ForeignSeriesEqualThoseOfTheServers) {
   const auto redis = filters::parameters(RedisBloomLayout::kId, 100, 0.01);
   EXPECT_EQ(layer_error_rate(redis, 0), 0.005);
   EXPECT_EQ(layer_error_rate(redis, 3), 0.000625);
@@ -59,7 +59,7 @@ TEST(ParametersTest, ForeignSeriesAreThoseOfTheirServers) {
   EXPECT_EQ(layer_error_rate(valkey, 2), 0.000625);
 }
 
-TEST(ParametersTest, RedisBloomHalvesWhateverTheLastLayerHas) {
+TEST(ParametersTest, RedisBloomHalvesTheLastLayersRate) {
   const auto redis = filters::parameters(RedisBloomLayout::kId, 100, 0.01);
   const auto plan = plan_next_layer(redis, 1, {100, 0.01, {}});
   ASSERT_TRUE(plan);
@@ -111,7 +111,7 @@ TEST(ForecastScalingTest, ReachableCapacityHasNoLimit) {
   }
 }
 
-TEST(ForecastScalingTest, EndsForEveryExpansionAndLimit) {
+TEST(ForecastScalingTest, ForecastEndsForEveryExpansionAndLimit) {
   constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
   for (const auto layout : filters::kLayouts) {
     for (const uint32_t expansion : {1U, 2U, 32768U, 4294967295U}) {

@@ -52,7 +52,7 @@ class Regions {
 
 constexpr unsigned kRegionSizes[] = {1, 2, 3, 4, 10, 64, 255};
 
-TEST(RegionLayoutTest, MemoryIsOneRthOverAPlainFilter) {
+TEST(RegionLayoutTest, MemoryIsOneRthAboveAPlainFilter) {
   constexpr uint64_t kItems = 1000000;
   for (const unsigned r : kRegionSizes) {
     for (const double rate : {0.1, 0.01, 0.001, 1e-6}) {
@@ -67,7 +67,7 @@ TEST(RegionLayoutTest, MemoryIsOneRthOverAPlainFilter) {
   }
 }
 
-TEST(RegionLayoutTest, ShapesOutOfRangeAreNone) {
+TEST(RegionLayoutTest, ShapesOutOfRangeAreRejected) {
   EXPECT_FALSE(RegionLayout::size(100, 0.01, 0));
   EXPECT_FALSE(RegionLayout::size(100, 0.01, kMaxRegionBits + 1));
   EXPECT_FALSE(RegionLayout::size(kMaxLayerCapacity + 1, 0.01, 4));
@@ -87,7 +87,7 @@ TEST(RegionLayoutTest, ShapesOutOfRangeAreNone) {
   EXPECT_FALSE(with([](Geometry& g) { g.hash_count = 8 * g.lines_per_lookup; }));
 }
 
-TEST(RegionLayoutTest, ErrorRateIsWhatTheModelPredicts) {
+TEST(RegionLayoutTest, ErrorRateIsAsPredicted) {
   constexpr uint64_t kItems = 50000;
   constexpr unsigned kProbes = 400000;
   for (const unsigned r : {1U, 4U, 10U}) {
@@ -124,7 +124,7 @@ double measured_residue(Regions& regions, uint64_t items) {
   return double(stays) / double(items);
 }
 
-TEST(RegionLayoutTest, ResidueIsWhatIsPredicted) {
+TEST(RegionLayoutTest, ResidueIsAsPredicted) {
   constexpr uint64_t kItems = 40000;
   for (const unsigned r : {1U, 2U, 4U, 10U, 30U}) {
     for (const double rate : {0.01, 0.001}) {
@@ -145,7 +145,7 @@ TEST(RegionLayoutTest, ResidueIsWhatIsPredicted) {
 }
 
 // Covers every kind of shape, from one line to many, and all outcomes.
-TEST(RegionLayoutTest, NoItemIsLostThatWasAddedAndNotRemoved) {
+TEST(RegionLayoutTest, AddedItemsAreFoundUntilRemoved) {
   for (const unsigned r : kRegionSizes) {
     for (const uint64_t capacity : {3U, 40U, 1000U}) {
       for (const double rate : {0.2, 0.01, 1e-7}) {
@@ -199,7 +199,7 @@ TEST(RegionLayoutTest, EqualPositionsOfOneItemAreNoCollision) {
 
 // Removals that clear only some bits leave the others set. Without the limit the error rate would
 // exceed any bound.
-TEST(RegionLayoutTest, ChurnFillsItUpAndNoFurther) {
+TEST(RegionLayoutTest, ChurnNeverExceedsTheBitLimit) {
   constexpr uint64_t kItems = 20000;
   constexpr double kRate = 0.01;
   Regions regions(kItems, kRate, 10);
@@ -252,7 +252,7 @@ TEST(RegionLayoutTest, CapacityFitsWithoutRemovals) {
   }
 }
 
-TEST(RegionLayoutTest, GroupsFindWhatSingleLookupsFind) {
+TEST(RegionLayoutTest, GroupLookupsEqualSingleLookups) {
   Regions big(40000, 1e-4, 4);
   Regions small(500, 1e-5, 4);
   std::mt19937_64 random(77);
@@ -274,7 +274,7 @@ TEST(RegionLayoutTest, GroupsFindWhatSingleLookupsFind) {
   }
 }
 
-TEST(RegionLayoutTest, ForgedCountsAreFoundAndHarmless) {
+TEST(RegionLayoutTest, ForgedCountsAreDetectedAndHarmless) {
   Regions regions(100, 0.01, 4);
   for (uint64_t i = 0; i < 50; ++i) regions.insert(i);
   const size_t ones = regions.all_words().size() - 3;
@@ -292,7 +292,7 @@ TEST(RegionLayoutTest, ForgedCountsAreFoundAndHarmless) {
 }
 
 // The positions of an item's bits are part of the file format.
-TEST(RegionLayoutTest, PlacesAreFrozen) {
+TEST(RegionLayoutTest, BitPositionsAreFrozen) {
   Regions regions(1000, 0.001, 10);
   for (uint64_t i = 0; i < 100; ++i) regions.insert(i);
   for (uint64_t i = 0; i < 50; ++i) regions.remove(i);

@@ -51,7 +51,7 @@ bool same_bits(const ScalableFilter& left, const ScalableFilter& right) {
 class ScalableFilterTest : public testing::TestWithParam<LayoutId> {};
 INSTANTIATE_TEST_SUITE_P(Layouts, ScalableFilterTest, testing::ValuesIn(filters::kLayouts));
 
-TEST_P(ScalableFilterTest, GrownFilterKeepsItsPromiseAndForgetsNothing) {
+TEST_P(ScalableFilterTest, GrownFilterKeepsItsErrorRateAndItems) {
   const auto filter = create(filters::parameters(GetParam(), 1000, 0.01));
   EXPECT_FALSE(std::signbit(filter->predicted_error_rate())) << "of an empty filter";
   uint64_t added = 0;
@@ -90,7 +90,7 @@ TEST_P(ScalableFilterTest, GrownFilterKeepsItsPromiseAndForgetsNothing) {
   EXPECT_NEAR(from_samples, double(added), 0.02 * double(added));
 }
 
-TEST_P(ScalableFilterTest, AddAnswersPresentForWhatMayBeContained) {
+TEST_P(ScalableFilterTest, AddReturnsPresentIfItemMayBeContained) {
   const auto filter = create(filters::parameters(GetParam(), 100, 0.01));
   EXPECT_EQ(filter->add("", kUnlimited), AddOutcome::kAdded);
   EXPECT_EQ(filter->add("", kUnlimited), AddOutcome::kPresent);
@@ -145,7 +145,7 @@ TEST_P(ScalableFilterTest, BatchesEqualSingleCalls) {
   }
 }
 
-TEST_P(ScalableFilterTest, BatchStopsAfterTheFirstItemThatFindsItFull) {
+TEST_P(ScalableFilterTest, BatchStopsAfterTheFirstFull) {
   const auto filter = create(filters::parameters(GetParam(), 40, 0.0001, 0));
   std::vector<std::string> texts;
   for (uint64_t i = 0; i < 100; ++i) texts.push_back(present(i));
@@ -176,7 +176,7 @@ TEST_P(ScalableFilterTest, GrowthThatDoesNotFitLeavesTheFilterUsable) {
   EXPECT_EQ(filter->layer_count(), 2U);
 }
 
-TEST_P(ScalableFilterTest, TooBigForTheBudgetIsRefusedBeforeAllocating) {
+TEST_P(ScalableFilterTest, BudgetIsCheckedBeforeAllocating) {
   auto parameters = filters::parameters(GetParam(), 1'000'000'000, 0.01, 0);
   const support::Budget budget(1'000'000'000);
   const auto filter = ScalableFilter::create(parameters, budget);
@@ -190,7 +190,7 @@ TEST_P(ScalableFilterTest, TooBigForTheBudgetIsRefusedBeforeAllocating) {
   EXPECT_THAT(huge.error().message, StartsWith("ERR Insufficient memory to create filter"));
 }
 
-TEST_P(ScalableFilterTest, ParametersOutOfRangeAreRefused) {
+TEST_P(ScalableFilterTest, ParametersOutOfRangeAreRejected) {
   const auto message = [&](double rate, uint64_t capacity) {
     const auto filter =
         ScalableFilter::create(filters::parameters(GetParam(), capacity, rate), kUnlimited);
@@ -218,7 +218,7 @@ TEST_P(ScalableFilterTest, CloneIsEqualAndSeparate) {
   }
 }
 
-TEST_P(ScalableFilterTest, AssembledFromItsPartsItIsTheSameFilter) {
+TEST_P(ScalableFilterTest, AssembledFilterEqualsTheOriginal) {
   for (const uint64_t items : {20, 3000}) {
     auto parameters = filters::parameters(GetParam(), 100, 0.01);
     if (GetParam() == ValkeyBloomLayout::kId) parameters.seed[5] ^= 0xFF;
@@ -244,7 +244,7 @@ TEST_P(ScalableFilterTest, AssembledFromItsPartsItIsTheSameFilter) {
   }
 }
 
-TEST_P(ScalableFilterTest, PartsThatNoFilterHasAreRefused) {
+TEST_P(ScalableFilterTest, InvalidPartsAreRejected) {
   const auto parameters = filters::parameters(GetParam(), 100, 0.01);
   const Geometry good = create(parameters)->layer_info(0).geometry;
   const auto assembles = [&](Geometry geometry, uint64_t bit_count, LayerParts part) {
@@ -289,7 +289,7 @@ TEST_P(ScalableFilterTest, ReplayCountsEveryItemAndGrowsByCount) {
   EXPECT_EQ(filter->layer_count(), 2U);
 }
 
-TEST_P(ScalableFilterTest, HashingAheadIsTheSameAsAdding) {
+TEST_P(ScalableFilterTest, HashingBeforeTheAddGivesTheSameFilter) {
   const auto filter = create(filters::parameters(GetParam(), 100, 0.01));
   const ItemHasher hash = filter->hasher();
   EXPECT_EQ(filter->add(hash("foo"), kUnlimited), AddOutcome::kAdded);
@@ -341,7 +341,7 @@ TEST(NativeScalableFilterTest, SixGigabytesAreReservedAtOnce) {
   EXPECT_EQ(observed_error_rate(*filter, 100), 0);
 }
 
-TEST(RedisBloomFilterTest, OldFormsGrowAsTheyBegan) {
+TEST(RedisBloomFilterTest, OldFormsKeepTheirFormWhenGrowing) {
   auto parameters = filters::parameters(RedisBloomLayout::kId, 100, 0.01);
   parameters.hashes_32_bits = true;
   parameters.rounds_to_power_of_two = true;
@@ -384,12 +384,12 @@ TEST(ValkeyBloomFilterTest, BitsEqualARealFilter) {
   EXPECT_EQ(bytes, expected);
 }
 
-TEST(ForeignFilterTest, SizeIsThatOfTheModule) {
+TEST(ForeignFilterTest, SizeEqualsThatOfTheModule) {
   EXPECT_EQ(create(filters::parameters(ValkeyBloomLayout::kId, 100, 0.01))->size_bytes(), 384U);
   EXPECT_EQ(create(filters::parameters(RedisBloomLayout::kId, 100, 0.01))->size_bytes(), 240U);
 }
 
-TEST(NativeScalableFilterTest, SeedItNeverUsesCostsNothing) {
+TEST(NativeScalableFilterTest, UnusedSeedTakesNoMemory) {
   auto parameters = filters::parameters(NativeLayout::kId, 100, 0.01);
   parameters.seed.fill(7);
   EXPECT_EQ(create(parameters)->size_bytes(), 176U);

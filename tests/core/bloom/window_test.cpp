@@ -60,7 +60,7 @@ TEST(Window, GenerationsFollowTheGrid) {
 }
 
 // 7000/3 ms is not a whole number. Each window still has three generations.
-TEST(Window, StepsThatAreNoWholeMillisecondsKeepTheLength) {
+TEST(Window, FractionalStepsKeepTheWindowLength) {
   const Window window(of_time(7000, 3), kStart);
   for (uint64_t i = 0; i < 100; ++i) {
     EXPECT_EQ(window.start_of(i + 3) - window.start_of(i), 7000);
@@ -70,7 +70,7 @@ TEST(Window, StepsThatAreNoWholeMillisecondsKeepTheLength) {
   }
 }
 
-TEST(Window, EveryPositionBelongsToTheGenerationBegunLast) {
+TEST(Window, PositionBelongsToTheLastBegunGeneration) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 20'000; ++i) {
     const auto generations = static_cast<uint8_t>(random() % 64 + 1);
@@ -83,7 +83,7 @@ TEST(Window, EveryPositionBelongsToTheGenerationBegunLast) {
   }
 }
 
-TEST(Window, AnEmptyNewestGenerationMovesOn) {
+TEST(Window, EmptyNewestGenerationIsReused) {
   Window window(of_time(10'000, 4), kStart);
   follow(window, kStart + 3000, true);
   EXPECT_EQ(generations_of(window), (Generations{{1, 1}}));
@@ -92,7 +92,7 @@ TEST(Window, AnEmptyNewestGenerationMovesOn) {
   EXPECT_EQ(generations_of(window), (Generations{{1, 1}, {3, 1}}));
 }
 
-TEST(Window, AFarJumpForwardLeavesTheNewGenerationOnly) {
+TEST(Window, FarJumpForwardKeepsOnlyTheNewGeneration) {
   Window window(of_time(10'000, 4), kStart);
   follow(window, kStart + 2500);
   window.note_layer();
@@ -103,7 +103,7 @@ TEST(Window, AFarJumpForwardLeavesTheNewGenerationOnly) {
   EXPECT_EQ(window.newest().start, kStart + 1'000'000'000);
 }
 
-TEST(Window, AJumpBackMovesTheGrid) {
+TEST(Window, JumpBackMovesTheGrid) {
   Window window(of_time(10'000, 4), kStart);
   follow(window, kStart + 2500);
   EXPECT_FALSE(window.turn_due(kStart + 2500));
@@ -116,7 +116,7 @@ TEST(Window, AJumpBackMovesTheGrid) {
   EXPECT_EQ(window.layers_over_at(earlier + 10'000), 1);
 }
 
-TEST(Window, LayersAreOverWhenTheirGenerationIs) {
+TEST(Window, LayersExpireWithTheirGeneration) {
   Window window(of_time(10'000, 4), kStart);
   window.note_layer();
   follow(window, kStart + 2500);
@@ -127,7 +127,7 @@ TEST(Window, LayersAreOverWhenTheirGenerationIs) {
   EXPECT_EQ(window.layers_over_at(kNoTime), 0);
 }
 
-TEST(Window, OfItemsHasTheItemsOfAWindowInItsGenerations) {
+TEST(Window, ItemWindowDividesItsItemsByGenerations) {
   Window window(of_items(10, 4), kStart);
   EXPECT_EQ(window.newest().start, 0);
   std::vector<uint64_t> quotas;
@@ -143,7 +143,7 @@ TEST(Window, OfItemsHasTheItemsOfAWindowInItsGenerations) {
   EXPECT_FALSE(window.allows({6, 15}));
 }
 
-TEST(Window, TurnsOfOthersAreChecked) {
+TEST(Window, ReceivedRotationsAreValidated) {
   Window window(of_time(10'000, 4), kStart);
   window.turn({7, kStart}, false);
   EXPECT_TRUE(window.allows({7, 0}));
@@ -154,7 +154,7 @@ TEST(Window, TurnsOfOthersAreChecked) {
   EXPECT_FALSE(window.allows({std::numeric_limits<uint64_t>::max(), kStart}));
 }
 
-TEST(Window, IsRestoredAsItWas) {
+TEST(Window, RestoredWindowEqualsTheOriginal) {
   Window window(of_time(10'000, 4), kStart);
   follow(window, kStart + 2500);
   follow(window, kStart + 7600);
@@ -166,7 +166,7 @@ TEST(Window, IsRestoredAsItWas) {
   EXPECT_EQ(copy->layers_over_at(kStart + 12'500), 1);
 }
 
-TEST(Window, WhatNoWindowHasIsRefused) {
+TEST(Window, InvalidPartsAreRejected) {
   const WindowSettings time = of_time(10'000, 4);
   const Generations good{{3, 1}, {7, 2}};
   EXPECT_TRUE(Window::restore(time, {7, kStart}, good));
@@ -187,7 +187,7 @@ TEST(Window, WhatNoWindowHasIsRefused) {
   EXPECT_FALSE(Window::restore(of_items(100, 4), {7, 176}, good));
 }
 
-TEST(Window, GrowsToALimitBeyondWhichItOnlyRotates) {
+TEST(Window, RotatesButDoesNotGrowBeyondTheLimit) {
   const WindowSettings settings = of_time(4000, 4);
   Window window(settings, kStart);
   while (window.may_grow()) window.note_layer();

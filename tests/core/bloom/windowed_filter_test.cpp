@@ -184,7 +184,7 @@ class TimeModel {
   std::map<std::string, Known> known_;
 };
 
-TEST(WindowedFilter, RemembersAndForgetsAsANaiveTwin) {
+TEST(WindowedFilter, AgreesWithTheNaiveModel) {
   const WindowShape shapes[] = {
       {},
       {.refreshes = true},
@@ -202,7 +202,7 @@ TEST(WindowedFilter, RemembersAndForgetsAsANaiveTwin) {
   }
 }
 
-TEST(WindowedFilter, OfItemsForgetsByCount) {
+TEST(WindowedFilter, ItemWindowForgetsByCount) {
   std::mt19937_64 random(3);
   for (const auto& [length, generations] : {std::pair{1000, 4}, {1000, 7}, {10, 10}, {64, 1}}) {
     SCOPED_TRACE(fmt::format("{} items, {} generations", length, generations));
@@ -271,7 +271,7 @@ TEST(WindowedFilter, ReplayOfEffectsRotatesAlike) {
   }
 }
 
-TEST(WindowedFilter, OneByOneIsAsInBatches) {
+TEST(WindowedFilter, BatchesEqualSingleAdds) {
   const WindowShape shape{.length = 100, .unit = WindowUnit::kItems, .capacity = 30};
   const auto batched = make_window(shape);
   const auto single = make_window(shape);
@@ -287,7 +287,7 @@ TEST(WindowedFilter, OneByOneIsAsInBatches) {
   EXPECT_GT(batched->layer_count(), 5);
 }
 
-TEST(WindowedFilter, ARepeatRenewsOnlyWithRefresh) {
+TEST(WindowedFilter, RepeatedAddRenewsOnlyWithRefresh) {
   for (const bool refreshes : {false, true}) {
     const auto filter = make_window({.refreshes = refreshes});
     ASSERT_EQ(filter->add("click", kNoLimit), AddOutcome::kAdded);
@@ -306,7 +306,7 @@ TEST(WindowedFilter, ARepeatRenewsOnlyWithRefresh) {
   }
 }
 
-TEST(WindowedFilter, ALookupSeesNoItemPastItsLimitBeforeTheTurn) {
+TEST(WindowedFilter, LookupIgnoresExpiredItemsBeforeRotation) {
   const auto filter = make_window({});
   ASSERT_EQ(filter->add("a", kNoLimit), AddOutcome::kAdded);
   const std::array<std::string_view, 2> items{"a", "b"};
@@ -323,7 +323,7 @@ TEST(WindowedFilter, ALookupSeesNoItemPastItsLimitBeforeTheTurn) {
   EXPECT_EQ(found, (std::array{false, false}));
 }
 
-TEST(WindowedFilter, AnEmptyWindowIsIdleAndTurnsWithoutALayer) {
+TEST(WindowedFilter, EmptyWindowRotatesWithoutANewLayer) {
   const auto filter = make_window({});
   EXPECT_TRUE(is_idle(*filter));
   follow(*filter, kBegin + 1'000'000);
@@ -338,7 +338,7 @@ TEST(WindowedFilter, AnEmptyWindowIsIdleAndTurnsWithoutALayer) {
   EXPECT_EQ(filter->item_count(), 0);
 }
 
-TEST(WindowedFilter, MemoryIsConstantUnlessMoreThanAWindowHoldsCome) {
+TEST(WindowedFilter, MemoryIsConstantUpToTheCapacity) {
   const WindowShape shape{
       .length = 60'000, .generations = 4, .capacity = 40'000, .error_rate = 0.01};
   const auto filter = make_window(shape);
@@ -364,7 +364,7 @@ TEST(WindowedFilter, MemoryIsConstantUnlessMoreThanAWindowHoldsCome) {
   EXPECT_EQ(filter->size_bytes(), size_bytes);
 }
 
-TEST(WindowedFilter, TheErrorRateHoldsOverAllGenerationsTogether) {
+TEST(WindowedFilter, ErrorRateHoldsOverAllGenerations) {
   for (const uint8_t generations : {uint8_t{1}, uint8_t{4}, uint8_t{16}}) {
     const auto filter = make_window(
         {.length = 60'000, .generations = generations, .capacity = 20'000, .error_rate = 0.01});
@@ -385,14 +385,14 @@ TEST(WindowedFilter, TheErrorRateHoldsOverAllGenerationsTogether) {
   }
 }
 
-TEST(WindowedFilter, TheBudgetIsAskedForAllGenerations) {
+TEST(WindowedFilter, BudgetIsCheckedForAllGenerations) {
   const FilterParameters parameters = window_parameters({.capacity = 400'000, .error_rate = 0.01});
   const uint64_t layer_bytes = ScalableFilter::plan(parameters)->geometry.size_bytes();
   EXPECT_TRUE(ScalableFilter::create(parameters, support::Budget(5 * layer_bytes)));
   EXPECT_FALSE(ScalableFilter::create(parameters, support::Budget(5 * layer_bytes - 1)));
 }
 
-TEST(WindowedFilter, AFullGenerationOfAFilterThatMayNotGrowWaitsForItsTurn) {
+TEST(WindowedFilter, FullFixedGenerationWaitsForRotation) {
   FilterParameters parameters = window_parameters({.capacity = 40});
   parameters.expansion = 0;
   const auto filter = std::move(*ScalableFilter::create(parameters, kNoLimit, kBegin));
@@ -403,7 +403,7 @@ TEST(WindowedFilter, AFullGenerationOfAFilterThatMayNotGrowWaitsForItsTurn) {
   EXPECT_EQ(filter->add("more", kNoLimit), AddOutcome::kAdded);
 }
 
-TEST(WindowedFilter, ACopyGoesOnByItself) {
+TEST(WindowedFilter, CopyRotatesIndependently) {
   const auto filter = make_window({});
   filter->add("a", kNoLimit);
   follow(*filter, kBegin + 2500);
@@ -421,7 +421,7 @@ TEST(WindowedFilter, ACopyGoesOnByItself) {
   EXPECT_EQ(copy->take_dropped(), nullptr);
 }
 
-TEST(WindowedFilter, TurnsThatMayNotFollowAreRefused) {
+TEST(WindowedFilter, InvalidRotationsAreRejected) {
   const auto filter = make_window({});
   filter->add("a", kNoLimit);
   ASSERT_TRUE(filter->turn({3, kBegin + 7500}));
@@ -433,7 +433,7 @@ TEST(WindowedFilter, TurnsThatMayNotFollowAreRefused) {
   EXPECT_FALSE(counted->turn({2, 50}));
 }
 
-TEST(WindowedFilter, WhatNoWindowIsIsRefused) {
+TEST(WindowedFilter, InvalidWindowsAreRejected) {
   FilterParameters parameters = window_parameters({});
   parameters.window.generations = 65;
   EXPECT_FALSE(ScalableFilter::create(parameters, kNoLimit));

@@ -95,7 +95,7 @@ TEST_P(BulkFilterTest, EqualsItemsAddedOneByOneWhileItGrows) {
   }
 }
 
-TEST_P(BulkFilterTest, FullFilterThatDoesNotScaleIsAnError) {
+TEST_P(BulkFilterTest, FullFixedFilterIsAnError) {
   const auto items = items_with_duplicates(20000, 1 << 30, 3);
   ThreadTeam team(2);
   auto bulk = std::move(
@@ -108,7 +108,7 @@ TEST_P(BulkFilterTest, FullFilterThatDoesNotScaleIsAnError) {
   EXPECT_EQ(added.error().message, "ERR the filter is full and does not scale");
 }
 
-TEST_P(BulkFilterTest, MemoryThatDoesNotSufficeIsAnError) {
+TEST_P(BulkFilterTest, InsufficientMemoryIsAnError) {
   ThreadTeam team(2);
   const support::Budget little(10000);
   const auto refused =
@@ -128,7 +128,7 @@ TEST_P(BulkFilterTest, MemoryThatDoesNotSufficeIsAnError) {
   EXPECT_NE(added.error().message.find("does not fit in memory"), std::string::npos);
 }
 
-TEST(BulkFilter, BadParametersAreRefusedAsEver) {
+TEST(BulkFilter, InvalidParametersAreRejected) {
   ThreadTeam team(1);
   FilterParameters parameters;
   parameters.error_rate = 1;

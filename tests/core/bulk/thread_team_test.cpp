@@ -10,7 +10,7 @@
 namespace core {
 namespace {
 
-TEST(ThreadTeam, EachMemberDoesItsPartOnceARound) {
+TEST(ThreadTeam, EachMemberRunsOncePerRound) {
   for (const unsigned size : {1U, 2U, 5U}) {
     ThreadTeam team(size);
     EXPECT_EQ(team.size(), size);
@@ -22,7 +22,7 @@ TEST(ThreadTeam, EachMemberDoesItsPartOnceARound) {
   }
 }
 
-TEST(ThreadTeam, WhatOneTaskWroteTheNextOneReads) {
+TEST(ThreadTeam, TaskSeesWritesOfTheTaskBefore) {
   ThreadTeam team(4);
   std::vector<uint64_t> sums(4, 1);
   for (int round = 0; round < 20; ++round) {
@@ -37,7 +37,7 @@ TEST(ThreadTeam, WhatOneTaskWroteTheNextOneReads) {
   EXPECT_EQ(sums, std::vector<uint64_t>(model, model + 4));
 }
 
-TEST(ThreadTeam, ExceptionOfAMemberReachesTheCallerAndTheTeamGoesOn) {
+TEST(ThreadTeam, MemberExceptionReachesTheCaller) {
   ThreadTeam team(3);
   for (unsigned thrower = 0; thrower < 3; ++thrower) {
     const auto task = [&](unsigned member) {

@@ -69,7 +69,7 @@ TEST(ByteBufferTest, AssignsBigTexts) {
   }
 }
 
-TEST(ByteBufferTest, RefusesWhatNoMemoryCanHold) {
+TEST(ByteBufferTest, RejectsSizesBeyondMemory) {
   ByteBuffer buffer;
   ASSERT_TRUE(buffer.assign("kept"));
   EXPECT_FALSE(buffer.resize_zeroed(size_t{1} << 60));

@@ -93,7 +93,7 @@ class IndexModel {
   ExpiryIndex index_;
 };
 
-TEST(ExpiryIndex, FindsWhatIsDueWhateverChangedBefore) {
+TEST(ExpiryIndex, FindsDueKeysAfterAnyChanges) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     IndexModel model(seed);
@@ -114,7 +114,7 @@ TEST(ExpiryIndex, FindsWhatIsDueWhateverChangedBefore) {
   }
 }
 
-TEST(ExpiryIndex, KeysThatComeAndGoLeaveBoundedRecords) {
+TEST(ExpiryIndex, RecordsOfDeletedKeysAreBounded) {
   IndexModel model(1);
   for (uint64_t i = 0; i < 100'000; ++i) {
     model.set(i, 1'000'000 + static_cast<int64_t>(i));
@@ -144,7 +144,7 @@ TEST(ExpiryIndex, MassDeletionIsPurgedInSteps) {
   EXPECT_EQ(index.next_ms(), 500'000);
 }
 
-TEST(ExpiryIndex, OneKeyWithManyRecordsIsBounded) {
+TEST(ExpiryIndex, RecordsOfOneKeyAreBounded) {
   IndexModel model(1);
   for (uint64_t i = 0; i < 1000; ++i) model.set(i, 1'000'000);
   // Each record looks like the one that the key needs.

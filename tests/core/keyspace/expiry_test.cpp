@@ -37,7 +37,7 @@ class ExpiryTest : public ::testing::Test {
   ActiveExpiry expiry_{keyspace_, clock_};
 };
 
-TEST_F(ExpiryTest, DeletesWhatHasExpiredAndNothingElse) {
+TEST_F(ExpiryTest, DeletesOnlyExpiredKeys) {
   std::set<std::string> expired;
   keyspace_.set_hooks([&](unsigned database, std::string_view key) {
     expired.insert(fmt::format("{}{}", database, key));
@@ -128,7 +128,7 @@ TEST_F(ExpiryTest, FollowsEveryChangeOfAnExpiry) {
   expiry_.run(1000);
 }
 
-TEST_F(ExpiryTest, AverageTtlIsThatOfTheKeys) {
+TEST_F(ExpiryTest, AverageTtlFollowsTheKeys) {
   const int64_t now_ms = 1'800'000'000'000;
   for (int i = 0; i < 100; ++i) {
     add(1, fmt::format("short{}", i), now_ms + 1000);

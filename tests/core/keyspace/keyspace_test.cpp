@@ -76,7 +76,7 @@ TEST_F(KeyspaceTest, ExpiryCountersFollowEveryChange) {
   EXPECT_EQ(keyspace_.db_size(1), 1U);
 }
 
-TEST_F(KeyspaceTest, ReadersSeeAnExpiredKeyAsAbsentAndWritersDeleteIt) {
+TEST_F(KeyspaceTest, ReadersIgnoreExpiredKeysAndWritersDelete) {
   std::vector<std::string> expired;
   keyspace_.set_hooks([&](unsigned database, std::string_view key) {
     expired.push_back(fmt::format("{}:{}", database, key));
@@ -157,7 +157,7 @@ TEST_F(KeyspaceTest, ScanVisitsEveryKeyOnceWhenNothingChanges) {
   EXPECT_EQ(visited, names.size());
 }
 
-TEST_F(KeyspaceTest, ScanHoldsNoLockWhenAStripeHasBeenVisited) {
+TEST_F(KeyspaceTest, ScanReleasesTheLockAfterEachStripe) {
   for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i));
   size_t visited = 0;
   size_t told = 0;
@@ -181,7 +181,7 @@ TEST_F(KeyspaceTest, ScanHoldsNoLockWhenAStripeHasBeenVisited) {
   EXPECT_EQ(told, 2000U);
 }
 
-TEST_F(KeyspaceTest, ScanAndRandomKeyWorkUnderLocksHeldAndOnOddCursors) {
+TEST_F(KeyspaceTest, ScanAndRandomKeyWorkWithHeldLocks) {
   for (int i = 0; i < 100; ++i) add(0, fmt::format("k{}", i));
   std::mt19937_64 random(7);
   for (int i = 0; i < 1000; ++i) {
@@ -247,7 +247,7 @@ TEST_F(KeyspaceBySlotTest, CountersFollowEveryChange) {
   EXPECT_EQ(keyspace_.slot_sizes()->at(slot_of("swapped")), 0U);
 }
 
-TEST_F(KeyspaceTest, RandomKeyFindsTheOneThatLives) {
+TEST_F(KeyspaceTest, RandomKeyFindsTheOnlyLiveKey) {
   std::mt19937_64 random(7);
   EXPECT_FALSE(keyspace_.random_key(0, random, kNow));
   for (int i = 0; i < 2000; ++i) add(0, fmt::format("k{}", i), kNow);
@@ -256,7 +256,7 @@ TEST_F(KeyspaceTest, RandomKeyFindsTheOneThatLives) {
   EXPECT_EQ(keyspace_.random_key(0, random, kNow + 1), "alive");
 }
 
-TEST_F(KeyspaceTest, TenThousandKeysInAllStripesCostAbout68BytesEach) {
+TEST_F(KeyspaceTest, KeysInAllStripesCostAbout68BytesEach) {
   const size_t empty_bytes = table_memory_bytes(keyspace_);
   EXPECT_LE(empty_bytes, 96U * 1024U);
   size_t entry_bytes = 0;

@@ -19,7 +19,7 @@ EntryPtr heavy_entry() {
 }
 
 // Sanitizers detect leaks and double frees here.
-TEST(ReclaimerTest, FreesAllThatWasHandedOver) {
+TEST(ReclaimerTest, FreesAllDroppedItems) {
   Reclaimer reclaimer;
   reclaimer.drop(EntryPtr());
   reclaimer.drop(Entry::create("light"));
@@ -41,7 +41,7 @@ TEST(ReclaimerTest, ThreadStartsWithTheFirstItem) {
   EXPECT_EQ(thread_count(), before + 1);
 }
 
-TEST(ReclaimerTest, CallerFreesWhatDoesNotFit) {
+TEST(ReclaimerTest, CallerFreesItemsThatDoNotFit) {
   const size_t before = thread_count();
   Reclaimer reclaimer(0);
   reclaimer.drop(heavy_entry());
@@ -49,7 +49,7 @@ TEST(ReclaimerTest, CallerFreesWhatDoesNotFit) {
   EXPECT_EQ(thread_count(), before);
 }
 
-TEST(ReclaimerTest, TakesFlushedTablesAndExpiredValues) {
+TEST(ReclaimerTest, FreesFlushedTablesAndExpiredValues) {
   Keyspace keyspace(1, 3);
   Reclaimer reclaimer;
   keyspace.set_reclaimer(&reclaimer);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RwLockTest, ReadersShareIt) {
+TEST(RwLockTest, ReadersShareTheLock) {
   RwLock lock;
   lock.lock_shared();
   std::async(std::launch::async, [&] {
@@ -26,7 +26,7 @@ TEST(RwLockTest, ReadersShareIt) {
   lock.unlock();
 }
 
-TEST(RwLockTest, AWriterIsAlone) {
+TEST(RwLockTest, WriterExcludesAllOthers) {
   RwLock lock;
   lock.lock();
   auto reader = std::async(std::launch::async, [&] {
@@ -45,7 +45,7 @@ TEST(RwLockTest, AWriterIsAlone) {
 }
 
 // Otherwise the readers of a hot key would starve the writer.
-TEST(RwLockTest, AWaitingWriterComesBeforeNewReaders) {
+TEST(RwLockTest, WaitingWriterPrecedesNewReaders) {
   RwLock lock;
   std::atomic<bool> stop{false};
   std::vector<std::thread> readers;
@@ -65,7 +65,7 @@ TEST(RwLockTest, AWaitingWriterComesBeforeNewReaders) {
   for (auto& reader : readers) reader.join();
 }
 
-TEST(RwLockTest, WhatItGuardsIsNeverSeenHalfChanged) {
+TEST(RwLockTest, GuardedDataIsNeverSeenHalfChanged) {
   RwLock lock;
   int first = 0;
   int second = 0;

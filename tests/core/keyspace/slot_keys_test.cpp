@@ -44,7 +44,7 @@ TEST_F(SlotKeysTest, KeysOfASlotAreFound) {
   EXPECT_EQ(names_in(slot_of("foo"), 7).size(), 7U);
 }
 
-TEST_F(SlotKeysTest, SizesAreCountedAlone) {
+TEST_F(SlotKeysTest, SizesAreCountedPerSlot) {
   SlotSizes sizes;
   sizes.count(slot_of("{foo}1"), 1);
   sizes.count(slot_of("{foo}2"), 1);
@@ -56,7 +56,7 @@ TEST_F(SlotKeysTest, SizesAreCountedAlone) {
   EXPECT_EQ(sizes.at(slot_of("foo")), 0U);
 }
 
-TEST_F(SlotKeysTest, HashOfAKeyTellsItsSlot) {
+TEST_F(SlotKeysTest, HashOfAKeyContainsItsSlot) {
   EXPECT_EQ(slot_of_hash(keyspace_.ref("").hash), slot_of(""));
   for (int i = 0; i < 1000; ++i) {
     const std::string name = fmt::format("name-{}{{{}}}", i, i % 300);

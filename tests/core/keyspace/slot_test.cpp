@@ -8,12 +8,12 @@
 namespace core::keyspace {
 namespace {
 
-TEST(SlotTest, ChecksumIsThatOfItsStandard) {
+TEST(SlotTest, ChecksumMatchesTheStandard) {
   EXPECT_EQ(crc16("123456789"), 0x31C3);
   EXPECT_EQ(crc16(""), 0);
 }
 
-TEST(SlotTest, ChecksumOfAnyLengthIsThatOfSingleBits) {
+TEST(SlotTest, ChecksumOfAnyLengthMatchesBitwise) {
   std::string bytes;
   for (int length = 0; length < 50; ++length) {
     unsigned expected = 0;
@@ -29,26 +29,26 @@ TEST(SlotTest, ChecksumOfAnyLengthIsThatOfSingleBits) {
   }
 }
 
-TEST(SlotTest, SlotsAreThoseOfRedis) {
+TEST(SlotTest, SlotsEqualThoseOfRedis) {
   EXPECT_EQ(slot_of("foo"), 12182U);
   EXPECT_EQ(slot_of("123456789"), 12739U);
   EXPECT_EQ(slot_of(""), 0U);
 }
 
-TEST(SlotTest, TagAloneDecides) {
+TEST(SlotTest, OnlyTheTagIsHashed) {
   EXPECT_EQ(slot_of("a{foo}b"), 12182U);
   EXPECT_EQ(slot_of("foo{bar}{zap}"), 5061U);
   EXPECT_EQ(slot_of("foo{{bar}}zap"), 4015U);
 }
 
-TEST(SlotTest, NameWithoutAWholeTagCountsWhole) {
+TEST(SlotTest, KeyWithoutACompleteTagIsHashedWhole) {
   EXPECT_EQ(slot_of("foo{}{bar}"), 8363U);
   EXPECT_EQ(slot_of("{}x"), 10595U);
   EXPECT_NE(slot_of("{foo"), slot_of("foo"));
   EXPECT_NE(slot_of("}foo{"), slot_of("foo"));
 }
 
-TEST(SlotTest, TagIsFoundAtAnyPlaceOfAnyLongName) {
+TEST(SlotTest, TagIsFoundAtAnyPosition) {
   for (size_t length = 5; length < 40; ++length) {
     for (size_t open = 0; open + 5 <= length; ++open) {
       std::string name(length, 'x');

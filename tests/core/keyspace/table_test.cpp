@@ -105,7 +105,7 @@ TEST_P(TableModelTest, ScanReturnsEverythingThatStays) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, TableModelTest, ::testing::Values(1, 2, 20240611));
 
-TEST(TableTest, EmptyTableAnswersAndCostsNextToNothing) {
+TEST(TableTest, EmptyTableAnswersAndTakesLittleMemory) {
   const Table table(kHashSeed);
   EXPECT_EQ(table.find("a", hash_of("a")), nullptr);
   EXPECT_EQ(table.scan(12345, [](const Entry&) { FAIL(); }), 0U);
@@ -114,7 +114,7 @@ TEST(TableTest, EmptyTableAnswersAndCostsNextToNothing) {
   EXPECT_LE(table.memory_bytes(), 160U);
 }
 
-TEST(TableTest, AnyCursorIsSafe) {
+TEST(TableTest, AnyCursorIsValid) {
   Table table(kHashSeed);
   for (uint64_t i = 0; i < 3000; ++i) {
     insert(table, name_of(i), 0);
@@ -124,7 +124,7 @@ TEST(TableTest, AnyCursorIsSafe) {
   EXPECT_EQ(table.scan(~uint64_t{0}, [](const Entry&) {}), 0U);
 }
 
-TEST(TableTest, EqualTagsAndBucketsAreToldApartByKey) {
+TEST(TableTest, EqualTagsAndBucketsAreDistinguishedByKey) {
   Table table(kHashSeed);
   // One hash for all entries puts them in one chain with one tag.
   for (uint64_t i = 0; i < 5; ++i) table.insert(Entry::create(name_of(i)), 7);
@@ -155,7 +155,7 @@ TEST(TableTest, ResizingNeverMovesMoreThanAFewEntriesAtOnce) {
   EXPECT_GT(resizing, 1000U);
 }
 
-TEST(TableTest, WithRoomReservedNothingIsResized) {
+TEST(TableTest, ReservedTableIsNotResized) {
   for (const uint64_t count : {1, 5, 6, 1000, 20000}) {
     Table table(kHashSeed);
     table.reserve(count);

@@ -6,7 +6,7 @@
 namespace core::keyspace {
 namespace {
 
-TEST(ValueDigestTest, IsThatOfRedis) {
+TEST(ValueDigestTest, EqualsTheDigestOfRedis) {
   // From the tests of Redis 8.4.
   EXPECT_EQ(
       digest_text(value_digest(
@@ -17,7 +17,7 @@ TEST(ValueDigestTest, IsThatOfRedis) {
   EXPECT_EQ(digest_text(value_digest("")), "2d06800538d394c2");
 }
 
-TEST(ValueDigestTest, SixteenDigitsAreADigestAndNothingElseIs) {
+TEST(ValueDigestTest, OnlySixteenDigitsAreADigest) {
   EXPECT_EQ(parse_digest("00006c38adf31777"), 0x6c38adf31777U);
   EXPECT_EQ(parse_digest("00006C38ADF31777"), 0x6c38adf31777U);
   EXPECT_EQ(parse_digest("ffffffffffffffff"), ~uint64_t{0});

@@ -29,7 +29,7 @@ class WatchTest : public ::testing::Test {
   StripeLock guard_ = keyspace_.lock(kAllStripes, LockMode::kExclusive);
 };
 
-TEST_F(WatchTest, OnlyWatchersOfTheKeyAndDatabaseAreTold) {
+TEST_F(WatchTest, OnlyWatchersOfKeyAndDatabaseAreNotified) {
   const auto mine = watch(0, "a");
   const auto twin = watch(0, "a");
   const auto elsewhere = watch(1, "a");
@@ -41,7 +41,7 @@ TEST_F(WatchTest, OnlyWatchersOfTheKeyAndDatabaseAreTold) {
   EXPECT_FALSE(other->dirty);
 }
 
-TEST_F(WatchTest, UnwatchEndsIt) {
+TEST_F(WatchTest, UnwatchEndsNotification) {
   const auto flag = watch(0, "a");
   keyspace_.watch(0, keyspace_.ref("a"), flag, kWatchNow);
   keyspace_.unwatch(0, keyspace_.ref("a"), flag);
@@ -51,7 +51,7 @@ TEST_F(WatchTest, UnwatchEndsIt) {
   EXPECT_EQ(flag.use_count(), 1);
 }
 
-TEST_F(WatchTest, ExpiryCountsForThoseWhoSawTheKeyAlive) {
+TEST_F(WatchTest, ExpiryNotifiesOnlyWatchersOfLiveKeys) {
   add(0, "a", kWatchNow);
   const auto alive = watch(0, "a", kWatchNow);
   const auto late = watch(0, "a", kWatchNow + 5);
@@ -64,7 +64,7 @@ TEST_F(WatchTest, ExpiryCountsForThoseWhoSawTheKeyAlive) {
   EXPECT_FALSE(late->dirty);
 }
 
-TEST_F(WatchTest, FlushTellsWatchersOfExistingKeys) {
+TEST_F(WatchTest, FlushNotifiesWatchersOfExistingKeys) {
   add(0, "there");
   const auto there = watch(0, "there");
   const auto absent = watch(0, "absent");
@@ -75,7 +75,7 @@ TEST_F(WatchTest, FlushTellsWatchersOfExistingKeys) {
   EXPECT_FALSE(elsewhere->dirty);
 }
 
-TEST_F(WatchTest, SwapTellsWatchersOfKeysOnEitherSide) {
+TEST_F(WatchTest, SwapNotifiesWatchersOfBothDatabases) {
   add(0, "a");
   add(1, "b");
   const auto leaves = watch(0, "a");

@@ -119,7 +119,7 @@ class AofBaseWriterTest : public testing::Test {
   virtual_disk::VirtualDisk disk_;
 };
 
-TEST_F(AofBaseWriterTest, KeyspacesComeBackAsTheyWere) {
+TEST_F(AofBaseWriterTest, KeyspacesSurviveARoundTrip) {
   fill();
   for (const size_t piece_bytes : {size_t{7}, size_t{1000}, size_t{1} << 20}) {
     SCOPED_TRACE(piece_bytes);
@@ -147,7 +147,7 @@ TEST_F(AofBaseWriterTest, KeyspacesComeBackAsTheyWere) {
   }
 }
 
-TEST_F(AofBaseWriterTest, AnEmptyKeyspaceIsAFileOfOurs) {
+TEST_F(AofBaseWriterTest, EmptyKeyspaceGivesAFileOfOurs) {
   ASSERT_TRUE(write_command_base_file(disk_, kPath, keyspace_, {}));
   const auto scan = scan_aof(disk_, kPath);
   ASSERT_TRUE(scan);
@@ -156,7 +156,7 @@ TEST_F(AofBaseWriterTest, AnEmptyKeyspaceIsAFileOfOurs) {
   EXPECT_EQ(scan->command_count, 0U);
 }
 
-TEST_F(AofBaseWriterTest, AFailureLeavesNoFile) {
+TEST_F(AofBaseWriterTest, FailureLeavesNoFile) {
   fill();
   size_t failures = 0;
   for (uint64_t n = 1;; ++n) {

@@ -57,7 +57,7 @@ TEST_F(AofCheckTest, SoundLogIsDescribed) {
   EXPECT_TRUE(report.is_sound);
 }
 
-TEST_F(AofCheckTest, TornTailOfTheLastFileIsCutOnlyWhenTold) {
+TEST_F(AofCheckTest, TornTailOfTheLastFileIsCutOnlyWithFix) {
   disk_.put("d/a.2.incr.aof", file_.bytes() + "*3\r\n$3");
   auto report = check("d/a.manifest");
   EXPECT_FALSE(report.is_sound);
@@ -72,7 +72,7 @@ TEST_F(AofCheckTest, TornTailOfTheLastFileIsCutOnlyWhenTold) {
   EXPECT_THAT(check("d/a.manifest").text, Not(HasSubstr("torn")));
 }
 
-TEST_F(AofCheckTest, FixSaysWhenItChangedNothing) {
+TEST_F(AofCheckTest, FixReportsThatItChangedNothing) {
   EXPECT_THAT(check("d/a.manifest", true).text,
               HasSubstr("--fix changed nothing: no end is torn\n"));
   disk_.put("d/a.2.incr.aof", file_.bytes() + "*3\r\n$3");
@@ -84,14 +84,14 @@ TEST_F(AofCheckTest, FixSaysWhenItChangedNothing) {
               HasSubstr("--fix changed nothing: it cuts a torn end, and no other damage\n"));
 }
 
-TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotMended) {
+TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotFixed) {
   disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
   const auto report = check("d/a.manifest", true);
   EXPECT_FALSE(report.is_sound);
   EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes() + "*3");
 }
 
-TEST_F(AofCheckTest, TornTailInFrontOfAFileWithoutCommandsIsMended) {
+TEST_F(AofCheckTest, TornTailBeforeAnEmptyFileIsFixed) {
   // A power cut just before a rewrite switched to the file it had created.
   disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
   disk_.put("d/a.2.incr.aof", aof_files::OwnFile().bytes());
@@ -100,7 +100,7 @@ TEST_F(AofCheckTest, TornTailInFrontOfAFileWithoutCommandsIsMended) {
   EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes());
 }
 
-TEST_F(AofCheckTest, DamageIsToldWithItsPlaceAndNotMended) {
+TEST_F(AofCheckTest, DamageIsReportedAndNotFixed) {
   std::string bytes = file_.bytes();
   bytes[bytes.find("\r\nv") + 2] = 'w';
   disk_.put("d/a.2.incr.aof", bytes);
@@ -113,7 +113,7 @@ TEST_F(AofCheckTest, DamageIsToldWithItsPlaceAndNotMended) {
   EXPECT_EQ(disk_.content("d/a.2.incr.aof"), bytes);
 }
 
-TEST_F(AofCheckTest, AllFilesAreLookedAt) {
+TEST_F(AofCheckTest, AllFilesAreChecked) {
   disk_.put("d/a.1.base.rdb", kSnapshot.substr(0, 80));
   ASSERT_TRUE(disk_.remove("d/a.1.incr.aof"));
   const auto report = check("d/a.manifest");
@@ -134,7 +134,7 @@ TEST_F(AofCheckTest, SingleFileIsChecked) {
             "(checksums 0), sound bytes 116 of 116\nThe log is sound.\n");
 }
 
-TEST_F(AofCheckTest, ManifestIsKnownByItsContent) {
+TEST_F(AofCheckTest, ManifestIsRecognizedByItsContent) {
   disk_.put("d/index", *disk_.content("d/a.manifest"));
   EXPECT_THAT(check("d/index").text, HasSubstr("d/index: base 1"));
   disk_.put("d/index", "#\nfile a.1.incr.aof seq 1 type i\n");

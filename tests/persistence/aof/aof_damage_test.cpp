@@ -92,7 +92,7 @@ TEST_F(AofDamageTest, EachFlippedBitIsRefusedOrChangesNothing) {
   EXPECT_GT(refused * kStep, (file.bytes().size() - 2 * kChecksumLineBytes) * 8);
 }
 
-TEST_F(AofDamageTest, FlippedBitsInLargeFilesAreRefusedOrChangeNothing) {
+TEST_F(AofDamageTest, FlippedBitsInLargeFilesAreHarmless) {
   for (int i = 0; i < support::rounds(2000, 300); ++i) {
     const OwnFile file = random_file(random_, 10 + random_() % 20);
     std::string bytes = file.bytes();
@@ -122,7 +122,7 @@ TEST_F(AofDamageTest, OverwrittenBytesAreRefusedOrLoseATailOnly) {
   }
 }
 
-TEST_F(AofDamageTest, LengthThatHidesChecksumLinesIsFound) {
+TEST_F(AofDamageTest, LengthHidingChecksumLinesIsDamage) {
   OwnFile file;
   file.add({"SET", "k", std::string(10, 'v')});
   file.end_batch();
@@ -141,7 +141,7 @@ TEST_F(AofDamageTest, LengthThatHidesChecksumLinesIsFound) {
   EXPECT_EQ(reading.scan.fault_offset, batch_bytes - kChecksumLineBytes + 1);
 }
 
-TEST_F(AofDamageTest, LastChecksumLineThatDoesNotMatchIsDamage) {
+TEST_F(AofDamageTest, WrongLastChecksumIsDamage) {
   OwnFile file;
   file.add({"SET", "k", "v"});
   file.end_batch();
@@ -184,7 +184,7 @@ TEST_F(AofDamageTest, UnwrittenBlockIsATornTail) {
   EXPECT_EQ(reading.commands, file.commands_before(1024));
 }
 
-TEST_F(AofDamageTest, ZerosThatAreNoUnwrittenBlockAreDamage) {
+TEST_F(AofDamageTest, OtherZerosAreDamage) {
   OwnFile file;
   for (int i = 0; i < 10; ++i) {
     file.add({"SET", "k", std::string(300, 'w')});

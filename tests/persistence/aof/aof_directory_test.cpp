@@ -32,7 +32,7 @@ class AofDirectoryTest : public ::testing::Test {
   VirtualDisk disk_;
 };
 
-TEST_F(AofDirectoryTest, NothingThereIsAnEmptyDataSet) {
+TEST_F(AofDirectoryTest, NoFilesAreAnEmptyDataSet) {
   EXPECT_THAT(paths(), ElementsAre());
   disk_.add_directory("d/logs");
   EXPECT_THAT(paths(), ElementsAre());
@@ -40,7 +40,7 @@ TEST_F(AofDirectoryTest, NothingThereIsAnEmptyDataSet) {
   EXPECT_THAT(paths(), ElementsAre());
 }
 
-TEST_F(AofDirectoryTest, FilesComeInTheOrderOfLoading) {
+TEST_F(AofDirectoryTest, FilesAreInTheOrderOfLoading) {
   put_manifest(
       "file a.2.incr.aof seq 2 type i\nfile a.9.incr.aof seq 9 type i\n"
       "file a.1.base.rdb seq 1 type h\nfile a.2.base.rdb seq 2 type b\n");
@@ -74,7 +74,7 @@ TEST_F(AofDirectoryTest, DamagedManifestIsAnErrorEvenBesideASingleFile) {
   EXPECT_THAT(paths(), ElementsAre(HasSubstr("'d/logs/a.aof.manifest', line 1")));
 }
 
-TEST_F(AofDirectoryTest, SingleFileIsTakenIn) {
+TEST_F(AofDirectoryTest, SingleFileBecomesTheBase) {
   disk_.put("d/a.aof", aof_files::kSet);
   const auto start = log().find().value();
   EXPECT_TRUE(start.took_in_single_file);
@@ -85,20 +85,20 @@ TEST_F(AofDirectoryTest, SingleFileIsTakenIn) {
   EXPECT_THAT(paths(), ElementsAre("d/logs/a.aof"));
 }
 
-TEST_F(AofDirectoryTest, SingleFileIsTakenInBesideAnEmptyManifest) {
+TEST_F(AofDirectoryTest, SingleFileReplacesAnEmptyManifest) {
   disk_.put("d/a.aof", aof_files::kSet);
   put_manifest("# nothing\n");
   EXPECT_THAT(paths(), ElementsAre("d/logs/a.aof"));
 }
 
-TEST_F(AofDirectoryTest, InterruptedTakingInGoesOn) {
+TEST_F(AofDirectoryTest, InterruptedMoveIsCompleted) {
   disk_.put("d/a.aof", aof_files::kSet);
   put_manifest("file a.aof seq 1 type b\n");
   EXPECT_THAT(paths(), ElementsAre("d/logs/a.aof"));
   EXPECT_EQ(disk_.content("d/logs/a.aof"), aof_files::kSet);
 }
 
-TEST_F(AofDirectoryTest, SingleFileBesideALogIsLeftAlone) {
+TEST_F(AofDirectoryTest, SingleFileBesideALogIsIgnored) {
   disk_.put("d/a.aof", "old");
   disk_.put("d/logs/a.aof", aof_files::kSet);
   put_manifest("file a.aof seq 1 type b\n");
@@ -107,7 +107,7 @@ TEST_F(AofDirectoryTest, SingleFileBesideALogIsLeftAlone) {
   EXPECT_EQ(disk_.content("d/a.aof"), "old");
 }
 
-TEST_F(AofDirectoryTest, TakingInSurvivesAPowerCutAtEachOperation) {
+TEST_F(AofDirectoryTest, MoveSurvivesAPowerCutAtEachOperation) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
     VirtualDisk disk(seed);
     disk.add_directory("d");
@@ -123,7 +123,7 @@ TEST_F(AofDirectoryTest, TakingInSurvivesAPowerCutAtEachOperation) {
   }
 }
 
-TEST_F(AofDirectoryTest, CommandsWithoutAManifestAreNotForgotten) {
+TEST_F(AofDirectoryTest, CommandsWithoutAManifestAreAnError) {
   disk_.put("d/logs/a.aof.1.incr.aof", "");
   EXPECT_THAT(paths(), ElementsAre()) << "a start that ended before its manifest was written";
   disk_.put("d/logs/a.aof.1.incr.aof", aof_files::kSet);

@@ -21,7 +21,7 @@ TEST(AofNamesTest, FilesAreNamedAsRedisNamesThem) {
   EXPECT_EQ(aof_finished_rewrite_name(77), "temp-rewriteaof-bg-77.aof");
 }
 
-TEST(AofNamesTest, RewriteNamesAreToldFromOthers) {
+TEST(AofNamesTest, RewriteNamesAreRecognized) {
   EXPECT_TRUE(is_aof_rewrite_name("temp-rewriteaof-1.aof"));
   EXPECT_TRUE(is_aof_rewrite_name(aof_finished_rewrite_name(1)));
   EXPECT_FALSE(is_aof_rewrite_name("temp-1.rdb"));
@@ -49,7 +49,7 @@ TEST(AofFormatTest, ChecksumHasSixteenDigits) {
   EXPECT_EQ(checksum_text(crc64(0, "123456789")), "#bloomery-crc64:e9c6d914c4b8d9ca");
 }
 
-TEST(AofFormatTest, AnnotationsAreRead) {
+TEST(AofFormatTest, AnnotationsAreParsed) {
   const auto checksum = parse_annotation("#bloomery-crc64:e9c6d914c4b8d9ca");
   EXPECT_EQ(checksum.kind, Kind::kChecksum);
   EXPECT_EQ(checksum.value, 0xe9c6d914c4b8d9caU);
@@ -65,7 +65,7 @@ TEST(AofFormatTest, AnnotationsAreRead) {
   }
 }
 
-TEST(AofFormatTest, WrongLinesOfOursAreToldFromForeignOnes) {
+TEST(AofFormatTest, InvalidLinesOfOursAreMalformed) {
   for (const char* line : {"#bloomery-crc64:", "#bloomery-crc64:e9c6d914c4b8d9c",
                            "#bloomery-crc64:E9C6D914C4B8D9CA", "#bloomery-crc64:e9c6d914c4b8d9ca0",
                            "#bloomery-crc64:e9c6d914c4b8d9cg", "#bloomery-ver:", "#bloomery-ver:-1",

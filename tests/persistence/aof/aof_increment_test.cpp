@@ -39,7 +39,7 @@ class AofIncrementTest : public ::testing::Test {
   RunningChecksum checksum_;
 };
 
-TEST_F(AofIncrementTest, TheHeaderIsOnTheDiskBeforeTheFirstBatch) {
+TEST_F(AofIncrementTest, HeaderIsSyncedBeforeTheFirstBatch) {
   const AofIncrement increment = created();
   EXPECT_EQ(disk_.content(kPath), expected_);
   EXPECT_EQ(increment.size_bytes(), expected_.size());
@@ -59,7 +59,7 @@ TEST_F(AofIncrementTest, EachBatchEndsInAChecksumLine) {
   EXPECT_EQ(increment.size_bytes(), expected_.size());
 }
 
-TEST_F(AofIncrementTest, AFailedWriteIsCutOffAtOnceOrBeforeTheNextOne) {
+TEST_F(AofIncrementTest, FailedWriteIsTruncatedBeforeTheNextOne) {
   for (const bool fails_to_cut : {false, true}) {
     AofIncrement increment = created();
     std::string batch = "commands";
@@ -83,7 +83,7 @@ TEST_F(AofIncrementTest, AFailedWriteIsCutOffAtOnceOrBeforeTheNextOne) {
   }
 }
 
-TEST_F(AofIncrementTest, AFileThatIsTakenUpAgainIsSealed) {
+TEST_F(AofIncrementTest, ResumedFileGetsAChecksumLine) {
   { const AofIncrement first = created(); }
   auto file = disk_.open_append(kPath, OpenMode::kAppend);
   ASSERT_TRUE(file);
@@ -96,7 +96,7 @@ TEST_F(AofIncrementTest, AFileThatIsTakenUpAgainIsSealed) {
   EXPECT_EQ(disk_.content(kPath), expected_);
 }
 
-TEST_F(AofIncrementTest, FaultsOfTheDiskComeBack) {
+TEST_F(AofIncrementTest, DiskFaultsAreReturned) {
   for (const uint64_t number : {1, 2, 3}) {
     disk_.restart_count();
     disk_.fail_operation(number);

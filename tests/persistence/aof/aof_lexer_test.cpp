@@ -49,12 +49,12 @@ class AofLexerTest : public ::testing::Test {
   uint64_t size_ = 0;
 };
 
-TEST_F(AofLexerTest, AnEmptyFileEndsAtOnce) {
+TEST_F(AofLexerTest, EmptyFileEndsAtOnce) {
   open("");
   EXPECT_EQ(next(), Item::kEnd);
 }
 
-TEST_F(AofLexerTest, CommandsHaveArgumentsAndAPlace) {
+TEST_F(AofLexerTest, CommandsHaveArgumentsAndAnOffset) {
   open(kSet + "*1\r\n$4\r\nPING\r\n");
   EXPECT_EQ(next(), Item::kCommand);
   EXPECT_EQ(words(), (WordList{"SET", "k", ""}));
@@ -84,7 +84,7 @@ TEST_F(AofLexerTest, AnnotationsAreLinesWithTheirEnd) {
   EXPECT_EQ(next(), Item::kEnd);
 }
 
-TEST_F(AofLexerTest, EveryCutIsAnEndInsideOfAnItem) {
+TEST_F(AofLexerTest, EveryTruncationCutsAnItem) {
   for (size_t size = 1; size < kSet.size(); ++size) {
     open(kSet.substr(0, size));
     EXPECT_EQ(next(), Item::kCut) << size;
@@ -92,12 +92,12 @@ TEST_F(AofLexerTest, EveryCutIsAnEndInsideOfAnItem) {
 }
 
 // The lexer never waits for more bytes than the file has, whatever is announced.
-TEST_F(AofLexerTest, ALengthBeyondTheFileIsACut) {
+TEST_F(AofLexerTest, LengthBeyondTheFileIsACut) {
   open("*2\r\n$3\r\nSET\r\n$60000000000\r\nabc");
   EXPECT_EQ(next(), Item::kCut);
 }
 
-TEST_F(AofLexerTest, AnArgumentBiggerThanAChunkIsWhole) {
+TEST_F(AofLexerTest, ArgumentsMayExceedAChunk) {
   const std::string value(size_t{1} << 20, 'v');
   open("*2\r\n$1\r\nX\r\n$1048576\r\n" + value + "\r\n" + kSet);
   EXPECT_EQ(next(), Item::kCommand);
@@ -106,7 +106,7 @@ TEST_F(AofLexerTest, AnArgumentBiggerThanAChunkIsWhole) {
   EXPECT_EQ(words(), (WordList{"SET", "k", ""}));
 }
 
-TEST_F(AofLexerTest, FaultsTellTheByteAndTheReason) {
+TEST_F(AofLexerTest, FaultsHaveAnOffsetAndAReason) {
   using Fault = std::pair<std::string, uint64_t>;
   EXPECT_EQ(fault("x"), (Fault{"'*' or '#' expected", 0}));
   EXPECT_EQ(fault("*x\r\n"), (Fault{"a number expected", 1}));
@@ -117,20 +117,20 @@ TEST_F(AofLexerTest, FaultsTellTheByteAndTheReason) {
   EXPECT_EQ(fault("*1111111111111111111\r\n"), (Fault{"too long a number", 19}));
 }
 
-TEST_F(AofLexerTest, AFaultBehindSoundItemsCountsFromTheFilesBegin) {
+TEST_F(AofLexerTest, FaultOffsetsCountFromTheFilesStart) {
   EXPECT_EQ(fault(kSet + "junk").second, kSet.size());
 }
 
-TEST_F(AofLexerTest, ALineWithoutEndIsAFault) {
+TEST_F(AofLexerTest, LineWithoutAnEndIsAFault) {
   EXPECT_EQ(fault("#" + std::string(5000, 'x')).first, "an annotation without end");
 }
 
-TEST_F(AofLexerTest, LimitsBoundWhatIsAnnounced) {
+TEST_F(AofLexerTest, AnnouncementsAreLimited) {
   EXPECT_EQ(fault(kSet, {.argument_count_max = 2}).first, "too many arguments");
   EXPECT_EQ(fault(kSet, {.argument_max_bytes = 2}).first, "too long an argument");
 }
 
-TEST_F(AofLexerTest, WhatIsSkippedIsHandedOver) {
+TEST_F(AofLexerTest, SkippedBytesArePassedOn) {
   open("PREAMBLE" + kSet);
   std::string seen;
   ASSERT_TRUE(lexer_->skip(8, [&](std::string_view piece) { seen += piece; }));
@@ -139,7 +139,7 @@ TEST_F(AofLexerTest, WhatIsSkippedIsHandedOver) {
   EXPECT_EQ(lexer_->offset(), 8U);
 }
 
-TEST_F(AofLexerTest, AFileThatBecameShorterEndsThere) {
+TEST_F(AofLexerTest, ShortenedFileEndsEarly) {
   open(kSet + kSet);
   disk_.put("file", kSet);
   auto shorter = disk_.open_input("file");

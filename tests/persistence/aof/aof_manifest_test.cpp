@@ -37,7 +37,7 @@ struct ManifestCase {
   std::string reason;  // empty if accepted
 };
 
-TEST(AofManifestTest, AcceptsAndRefusesAsRedisDoes) {
+TEST(AofManifestTest, AcceptsAndRejectsAsRedis) {
   const std::string base = "file a.1.base.rdb seq 1 type b\n";
   const std::string incr = "file a.1.incr.aof seq 1 type i\n";
   // The line with this name has 1024 bytes.
@@ -137,7 +137,7 @@ TEST(AofManifestTest, ManifestsOfOtherServersAreRead) {
   }
 }
 
-TEST(AofManifestTest, EncodedTextIsReadByAllAndSealed) {
+TEST(AofManifestTest, EncodedTextIsPortableAndHasAChecksum) {
   AofManifest manifest;
   manifest.replace_base(AofNames("a.aof"), AofBaseFormat::kRdb);
   manifest.add_incremental(AofNames("a.aof"));
@@ -170,7 +170,7 @@ TEST(AofManifestTest, LongNameInAnyAlphabetFitsInItsLine) {
   EXPECT_FALSE(parse("file \"" + std::string(255, '\x07') + "\" seq 1 type b\n"));
 }
 
-TEST(AofManifestTest, NoPartOfAManifestOfOursIsAccepted) {
+TEST(AofManifestTest, TruncatedManifestOfOursIsRejected) {
   const std::string text = large_manifest().encode();
   for (size_t size = 0; size < text.size(); ++size) {
     EXPECT_FALSE(parse(std::string_view(text).substr(0, size))) << size;
@@ -210,7 +210,7 @@ TEST(AofManifestTest, RewriteMovesOldFilesToHistory) {
   EXPECT_TRUE(manifest.names_data());
 }
 
-TEST(AofManifestTest, NewFileNeverTakesANameThatIsListed) {
+TEST(AofManifestTest, NewFileNeverReusesAListedName) {
   auto manifest = parse(
       "file a.1.base.rdb seq 1 type h\nfile a.2.base.rdb seq 2 type h\n"
       "file a.1.incr.aof seq 9 type h\n");
@@ -219,7 +219,7 @@ TEST(AofManifestTest, NewFileNeverTakesANameThatIsListed) {
   EXPECT_EQ(manifest->add_incremental(AofNames("a")).name, "a.2.incr.aof");
 }
 
-TEST(AofManifestTest, RandomChangesKeepWhatIsEncoded) {
+TEST(AofManifestTest, RandomChangesSurviveEncoding) {
   constexpr uint32_t kSeed = 20240707;
   RecordProperty("seed", kSeed);
   std::minstd_rand random(kSeed);

@@ -26,7 +26,7 @@ using aof_files::Reading;
 using ::testing::HasSubstr;
 using Condition = AofScan::Condition;
 
-TEST(AofReaderTest, EmptyFileHoldsNothing) {
+TEST(AofReaderTest, EmptyFileHasNoCommands) {
   const Reading reading = read("");
   EXPECT_EQ(reading.scan.condition, Condition::kWhole);
   EXPECT_EQ(reading.scan.sound_bytes, 0U);
@@ -47,7 +47,7 @@ TEST(AofReaderTest, ForeignFileIsReadWithItsAnnotations) {
   EXPECT_EQ(reading.commands, Commands(3, {"SET", "k", "v"}));
 }
 
-TEST(AofReaderTest, FileOfOursIsKnownAsSuch) {
+TEST(AofReaderTest, FileOfOursIsRecognized) {
   OwnFile file;
   file.add({"SET", "k", "v"});
   file.add_transaction({{"DEL", "a"}, {"DEL", "b"}});
@@ -60,7 +60,7 @@ TEST(AofReaderTest, FileOfOursIsKnownAsSuch) {
   EXPECT_EQ(reading.commands, file.commands());
 }
 
-TEST(AofReaderTest, CommandsBehindTheLastSoundChecksumLineAreCounted) {
+TEST(AofReaderTest, UnverifiedCommandsAreCounted) {
   OwnFile file;
   file.add({"SET", "k", "v"});
   file.end_batch();
@@ -84,7 +84,7 @@ TEST(AofReaderTest, CommandsBehindTheLastSoundChecksumLineAreCounted) {
   }
 }
 
-TEST(AofReaderTest, CommandsComeWithPlaceAndTransaction) {
+TEST(AofReaderTest, CommandsHaveOffsetAndTransaction) {
   virtual_disk::VirtualDisk disk;
   disk.put("f", aof_files::kSet + encode({"MULTI"}) + aof_files::kSet + encode({"EXEC"}) +
                     aof_files::kSet);
@@ -100,7 +100,7 @@ TEST(AofReaderTest, CommandsComeWithPlaceAndTransaction) {
             (std::vector<std::pair<uint64_t, bool>>{{0, false}, {second, true}, {third, false}}));
 }
 
-TEST(AofReaderTest, HandlersErrorCarriesThePlace) {
+TEST(AofReaderTest, HandlersErrorIncludesTheOffset) {
   virtual_disk::VirtualDisk disk;
   disk.put("f", aof_files::kSet + encode({"NONSENSE"}));
   const auto scan = scan_aof(disk, "f").value();
@@ -112,7 +112,7 @@ TEST(AofReaderTest, HandlersErrorCarriesThePlace) {
             "ERR append log '" + whole("f") + "', offset 27: unknown command");
 }
 
-TEST(AofReaderTest, PreambleIsPassedOverButCounted) {
+TEST(AofReaderTest, PreambleIsSkippedButCounted) {
   const std::string preamble(700'000, 'R');
   OwnFile file;
   virtual_disk::VirtualDisk disk;
@@ -130,7 +130,7 @@ TEST(AofReaderTest, PreambleIsPassedOverButCounted) {
   EXPECT_EQ(count, 1);
 }
 
-TEST(AofReaderTest, SnapshotIsToldByItsFirstBytes) {
+TEST(AofReaderTest, SnapshotIsRecognizedByItsMagic) {
   virtual_disk::VirtualDisk disk;
   for (const auto& [bytes, expected] :
        std::vector<std::pair<std::string, bool>>{{"REDIS0010", true},
@@ -207,7 +207,7 @@ TEST(AofReaderTest, WrongBytesOfAForeignFileAreDamage) {
                                                   "reading the append only file)");
 }
 
-TEST(AofReaderTest, FileThatChangesBetweenThePassesIsNoticed) {
+TEST(AofReaderTest, ChangeBetweenThePassesIsDetected) {
   OwnFile file;
   file.add({"SET", "k", "v"});
   file.end_batch();
@@ -240,7 +240,7 @@ TEST(AofReaderTest, FailedReadIsAnErrorAndNoTornTail) {
   }
 }
 
-TEST(AofReaderTest, TornTailIsCutAndTheFileGoesOn) {
+TEST(AofReaderTest, TornTailIsCutAndTheFileContinues) {
   OwnFile file;
   file.add({"SET", "k", "v"});
   file.end_batch();

@@ -26,7 +26,7 @@ class AofTailTest : public ::testing::Test {
   virtual_disk::VirtualDisk disk_;
 };
 
-TEST_F(AofTailTest, AFileThatIsNotThereIsAnError) {
+TEST_F(AofTailTest, MissingFileIsAnError) {
   EXPECT_FALSE(look_at_tail(disk_, "absent", 0, {}));
 }
 
@@ -51,7 +51,7 @@ TEST_F(AofTailTest, LinesBeforeTheTailDoNotCount) {
   EXPECT_FALSE(look(line + std::string(300, 'x'), 10).checksum_line) << "nor a part of one";
 }
 
-TEST_F(AofTailTest, ALineAcrossTwoPiecesIsFound) {
+TEST_F(AofTailTest, LineAcrossTwoPiecesIsFound) {
   const size_t chunk = size_t{256} << 10;
   for (size_t before = chunk - checksum_line().size(); before <= chunk; before += 7) {
     const AofTail tail = look(std::string(before, 'x') + checksum_line(), 0);
@@ -60,7 +60,7 @@ TEST_F(AofTailTest, ALineAcrossTwoPiecesIsFound) {
   }
 }
 
-TEST_F(AofTailTest, TheZerosAroundTheWrongByteAreARun) {
+TEST_F(AofTailTest, ZerosAroundTheWrongByteAreARun) {
   const std::string bytes = std::string(100, 'x') + std::string(50, '\0') + std::string(10, 'y');
   const AofTail tail = look(bytes, 0, 120);
   EXPECT_EQ(tail.zeros_begin, 100U);
@@ -74,7 +74,7 @@ TEST_F(AofTailTest, OtherZerosDoNotCount) {
   EXPECT_EQ(tail.zeros_begin, tail.zeros_end);
 }
 
-TEST_F(AofTailTest, ARunGoesAcrossPieces) {
+TEST_F(AofTailTest, RunMayCrossPieces) {
   const size_t chunk = size_t{256} << 10;
   const std::string bytes = std::string(chunk - 10, 'x') + std::string(20, '\0') + "y";
   const AofTail tail = look(bytes, 0, chunk + 5);
@@ -82,7 +82,7 @@ TEST_F(AofTailTest, ARunGoesAcrossPieces) {
   EXPECT_EQ(tail.zeros_end, chunk + 10);
 }
 
-TEST_F(AofTailTest, ZerosUpToTheEndAreKnownAsSuch) {
+TEST_F(AofTailTest, ZerosUpToTheEndAreDetected) {
   const AofTail tail = look(std::string(512, 'x') + std::string(512, '\0'), 0, 512);
   EXPECT_TRUE(tail.zeros_reach_end());
   EXPECT_TRUE(tail.has_hole());
@@ -94,18 +94,18 @@ TEST_F(AofTailTest, WholeBlocksOfZerosAreAHole) {
 }
 
 // A value may contain zeros, and a bit that flipped in its length must not look like a power cut.
-TEST_F(AofTailTest, ZerosThatAreNoWholeBlocksAreNoHole) {
+TEST_F(AofTailTest, PartialBlocksOfZerosAreNoHole) {
   EXPECT_FALSE(look(std::string(500, 'x') + std::string(512, '\0') + "y", 0, 600).has_hole());
   EXPECT_FALSE(look(std::string(512, 'x') + std::string(500, '\0') + "y", 0, 600).has_hole());
 }
 
-TEST_F(AofTailTest, BehindTheLastVerifiedLineABlockMayBeHalfFull) {
+TEST_F(AofTailTest, HoleMayStartAfterTheLastVerifiedLine) {
   EXPECT_TRUE(look(std::string(500, 'x') + std::string(30, '\0') + "y", 500, 510).has_hole());
   EXPECT_FALSE(look(std::string(500, 'x') + std::string(10, '\0') + "y", 500, 505).has_hole())
       << "it ends within the block";
 }
 
-TEST_F(AofTailTest, ALineBeforeTheZerosSaysThatTheyWereWritten) {
+TEST_F(AofTailTest, ChecksumLineBeforeTheZerosIsDetected) {
   const std::string begin = checksum_line() + std::string(512 - checksum_line().size(), 'x');
   EXPECT_TRUE(look(begin + std::string(512, '\0'), 0, 600).has_checksum_line_before_zeros());
   EXPECT_FALSE(look(std::string(512, 'x') + std::string(512, '\0') + checksum_line(), 0, 600)

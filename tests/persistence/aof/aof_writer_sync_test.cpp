@@ -123,7 +123,7 @@ class AofWriterSyncTest : public testing::Test {
   AofWriter writer_{slow_disk_, journal_, clock_, {"d/logs", AofNames("a")}};
 };
 
-TEST_F(AofWriterSyncTest, WhatARotationWritesDuringASyncWaitsForTheNextOne) {
+TEST_F(AofWriterSyncTest, WritesDuringASyncNeedAnotherSync) {
   // Prepared before the sync below, as in the server: prepare_rotation() also syncs, and only one
   // sync runs at a time.
   ASSERT_TRUE(writer_.prepare_rotation());
@@ -146,7 +146,7 @@ TEST_F(AofWriterSyncTest, WhatARotationWritesDuringASyncWaitsForTheNextOne) {
   EXPECT_EQ(keys_after_power_cut(), (Keys{"early", "late", "next"}));
 }
 
-TEST_F(AofWriterSyncTest, AfterAFailedSyncANewBaseMakesGood) {
+TEST_F(AofWriterSyncTest, NewBaseRecoversFromAFailedSync) {
   set("lost");
   ASSERT_TRUE(writer_.write());
   disk_.restart_count();
@@ -164,7 +164,7 @@ TEST_F(AofWriterSyncTest, AfterAFailedSyncANewBaseMakesGood) {
 }
 
 // The log's thread may be syncing while the log is switched off.
-TEST_F(AofWriterSyncTest, ASyncThatFailsBehindTheEndOfTheLogFailsNothing) {
+TEST_F(AofWriterSyncTest, FailedSyncOfAClosedLogIsIgnored) {
   set("key");
   ASSERT_TRUE(writer_.write());
   disk_.restart_count();
@@ -179,7 +179,7 @@ TEST_F(AofWriterSyncTest, ASyncThatFailsBehindTheEndOfTheLogFailsNothing) {
   EXPECT_TRUE(writer_.sync());
 }
 
-TEST_F(AofWriterSyncTest, AfterAFailedSyncARewriteMayBeTriedAgain) {
+TEST_F(AofWriterSyncTest, RewriteCanBeRetriedAfterAFailedSync) {
   set("lost");
   ASSERT_TRUE(writer_.write());
   disk_.restart_count();
@@ -199,7 +199,7 @@ TEST_F(AofWriterSyncTest, AfterAFailedSyncARewriteMayBeTriedAgain) {
   EXPECT_EQ(keys_after_power_cut(), Keys{"after"});
 }
 
-TEST_F(AofWriterSyncTest, WhatCannotBeRemovedStaysNamed) {
+TEST_F(AofWriterSyncTest, UndeletableHistoryStaysInTheManifest) {
   rotate();
   replace_base();
   slow_disk_.refuses_removal = true;

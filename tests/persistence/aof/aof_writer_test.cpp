@@ -91,7 +91,7 @@ class AofWriterTest : public ::testing::Test {
   std::unique_ptr<AofWriter> writer_;
 };
 
-TEST_F(AofWriterTest, WithoutTailBeginsAFileThatTheManifestNames) {
+TEST_F(AofWriterTest, WithoutATailANewFileIsListed) {
   open();
   EXPECT_TRUE(writer_->is_open());
   EXPECT_FALSE(writer_->needs_base());
@@ -101,7 +101,7 @@ TEST_F(AofWriterTest, WithoutTailBeginsAFileThatTheManifestNames) {
   EXPECT_EQ(writer_->size_bytes(), kHeader.size());
 }
 
-TEST_F(AofWriterTest, WithTailGoesOnWhereTheFileEnds) {
+TEST_F(AofWriterTest, WithATailTheFileIsContinued) {
   open();
   append("a");
   const auto scan = scan_aof(disk_, "./log/a.aof.1.incr.aof").value();
@@ -148,7 +148,7 @@ TEST_F(AofWriterTest, AnEmptyJournalWritesNothing) {
   EXPECT_EQ(bytes(1), before);
 }
 
-TEST_F(AofWriterTest, FailedWriteLeavesTheFileCutAndTheBatchWaiting) {
+TEST_F(AofWriterTest, FailedWriteIsTruncatedAndRetried) {
   open();
   append("a");
   const std::string before = bytes(1);
@@ -166,7 +166,7 @@ TEST_F(AofWriterTest, FailedWriteLeavesTheFileCutAndTheBatchWaiting) {
   EXPECT_EQ(writer_->size_bytes(), bytes(1).size());
 }
 
-TEST_F(AofWriterTest, FullDiskTakesTheBatchWhenThereIsRoomAgain) {
+TEST_F(AofWriterTest, BatchIsWrittenWhenTheDiskHasRoomAgain) {
   open();
   append("a");
   set(std::string(100, 'b'));
@@ -179,7 +179,7 @@ TEST_F(AofWriterTest, FullDiskTakesTheBatchWhenThereIsRoomAgain) {
   EXPECT_EQ(values(1), (Values{"a", std::string(100, 'b')}));
 }
 
-TEST_F(AofWriterTest, FailedTruncateIsMadeGoodBeforeTheNextWrite) {
+TEST_F(AofWriterTest, FailedTruncateIsRetriedBeforeTheNextWrite) {
   open();
   append("a");
   const std::string before = bytes(1);
@@ -196,7 +196,7 @@ TEST_F(AofWriterTest, FailedTruncateIsMadeGoodBeforeTheNextWrite) {
   EXPECT_EQ(values(1), (Values{"a", "b"}));
 }
 
-TEST_F(AofWriterTest, SyncPromisesWhatWasWritten) {
+TEST_F(AofWriterTest, SyncCoversAllWrittenBytes) {
   open();
   append("a");
   const uint64_t written = journal_.end_offset();
@@ -207,7 +207,7 @@ TEST_F(AofWriterTest, SyncPromisesWhatWasWritten) {
   EXPECT_EQ(values(1), Values{"a"});
 }
 
-TEST_F(AofWriterTest, FailedSyncIsNeverBelievedUntilANewBaseIsThere) {
+TEST_F(AofWriterTest, NoSyncCountsAfterAFailureUntilANewBase) {
   open();
   append("a");
   disk_.restart_count();
@@ -227,7 +227,7 @@ TEST_F(AofWriterTest, FailedSyncIsNeverBelievedUntilANewBaseIsThere) {
   EXPECT_EQ(values(2), Values{"c"});
 }
 
-TEST_F(AofWriterTest, LostSyncOfTheNewFileOutlivesTheBaseBeforeIt) {
+TEST_F(AofWriterTest, FailedSyncOfTheNewFileOutlivesTheBase) {
   open();
   ASSERT_TRUE(writer_->prepare_rotation());
   ASSERT_TRUE(writer_->rotate());
@@ -244,7 +244,7 @@ TEST_F(AofWriterTest, LostSyncOfTheNewFileOutlivesTheBaseBeforeIt) {
   EXPECT_TRUE(writer_->sync());
 }
 
-TEST_F(AofWriterTest, NewFileTakesNothingBeforeTheOldOneIsSynced) {
+TEST_F(AofWriterTest, NewFileStaysEmptyUntilTheOldIsSynced) {
   open();
   append("a");
   ASSERT_TRUE(writer_->prepare_rotation());
@@ -262,7 +262,7 @@ TEST_F(AofWriterTest, NewFileTakesNothingBeforeTheOldOneIsSynced) {
   EXPECT_EQ(values(2), Values{"c"});
 }
 
-TEST_F(AofWriterTest, PreparingTheSecondRotationSyncsTheFileOfTheFirst) {
+TEST_F(AofWriterTest, PreparingARotationSyncsTheFileBefore) {
   open();
   ASSERT_TRUE(writer_->prepare_rotation());
   ASSERT_TRUE(writer_->rotate());
@@ -271,7 +271,7 @@ TEST_F(AofWriterTest, PreparingTheSecondRotationSyncsTheFileOfTheFirst) {
   EXPECT_TRUE(writer_->rotate());
 }
 
-TEST_F(AofWriterTest, TheManifestNamesAFileBeforeItTakesCommands) {
+TEST_F(AofWriterTest, FileIsListedBeforeItReceivesCommands) {
   open();
   ASSERT_TRUE(writer_->prepare_rotation());
   disk_.cut_power(Unsynced::kLost);
@@ -293,7 +293,7 @@ TEST_F(AofWriterTest, FileAfterARotationStatesItsDatabase) {
   EXPECT_EQ(aof_files::read(bytes(2)).commands, expected);
 }
 
-TEST_F(AofWriterTest, ReplacedFilesGoAndTheSizesFollow) {
+TEST_F(AofWriterTest, ReplacedFilesAreRemovedAndSizesUpdated) {
   open();
   append("a");
   ASSERT_TRUE(rewrite());
@@ -307,7 +307,7 @@ TEST_F(AofWriterTest, ReplacedFilesGoAndTheSizesFollow) {
   EXPECT_EQ(writer_->base_size_bytes(), 8 + kHeader.size());
 }
 
-TEST_F(AofWriterTest, WithBaseNothingIsNamedBeforeTheBaseIsThere) {
+TEST_F(AofWriterTest, WithBaseNoFileIsListedBeforeTheBase) {
   open(Begin::kWithBase);
   EXPECT_TRUE(writer_->needs_base());
   append("a");
@@ -328,7 +328,7 @@ TEST_F(AofWriterTest, WithBaseNothingIsNamedBeforeTheBaseIsThere) {
 }
 
 // The log is being switched on. Until its base exists, a start finds the previous data.
-TEST_F(AofWriterTest, CrashBeforeTheFirstBaseDoesNotHinderTheNextStart) {
+TEST_F(AofWriterTest, CrashBeforeTheFirstBaseAllowsAStart) {
   for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
     disk_.cut_power(unsynced);
     restart_writer();
@@ -346,7 +346,7 @@ TEST_F(AofWriterTest, CrashBeforeTheFirstBaseDoesNotHinderTheNextStart) {
   EXPECT_FALSE(start->manifest.names_data());
 }
 
-TEST_F(AofWriterTest, TimestampLinesComeWithTheFirstBatchOfASecond) {
+TEST_F(AofWriterTest, TimestampPrecedesFirstBatchOfASecond) {
   open();
   writer_->set_timestamps(true);
   append("a");
@@ -361,7 +361,7 @@ TEST_F(AofWriterTest, TimestampLinesComeWithTheFirstBatchOfASecond) {
 }
 
 // Data that were not written when the log was switched off must not start the next log.
-TEST_F(AofWriterTest, CloseForgetsTheFilesAndWhatWaits) {
+TEST_F(AofWriterTest, CloseDiscardsFilesAndPendingCommands) {
   open();
   append("a");
   writer_->close();
@@ -375,7 +375,7 @@ TEST_F(AofWriterTest, CloseForgetsTheFilesAndWhatWaits) {
   EXPECT_EQ(values(2), Values{"c"});
 }
 
-TEST_F(AofWriterTest, WhatAKilledProcessWroteIsSyncedAtTheStart) {
+TEST_F(AofWriterTest, StartSyncsFilesOfAKilledProcess) {
   open();
   append("a");
   const auto scan = scan_aof(disk_, "./log/a.aof.1.incr.aof").value();
@@ -410,7 +410,7 @@ std::vector<std::string> found_after_crash(VirtualDisk& disk, const AofNames& na
 // A log is written with two rewrites. Each operation fails once, alone or with all later ones,
 // followed by a power cut. The values are a, b, c …; a base contains all values set before its
 // rotation.
-TEST_F(AofWriterTest, WhicheverOperationFailsWhatWasSyncedIsThere) {
+TEST_F(AofWriterTest, SyncedDataSurviveAnyFailure) {
   for (const bool all_behind : {false, true}) {
     for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept, Unsynced::kPartial}) {
       bool has_failed = true;

@@ -101,7 +101,7 @@ std::string served_value(const core::bloom::FilterParameters& parameters,
   return bytes;
 }
 
-TEST_P(FilterFileTest, HoldsBitForBitWhatAServerWouldHaveMade) {
+TEST_P(FilterFileTest, EqualsAServersFilterBitForBit) {
   const auto items = some_items(30000);
   for (const uint64_t capacity : {0, 100, 40000}) {
     for (const bool can_rewind : {false, true}) {
@@ -142,7 +142,7 @@ TEST_P(FilterFileTest, RecordsWithLengthsMayHoldAnyBytes) {
   EXPECT_EQ(built->item_count, 3U);
 }
 
-TEST_P(FilterFileTest, EveryFaultOfTheDiskLeavesWhatWasThere) {
+TEST_P(FilterFileTest, EveryDiskFaultKeepsTheOldFile) {
   const std::string text = lines_of(some_items(3000));
   for (uint64_t number = 1;; ++number) {
     disk_.put("/data/out.rdb", "the old file");
@@ -169,7 +169,7 @@ TEST_P(FilterFileTest, EveryFaultOfTheDiskLeavesWhatWasThere) {
   }
 }
 
-TEST_P(FilterFileTest, FullDiskIsToldAndNothingIsLeft) {
+TEST_P(FilterFileTest, FullDiskIsReportedAndLeavesNoFile) {
   const std::string text = lines_of(some_items(3000));
   for (const bool is_pipe : {false, true}) {
     for (const uint64_t free_bytes : {0, 1000, 8000}) {
@@ -189,7 +189,7 @@ TEST_P(FilterFileTest, FullDiskIsToldAndNothingIsLeft) {
   }
 }
 
-TEST_P(FilterFileTest, PowerCutAfterTheEndFindsTheNewFile) {
+TEST_P(FilterFileTest, NewFileSurvivesAPowerCut) {
   TextStream stream(lines_of(some_items(3000)), true);
   disk_.put("/data/out.rdb", "the old file");
   ASSERT_TRUE(build(request_for(GetParam(), 0), stream));
@@ -199,7 +199,7 @@ TEST_P(FilterFileTest, PowerCutAfterTheEndFindsTheNewFile) {
   EXPECT_EQ(names(), std::vector<std::string>{"out.rdb"});
 }
 
-TEST_P(FilterFileTest, ItemsThatCannotBeReadAreToldAndNothingIsLeft) {
+TEST_P(FilterFileTest, ReadErrorIsReportedAndLeavesNoFile) {
   for (const bool can_rewind : {false, true}) {
     for (const uint64_t capacity : {0, 5000}) {
       TextStream stream(lines_of(some_items(5000)), can_rewind);
@@ -212,7 +212,7 @@ TEST_P(FilterFileTest, ItemsThatCannotBeReadAreToldAndNothingIsLeft) {
   }
 }
 
-TEST_P(FilterFileTest, APathThatIsNoFileIsRefusedBeforeAnItemIsRead) {
+TEST_P(FilterFileTest, InvalidPathIsRejectedBeforeReading) {
   const std::string pipe = fmt::format("{}bloomery_pipe_{}", ::testing::TempDir(), ::getpid());
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   auto request = request_for(GetParam(), 5000);
@@ -227,7 +227,7 @@ TEST_P(FilterFileTest, APathThatIsNoFileIsRefusedBeforeAnItemIsRead) {
   EXPECT_EQ(::unlink(pipe.c_str()), 0);
 }
 
-TEST_P(FilterFileTest, OtherRefusalsLeaveNothingEither) {
+TEST_P(FilterFileTest, OtherErrorsLeaveNoFile) {
   const auto refused = [&](const FilterFileRequest& request, const std::string& text,
                            const core::MemoryBudget& budget, std::string_view reason) {
     TextStream stream(text, false);
@@ -250,7 +250,7 @@ TEST_P(FilterFileTest, OtherRefusalsLeaveNothingEither) {
   refused(request, text, kUnlimitedBuild, "No such file or directory");
 }
 
-TEST_P(FilterFileTest, EmptyFilterIsMadeOfACapacityAlone) {
+TEST_P(FilterFileTest, EmptyFilterNeedsOnlyACapacity) {
   TextStream stream("", false);
   const auto built = build(request_for(GetParam(), 1000), stream);
   ASSERT_TRUE(built) << built.error().message;
@@ -258,7 +258,7 @@ TEST_P(FilterFileTest, EmptyFilterIsMadeOfACapacityAlone) {
   EXPECT_EQ(built->capacity, 1000U);
 }
 
-TEST_P(FilterFileTest, ProgressIsToldStepByStep) {
+TEST_P(FilterFileTest, ProgressIsReportedPerStep) {
   auto request = request_for(GetParam(), 0);
   std::vector<BuildStep> steps;
   uint64_t last_done = 0;

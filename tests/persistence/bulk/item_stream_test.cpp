@@ -22,7 +22,7 @@ std::string read_to_end(ByteSource& source) {
   }
 }
 
-TEST(DescriptorStream, FileIsReadAgainFromWhereItStood) {
+TEST(DescriptorStream, FileIsRewoundToItsFirstPosition) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
   std::fputs("passed over, items to be read twice", file);
@@ -49,7 +49,7 @@ TEST(DescriptorStream, PipeIsReadOnce) {
   ::close(ends[0]);
 }
 
-TEST(DescriptorStream, WhatCannotBeReadIsNamed) {
+TEST(DescriptorStream, ReadErrorsNameTheStream) {
   DescriptorStream stream(-1, "standard input");
   std::array<char, 4> buffer;
   const auto got = stream.read(buffer);

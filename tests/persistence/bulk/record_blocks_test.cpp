@@ -89,7 +89,7 @@ class RecordBlocksTest : public testing::TestWithParam<RecordFormat> {};
 INSTANTIATE_TEST_SUITE_P(Formats, RecordBlocksTest,
                          testing::Values(RecordFormat::kLines, RecordFormat::kLength32));
 
-TEST_P(RecordBlocksTest, GivesAllItemsInTheirOrderHoweverTheyArrive) {
+TEST_P(RecordBlocksTest, ReturnsAllItemsInOrder) {
   const Items items = random_items(1, 3000, 700);
   const std::string bytes = joined(items, GetParam());
   for (const size_t block_bytes : {1, 64, 1000, 1 << 20}) {
@@ -105,7 +105,7 @@ TEST_P(RecordBlocksTest, GivesAllItemsInTheirOrderHoweverTheyArrive) {
   }
 }
 
-TEST_P(RecordBlocksTest, PartsOfABigBlockAreOfAboutTheSameSize) {
+TEST_P(RecordBlocksTest, PartsOfABigBlockHaveSimilarSizes) {
   const std::string bytes = joined(random_items(2, 200000, 20), GetParam());
   MemorySource source(bytes);
   RecordBlocks blocks(source, {GetParam(), 4, bytes.size()});
@@ -116,13 +116,13 @@ TEST_P(RecordBlocksTest, PartsOfABigBlockAreOfAboutTheSameSize) {
   }
 }
 
-TEST_P(RecordBlocksTest, NothingIsNoRecord) {
+TEST_P(RecordBlocksTest, EmptyStreamHasNoRecords) {
   const ReadOut all = read_out("", {GetParam(), 2}, 10);
   EXPECT_EQ(all.error, "");
   EXPECT_EQ(all.record_count, 0U);
 }
 
-TEST_P(RecordBlocksTest, LongestRecordIsTakenAndALongerOneRefused) {
+TEST_P(RecordBlocksTest, RecordsUpToTheLimitAreAccepted) {
   const Items longest{"a", std::string(1000, 'x'), "b"};
   const Items too_long{"a", std::string(1001, 'x'), "b"};
   for (const size_t block_bytes : {10, 900, 1000}) {
@@ -133,7 +133,7 @@ TEST_P(RecordBlocksTest, LongestRecordIsTakenAndALongerOneRefused) {
   }
 }
 
-TEST(RecordBlocks, LineOfAnyKindIsAnItem) {
+TEST(RecordBlocks, AnyLineIsAnItem) {
   const RecordOptions options{RecordFormat::kLines, 2};
   EXPECT_EQ(read_out("a\n\nb\r\n c", options, 100).items, (Items{"a", "", "b\r", " c"}));
   EXPECT_EQ(read_out("a\n", options, 100).items, Items{"a"});
@@ -141,7 +141,7 @@ TEST(RecordBlocks, LineOfAnyKindIsAnItem) {
   EXPECT_EQ(read_out("\n", options, 100).items, Items{""});
 }
 
-TEST(RecordBlocks, RecordThatTheEndCutsOffIsRefusedWithItsPlace) {
+TEST(RecordBlocks, TruncatedRecordIsRejectedWithItsOffset) {
   const std::string bytes = joined({"abc", "", "defg"}, RecordFormat::kLength32);
   for (size_t size = 0; size <= bytes.size(); ++size) {
     const ReadOut all = read_out(bytes.substr(0, size), {RecordFormat::kLength32, 2, 5}, 3);
@@ -153,7 +153,7 @@ TEST(RecordBlocks, RecordThatTheEndCutsOffIsRefusedWithItsPlace) {
   }
 }
 
-TEST(RecordBlocks, LengthIsNotBelieved) {
+TEST(RecordBlocks, AnnouncedLengthAllocatesNothing) {
   // Half a gigabyte is announced, and three bytes follow.
   const std::string bytes = std::string("\xff\xff\xff\x1f", 4) + "abc";
   const ReadOut all = read_out(bytes, {RecordFormat::kLength32, 2}, 100);

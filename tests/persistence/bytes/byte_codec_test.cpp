@@ -15,7 +15,7 @@ std::string written(std::string_view text, Packing packing) {
   return out;
 }
 
-TEST(Crc64, HasTheKnownSums) {
+TEST(Crc64, HasTheKnownChecksums) {
   EXPECT_EQ(crc64(0, ""), 0U);
   EXPECT_EQ(crc64(0, "a"), 0x5FB354025B277B14U);
   EXPECT_EQ(crc64(0, "123456789"), 0xE9C6D914C4B8D9CAU);
@@ -61,7 +61,7 @@ TEST(ByteCodec, WritesStringsAsRedisDoes) {
   EXPECT_EQ(written(std::string(64, 'a'), Packing::kNever), "\x40\x40" + std::string(64, 'a'));
 }
 
-TEST(ByteCodec, RefusesWhatEndsTooEarlyOrHasNoForm) {
+TEST(ByteCodec, RejectsTruncatedAndInvalidInput) {
   for (const std::string& bytes :
        {std::string(), std::string("\x82\x01"), std::string("\x81\x01"),
         std::string("\x81\xFF\xFF\xFF\xFF", 5), std::string("\xC0\x01")}) {
@@ -72,7 +72,7 @@ TEST(ByteCodec, RefusesWhatEndsTooEarlyOrHasNoForm) {
   }
 }
 
-TEST(ModuleValue, IdsAreThoseOfTheModules) {
+TEST(ModuleValue, IdsEqualThoseOfTheModules) {
   EXPECT_EQ(module_id("MBbloom--", 4), 0x3016E5A289BEF804U);
   EXPECT_EQ(module_id("bloomfltr", 1), 0x6E5A2899F96DAC01U);
   EXPECT_EQ(module_name(0x3016E5A289BEF804U), "MBbloom--");
@@ -97,7 +97,7 @@ TEST(ModuleValue, AnyValueCanBeSkipped) {
   EXPECT_EQ(reader.read_ahead(), "next");
 }
 
-TEST(ModuleValue, AnotherTagIsAFault) {
+TEST(ModuleValue, UnexpectedTagIsAFault) {
   StreamReader reader(std::string_view("\x04\x01", 2));
   ModuleReader in(reader);
   EXPECT_EQ(in.unsigned_number(), 0U);

@@ -28,7 +28,7 @@ class PieceSink final : public ByteSink {
   size_t pieces_max_;
 };
 
-TEST(ChunkedOutputTest, PiecesAreFullButForTheLast) {
+TEST(ChunkedOutputTest, AllPiecesExceptTheLastAreFull) {
   PieceSink sink;
   int told = 0;
   ChunkedOutput out(sink, {.buffer_bytes = 4, .sums = true, .on_piece = [&] { ++told; }});
@@ -42,7 +42,7 @@ TEST(ChunkedOutputTest, PiecesAreFullButForTheLast) {
   EXPECT_EQ(told, 3);
 }
 
-TEST(ChunkedOutputTest, TheSumIsThatOfAllBytesSentOrNot) {
+TEST(ChunkedOutputTest, ChecksumCoversUnsentBytesToo) {
   PieceSink sink;
   ChunkedOutput out(sink, {.buffer_bytes = 4, .on_piece = {}});
   out.append("abcdef");
@@ -67,7 +67,7 @@ TEST(ChunkedOutputTest, NothingIsSentAfterAFailure) {
   EXPECT_EQ(sink.pieces, std::vector<std::string>{"ab"});
 }
 
-TEST(ChunkedOutputTest, NothingAppendedIsNothingSent) {
+TEST(ChunkedOutputTest, EmptyOutputSendsNothing) {
   PieceSink sink;
   ChunkedOutput out(sink, {});
   ASSERT_TRUE(out.flush());

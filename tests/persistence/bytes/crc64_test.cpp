@@ -9,12 +9,12 @@ namespace persistence {
 namespace {
 
 // The value that Redis' own test expects.
-TEST(Crc64Test, IsThatOfRedis) {
+TEST(Crc64Test, EqualsTheChecksumOfRedis) {
   EXPECT_EQ(crc64(0, "123456789"), 0xe9c6d914c4b8d9caU);
   EXPECT_EQ(crc64(0, ""), 0U);
 }
 
-TEST(Crc64Test, PartsAddUpToTheWhole) {
+TEST(Crc64Test, ChecksumOfPartsEqualsTheWhole) {
   std::string bytes;
   for (int i = 0; i < 1000; ++i) bytes += static_cast<char>(i * 7);
   const uint64_t whole = crc64(0, bytes);
@@ -23,7 +23,7 @@ TEST(Crc64Test, PartsAddUpToTheWhole) {
   }
 }
 
-TEST(Crc64Test, EveryBitCounts) {
+TEST(Crc64Test, EveryBitChangesTheChecksum) {
   std::string bytes(64, 'x');
   const uint64_t whole = crc64(0, bytes);
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {

@@ -23,7 +23,7 @@ std::string written() {
   return bytes;
 }
 
-TEST(ModuleValueTest, AnIdPacksNameAndVersion) {
+TEST(ModuleValueTest, IdEncodesNameAndVersion) {
   const uint64_t id = module_id(kName, 4);
   EXPECT_EQ(module_name(id), kName);
   EXPECT_EQ(module_version(id), 4U);
@@ -31,7 +31,7 @@ TEST(ModuleValueTest, AnIdPacksNameAndVersion) {
   EXPECT_NE(id, module_id(kName, 5));
 }
 
-TEST(ModuleValueTest, EveryCharacterOfANameComesBack) {
+TEST(ModuleValueTest, EveryCharacterOfANameIsDecoded) {
   const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   for (size_t at = 0; at + 9 <= alphabet.size(); at += 5) {
     const std::string name = alphabet.substr(at, 9);
@@ -40,7 +40,7 @@ TEST(ModuleValueTest, EveryCharacterOfANameComesBack) {
   }
 }
 
-TEST(ModuleValueTest, FieldsAreReadAsTheyWereWritten) {
+TEST(ModuleValueTest, FieldsSurviveARoundTrip) {
   const std::string bytes = written();
   StreamReader reader(bytes);
   EXPECT_EQ(reader.length(), module_id(kName, 4));
@@ -56,7 +56,7 @@ TEST(ModuleValueTest, FieldsAreReadAsTheyWereWritten) {
   EXPECT_EQ(reader.u8(), 0x7f);
 }
 
-TEST(ModuleValueTest, AStringsHeadAndItsBytesAreAString) {
+TEST(ModuleValueTest, StringHeadAndBytesFormAString) {
   std::string whole;
   ByteWriter whole_writer(whole);
   ModuleWriter(whole_writer, 7).string("bytes", Packing::kNever);
@@ -67,7 +67,7 @@ TEST(ModuleValueTest, AStringsHeadAndItsBytesAreAString) {
   EXPECT_EQ(parts, whole);
 }
 
-TEST(ModuleValueTest, AnUnknownValueIsSkippedToItsEnd) {
+TEST(ModuleValueTest, UnknownValueIsSkippedToItsEnd) {
   const std::string bytes = written();
   StreamReader reader(bytes);
   (void)reader.length();
@@ -90,7 +90,7 @@ TEST(ModuleValueTest, FieldsOfOtherWritersAreSkippedToo) {
   EXPECT_EQ(reader.u8(), 0x7f);
 }
 
-TEST(ModuleValueTest, AnotherFieldThanExpectedIsAFault) {
+TEST(ModuleValueTest, UnexpectedFieldIsAFault) {
   const std::string bytes = written();
   StreamReader reader(bytes);
   (void)reader.length();
@@ -100,7 +100,7 @@ TEST(ModuleValueTest, AnotherFieldThanExpectedIsAFault) {
   EXPECT_NE(reader.error().message.find("another field than expected"), std::string::npos);
 }
 
-TEST(ModuleValueTest, AnEndBeforeTheEndIsAFault) {
+TEST(ModuleValueTest, EarlyEndMarkIsAFault) {
   const std::string bytes = written();
   StreamReader reader(bytes);
   (void)reader.length();
@@ -109,7 +109,7 @@ TEST(ModuleValueTest, AnEndBeforeTheEndIsAFault) {
   EXPECT_FALSE(value.ok());
 }
 
-TEST(ModuleValueTest, AnUnknownKindCannotBeSkipped) {
+TEST(ModuleValueTest, UnknownKindCannotBeSkipped) {
   std::string bytes;
   ByteWriter(bytes).length(6);
   StreamReader reader(bytes);
@@ -118,7 +118,7 @@ TEST(ModuleValueTest, AnUnknownKindCannotBeSkipped) {
   EXPECT_NE(reader.error().message.find("unknown kind"), std::string::npos);
 }
 
-TEST(ModuleValueTest, EveryCutIsAFault) {
+TEST(ModuleValueTest, EveryTruncationIsAFault) {
   const std::string bytes = written();
   for (size_t size = 0; size + 1 < bytes.size(); ++size) {
     StreamReader reader(std::string_view(bytes).substr(0, size));

@@ -65,7 +65,7 @@ std::vector<std::string> texts() {
   return texts;
 }
 
-TEST(StreamReader, ReadsStringsInAllFormsHoweverTheyCome) {
+TEST(StreamReader, ReadsStringsOfAllFormsInAnyPieces) {
   for (const std::string& text : texts()) {
     for (const Packing packing : {Packing::kNever, Packing::kIfSmaller}) {
       const std::string bytes = packed(text, packing) + "next";
@@ -91,7 +91,7 @@ TEST(StreamReader, ReadsStringsInAllFormsHoweverTheyCome) {
   }
 }
 
-TEST(StreamReader, PassesOverStringsInAllForms) {
+TEST(StreamReader, SkipsStringsOfAllForms) {
   for (const std::string& text : texts()) {
     for (const Packing packing : {Packing::kNever, Packing::kIfSmaller}) {
       const std::string bytes = packed(text, packing) + "next";
@@ -108,7 +108,7 @@ TEST(StreamReader, PassesOverStringsInAllForms) {
   }
 }
 
-TEST(StreamReader, GivesWhatIsLoadedWithoutCopyingIt) {
+TEST(StreamReader, ReturnsLoadedBytesWithoutACopy) {
   const std::string text(1000, 't');
   const std::string bytes = packed(text, Packing::kNever) + "next";
   for (const size_t buffer_bytes : {64, 5000}) {
@@ -141,7 +141,7 @@ TEST(StreamReader, GivesWhatIsLoadedWithoutCopyingIt) {
   }
 }
 
-TEST(StreamReader, GivesWholeStringsThatFitItsBuffer) {
+TEST(StreamReader, ReturnsWholeStringsThatFitTheBuffer) {
   const std::string text(1000, 't');
   const std::string bytes = packed(text, Packing::kNever) + "next";
   for (const size_t buffer_bytes : {999, 1000, 5000}) {
@@ -179,7 +179,7 @@ TEST(StreamReader, ReadsLongStringsIntoFreshMemory) {
   EXPECT_EQ(failing.error().message, "offset 2500000: the bytes end here too early");
 }
 
-TEST(StreamReader, FaultsAreNamedWithTheirOffset) {
+TEST(StreamReader, FaultsHaveAnOffset) {
   struct Case {
     std::string bytes;
     const char* error;
@@ -227,7 +227,7 @@ TEST(StreamReader, EveryTruncationFails) {
   }
 }
 
-TEST(StreamReader, CapturesWhatIsTakenAndSkipped) {
+TEST(StreamReader, CapturesReadAndSkippedBytes) {
   std::string bytes;
   ByteWriter writer(bytes);
   writer.u64(1);
@@ -250,7 +250,7 @@ TEST(StreamReader, CapturesWhatIsTakenAndSkipped) {
   }
 }
 
-TEST(StreamReader, TooLongACaptureIsTakenBack) {
+TEST(StreamReader, TooLongCaptureIsUndone) {
   std::string bytes;
   ByteWriter writer(bytes);
   writer.u64(1);
@@ -279,7 +279,7 @@ TEST(StreamReader, TooLongACaptureIsTakenBack) {
   }
 }
 
-TEST(StreamReader, AFaultInACaptureStays) {
+TEST(StreamReader, FaultInACaptureIsKept) {
   MemorySource source(
       "\x05"
       "abc");
@@ -308,7 +308,7 @@ class FailingSink final : public ByteSink {
   int writes_left_;
 };
 
-TEST(ChunkedOutput, SumsAndSendsInPieces) {
+TEST(ChunkedOutput, ChecksumsAndWritesInPieces) {
   std::string expected;
   FailingSink sink(1000);
   ChunkedOutput out(sink, {.buffer_bytes = 10, .sums = true, .on_piece = {}});

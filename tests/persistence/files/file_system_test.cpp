@@ -40,7 +40,7 @@ TEST(ReplaceFileTest, EachFailureLeavesTheOldOrTheNewBytes) {
   }
 }
 
-TEST(ReplaceFileTest, PowerCutAtEachOperationLeavesTheOldOrTheNewBytes) {
+TEST(ReplaceFileTest, PowerCutLeavesTheOldOrTheNewBytes) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
     VirtualDisk disk(seed);
     disk.put("dir/file", "old");
@@ -68,7 +68,7 @@ TEST(VirtualDiskTest, UnsyncedBytesAndNamesAreLost) {
   EXPECT_FALSE(file->write("late")) << "the process is dead";
 }
 
-TEST(VirtualDiskTest, FailedSyncIsNotMadeGood) {
+TEST(VirtualDiskTest, FailedSyncIsNotRepairedByALaterOne) {
   VirtualDisk disk;
   disk.add_directory("dir");
   auto file = disk.open_append("dir/a", OpenMode::kCreate).value();
@@ -82,7 +82,7 @@ TEST(VirtualDiskTest, FailedSyncIsNotMadeGood) {
   EXPECT_EQ(disk.content("dir/a"), std::string("\0\0cd", 4));
 }
 
-TEST(VirtualDiskTest, FullDiskTakesWhatFits) {
+TEST(VirtualDiskTest, FullDiskStoresAsManyBytesAsFit) {
   VirtualDisk disk;
   disk.set_free_bytes(3);
   auto file = disk.open_append("a", OpenMode::kCreate).value();
@@ -113,7 +113,7 @@ class PosixFileSystemTest : public ::testing::Test {
   FileSystem& files_ = posix_file_system();
 };
 
-TEST_F(PosixFileSystemTest, FilesAreTheirOwnersAlone) {
+TEST_F(PosixFileSystemTest, FilesAreAccessibleToTheOwnerOnly) {
   const mode_t before = ::umask(0);
   EXPECT_TRUE(files_.open_append(path("new"), OpenMode::kCreate));
   EXPECT_TRUE(files_.open_append(path("appended"), OpenMode::kAppend));
@@ -127,7 +127,7 @@ TEST_F(PosixFileSystemTest, FilesAreTheirOwnersAlone) {
 
 // Another user with access to the directory has created a link at the name of the next temporary
 // file.
-TEST_F(PosixFileSystemTest, ANewFileIsNotWrittenThroughALink) {
+TEST_F(PosixFileSystemTest, NewFileIsNotWrittenThroughALink) {
   ASSERT_TRUE(replace_file(files_, path("victim"), path("temp-victim"), "precious"));
   ASSERT_EQ(::symlink("victim", path("temp-a").c_str()), 0);
   ASSERT_EQ(::mkfifo(path("temp-b").c_str(), 0600), 0);
@@ -175,7 +175,7 @@ TEST_F(PosixFileSystemTest, OnlyRegularFilesAreReplaced) {
   }
 }
 
-TEST_F(PosixFileSystemTest, TellsTheSpaceOfADevice) {
+TEST_F(PosixFileSystemTest, ReportsTheSpaceOfADevice) {
   const auto space = files_.space(directory_);
   ASSERT_TRUE(space);
   EXPECT_GT(space->total_bytes, 0U);

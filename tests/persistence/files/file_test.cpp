@@ -58,7 +58,7 @@ TEST_F(FileTest, RelativePathWithoutDirectoryWorks) {
   EXPECT_EQ(read_whole_file(path("plain"), kLimitBytes).value(), "x");
 }
 
-TEST_F(FileTest, FilesAreTheirOwnersAlone) {
+TEST_F(FileTest, FilesAreAccessibleToTheOwnerOnly) {
   const auto mode = [this] {
     struct stat status {};
     EXPECT_EQ(::stat(path("a").c_str(), &status), 0);
@@ -74,7 +74,7 @@ TEST_F(FileTest, FilesAreTheirOwnersAlone) {
   }
 }
 
-TEST_F(FileTest, FileOverTheLimitIsRefused) {
+TEST_F(FileTest, FileOverTheLimitIsRejected) {
   ASSERT_TRUE(write_file_atomically(path("a"), "12345"));
   EXPECT_TRUE(read_whole_file(path("a"), 5));
   EXPECT_THAT(read_whole_file(path("a"), 4).error().message, HasSubstr("larger than 4 bytes"));
@@ -95,7 +95,7 @@ TEST_F(FileTest, FailedRenameLeavesNoTemporaryFile) {
   EXPECT_EQ(entry_count(), 1U);
 }
 
-TEST_F(FileTest, APipeIsNotReplaced) {
+TEST_F(FileTest, PipeIsNotReplaced) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_THAT(write_file_atomically(path("pipe"), "x").error().message,
               HasSubstr("not a regular file"));

@@ -62,7 +62,7 @@ TEST_F(OpenFileTest, CreatesAFileForItsOwner) {
 }
 
 // Without O_NONBLOCK the call would wait forever, because no process has the FIFO's other end open.
-TEST_F(OpenFileTest, RefusesWhatIsNotARegularFile) {
+TEST_F(OpenFileTest, RejectsIrregularFiles) {
   EXPECT_EQ(error({path("fifo"), "aclfile"}, O_RDONLY, FileKinds::kRegular),
             "ERR can't open '" + path("fifo") + "': it is a FIFO; aclfile needs a regular file");
   EXPECT_EQ(error(path("fifo"), O_RDONLY, FileKinds::kRegular),
@@ -77,7 +77,7 @@ TEST_F(OpenFileTest, RefusesWhatIsNotARegularFile) {
   EXPECT_NE(error(path("socket"), O_RDONLY, FileKinds::kRegular), "");
 }
 
-TEST_F(OpenFileTest, RefusesAFifoBehindALink) {
+TEST_F(OpenFileTest, RejectsALinkToAFifo) {
   std::filesystem::create_symlink("fifo", path("link"));
   EXPECT_THAT(error(path("link"), O_RDONLY, FileKinds::kRegular),
               EndsWith("it is a FIFO, not a regular file"));
@@ -92,7 +92,7 @@ TEST_F(OpenFileTest, NoKindAcceptsDirectoriesAndSockets) {
   }
 }
 
-TEST_F(OpenFileTest, AStreamToWriteNeedsAReader) {
+TEST_F(OpenFileTest, WritingAStreamNeedsAReader) {
   EXPECT_EQ(error({"/dev/null"}, O_WRONLY, FileKinds::kStreams), "");
   EXPECT_EQ(
       error({path("fifo"), "logfile"}, O_WRONLY, FileKinds::kStreams),
@@ -109,7 +109,7 @@ TEST_F(OpenFileTest, AStreamToWriteNeedsAReader) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST_F(OpenFileTest, AStreamToReadMayBeWaitedFor) {
+TEST_F(OpenFileTest, ReadingAStreamMayWait) {
   const Descriptor writer(::open(path("fifo").c_str(), O_RDWR | O_NONBLOCK));
   ASSERT_EQ(::write(writer.get(), "text", 4), 4);
   const auto reader = open_file(path("fifo"), O_RDONLY, FileKinds::kStreamsWithWait);
@@ -119,12 +119,12 @@ TEST_F(OpenFileTest, AStreamToReadMayBeWaitedFor) {
   EXPECT_EQ(::read(reader->get(), text, sizeof text), 4);
 }
 
-TEST_F(OpenFileTest, WhyTheSystemRefusesIsReported) {
+TEST_F(OpenFileTest, SystemErrorsAreReported) {
   EXPECT_EQ(error({path("absent"), "aclfile"}, O_RDONLY, FileKinds::kRegular),
             "ERR can't open '" + path("absent") + "': No such file or directory");
 }
 
-TEST_F(OpenFileTest, ADescriptorHasOneOwner) {
+TEST_F(OpenFileTest, DescriptorHasOneOwner) {
   Descriptor first(::open("/dev/null", O_RDONLY));
   const int number = first.get();
   Descriptor second(std::move(first));

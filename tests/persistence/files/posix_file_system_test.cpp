@@ -41,7 +41,7 @@ class PosixFilesTest : public ::testing::Test {
   FileSystem& files_ = posix_file_system();
 };
 
-TEST_F(PosixFilesTest, WhatIsAppendedIsRead) {
+TEST_F(PosixFilesTest, AppendedBytesAreRead) {
   write("a", "one");
   write("a", "two", OpenMode::kAppend);
   auto file = files_.open_input(path("a"));
@@ -54,14 +54,14 @@ TEST_F(PosixFilesTest, WhatIsAppendedIsRead) {
   EXPECT_EQ((*file)->read(room).value(), 0U) << "the end";
 }
 
-TEST_F(PosixFilesTest, CreatingEmptiesWhatIsThere) {
+TEST_F(PosixFilesTest, CreatingReplacesAnExistingFile) {
   write("a", "old");
   write("a", "n");
   EXPECT_EQ(content("a"), "n");
   EXPECT_EQ(files_.size_bytes(path("a")).value(), 1U);
 }
 
-TEST_F(PosixFilesTest, ATruncatedFileGoesOnAtItsNewEnd) {
+TEST_F(PosixFilesTest, TruncatedFileContinuesAtItsNewEnd) {
   auto file = files_.open_append(path("a"), OpenMode::kCreate);
   ASSERT_TRUE(file);
   ASSERT_TRUE((*file)->write("sound torn"));
@@ -70,7 +70,7 @@ TEST_F(PosixFilesTest, ATruncatedFileGoesOnAtItsNewEnd) {
   EXPECT_EQ(content("a"), "sound again");
 }
 
-TEST_F(PosixFilesTest, WhatIsNotThereIsAnErrorWithItsName) {
+TEST_F(PosixFilesTest, MissingFileIsAnErrorWithItsName) {
   const auto file = files_.open_input(path("absent"));
   ASSERT_FALSE(file);
   EXPECT_THAT(file.error().message, HasSubstr("absent"));
@@ -80,7 +80,7 @@ TEST_F(PosixFilesTest, WhatIsNotThereIsAnErrorWithItsName) {
   EXPECT_FALSE(files_.open_append(path("none/a"), OpenMode::kCreate));
 }
 
-TEST_F(PosixFilesTest, ARenamedFileTakesThePlaceOfTheOld) {
+TEST_F(PosixFilesTest, RenamedFileReplacesTheOld) {
   write("new", "new");
   write("old", "old");
   ASSERT_TRUE(files_.rename(path("new"), path("old")));
@@ -88,7 +88,7 @@ TEST_F(PosixFilesTest, ARenamedFileTakesThePlaceOfTheOld) {
   EXPECT_FALSE(files_.exists(path("new")));
 }
 
-TEST_F(PosixFilesTest, ALinkIsASecondNameAndTakesNoOther) {
+TEST_F(PosixFilesTest, LinkAddsANameButReplacesNone) {
   write("a", "bytes");
   ASSERT_TRUE(files_.link(path("a"), path("b")));
   EXPECT_EQ(content("b"), "bytes");
@@ -97,7 +97,7 @@ TEST_F(PosixFilesTest, ALinkIsASecondNameAndTakesNoOther) {
   EXPECT_EQ(content("b"), "bytes");
 }
 
-TEST_F(PosixFilesTest, RemovingWhatIsNotThereIsNoError) {
+TEST_F(PosixFilesTest, RemovingAMissingFileIsNoError) {
   EXPECT_TRUE(files_.remove(path("absent")));
 }
 
@@ -109,17 +109,17 @@ TEST_F(PosixFilesTest, NamesAreListedInOrder) {
   EXPECT_THAT(files_.list(directory_).value(), ElementsAre(".hidden", "a", "b", "c"));
 }
 
-TEST_F(PosixFilesTest, ADirectoryThatIsNotThereHoldsNothing) {
+TEST_F(PosixFilesTest, MissingDirectoryIsListedAsEmpty) {
   EXPECT_THAT(files_.list(path("none")).value(), IsEmpty());
 }
 
-TEST_F(PosixFilesTest, MakingADirectoryAgainIsNoError) {
+TEST_F(PosixFilesTest, CreatingADirectoryTwiceIsNoError) {
   EXPECT_TRUE(files_.make_directory(path("d")));
   EXPECT_TRUE(files_.make_directory(path("d")));
   EXPECT_TRUE(files_.sync_directory(path("d")));
 }
 
-TEST_F(PosixFilesTest, AFileInTheWayOfADirectoryIsTold) {
+TEST_F(PosixFilesTest, FileInPlaceOfADirectoryIsReported) {
   ASSERT_TRUE(files_.open_append(path("d"), OpenMode::kCreate));
   const auto made = files_.make_directory(path("d"));
   ASSERT_FALSE(made);
@@ -127,7 +127,7 @@ TEST_F(PosixFilesTest, AFileInTheWayOfADirectoryIsTold) {
   EXPECT_THAT(made.error().message, HasSubstr("File exists"));
 }
 
-TEST_F(PosixFilesTest, ADirectoryThatIsNotThereCannotBeSynced) {
+TEST_F(PosixFilesTest, MissingDirectoryCannotBeSynced) {
   EXPECT_FALSE(files_.sync_directory(path("none")));
 }
 

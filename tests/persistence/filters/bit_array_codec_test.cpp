@@ -57,7 +57,7 @@ std::string line_with(size_t at) {
   return line;
 }
 
-TEST(BitArrayCodec, RunsAreTheLinesThatHoldBits) {
+TEST(BitArrayCodec, RunsAreTheLinesWithBits) {
   const BitArray bits = array_of(3 * kMiB, {5, 64, 200, kMiB, 3 * kMiB - 1});
   const std::vector<Piece> expected{{0, line_with(5) + line_with(0)},
                                     {192, line_with(8)},
@@ -66,7 +66,7 @@ TEST(BitArrayCodec, RunsAreTheLinesThatHoldBits) {
   EXPECT_EQ(runs_of(bits, {}), expected);
 }
 
-TEST(BitArrayCodec, ShortGapsJoinRunsAndLongRunsAreCut) {
+TEST(BitArrayCodec, ShortGapsJoinRunsAndLongRunsAreSplit) {
   const BitArray bits = array_of(3 * kMiB, {0, 64 + 256, 70'000, 70'064, 70'128});
   const auto joined = runs_of(bits, {256, 128});
   // Lines 0 and 5 with the gap between them, and three separate lines.
@@ -103,7 +103,7 @@ bool read(std::string_view bytes, BitArray& bits) {
   return read_runs(fields, bits) && reader.at_end();
 }
 
-TEST(BitArrayCodec, RunsComeBackAsTheSameBits) {
+TEST(BitArrayCodec, RunsRestoreTheSameBits) {
   for (const uint64_t size_bytes : {kMiB, 3 * kMiB, 3 * kMiB + 64 * 17}) {
     for (uint32_t seed = 0; seed < 3; ++seed) {
       const BitArray bits = mixed_array(size_bytes, seed);
@@ -117,7 +117,7 @@ TEST(BitArrayCodec, RunsComeBackAsTheSameBits) {
   }
 }
 
-TEST(BitArrayCodec, AnEmptyArrayIsAFewBytesAndNoMemory) {
+TEST(BitArrayCodec, EmptyArrayTakesFewBytesAndNoMemory) {
   const uint64_t before_bytes = resident_bytes();
   const BitArray bits = array_of(1024 * kMiB, {700 * kMiB});
   const std::string bytes = written_runs(bits);
@@ -139,7 +139,7 @@ TEST(BitArrayCodec, AnEmptyArrayIsAFewBytesAndNoMemory) {
   EXPECT_LT(resident_bytes() - before_bytes, kFewPages);
 }
 
-TEST(BitArrayCodec, DamagedRunsAreRefused) {
+TEST(BitArrayCodec, DamagedRunsAreRejected) {
   const BitArray bits = array_of(kMiB, {0, 5000, 100'000, 1'000'000});
   const std::string bytes = written_runs(bits);
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -154,7 +154,7 @@ TEST(BitArrayCodec, DamagedRunsAreRefused) {
   }
 }
 
-TEST(BitArrayCodec, RunsBeyondTheArrayAreRefused) {
+TEST(BitArrayCodec, RunsBeyondTheArrayAreRejected) {
   using Pairs = std::vector<std::pair<uint64_t, size_t>>;
   const auto is_taken = [](const Pairs& pairs) {
     std::string out;

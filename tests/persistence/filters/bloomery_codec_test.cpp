@@ -17,7 +17,7 @@ namespace {
 
 using namespace filter_forms;
 
-TEST(BloomeryCodec, NativeFiltersComeBackAndGrowTheSame) {
+TEST(BloomeryCodec, NativeFiltersSurviveARoundTrip) {
   for (const double ratio : {0.0, 0.7}) {
     for (const uint32_t expansion : {0U, 1U, 3U}) {
       auto parameters = parameters_of(NativeLayout::kId, 0.02, 50, expansion);
@@ -39,7 +39,7 @@ TEST(BloomeryCodec, NativeFiltersComeBackAndGrowTheSame) {
   }
 }
 
-TEST(BloomeryCodec, BigArraysAskForTheNewerVersion) {
+TEST(BloomeryCodec, BigArraysUseTheNewerVersion) {
   constexpr uint64_t kBigCapacity = 2'000'000;
   for (const uint64_t capacity : {uint64_t{100}, kBigCapacity}) {
     const auto filter = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "n", 5);
@@ -109,7 +109,7 @@ std::string with_features(uint64_t features) {
   return bytes + plain.substr(head.size());
 }
 
-TEST(BloomeryCodec, UnknownFeaturesAreRefused) {
+TEST(BloomeryCodec, UnknownFeaturesAreRejected) {
   const auto marked = read_value(with_features(1));
   ASSERT_TRUE(marked) << marked.error().message;
   EXPECT_TRUE((*marked)->parameters().item_count_is_estimated);

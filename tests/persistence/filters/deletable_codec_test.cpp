@@ -40,7 +40,7 @@ FilterPtr churned(DeletableKind kind, uint64_t capacity, int item_count) {
   return filter;
 }
 
-TEST(DeletableCodec, FiltersComeBackAndGoOnTheSame) {
+TEST(DeletableCodec, FiltersSurviveARoundTrip) {
   for (const DeletableKind kind : kDeletableKinds) {
     for (const int item_count : {0, 30, 400}) {
       const auto filter = churned(kind, 50, item_count);
@@ -77,7 +77,7 @@ TEST(DeletableCodec, BigArraysAreStoredWithoutTheirZeros) {
 }
 
 // Any accepted filter can be used, and is equal in every form.
-TEST(DeletableCodec, FlippedBitsNeverMakeAFilterThatIsNone) {
+TEST(DeletableCodec, FlippedBitsNeverGiveAnInvalidFilter) {
   std::mt19937_64 random(815);
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 40, 100);
@@ -100,7 +100,7 @@ TEST(DeletableCodec, FlippedBitsNeverMakeAFilterThatIsNone) {
   }
 }
 
-TEST(DeletableCodec, CountsThatTheBitsContradictAreDamage) {
+TEST(DeletableCodec, CountsMustAgreeWithTheBits) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 100, 90);
     const auto other = churned(kind, 100, 60);
@@ -124,7 +124,7 @@ TEST(DeletableCodec, CountsThatTheBitsContradictAreDamage) {
 
 // A snapshot may contain a filter whose chunks are still being loaded, and must load. A payload
 // must be complete.
-TEST(DeletableCodec, AFilterHalfLoadedComesBackFromASnapshot) {
+TEST(DeletableCodec, SnapshotKeepsAPartlyLoadedFilter) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 100, 90);
     std::string padded;
@@ -145,7 +145,7 @@ TEST(DeletableCodec, AFilterHalfLoadedComesBackFromASnapshot) {
   }
 }
 
-TEST(DeletableCodec, ForgedHeadersAreRefused) {
+TEST(DeletableCodec, ForgedHeadersAreRejected) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 40, 100);
     const std::string header = encode_chunk_header(*filter);
@@ -172,7 +172,7 @@ TEST(DeletableCodec, ForgedHeadersAreRefused) {
   }
 }
 
-TEST(DeletableCodec, RegionsOfOneFilterAreAlike) {
+TEST(DeletableCodec, LayersMustHaveEqualRegionSizes) {
   const auto filter = churned({core::bloom::kRegionLayout, 4}, 40, 100);
   ASSERT_GT(filter->layer_count(), 1U);
   std::string header = encode_chunk_header(*filter);

@@ -38,11 +38,11 @@ std::vector<FilterPtr> some_filters() {
   return filters;
 }
 
-TEST(FilterBuilder, EveryFilterIsTheSameInAll) {
+TEST(FilterBuilder, EveryFilterIsEqualInAllForms) {
   for (const FilterPtr& filter : some_filters()) expect_same_in_every_form(*filter);
 }
 
-TEST(FilterBuilder, WhateverIsFlippedItIsRefusedOrTheSameInAll) {
+TEST(FilterBuilder, FlippedBitsAreRejectedOrConsistent) {
   constexpr uint64_t kSeed = 22;
   constexpr int kFlips = support::rounds(3000, 300);
   std::mt19937_64 random(kSeed);
@@ -67,7 +67,7 @@ TEST(FilterBuilder, WhateverIsFlippedItIsRefusedOrTheSameInAll) {
   }
 }
 
-TEST(FilterBuilder, AFilterGrowsNoFurtherThanOneMayBeRead) {
+TEST(FilterBuilder, FullyGrownFilterCanBeReadAgain) {
   auto parameters = parameters_of(ValkeyBloomLayout::kId, 1e-30, 1, 1);
   parameters.tightening_ratio = 0.9999;
   const auto filter = make(parameters, "v", 1);
@@ -80,7 +80,7 @@ TEST(FilterBuilder, AFilterGrowsNoFurtherThanOneMayBeRead) {
   expect_same_in_every_form(*filter);
 }
 
-TEST(FilterBuilder, TheBudgetIsAskedBeforeAnyLayerIsMade) {
+TEST(FilterBuilder, BudgetIsCheckedBeforeAnyLayer) {
   const std::string payload = vectors::read("redisbloom/dump/wide.bin");
   for (const uint64_t bytes : {0, 1000, 197760}) {
     const auto refused = load(payload, support::Budget(bytes));

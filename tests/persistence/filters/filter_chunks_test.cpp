@@ -17,7 +17,7 @@ namespace {
 
 using namespace filter_forms;
 
-TEST(FilterChunks, ChunksAreThoseOfRedisBloom) {
+TEST(FilterChunks, ChunksEqualThoseOfRedisBloom) {
   for (const char* name : {"empty", "nonscaling", "scaled", "tight", "tiny"}) {
     SCOPED_TRACE(name);
     const auto filter = load(vectors::read(fmt::format("redisbloom/dump/{}.bin", name)));
@@ -44,7 +44,7 @@ TEST(FilterChunks, ChunksAreThoseOfRedisBloom) {
   }
 }
 
-TEST(FilterChunks, EveryLayoutTravelsInChunks) {
+TEST(FilterChunks, EveryLayoutSurvivesChunks) {
   for (const core::bloom::LayoutId layout : filters::kLayouts) {
     for (const bool is_odd : {false, true}) {
       auto parameters = parameters_of(layout, 0.03, is_odd ? 1 : 30, 2);
@@ -67,7 +67,7 @@ TEST(FilterChunks, EveryLayoutTravelsInChunks) {
 }
 
 // Replicas receive reservations in this form.
-TEST(FilterChunks, EmptyHeadersMakeTheSameFilter) {
+TEST(FilterChunks, EmptyHeadersGiveTheSameFilter) {
   std::mt19937_64 random(29);
   std::uniform_real_distribution<double> exponents(-60, 0);
   for (int i = 0; i < 2000; ++i) {

@@ -42,7 +42,7 @@ std::vector<std::string> small_payloads() {
   return payloads;
 }
 
-TEST(FilterCodec, PayloadsOfOtherServersAnswerAsThere) {
+TEST(FilterCodec, ForeignPayloadsAnswerAsInTheirServer) {
   for (const std::string writer : {"redisbloom", "valkey-bloom"}) {
     for (const vectors::Expected& expected : vectors::expected(writer)) {
       SCOPED_TRACE(writer + " " + expected.name);
@@ -53,7 +53,7 @@ TEST(FilterCodec, PayloadsOfOtherServersAnswerAsThere) {
   }
 }
 
-TEST(FilterCodec, WritesWhatOtherServersWrote) {
+TEST(FilterCodec, ForeignPayloadsAreWrittenUnchanged) {
   for (const std::string writer : {"redisbloom", "valkey-bloom"}) {
     for (const vectors::Expected& expected : vectors::expected(writer)) {
       SCOPED_TRACE(writer + " " + expected.name);
@@ -67,7 +67,7 @@ TEST(FilterCodec, WritesWhatOtherServersWrote) {
   }
 }
 
-TEST(FilterCodec, FiltersBuiltHereAreThoseBuiltThere) {
+TEST(FilterCodec, FiltersEqualThoseOfOtherServers) {
   struct Case {
     std::string name;
     std::string prefix;
@@ -96,7 +96,7 @@ TEST(FilterCodec, FiltersBuiltHereAreThoseBuiltThere) {
   }
 }
 
-TEST(FilterCodec, EveryTruncationIsRefused) {
+TEST(FilterCodec, EveryTruncationIsRejected) {
   for (const std::string& payload : small_payloads()) {
     for (size_t size = 10; size < payload.size(); ++size) {
       std::string cut = payload.substr(0, size - 10);
@@ -135,7 +135,7 @@ TEST(FilterCodec, FlippedBytesGiveAnErrorOrAConsistentFilter) {
   }
 }
 
-TEST(FilterCodec, OtherModulesAreNamed) {
+TEST(FilterCodec, OtherModulesAreReported) {
   std::string payload(1, static_cast<char>(kModuleType));
   ByteWriter writer(payload);
   ModuleWriter(writer, module_id("MBbloomCF", 4)).end();

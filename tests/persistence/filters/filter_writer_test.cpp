@@ -24,7 +24,7 @@ std::string array_of(const ScalableFilter& filter, std::string_view head, Packin
   return bytes;
 }
 
-TEST(FilterWriter, ArraysStandBehindTheirHeadsHoweverBigAndPacked) {
+TEST(FilterWriter, ArraysFollowTheirHeads) {
   for (const uint64_t capacity : {100, 2'000'000}) {
     const auto filter = make(parameters_of(NativeLayout::kId, 0.01, capacity, 0), "item", 1);
     const auto array = filter->layer_bits(0).bytes();

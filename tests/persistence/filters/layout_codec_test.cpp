@@ -14,7 +14,7 @@ namespace {
 
 using namespace filter_forms;
 
-TEST(LayoutCodec, EachLayoutIsFoundByWhatItsFiltersSay) {
+TEST(LayoutCodec, LayoutsAreFoundByModuleAndOptions) {
   for (const core::bloom::LayoutRow& layout : core::bloom::kLayoutRows) {
     SCOPED_TRACE(layout.name);
     const LayoutCodec& codec = layout_codec(layout.id);
@@ -30,7 +30,7 @@ TEST(LayoutCodec, EachLayoutIsFoundByWhatItsFiltersSay) {
   }
 }
 
-TEST(LayoutCodec, OptionsOfRedisBloomsHeadersAreAllItsOwn) {
+TEST(LayoutCodec, AllRedisBloomOptionsGiveItsLayout) {
   for (uint64_t options = 0; options <= kRedisBloomOptionsMax; ++options) {
     EXPECT_EQ(layout_codec_of_chunks(options), &layout_codec(RedisBloomLayout::kId)) << options;
   }

@@ -61,7 +61,7 @@ FilterPtr from_chunks(const std::string& name) {
   return std::move(*filter);
 }
 
-TEST(OwnVectors, FiltersOfEarlierBuildsAreAsTheyWere) {
+TEST(OwnVectors, FiltersOfEarlierBuildsAreUnchanged) {
   for (const vectors::Expected& expected : vectors::expected("bloomery")) {
     SCOPED_TRACE(expected.name);
     const std::string payload = vectors::read("bloomery/dump/" + expected.name + ".bin");

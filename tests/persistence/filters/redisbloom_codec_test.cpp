@@ -65,7 +65,7 @@ TEST(RedisBloomCodec, VersionThreeWithoutABitCountIsRead) {
 }
 
 // At a rate of 1/16, the hash count is four on one machine and five on another.
-TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAreTakenWithEither) {
+TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAllowEither) {
   auto parameters = parameters_of(RedisBloomLayout::kId, 0.125, 100, 2);
   const std::string honest = encode_chunk_header(*make(parameters, "b", 0));
   int taken = 0;
@@ -93,7 +93,7 @@ TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAreTakenWithEither) {
 }
 
 // RedisBloom stores the growth of a filter that never grows.
-TEST(RedisBloomCodec, TheGrowthOfAFilterThatDoesNotScaleIsKept) {
+TEST(RedisBloomCodec, GrowthOfAFixedFilterIsKept) {
   const std::string usual = vectors::read("redisbloom/dump/nonscaling.bin");
   const std::string_view body = std::string_view(usual).substr(1, usual.size() - 11);
   const size_t at = body.find(std::string_view("\x02\x0D\x02\x02", 4)) + 3;

@@ -94,7 +94,7 @@ class SparseFilters : public testing::TestWithParam<LayoutId> {
   FilterPtr filter_;
 };
 
-TEST_P(SparseFilters, TravelInSnapshots) {
+TEST_P(SparseFilters, SurviveSnapshots) {
   Keyspace keyspace(1, 1);
   keyspace.insert(0, keyspace.ref("f")).set_filter(std::move(filter_));
   filter_ = keyspace.find_any(0, keyspace.ref("f"))->filter().clone();
@@ -113,7 +113,7 @@ TEST_P(SparseFilters, TravelInSnapshots) {
   expect_copy(loaded.find_any(0, loaded.ref("f"))->filter());
 }
 
-TEST_P(SparseFilters, TravelInDumpPayloads) {
+TEST_P(SparseFilters, SurviveDumpPayloads) {
   for (const Packing packing : {Packing::kIfSmaller, Packing::kNever}) {
     const std::string bytes = encoded(*filter_, packing);
     const FilterPtr copy = decoded(bytes);
@@ -123,7 +123,7 @@ TEST_P(SparseFilters, TravelInDumpPayloads) {
   }
 }
 
-TEST_P(SparseFilters, TravelInChunks) {
+TEST_P(SparseFilters, SurviveChunks) {
   const auto copy = decode_chunk_header(encode_chunk_header(*filter_), kUnlimited);
   ASSERT_TRUE(copy) << copy.error().message;
   uint64_t position = 0;
@@ -137,7 +137,7 @@ TEST_P(SparseFilters, TravelInChunks) {
   expect_copy(**copy);
 }
 
-TEST_P(SparseFilters, TravelAsCommands) {
+TEST_P(SparseFilters, SurviveCommands) {
   Keyspace keyspace(1, 1);
   keyspace.insert(0, keyspace.ref("f")).set_filter(filter_->clone());
   virtual_disk::VirtualDisk disk;
@@ -148,14 +148,14 @@ TEST_P(SparseFilters, TravelAsCommands) {
   }
 }
 
-TEST_P(SparseFilters, TravelAsPayloadsOfBfLoad) {
+TEST_P(SparseFilters, SurvivePayloadsOfBfLoad) {
   if (GetParam() != ValkeyBloomLayout::kId) return;
   const auto copy = decode_load_payload(encode_load_payload(*filter_), kUnlimited);
   ASSERT_TRUE(copy) << copy.error().message;
   expect_copy(**copy);
 }
 
-TEST_P(SparseFilters, AreCopied) {
+TEST_P(SparseFilters, SurviveCopies) {
   expect_copy(*filter_->clone());
 }
 
@@ -184,7 +184,7 @@ TEST(SparseFilter, VersionOneIsReadAndWrittenAsRuns) {
 
 // A value with runs that is truncated or has a flipped bit is rejected, or is a filter of the same
 // size.
-TEST(SparseFilter, DamagedRunsAreRefused) {
+TEST(SparseFilter, DamagedRunsAreRejected) {
   const auto filter =
       filters::make(filters::parameters(NativeLayout::kId, 1'000'000, 0.01), "d", 5);
   const std::string bytes = encoded(*filter, Packing::kNever);
@@ -203,7 +203,7 @@ TEST(SparseFilter, DamagedRunsAreRefused) {
   }
 }
 
-TEST(SparseFilter, RunsOfAHugeArrayAreRefusedBeforeTheyAreMadeRoomFor) {
+TEST(SparseFilter, HugeRunsAreRejectedBeforeAllocation) {
   const auto filter =
       filters::make(filters::parameters(NativeLayout::kId, 100'000'000, 0.01, 0), "d", 5);
   const std::string bytes = encoded(*filter, Packing::kNever);

@@ -43,7 +43,7 @@ TEST(ValkeyBloomBlob, LoadPayloadsAreReadAndWritten) {
   }
 }
 
-TEST(ValkeyBloomBlob, EveryTruncationIsRefused) {
+TEST(ValkeyBloomBlob, EveryTruncationIsRejected) {
   const std::string scaled = vectors::read("valkey-bloom/load/scaled.bin");
   for (size_t size = 0; size < scaled.size(); ++size) {
     EXPECT_FALSE(decode_load_payload(scaled.substr(0, size), kUnlimited)) << size;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace filter_forms;
 
-TEST(ValkeyBloomCodec, AValkeyBloomLayerHasTheRateOfItsSeries) {
+TEST(ValkeyBloomCodec, ValkeyBloomLayersHaveTheRatesOfASeries) {
   const auto filter = make(parameters_of(ValkeyBloomLayout::kId, 0.01, 10, 2), "v", 100);
   const std::string honest = encode_chunk_header(*filter);
   ASSERT_GT(filter->layer_count(), 1U);

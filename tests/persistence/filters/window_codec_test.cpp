@@ -65,7 +65,7 @@ std::string forged(std::string header, size_t from_end, uint64_t value) {
   return header;
 }
 
-TEST(WindowCodec, WindowsAreTheSameInEveryForm) {
+TEST(WindowCodec, WindowsAreEqualInEveryForm) {
   for (const FilterPtr& filter : forgetful_filters()) {
     filter_forms::expect_same_in_every_form(*filter);
     const auto loaded = filter_forms::read_value(filter_forms::value_of(*filter));
@@ -78,7 +78,7 @@ TEST(WindowCodec, WindowsAreTheSameInEveryForm) {
   }
 }
 
-TEST(WindowCodec, WhatIsLoadedGoesOnAlike) {
+TEST(WindowCodec, LoadedWindowsRotateAlike) {
   for (const FilterPtr& filter : forgetful_filters()) {
     const auto loaded = filter_forms::read_value(filter_forms::value_of(*filter));
     ASSERT_TRUE(loaded);
@@ -90,14 +90,14 @@ TEST(WindowCodec, WhatIsLoadedGoesOnAlike) {
   }
 }
 
-TEST(WindowCodec, OtherFiltersAreWrittenAsBefore) {
+TEST(WindowCodec, FiltersWithoutAWindowKeepTheirForm) {
   const auto plain = filters::make(
       filter_forms::parameters_of(filter_forms::NativeLayout::kId, 0.01, 100, 2), "item", 50);
   EXPECT_EQ(bloomery_version_of(*plain), kBloomeryVersion);
   EXPECT_EQ(bloomery_version_of(*forgetful_filters()[0]), kBloomeryVersionWithFeatures);
 }
 
-TEST(WindowCodec, EachForgedNumberIsRefusedOrHeldByAFilterThatIsTheSameAgain) {
+TEST(WindowCodec, ForgedNumbersAreRejectedOrConsistent) {
   constexpr uint64_t kValues[] = {0,
                                   1,
                                   2,
@@ -138,7 +138,7 @@ TEST(WindowCodec, EachForgedNumberIsRefusedOrHeldByAFilterThatIsTheSameAgain) {
 }
 
 // Memory for the next generation is not checked, so it must be as large as the others.
-TEST(WindowCodec, ACapacityThatIsNotThatOfTheGenerationsIsRefused) {
+TEST(WindowCodec, CapacityMustBeThatOfTheGenerations) {
   const FilterPtr filter = make_forgetful({10'000, WindowUnit::kMilliseconds, 4, false});
   const std::string header = filter_forms::encode_chunk_header(*filter);
   const size_t capacity_at = encode_window(*filter).size() - 1;
@@ -148,7 +148,7 @@ TEST(WindowCodec, ACapacityThatIsNotThatOfTheGenerationsIsRefused) {
                                                  filter_forms::kUnlimited));
 }
 
-TEST(WindowCodec, CutOrExtendedHeadersAreRefused) {
+TEST(WindowCodec, TruncatedOrExtendedHeadersAreRejected) {
   const std::string header = filter_forms::encode_chunk_header(*forgetful_filters()[0]);
   for (size_t size = 0; size < header.size(); ++size) {
     EXPECT_FALSE(
@@ -159,7 +159,7 @@ TEST(WindowCodec, CutOrExtendedHeadersAreRefused) {
       filter_forms::decode_chunk_header(header + std::string(8, '\0'), filter_forms::kUnlimited));
 }
 
-TEST(WindowCodec, CutValuesAreRefused) {
+TEST(WindowCodec, TruncatedValuesAreRejected) {
   const std::string value = filter_forms::value_of(*forgetful_filters()[4]);
   for (size_t size = 0; size < value.size(); ++size) {
     EXPECT_FALSE(filter_forms::read_value(value.substr(0, size))) << size;

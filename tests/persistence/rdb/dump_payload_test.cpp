@@ -18,7 +18,7 @@ std::string with_version(std::string body, uint16_t version) {
   return body;
 }
 
-TEST(DumpPayloadTest, AFooterIsReadBack) {
+TEST(DumpPayloadTest, FooterIsParsed) {
   for (const std::string& body : {std::string(), std::string("\0value", 6)}) {
     std::string payload = body;
     append_dump_footer(payload);
@@ -27,7 +27,7 @@ TEST(DumpPayloadTest, AFooterIsReadBack) {
   }
 }
 
-TEST(DumpPayloadTest, EveryFlippedBitAndCutIsFound) {
+TEST(DumpPayloadTest, EveryFlippedBitAndTruncationIsFound) {
   std::string payload = "value";
   append_dump_footer(payload);
   for (size_t bit = 0; bit < payload.size() * 8; ++bit) {
@@ -40,7 +40,7 @@ TEST(DumpPayloadTest, EveryFlippedBitAndCutIsFound) {
   }
 }
 
-TEST(DumpPayloadTest, VersionsOfServersInUseAreTaken) {
+TEST(DumpPayloadTest, VersionsOfServersInUseAreAccepted) {
   for (const uint16_t version : {uint16_t{0}, uint16_t{6}, uint16_t{10}, uint16_t{81}}) {
     EXPECT_EQ(checked_dump_body(with_version("value", version)), "value") << version;
   }

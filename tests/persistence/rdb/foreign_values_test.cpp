@@ -185,7 +185,7 @@ std::vector<ForeignCase> cases() {
   return all;
 }
 
-TEST(ForeignValues, EachFormIsReadToItsEndAndNoFurther) {
+TEST(ForeignValues, EachFormIsSkippedExactly) {
   for (const ForeignCase& c : cases()) {
     SCOPED_TRACE(int{c.type});
     EXPECT_EQ(foreign_type_name(c.type, c.dialect), c.name);
@@ -205,7 +205,7 @@ TEST(ForeignValues, EachFormIsReadToItsEndAndNoFurther) {
   }
 }
 
-TEST(ForeignValues, CountsThatLieEndWithTheBytes) {
+TEST(ForeignValues, FalseCountsEndWithTheBytes) {
   for (const ForeignCase& c : cases()) {
     std::string bytes;
     ByteWriter writer(bytes);

@@ -59,7 +59,7 @@ TEST_F(RdbCheckTest, CountsKeysByTypeAndDatabase) {
   EXPECT_EQ(summary.keys_with_expiry, 1U);
 }
 
-TEST_F(RdbCheckTest, ASoundFileIsToldInAFewLines) {
+TEST_F(RdbCheckTest, SoundFileIsDescribedInAFewLines) {
   const RdbVerdict verdict = check(written());
   EXPECT_TRUE(verdict.is_sound);
   EXPECT_THAT(verdict.text, StartsWith("dump.rdb:\n"));
@@ -69,7 +69,7 @@ TEST_F(RdbCheckTest, ASoundFileIsToldInAFewLines) {
   EXPECT_THAT(verdict.text, EndsWith("OK\n"));
 }
 
-TEST_F(RdbCheckTest, AFileWithoutAChecksumSaysSo) {
+TEST_F(RdbCheckTest, MissingChecksumIsReported) {
   const RdbVerdict verdict = check(vectors::read("redisbloom/dump-nochecksum.rdb"));
   EXPECT_TRUE(verdict.is_sound);
   EXPECT_THAT(verdict.text, HasSubstr("check sum not written\n"));
@@ -81,13 +81,13 @@ TEST_F(RdbCheckTest, FiltersAreCountedByTheirLayout) {
               HasSubstr(" valkey-bloom filter\n"));
 }
 
-TEST_F(RdbCheckTest, TypesThatAreNotServedAreNoFault) {
+TEST_F(RdbCheckTest, UnsupportedTypesAreNoFault) {
   const RdbVerdict verdict = check(vectors::read("redisbloom/mixed-types.rdb"));
   EXPECT_TRUE(verdict.is_sound);
   EXPECT_THAT(verdict.text, HasSubstr(" (foreign)\n"));
 }
 
-TEST_F(RdbCheckTest, EveryCutIsFound) {
+TEST_F(RdbCheckTest, EveryTruncationIsFound) {
   const std::string bytes = written();
   for (size_t size = 0; size < bytes.size(); ++size) {
     const RdbVerdict verdict = check(bytes.substr(0, size));
@@ -96,20 +96,20 @@ TEST_F(RdbCheckTest, EveryCutIsFound) {
   }
 }
 
-TEST_F(RdbCheckTest, WhatCameBeforeAFaultIsTold) {
+TEST_F(RdbCheckTest, KeysBeforeAFaultAreCounted) {
   const std::string bytes = written();
   const RdbVerdict verdict = check(bytes.substr(0, bytes.size() - 9));
   EXPECT_FALSE(verdict.is_sound);
   EXPECT_THAT(verdict.text, HasSubstr("database 0: 2 string\n"));
 }
 
-TEST_F(RdbCheckTest, AFlippedBitIsFound) {
+TEST_F(RdbCheckTest, FlippedBitIsFound) {
   std::string bytes = written();
   bytes[bytes.size() / 2] ^= 4;
   EXPECT_FALSE(check(bytes).is_sound);
 }
 
-TEST_F(RdbCheckTest, AKeyTwiceIsAFault) {
+TEST_F(RdbCheckTest, DuplicateKeyIsAFault) {
   Container container;
   container.string_key("same", "1");
   container.string_key("same", "2");
@@ -118,7 +118,7 @@ TEST_F(RdbCheckTest, AKeyTwiceIsAFault) {
   EXPECT_THAT(summary.error->message, HasSubstr("a key of database 0 occurs twice"));
 }
 
-TEST_F(RdbCheckTest, FieldsOfOthersPrintNoControlCharacters) {
+TEST_F(RdbCheckTest, AuxFieldsPrintNoControlCharacters) {
   Container container;
   constexpr uint8_t kAux = 0xfa;
   container.u8(kAux);
@@ -129,7 +129,7 @@ TEST_F(RdbCheckTest, FieldsOfOthersPrintNoControlCharacters) {
   EXPECT_THAT(verdict.text, HasSubstr("name\\x0a\\x1b[2J: " + std::string(100, 'v') + "...\n"));
 }
 
-TEST_F(RdbCheckTest, AFileThatIsNotThereIsNotSound) {
+TEST_F(RdbCheckTest, MissingFileIsNotSound) {
   const RdbVerdict verdict = check_rdb_file(disk_, "absent.rdb");
   EXPECT_FALSE(verdict.is_sound);
   EXPECT_THAT(verdict.text, StartsWith("ERROR: "));

@@ -47,7 +47,7 @@ TEST(RdbDecoders, EachBatchIsDecodedOnce) {
   }
 }
 
-TEST(RdbDecoders, WhatWaitsIsBounded) {
+TEST(RdbDecoders, QueueIsBounded) {
   // The helper is blocked, so the caller must do the rest itself.
   std::atomic<bool> is_held{true};
   const auto caller = std::this_thread::get_id();
@@ -71,7 +71,7 @@ TEST(RdbDecoders, WhatWaitsIsBounded) {
   is_held = false;
 }
 
-TEST(RdbDecoders, TheFirstErrorEndsItAndComesBack) {
+TEST(RdbDecoders, FirstErrorEndsDecodingAndIsReturned) {
   RdbDecoders decoders(2, [](const RdbBatch& batch) -> core::Result<> {
     if (batch.bytes.size() == 5) throw std::bad_alloc();
     return {};
@@ -83,7 +83,7 @@ TEST(RdbDecoders, TheFirstErrorEndsItAndComesBack) {
   EXPECT_FALSE(decoders.submit(batch_of(1)));
 }
 
-TEST(RdbDecoders, MemoryOfABatchIsUsedAgain) {
+TEST(RdbDecoders, MemoryOfABatchIsReused) {
   RdbDecoders decoders(1, [](const RdbBatch&) -> core::Result<> { return {}; });
   EXPECT_EQ(decoders.empty_batch().bytes.capacity(), 0U);
   decoders.submit(batch_of(5000));
@@ -94,7 +94,7 @@ TEST(RdbDecoders, MemoryOfABatchIsUsedAgain) {
   EXPECT_TRUE(again.keys.empty());
 }
 
-TEST(RdbDecoders, MemoryThatIsKeptIsBounded) {
+TEST(RdbDecoders, SpareMemoryIsBounded) {
   constexpr size_t kBatchBytes = size_t{7} << 20;
   RdbDecoders decoders(2, [](const RdbBatch&) -> core::Result<> { return {}; });
   for (int i = 0; i < 12; ++i) {
@@ -149,7 +149,7 @@ std::string mixed_snapshot(size_t long_value_bytes) {
   return bytes;
 }
 
-TEST(RdbDecoders, ASnapshotReadByManyHoldsTheSame) {
+TEST(RdbDecoders, SnapshotReadByManyThreadsIsEqual) {
   for (const size_t long_value_bytes : {size_t{0}, size_t{17} << 20}) {
     const std::string bytes = mixed_snapshot(long_value_bytes);
     Keyspace alone(4, 1);
@@ -169,7 +169,7 @@ TEST(RdbDecoders, ASnapshotReadByManyHoldsTheSame) {
   }
 }
 
-TEST(RdbDecoders, FilesOfOtherServersHoldTheSameToo) {
+TEST(RdbDecoders, ForeignFilesReadByManyThreadsAreEqual) {
   for (const std::string file : {"redisbloom/dump.rdb", "redisbloom/mixed-types.rdb",
                                  "valkey-bloom/dump.rdb", "valkey-bloom/mixed-types.rdb"}) {
     SCOPED_TRACE(file);
@@ -186,7 +186,7 @@ TEST(RdbDecoders, FilesOfOtherServersHoldTheSameToo) {
 }
 
 // Several threads reject exactly the files that one thread rejects.
-TEST(RdbDecoders, DamageIsRefusedByManyAsByOne) {
+TEST(RdbDecoders, ManyThreadsRejectTheSameDamage) {
   const std::string whole = vectors::read("redisbloom/dump.rdb");
   std::mt19937_64 random(9);
   int refused = 0;
@@ -209,7 +209,7 @@ TEST(RdbDecoders, DamageIsRefusedByManyAsByOne) {
   EXPECT_GT(refused, 200);
 }
 
-TEST(RdbDecoders, AKeyThatOccursTwiceIsRefused) {
+TEST(RdbDecoders, DuplicateKeyIsRejected) {
   snapshots::Container container;
   for (int i = 0; i < 2000; ++i) container.string_key(fmt::format("{}", i), std::string(300, 'v'));
   container.string_key("1000", "again");

@@ -36,7 +36,7 @@ TEST(RdbEntry, NameValueAndAttributesMakeAnEntry) {
   EXPECT_TRUE(reader.at_end());
 }
 
-TEST(RdbEntry, WithoutValuesTheyArePassedOver) {
+TEST(RdbEntry, ValuesCanBeSkipped) {
   const std::string bytes = name_and_value("key", std::string(100'000, 'v'));
   StreamReader reader(bytes);
   const core::UnlimitedMemory budget;
@@ -48,7 +48,7 @@ TEST(RdbEntry, WithoutValuesTheyArePassedOver) {
   EXPECT_TRUE(reader.at_end());
 }
 
-TEST(RdbEntry, AfterAFaultThereIsNoEntry) {
+TEST(RdbEntry, FaultReturnsNoEntry) {
   const std::string whole = name_and_value("key", "value");
   const core::UnlimitedMemory budget;
   for (size_t size = 0; size < whole.size(); ++size) {
@@ -61,7 +61,7 @@ TEST(RdbEntry, AfterAFaultThereIsNoEntry) {
   }
 }
 
-TEST(RdbEntry, TheBudgetIsAskedForLongValues) {
+TEST(RdbEntry, BudgetIsCheckedForLongValues) {
   const std::string bytes = name_and_value("key", std::string(100'000, 'v'));
   StreamReader reader(bytes);
   const support::Budget budget(1000);

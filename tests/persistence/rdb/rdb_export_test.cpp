@@ -80,7 +80,7 @@ class RdbExportTest : public testing::Test {
   ExportRequest request_;
 };
 
-TEST_F(RdbExportTest, EachTargetGetsWhatItHasATypeFor) {
+TEST_F(RdbExportTest, EachTargetGetsItsSupportedTypes) {
   fill();
   const auto all = snapshots::contents(source_);
   for (const auto& [name, filter_count] :
@@ -108,7 +108,7 @@ TEST_F(RdbExportTest, EachTargetGetsWhatItHasATypeFor) {
   }
 }
 
-TEST_F(RdbExportTest, TheTargetIsTheModuleOfMostFilters) {
+TEST_F(RdbExportTest, TargetIsTheModuleOfMostFilters) {
   save();
   EXPECT_EQ(export_rdb(disk_, request_)->target, ExportTarget::kRedis);
   request_.may_replace = true;
@@ -124,7 +124,7 @@ TEST_F(RdbExportTest, TheTargetIsTheModuleOfMostFilters) {
   EXPECT_EQ(done->left_out.at("valkey-bloom filter").count, 1U);
 }
 
-TEST_F(RdbExportTest, NamesTheFirstFewAndCountsAll) {
+TEST_F(RdbExportTest, ReportNamesAFewAndCountsAll) {
   for (int i = 0; i < 9; ++i) {
     add_filter(0, fmt::format("line\n{}", i), core::bloom::kDefaultLayout);
   }
@@ -137,7 +137,7 @@ TEST_F(RdbExportTest, NamesTheFirstFewAndCountsAll) {
   EXPECT_TRUE(lost.names[0].starts_with("line\\n")) << lost.names[0];
 }
 
-TEST_F(RdbExportTest, ValuesHaveTheBytesThatTheirOwnServersWrote) {
+TEST_F(RdbExportTest, ValuesEqualThoseOfTheirOwnServers) {
   for (const std::string writer : {"redisbloom", "valkey-bloom"}) {
     SCOPED_TRACE(writer);
     disk_.put("/data/dump.rdb", vectors::read(writer + "/dump.rdb"));
@@ -169,7 +169,7 @@ TEST_F(RdbExportTest, ForeignTypesAreCounted) {
   EXPECT_EQ(exported().size(), 4U);
 }
 
-TEST_F(RdbExportTest, DamageIsOneErrorAndLeavesNothing) {
+TEST_F(RdbExportTest, DamageIsReportedAndLeavesNoFile) {
   fill();
   const std::string whole = *disk_.content("/data/dump.rdb");
   std::mt19937_64 random(1);
@@ -189,7 +189,7 @@ TEST_F(RdbExportTest, DamageIsOneErrorAndLeavesNothing) {
   }
 }
 
-TEST_F(RdbExportTest, AFileThatIsThereStaysUnlessItMayBeReplaced) {
+TEST_F(RdbExportTest, ExistingFileIsKeptUnlessReplaceable) {
   fill();
   disk_.put("/data/out.rdb", "mine");
   const auto refused = export_rdb(disk_, request_);
@@ -204,7 +204,7 @@ TEST_F(RdbExportTest, AFileThatIsThereStaysUnlessItMayBeReplaced) {
   EXPECT_EQ(exported().size(), 4U);
 }
 
-TEST_F(RdbExportTest, AfterAnyFaultOfTheDiskTheOldFileOrTheNewOneIsThere) {
+TEST_F(RdbExportTest, AnyDiskFaultLeavesTheOldOrTheNewFile) {
   fill();
   request_.may_replace = true;
   bool is_done = false;

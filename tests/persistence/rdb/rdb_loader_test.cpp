@@ -49,14 +49,14 @@ TEST_F(KeyspaceLoaderTest, ReplicasKeepExpiredKeys) {
   EXPECT_TRUE(has("b"));
 }
 
-TEST_F(KeyspaceLoaderTest, WhatCannotBeLoadedIsRefused) {
+TEST_F(KeyspaceLoaderTest, DuplicatesAndMissingDatabasesAreErrors) {
   KeyspaceLoader loader(keyspace_, kLoadedAtMs);
   EXPECT_TRUE(loader.entry(0, entry_of("a", core::keyspace::kNoExpiry)));
   EXPECT_FALSE(loader.entry(0, entry_of("a", core::keyspace::kNoExpiry)));
   EXPECT_FALSE(loader.entry(2, entry_of("b", core::keyspace::kNoExpiry)));
 }
 
-TEST_F(KeyspaceLoaderTest, MakesRoomForAsManyKeysAsItIsTold) {
+TEST_F(KeyspaceLoaderTest, ReservesTheHintedNumberOfKeys) {
   KeyspaceLoader loader(keyspace_, kLoadedAtMs);
   const auto table_bytes = [&] { return core::keyspace::table_memory_bytes(keyspace_); };
   const size_t empty_bytes = table_bytes();
@@ -71,7 +71,7 @@ TEST_F(KeyspaceLoaderTest, MakesRoomForAsManyKeysAsItIsTold) {
   EXPECT_LT(table_bytes(), reserved_bytes * 3 / 2) << "chains, but no second table";
 }
 
-TEST_F(KeyspaceLoaderTest, FieldsAndForeignTypesAreKept) {
+TEST_F(KeyspaceLoaderTest, AuxFieldsAndForeignTypesAreRecorded) {
   KeyspaceLoader loader(keyspace_, kLoadedAtMs);
   EXPECT_TRUE(loader.aux("redis-ver", "1"));
   EXPECT_TRUE(loader.aux("redis-ver", "2"));

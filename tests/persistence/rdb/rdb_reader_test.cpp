@@ -66,7 +66,7 @@ std::string small_file(bool has_sum) {
   return bytes;
 }
 
-TEST(RdbReader, VersionsAndMagics) {
+TEST(RdbReader, VersionsAndMagicsAreChecked) {
   struct Case {
     const char* header;
     const char* error;
@@ -94,7 +94,7 @@ TEST(RdbReader, VersionsAndMagics) {
   EXPECT_EQ(error_of("REDIS0005\xFF"), "offset 10: the bytes end here too early");
 }
 
-TEST(RdbReader, OpcodesOfOneKeyStayWithIt) {
+TEST(RdbReader, AttributesApplyToOneKeyOnly) {
   Container container;
   container.u8(rdb::kSelectDatabase);
   container.length(2);
@@ -124,7 +124,7 @@ TEST(RdbReader, OpcodesOfOneKeyStayWithIt) {
   EXPECT_EQ(expiry("long gone"), 0);
 }
 
-TEST(RdbReader, ANumberOfKeysIsNotBelievedBeyondTheBytes) {
+TEST(RdbReader, KeyCountHintIsLimitedByTheBytes) {
   class Hints final : public RdbVisitor {
    public:
     void size_hint(uint64_t database, uint64_t keys, uint64_t expires) override {
@@ -155,7 +155,7 @@ TEST(RdbReader, ANumberOfKeysIsNotBelievedBeyondTheBytes) {
   EXPECT_EQ(hints.seen, fmt::format("0 2 1, 3 {0} {0}, ", keys_max));
 }
 
-TEST(RdbReader, RecordsThatSayNothingOfKeysArePassedOver) {
+TEST(RdbReader, RecordsWithoutKeysAreSkipped) {
   Container container;
   container.u8(rdb::kModuleAux);
   ModuleWriter module(container, module_id("RediSearc", 1));
@@ -187,7 +187,7 @@ TEST(RdbReader, RecordsThatSayNothingOfKeysArePassedOver) {
   EXPECT_EQ(error_of(valkey.sealed()), "");
 }
 
-TEST(RdbReader, WhatCannotBeReadIsNamed) {
+TEST(RdbReader, UnreadableRecordsAreReported) {
   const auto error_after = [](std::string_view bytes, std::string_view header = "REDIS0010") {
     Container container(header);
     container.bytes(bytes);
@@ -223,7 +223,7 @@ TEST(RdbReader, AdviceToSkipIsGivenWhereSkippingWorks) {
   EXPECT_THAT(refusal_of("\x17\x01k", "VALKEY081"), Not(HasSubstr("rdb-foreign-types")));
 }
 
-TEST(RdbReader, HashesOfTemplatesArePassedOver) {
+TEST(RdbReader, TemplateHashesAreSkipped) {
   Container container("REDIS0015");
   container.u8(rdb::kHashTemplateOrUpdate);
   container.length(7);  // the template's id
@@ -241,7 +241,7 @@ TEST(RdbReader, HashesOfTemplatesArePassedOver) {
               HasSubstr("a hash has a template that the snapshot does not define"));
 }
 
-TEST(RdbReader, TheKeyspaceHasTheLastWord) {
+TEST(RdbReader, VisitorErrorsAreReturnedWithTheOffset) {
   Container twice;
   twice.string_key("k", "1");
   twice.string_key("k", "2");
@@ -253,7 +253,7 @@ TEST(RdbReader, TheKeyspaceHasTheLastWord) {
   EXPECT_EQ(error_of(beyond.sealed()), "offset 16: database 4 does not exist: `databases` is 4");
 }
 
-TEST(RdbReader, ACheckFindsKeysThatOccurTwice) {
+TEST(RdbReader, CheckFindsDuplicateKeys) {
   Container twice;
   twice.string_key("k", "1");
   twice.u8(rdb::kSelectDatabase);
@@ -285,7 +285,7 @@ TEST(RdbReader, ExpiredKeysAreDroppedWhenAsked) {
   }
 }
 
-TEST(RdbReader, WhatFollowsTheEndIsAnErrorOrHandedBack) {
+TEST(RdbReader, TrailingBytesAreAnErrorOrReturned) {
   const std::string bytes = small_file(true);
   EXPECT_EQ(error_of(bytes + "x"),
             fmt::format("offset {}: bytes follow the end of the snapshot", bytes.size()));
@@ -314,7 +314,7 @@ class Socket final : public ByteSource {
   std::string_view rest_;
 };
 
-TEST(RdbReader, SocketsGiveTheSameAndAreNotAskedForMore) {
+TEST(RdbReader, SocketsAreNotReadPastTheEnd) {
   const std::string bytes = small_file(true);
   Keyspace from_memory(4, kReaderHashSeed);
   ASSERT_TRUE(load(bytes, from_memory));
@@ -335,7 +335,7 @@ TEST(RdbReader, SocketsGiveTheSameAndAreNotAskedForMore) {
   }
 }
 
-TEST(RdbReader, TheBudgetIsAskedBeforeMemoryIsTaken) {
+TEST(RdbReader, BudgetIsCheckedBeforeAllocating) {
   const support::Budget megabyte(1 << 20);
   // The size of the source is unknown, so that only the budget limits the claim.
   const auto refused = [&](std::string_view bytes) {
@@ -362,7 +362,7 @@ TEST(RdbReader, TheBudgetIsAskedBeforeMemoryIsTaken) {
   EXPECT_TRUE(refused(big.sealed()).ends_with(kValueDoesNotFit));
 }
 
-TEST(RdbReader, ALengthBeyondTheFileIsRefusedAtOnce) {
+TEST(RdbReader, LengthBeyondTheFileIsRejectedAtOnce) {
   std::string bytes("REDIS0010\0\1k", 12);
   ByteWriter(bytes).length(uint64_t{1} << 36);
   EXPECT_EQ(error_of(bytes + "abc"), "offset 21: a string is longer than what follows");
@@ -402,7 +402,7 @@ TEST(RdbReader, FlippedBitsAreErrorsOrChangeNothing) {
 }
 
 // Without a checksum damage may go unnoticed, but has no other effect.
-TEST(RdbReader, FlippedBytesWithoutASumGiveAnErrorOrAWholeKeyspace) {
+TEST(RdbReader, FlippedBytesWithoutAChecksumAreHarmless) {
   constexpr uint64_t kSeed = 2025;
   constexpr int kFlips = support::rounds(20000, 2000);
   const std::string bytes = small_file(false);

@@ -16,7 +16,7 @@ core::keyspace::EntryPtr text_entry(std::string_view name, std::string_view valu
   return entry;
 }
 
-TEST(RdbStream, KeysAloneMakeASoundSnapshot) {
+TEST(RdbStream, SnapshotOfKeysOnlyIsSound) {
   std::string bytes;
   StringSink sink(bytes);
   const RdbWriteOptions options;
@@ -39,7 +39,7 @@ TEST(RdbStream, KeysAloneMakeASoundSnapshot) {
   EXPECT_EQ(contents.at({0, "b"}).expires_at_ms, 77);
 }
 
-TEST(RdbStream, AFileForOthersHasTheOlderVersionAndNoFieldOfOurs) {
+TEST(RdbStream, FileForOthersHasAnOlderVersion) {
   for (const bool is_for_others : {false, true}) {
     std::string bytes;
     StringSink sink(bytes);
@@ -53,7 +53,7 @@ TEST(RdbStream, AFileForOthersHasTheOlderVersionAndNoFieldOfOurs) {
   }
 }
 
-TEST(RdbStream, TheSinksFirstErrorEndsTheWriting) {
+TEST(RdbStream, FirstErrorOfTheSinkEndsTheWriting) {
   class FullSink final : public ByteSink {
    public:
     core::Result<> write(std::string_view /*bytes*/) override {

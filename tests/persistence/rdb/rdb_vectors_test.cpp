@@ -65,7 +65,7 @@ void expect_strings(const Loaded& loaded) {
   EXPECT_EQ(loaded.text(1, "db1str"), "one");
 }
 
-TEST(RdbVectors, EveryKeyAnswersAsItDidThere) {
+TEST(RdbVectors, EveryKeyAnswersAsInItsServer) {
   for (const std::string& writer : kWriters) {
     for (const std::string& file : kFullFiles) {
       const std::string path = fmt::format("{}/{}", writer, file);
@@ -98,7 +98,7 @@ TEST(RdbVectors, EveryKeyAnswersAsItDidThere) {
   }
 }
 
-TEST(RdbVectors, AuxFieldsComeThrough) {
+TEST(RdbVectors, AuxFieldsAreRead) {
   const Loaded redis(vectors::read("redisbloom/dump.rdb"));
   EXPECT_EQ(redis.loader.aux_fields().at("redis-ver"), "7.0.15");
   EXPECT_EQ(redis.loader.aux_fields().at("aof-base"), "0");
@@ -111,7 +111,7 @@ TEST(RdbVectors, AuxFieldsComeThrough) {
   EXPECT_EQ(base.result->total.keys, 0U);
 }
 
-TEST(RdbVectors, SeedsOfTheirOwnAreKept) {
+TEST(RdbVectors, RandomSeedsAreKept) {
   const Loaded loaded(vectors::read("valkey-bloom/random-seed/dump.rdb"));
   ASSERT_TRUE(loaded.result) << loaded.result.error().message;
   for (const std::string name : {"rnd", "rndscaled"}) {
@@ -157,7 +157,7 @@ TEST(RdbVectors, ForeignTypesAreSkippedAndCountedOrRefused) {
   }
 }
 
-TEST(RdbVectors, WrittenAgainTheyHoldTheSame) {
+TEST(RdbVectors, RewrittenSnapshotsAreEqual) {
   for (const std::string& writer : kWriters) {
     const Loaded loaded(vectors::read(writer + "/dump.rdb"));
     std::string bytes;
@@ -169,7 +169,7 @@ TEST(RdbVectors, WrittenAgainTheyHoldTheSame) {
   }
 }
 
-TEST(RdbCheck, TellsWhatAFileHolds) {
+TEST(RdbCheck, DescribesTheContentOfAFile) {
   const RdbVerdict sound =
       check_rdb_file(posix_file_system(), vectors::path("redisbloom/mixed-types.rdb"));
   EXPECT_TRUE(sound.is_sound);
@@ -185,7 +185,7 @@ TEST(RdbCheck, TellsWhatAFileHolds) {
   EXPECT_NE(unsummed.text.find("check sum not written"), std::string::npos);
 }
 
-TEST(RdbCheck, NamesTheFaultAndItsOffset) {
+TEST(RdbCheck, ReportsTheFaultAndItsOffset) {
   const std::string whole = vectors::read("valkey-bloom/dump.rdb");
   std::string cut = whole.substr(0, whole.size() - 20);
   MemorySource source(cut);
@@ -198,7 +198,7 @@ TEST(RdbCheck, NamesTheFaultAndItsOffset) {
   EXPECT_EQ(absent.text, "ERROR: can't open '/nonexistent/dump.rdb': No such file or directory\n");
 }
 
-TEST(RdbCheck, ShowsNoControlCharactersOfAFile) {
+TEST(RdbCheck, EscapesControlCharactersOfAFile) {
   snapshots::Container container;
   container.u8(rdb::kAux);
   container.text("na\nme");

@@ -82,7 +82,7 @@ std::string written(const Keyspace& keyspace, const RdbWriteOptions& options) {
   return bytes;
 }
 
-TEST(RdbWriter, KeyspacesComeBackAsTheyWere) {
+TEST(RdbWriter, KeyspacesSurviveARoundTrip) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     Keyspace keyspace(kWriterDatabases, kWriterHashSeed);
@@ -108,7 +108,7 @@ TEST(RdbWriter, KeyspacesComeBackAsTheyWere) {
   }
 }
 
-TEST(RdbWriter, UsesAreWrittenAsThePolicyWants) {
+TEST(RdbWriter, UsesAreWrittenForThePolicy) {
   using core::keyspace::KeyUse;
   constexpr uint32_t kNowS = 5000;
   Keyspace keyspace(1, kWriterHashSeed);
@@ -135,7 +135,7 @@ TEST(RdbWriter, UsesAreWrittenAsThePolicyWants) {
   }
 }
 
-TEST(RdbWriter, AuxFieldsStandInRedisOrder) {
+TEST(RdbWriter, AuxFieldsAreInRedisOrder) {
   Keyspace keyspace(1, kWriterHashSeed);
   RdbWriteOptions options;
   options.server_version = "7.4.1";
@@ -163,7 +163,7 @@ TEST(RdbWriter, AuxFieldsStandInRedisOrder) {
   EXPECT_EQ(written(keyspace, options), expected.sealed());
 }
 
-TEST(RdbWriter, WithoutASumTheFileEndsInZeros) {
+TEST(RdbWriter, WithoutAChecksumTheFileEndsInZeros) {
   Keyspace keyspace(1, kWriterHashSeed);
   RdbWriteOptions options;
   options.has_sum = false;
@@ -209,7 +209,7 @@ TEST(RdbWriter, OnlyTemporarySnapshotsAreRemoved) {
   EXPECT_EQ(*disk.list("."), others);
 }
 
-TEST(RdbWriter, AnyWriteThatFailsIsTheError) {
+TEST(RdbWriter, AnyFailedWriteIsReported) {
   Keyspace keyspace(kWriterDatabases, kWriterHashSeed);
   fill(keyspace, 3, 100);
   RdbWriteOptions options;
@@ -227,7 +227,7 @@ TEST(RdbWriter, AnyWriteThatFailsIsTheError) {
   }
 }
 
-TEST(RdbWriter, ProgressIsToldPieceByPiece) {
+TEST(RdbWriter, ProgressIsReportedPerPiece) {
   Keyspace keyspace(1, kWriterHashSeed);
   fill(keyspace, 0, 0);
   for (int i = 0; i < 1000; ++i) {
@@ -297,7 +297,7 @@ std::pair<size_t, size_t> sizes_of(core::bloom::LayoutId layout, uint64_t capaci
   return {written(keyspace, {}).size(), entry.filter().layer_bits(0).bytes().size()};
 }
 
-TEST(RdbWriter, ArraysThatOthersMayChangeAreNeverPacked) {
+TEST(RdbWriter, SharedArraysAreNeverPacked) {
   constexpr size_t kShared = core::bloom::BitArray::kMappedBytes;
   for (const auto layout : filters::kLayouts) {
     const auto [private_file, private_array] = sizes_of(layout, 400000);
@@ -346,7 +346,7 @@ class SaveRdbTest : public testing::Test {
   RdbWriteOptions options_;
 };
 
-TEST_F(SaveRdbTest, TheFileHoldsTheSnapshotAndSurvivesAPowerCut) {
+TEST_F(SaveRdbTest, SavedSnapshotSurvivesAPowerCut) {
   const auto saved = save();
   ASSERT_TRUE(saved) << saved.error().message;
   disk_.cut_power(virtual_disk::Unsynced::kLost);
@@ -355,7 +355,7 @@ TEST_F(SaveRdbTest, TheFileHoldsTheSnapshotAndSurvivesAPowerCut) {
   EXPECT_EQ(disk_.list("dir")->size(), 1U);
 }
 
-TEST_F(SaveRdbTest, AnyOperationThatFailsLeavesOneOfBoth) {
+TEST_F(SaveRdbTest, AnyFailureLeavesTheOldOrTheNewFile) {
   ASSERT_TRUE(save());
   const uint64_t operations = disk_.operation_count();
   ASSERT_GT(operations, 10U);
@@ -371,7 +371,7 @@ TEST_F(SaveRdbTest, AnyOperationThatFailsLeavesOneOfBoth) {
   }
 }
 
-TEST_F(SaveRdbTest, APowerCutAtAnyTimeLeavesOneOfBoth) {
+TEST_F(SaveRdbTest, AnyPowerCutLeavesTheOldOrTheNewFile) {
   ASSERT_TRUE(save());
   const uint64_t operations = disk_.operation_count();
   using virtual_disk::Unsynced;
@@ -388,7 +388,7 @@ TEST_F(SaveRdbTest, APowerCutAtAnyTimeLeavesOneOfBoth) {
   }
 }
 
-TEST_F(SaveRdbTest, MemoryThatEndsInTheMiddleIsAnErrorToo) {
+TEST_F(SaveRdbTest, ExhaustedMemoryIsAnError) {
   options_.on_progress = [](const RdbProgress&) { throw std::bad_alloc(); };
   const auto saved = save();
   ASSERT_FALSE(saved);

@@ -42,7 +42,7 @@ TEST(StringValueTest, NumbersBecomeIntegers) {
   }
 }
 
-TEST(StringValueTest, WhatIsNoCanonicalNumberStaysText) {
+TEST(StringValueTest, NonCanonicalNumbersStayText) {
   for (const char* text : {"", "007", "+1", "1.5", "9223372036854775808"}) {
     expect_read(text, stored(text));
   }
@@ -64,13 +64,13 @@ TEST(StringValueTest, PackedTextIsUnpacked) {
   expect_read(std::string(30, 'z'), stored(std::string(30, 'z'), Packing::kIfSmaller));
 }
 
-TEST(StringValueTest, BytesOfAnyValueStay) {
+TEST(StringValueTest, ArbitraryBytesAreKept) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * 7);
   expect_read(text, stored(text));
 }
 
-TEST(StringValueTest, ATornTextIsDamage) {
+TEST(StringValueTest, TruncatedTextIsDamage) {
   for (const size_t size : {10, 40, 70, 5000}) {
     const std::string bytes = stored(std::string(size, 'v'));
     for (const size_t cut : {bytes.size() - 1, bytes.size() / 2}) {

@@ -63,7 +63,7 @@ TEST_F(ArrayMemoryTest, KnowsWhichPagesWereTouched) {
   EXPECT_EQ(memory_.resident_bytes(), 0U);
 }
 
-TEST_F(ArrayMemoryTest, NeighboursAreNotTakenForOnesOwn) {
+TEST_F(ArrayMemoryTest, PagesOfNeighbourArraysDoNotCount) {
   char* const first = bytes_of(memory_.map(kArrayBytes));
   char* const second = bytes_of(memory_.map(kArrayBytes));
   second[0] = 1;
@@ -100,7 +100,7 @@ TEST_F(ArrayMemoryTest, FreedArrayKeepsItsBitsWhileAChildReadsThem) {
   ::close(pipe[1]);
 }
 
-TEST_F(ArrayMemoryTest, OnlyWhatAChildCanSeeStays) {
+TEST_F(ArrayMemoryTest, OnlyArraysVisibleToAChildAreKept) {
   const auto touched = [&] {
     char* const array = bytes_of(memory_.map(kArrayBytes));
     array[0] = 1;
@@ -132,7 +132,7 @@ TEST_F(ArrayMemoryTest, OnlyWhatAChildCanSeeStays) {
   EXPECT_EQ(memory_.resident_bytes(), 0U);
 }
 
-TEST_F(ArrayMemoryTest, ChildNeitherTakesNorFreesWhatIsItsParents) {
+TEST_F(ArrayMemoryTest, ChildNeitherUsesNorFreesParentRanges) {
   char* const array = bytes_of(memory_.map(kArrayBytes));
   array[0] = 42;
   EXPECT_TRUE(in_child([&] {
@@ -148,7 +148,7 @@ TEST_F(ArrayMemoryTest, ChildNeitherTakesNorFreesWhatIsItsParents) {
   memory_.unmap(array, kArrayBytes);
 }
 
-TEST_F(ArrayMemoryTest, ImpossibleSizesUseNothingUp) {
+TEST_F(ArrayMemoryTest, ImpossibleSizesUseNoOffsets) {
   for (int i = 0; i < 5000; ++i) ASSERT_EQ(memory_.map(uint64_t{1} << 52), nullptr);
   void* const array = memory_.map(kArrayBytes);
   EXPECT_EQ(pages_of(memory_, array), std::vector<uint64_t>{});
@@ -174,7 +174,7 @@ TEST(ArrayMemory, WithoutAFileEveryPageCounts) {
   expect_plain_memory(memory);
 }
 
-TEST(ArrayMemory, ALimitOnFileSizesIsRespected) {
+TEST(ArrayMemory, FileSizeLimitIsRespected) {
   EXPECT_TRUE(in_child([] {
     // Writing beyond this limit would end the process by a signal.
     const struct rlimit limit = {kMiB, kMiB};

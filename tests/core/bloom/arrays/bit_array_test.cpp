@@ -43,13 +43,13 @@ TEST(BitArrayTest, WholeLinesAreAlignedToThem) {
   }
 }
 
-TEST(BitArrayTest, ImpossibleSizesAreRefused) {
+TEST(BitArrayTest, ImpossibleSizesAreRejected) {
   EXPECT_FALSE(BitArray::allocate(0));
   EXPECT_FALSE(BitArray::allocate(BitArray::kMaxBits));
   EXPECT_FALSE(BitArray::allocate(std::numeric_limits<uint64_t>::max()));
 }
 
-TEST(BitArrayTest, SixGigabytesAreReservedAtOnceAndCostOnlyTouchedPages) {
+TEST(BitArrayTest, SixGigabytesTakeOnlyTheirTouchedPages) {
   const uint64_t before_bytes = resident_bytes();
   const double start_ms = support::cpu_ms();
   auto array = BitArray::allocate(uint64_t{6} * 1000 * 1000 * 1000 * 8);
@@ -236,7 +236,7 @@ TEST(BitArrayTest, ZerosAreWrittenOverBitsOnly) {
   EXPECT_EQ(array.bytes()[4090], std::byte{255});
 }
 
-TEST(BitArrayTest, FreedArrayGivesItsMemoryBack) {
+TEST(BitArrayTest, FreedArrayReturnsItsMemory) {
   const uint64_t before_bytes = array_bytes();
   {
     BitArray array = *BitArray::allocate(uint64_t{8} << 23);
@@ -271,7 +271,7 @@ bool child_sees_no_change(BitArray& array, BeforeInChild&& before, Change&& chan
   return status == 0;
 }
 
-TEST(BitArrayTest, DetachedArrayIsNoChildsAnyMore) {
+TEST(BitArrayTest, DetachedArrayIsInvisibleToChildren) {
   auto array = *BitArray::allocate(BitArray::kMappedBytes * 8);
   array.words()[17] = 42;
   const auto set = [&array] { array.words()[17] |= 5; };

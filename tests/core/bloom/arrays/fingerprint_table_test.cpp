@@ -86,7 +86,7 @@ void for_each_shape(Function&& function) {
   }
 }
 
-TEST(FingerprintTableTest, AnswersAndBytesAreThoseOfASlowTable) {
+TEST(FingerprintTableTest, AgreesWithANaiveTable) {
   std::mt19937_64 random(kSlotsSeed);
   for_each_shape([&](const Geometry& geometry) {
     std::vector<uint64_t> words(kLines * kLineBits / 64);
@@ -120,7 +120,7 @@ TEST(FingerprintTableTest, AnswersAndBytesAreThoseOfASlowTable) {
   });
 }
 
-TEST(FingerprintTableTest, FingerprintsTakeAllValuesButZero) {
+TEST(FingerprintTableTest, FingerprintsTakeAllValuesExceptZero) {
   for_each_shape([&](const Geometry& geometry) {
     std::vector<uint64_t> words(kLines * kLineBits / 64);
     with_fingerprint_table(words.data(), geometry, [&](const auto& table) {

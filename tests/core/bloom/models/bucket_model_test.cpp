@@ -26,7 +26,7 @@ TEST(BucketModelTest, ShapesFitTheirLineAndKeepTheRate) {
   }
 }
 
-TEST(BucketModelTest, OneInAHundredTakesTenToTwelveBits) {
+TEST(BucketModelTest, OnePercentErrorTakesTenToTwelveBits) {
   for (const uint64_t items : {10'000, 1'000'000, 1'000'000'000}) {
     // The rate of a filter that never grows, and that of the first layer of a growing one.
     for (const double rate : {0.01, 0.00625}) {
@@ -38,7 +38,7 @@ TEST(BucketModelTest, OneInAHundredTakesTenToTwelveBits) {
   }
 }
 
-TEST(BucketModelTest, BelowOneInAThousandItIsSmallerThanAnyBloomFilter) {
+TEST(BucketModelTest, SmallerThanABloomFilterBelowOnePerMille) {
   constexpr uint64_t kItems = 10'000'000;
   for (double rate = 0.00095; rate > 1e-12; rate *= 0.83) {
     const auto model = solve_bucket_model(kItems, rate);

@@ -11,7 +11,7 @@
 namespace core::bloom {
 namespace {
 
-TEST(LineModelTest, SmallestCasesEqualCountingByHand) {
+TEST(LineModelTest, SmallestCasesEqualExactCounts) {
   // One item, one line: a probe hits one of the item's bits.
   EXPECT_NEAR((LineModel{1, 1, 1}.error_rate(1)), 1.0 / 512, 1e-15);
   // Two bits coincide once in 512 cases; two probes must both hit them.

@@ -46,7 +46,7 @@ bool is_near(uint64_t count, double expected, double share) {
   return std::fabs(static_cast<double>(count) - expected) <= share * expected;
 }
 
-TEST(FilterUnion, HoldsTheItemsOfAllAndCountsThemByTheirBits) {
+TEST(FilterUnion, ContainsAllItemsAndEstimatesTheCount) {
   for (const LayoutId layout : kMergeable) {
     SCOPED_TRACE(layout_name(layout));
     const auto a = make(settings(layout), "a", 300);
@@ -66,7 +66,7 @@ TEST(FilterUnion, HoldsTheItemsOfAllAndCountsThemByTheirBits) {
   }
 }
 
-TEST(FilterUnion, BitsAreThoseOfOneFilterWithAllItems) {
+TEST(FilterUnion, BitsEqualOneFilterWithAllItems) {
   for (const LayoutId layout : kMergeable) {
     const auto a = make(settings(layout), "a", 300);
     const auto b = make(settings(layout), "b", 300);
@@ -80,7 +80,7 @@ TEST(FilterUnion, BitsAreThoseOfOneFilterWithAllItems) {
   }
 }
 
-TEST(FilterUnion, LayersAreCopiedWhereOneFilterHasFewer) {
+TEST(FilterUnion, LayersAreCopiedIfOneFilterHasFewer) {
   for (const LayoutId layout : kMergeable) {
     SCOPED_TRACE(layout_name(layout));
     const auto small = make(settings(layout, 100), "s", 20);
@@ -107,7 +107,7 @@ TEST(FilterUnion, LayersAreCopiedWhereOneFilterHasFewer) {
   }
 }
 
-TEST(FilterUnion, APartOfAnotherChangesNoCount) {
+TEST(FilterUnion, SubsetDoesNotChangeTheCount) {
   const auto whole = make(settings(kDefaultLayout), "a", 1000);
   const auto part = make(settings(kDefaultLayout), "a", 500);
   for (const auto& inputs : {std::vector<const ScalableFilter*>{whole.get(), part.get()},
@@ -120,7 +120,7 @@ TEST(FilterUnion, APartOfAnotherChangesNoCount) {
   }
 }
 
-TEST(FilterUnion, TheCountStaysWithinThoseOfItsParts) {
+TEST(FilterUnion, CountIsBoundedByThePartsCounts) {
   for (int seed = 0; seed < 30; ++seed) {
     const auto a = make(settings(kDefaultLayout, 100), fmt::format("a{}", seed), 50);
     const auto b = make(settings(kDefaultLayout, 100), fmt::format("b{}", seed), 50);
@@ -132,7 +132,7 @@ TEST(FilterUnion, TheCountStaysWithinThoseOfItsParts) {
   }
 }
 
-TEST(FilterUnion, RefusesWhatWouldBreakTheErrorRate) {
+TEST(FilterUnion, RejectsUnionsAboveTheErrorRate) {
   for (const LayoutId layout : kMergeable) {
     SCOPED_TRACE(layout_name(layout));
     const auto a = make(settings(layout), "a", 900);
@@ -156,7 +156,7 @@ TEST(FilterUnion, RefusesWhatWouldBreakTheErrorRate) {
   }
 }
 
-TEST(FilterUnion, RefusesFiltersOfAnotherKindWithTheReason) {
+TEST(FilterUnion, RejectsOtherSettingsWithTheReason) {
   const auto base = make(settings(kDefaultLayout), "a", 10);
   const auto other = [](const FilterParameters& asked) { return make(asked, "b", 10); };
   EXPECT_EQ(refusal(*base, *other(settings(RedisBloomLayout::kId))),
@@ -178,7 +178,7 @@ TEST(FilterUnion, RefusesFiltersOfAnotherKindWithTheReason) {
             "ERR cannot merge: one has hashes of 32 bits, the other of 64");
 }
 
-TEST(FilterUnion, RefusesFiltersThatForget) {
+TEST(FilterUnion, RejectsFiltersWithAWindow) {
   const auto base = make(settings(kDefaultLayout), "a", 10);
   FilterParameters forgetful = settings(kDefaultLayout);
   forgetful.window = {.length = 1000, .unit = WindowUnit::kItems, .generations = 4};
@@ -190,7 +190,7 @@ TEST(FilterUnion, RefusesFiltersThatForget) {
   EXPECT_EQ(refusal(*windowed, *windowed->clone()), reason);
 }
 
-TEST(FilterUnion, GainsLayersOnlyThatItWouldHaveGrown) {
+TEST(FilterUnion, GainsLayersOnlyWithEqualExpansion) {
   const auto small = make(settings(kDefaultLayout, 100), "s", 20);
   const auto other = make(settings(kDefaultLayout, 100, 0.01, 3), "g", 900);
   EXPECT_EQ(refusal(*small, *other), "ERR cannot merge: the expansions differ (2 and 3)");
@@ -238,7 +238,7 @@ TEST(EmptyLikeTest, KeepsTheParametersAndOneLayer) {
   }
 }
 
-TEST(EmptyLikeTest, AWindowGoesOnWhereItWas) {
+TEST(EmptyLikeTest, KeepsTheWindowPosition) {
   for (const WindowUnit unit : {WindowUnit::kItems, WindowUnit::kMilliseconds}) {
     FilterParameters forgetful = settings(kDefaultLayout, 100);
     const uint64_t length = unit == WindowUnit::kItems ? 100 : 4000;
@@ -259,7 +259,7 @@ TEST(EmptyLikeTest, AWindowGoesOnWhereItWas) {
   }
 }
 
-TEST(EmptyLikeTest, NothingOfAUnionIsEstimatedAnyMore) {
+TEST(EmptyLikeTest, DropsTheMarkOfAnEstimatedCount) {
   const auto a = make(settings(kDefaultLayout), "a", 300);
   const auto b = make(settings(kDefaultLayout), "b", 300);
   const auto all = united({a.get(), b.get()});

@@ -53,25 +53,25 @@ class EvictionPoolTest : public ::testing::Test {
   std::vector<unsigned> databases_{0};
 };
 
-TEST_F(EvictionPoolTest, TheLeastRecentlyUsedGoFirst) {
+TEST_F(EvictionPoolTest, LeastRecentlyUsedAreEvictedFirst) {
   for (uint32_t i = 0; i < 1000; ++i) add("k" + std::to_string(i), i);
   // The true order gives 99.5, a random order 499.5.
   EXPECT_LT(mean_rank(EvictionPolicy::kAllKeysLru), 175);
 }
 
-TEST_F(EvictionPoolTest, AGreatSampleIsTheTrueOrder) {
+TEST_F(EvictionPoolTest, LargeSampleGivesTheTrueOrder) {
   for (uint32_t i = 0; i < 1000; ++i) add("k" + std::to_string(i), i);
   EXPECT_LT(mean_rank(EvictionPolicy::kAllKeysLru, 64), 115);
 }
 
-TEST_F(EvictionPoolTest, TheLeastFrequentlyUsedGoFirst) {
+TEST_F(EvictionPoolTest, LeastFrequentlyUsedAreEvictedFirst) {
   for (uint32_t i = 0; i < 1000; ++i) {
     add("k" + std::to_string(i)).set_use_bits(KeyUse(kNowS, static_cast<uint8_t>(i / 4)).bits());
   }
   EXPECT_LT(mean_rank(EvictionPolicy::kAllKeysLfu), 175);
 }
 
-TEST_F(EvictionPoolTest, TheSoonestToExpireGoFirst) {
+TEST_F(EvictionPoolTest, EarliestToExpireAreEvictedFirst) {
   for (uint32_t i = 0; i < 1000; ++i) {
     add("k" + std::to_string(i));
     expire_at("k" + std::to_string(i), 1'000'000 + i);
@@ -79,12 +79,12 @@ TEST_F(EvictionPoolTest, TheSoonestToExpireGoFirst) {
   EXPECT_LT(mean_rank(EvictionPolicy::kVolatileTtl), 175);
 }
 
-TEST_F(EvictionPoolTest, ChanceHasNoFavourites) {
+TEST_F(EvictionPoolTest, RandomPolicyIsUniform) {
   for (uint32_t i = 0; i < 1000; ++i) add("k" + std::to_string(i), i);
   EXPECT_NEAR(mean_rank(EvictionPolicy::kAllKeysRandom), 499.5, 80);
 }
 
-TEST_F(EvictionPoolTest, VolatilePoliciesFindRareKeysAndNoOthers) {
+TEST_F(EvictionPoolTest, VolatilePoliciesFindOnlyExpiringKeys) {
   for (uint32_t i = 0; i < 20'000; ++i) add("stays" + std::to_string(i));
   for (const auto policy : {EvictionPolicy::kVolatileLru, EvictionPolicy::kVolatileLfu,
                             EvictionPolicy::kVolatileRandom, EvictionPolicy::kVolatileTtl}) {
@@ -103,7 +103,7 @@ TEST_F(EvictionPoolTest, VolatilePoliciesFindRareKeysAndNoOthers) {
   EXPECT_EQ(keyspace_.db_size(0), 20'000U);
 }
 
-TEST_F(EvictionPoolTest, AKeyUsedSinceItWasSeenStays) {
+TEST_F(EvictionPoolTest, KeyUsedSinceItsSampleIsKept) {
   add("old", 1);
   const EvictionTerms terms{EvictionPolicy::kAllKeysLru, 5, kNowS};
   const auto choice = pool_.choose(terms, databases_);
@@ -114,7 +114,7 @@ TEST_F(EvictionPoolTest, AKeyUsedSinceItWasSeenStays) {
   EXPECT_FALSE(pool_.is_still_due(*entry, *choice.candidate, terms));
 }
 
-TEST_F(EvictionPoolTest, AllDatabasesAreLookedAt) {
+TEST_F(EvictionPoolTest, AllDatabasesAreSampled) {
   databases_ = {0, 2, 3};
   add("a", 100, 0);
   add("b", 50, 2);
@@ -129,7 +129,7 @@ TEST_F(EvictionPoolTest, AllDatabasesAreLookedAt) {
   EXPECT_EQ(gone, (std::set<std::string>{"a", "b"}));
 }
 
-TEST_F(EvictionPoolTest, WhatTheCallerHoldsIsOutOfReach) {
+TEST_F(EvictionPoolTest, StripesHeldByTheCallerAreSkipped) {
   add("a", 1);
   const KeyRef key = keyspace_.ref("a");
   const auto lock = keyspace_.lock_exclusive(key);

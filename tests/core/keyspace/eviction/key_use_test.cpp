@@ -6,7 +6,7 @@
 namespace core::keyspace {
 namespace {
 
-TEST(KeyUseTest, TheClockWrapsAndTheNearFutureIsNow) {
+TEST(KeyUseTest, ClockWrapsAndTheNearFutureIsNow) {
   EXPECT_EQ(KeyUse(100, 5).idle_s(107), 7U);
   EXPECT_EQ(KeyUse(KeyUse::kClockMask - 1, 5).idle_s(3), 5U);
   EXPECT_EQ(KeyUse(1'700'000'000, 5).idle_s(1'700'000'050), 50U) << "the clock's upper bits go";
@@ -26,7 +26,7 @@ TEST(KeyUseTest, WithoutAFactorEveryUseCountsUpTo255) {
   }
 }
 
-TEST(KeyUseTest, TheCountDecaysByTheMinute) {
+TEST(KeyUseTest, CountDecaysByTheMinute) {
   UseRules rules;
   const KeyUse use(0, 20);
   EXPECT_EQ(use.count(59, rules), 20);
@@ -39,7 +39,7 @@ TEST(KeyUseTest, TheCountDecaysByTheMinute) {
   EXPECT_EQ(use.count(100 * 60, rules), 20);
 }
 
-TEST(KeyUseTest, AUseBringsTheDecayedCountAndTheTimeUpToDate) {
+TEST(KeyUseTest, UseStoresTheDecayedCountAndTheTime) {
   UseRules rules;
   rules.log_factor = 0;
   const KeyUse used = KeyUse(0, 20).used(10 * 60, rules);
@@ -49,7 +49,7 @@ TEST(KeyUseTest, AUseBringsTheDecayedCountAndTheTimeUpToDate) {
 
 // Redis' documentation states 10, 18, 142 and 255 for a hundred, a thousand, 100,000 and a million
 // uses with a factor of 10.
-TEST(KeyUseTest, TheCountGrowsWithTheLogarithm) {
+TEST(KeyUseTest, CountGrowsWithTheLogarithm) {
   UseRules rules;
   const auto mean_after = [&](int uses) {
     // The count after 100,000 uses has a deviation of 7, the mean of 200 runs one of 0.5.

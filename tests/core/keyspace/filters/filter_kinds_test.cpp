@@ -11,7 +11,7 @@
 namespace core::keyspace {
 namespace {
 
-TEST(FilterKindsTest, NamesTheKeyThatCameFirst) {
+TEST(FilterKindsTest, ReportsTheFirstKey) {
   FilterKinds kinds;
   constexpr bloom::LayoutId kNative = bloom::kDefaultLayout;
   EXPECT_EQ(kinds.count(kNative), 0U);

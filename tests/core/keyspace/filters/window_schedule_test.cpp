@@ -14,7 +14,7 @@ std::string due(WindowSchedule& schedule, int64_t now_ms) {
   return name ? name->key : "";
 }
 
-TEST(WindowSchedule, ANotedNameIsDueAtOnceAndOnce) {
+TEST(WindowSchedule, RecordedNameIsDueImmediatelyAndOnce) {
   WindowSchedule schedule;
   EXPECT_TRUE(schedule.empty());
   schedule.note("a");
@@ -25,7 +25,7 @@ TEST(WindowSchedule, ANotedNameIsDueAtOnceAndOnce) {
   EXPECT_TRUE(schedule.empty());
 }
 
-TEST(WindowSchedule, NamesComeInTheOrderOfTheirTimes) {
+TEST(WindowSchedule, NamesAreDueInTheOrderOfTheirTimes) {
   WindowSchedule schedule;
   schedule.put_back({"late", false}, 3000);
   schedule.put_back({"early", false}, 2000);
@@ -34,7 +34,7 @@ TEST(WindowSchedule, NamesComeInTheOrderOfTheirTimes) {
   EXPECT_EQ(due(schedule, 3000), "late");
 }
 
-TEST(WindowSchedule, ANoteIsStrongerThanALaterTime) {
+TEST(WindowSchedule, RecordingAgainReplacesALaterTime) {
   WindowSchedule schedule;
   schedule.put_back({"a", false}, 3000);
   schedule.note("a");
@@ -47,7 +47,7 @@ TEST(WindowSchedule, ANoteIsStrongerThanALaterTime) {
   EXPECT_FALSE(name->was_missing);
 }
 
-TEST(WindowSchedule, AClockThatJumpsBackBringsAll) {
+TEST(WindowSchedule, ClockJumpingBackMakesAllDue) {
   WindowSchedule schedule;
   schedule.put_back({"a", false}, 90'000);
   EXPECT_EQ(due(schedule, 80'000), "");
@@ -57,7 +57,7 @@ TEST(WindowSchedule, AClockThatJumpsBackBringsAll) {
   EXPECT_EQ(due(schedule, 75'000), "a");
 }
 
-TEST(WindowSchedule, RemembersThatANameWasMissing) {
+TEST(WindowSchedule, RecordsThatANameWasMissing) {
   WindowSchedule schedule;
   schedule.put_back({"a", true}, 10);
   const auto name = schedule.take_due(10);
