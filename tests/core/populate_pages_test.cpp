@@ -42,14 +42,14 @@ class PopulatePagesTest : public ::testing::Test {
 TEST_F(PopulatePagesTest, WholePagesOfTheRangeAreAllocated) {
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(memory_ + (kPages - 1) * kPageBytes, kPageBytes, MADV_POPULATE_WRITE) != 0) {
-    GTEST_SKIP() << "this kernel cannot: errno " << errno;
+    GTEST_SKIP() << "this kernel has no MADV_POPULATE_WRITE: errno " << errno;
   }
 #endif
   populate_pages({memory_ + 100, 40 * kPageBytes});
   const auto pages = resident_pages();
   ASSERT_EQ(pages.size(), 40U);
   EXPECT_EQ(pages.front(), 1U);
-  EXPECT_EQ(pages[38], 39U) << "the page after that is not whole";
+  EXPECT_EQ(pages[38], 39U) << "the range covers only part of the next page";
   EXPECT_TRUE(std::all_of(memory_, memory_ + kPages * kPageBytes,
                           [](std::byte byte) { return byte == std::byte{0}; }));
 }

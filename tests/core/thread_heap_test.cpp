@@ -30,7 +30,7 @@ TEST(ThreadHeap, CountsBlocksOfAllThreads) {
   EXPECT_EQ(counted_thread_count(), threads);
   // The start and end of the thread itself take some bytes.
   EXPECT_LT(counted_heap_bytes() - before + 4096, 8192U);
-  EXPECT_GE(*thread_heap_bytes() - *own_before, kSize) << "this thread has not freed it";
+  EXPECT_GE(*thread_heap_bytes() - *own_before, kSize) << "another thread has freed the block";
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(Journal, WrapsAGroupOfTwoOrMore) {
     const Journal::Group group(journal);
     append(journal, 0, {"SET", "a", "1"});
     append(journal, 1, {"SET", "b", "2"});
-    EXPECT_EQ(journal.end_offset(), 0) << "nothing may be visible before the group is whole";
+    EXPECT_EQ(journal.end_offset(), 0) << "no command of an open group may be visible";
   }
   EXPECT_EQ(taken(journal), command({"SELECT", "0"}) + command({"MULTI"}) +
                                 command({"SET", "a", "1"}) + command({"SELECT", "1"}) +
@@ -102,7 +102,7 @@ TEST(Journal, AppendAloneBypassesTheGroup) {
   journal.set_active(true);
   {
     const Journal::Group group(journal);
-    EXPECT_FALSE(Journal::has_open_group()) << "it has nothing yet";
+    EXPECT_FALSE(Journal::has_open_group()) << "the group is empty";
     append(journal, 0, {"SET", "a", "1"});
     EXPECT_TRUE(Journal::has_open_group());
     journal.append_alone(0, std::array<string_view, 2>{"DEL", "b"});
@@ -143,12 +143,13 @@ TEST(Journal, PublishedCommandKeepsItsPlaceInAGroup) {
     {
       const Journal::Group group(journal);
       tell("c");
-      EXPECT_FALSE(Journal::has_open_group()) << "nothing was changed";
+      EXPECT_FALSE(Journal::has_open_group()) << "the group has no change";
     }
     EXPECT_EQ(taken(journal), "");
     EXPECT_EQ(sink.text, has_sink ? command({"PUBLISH", "c", "m"}) : "");
     append(journal, 2, {"SET", "k", "2"});
-    EXPECT_EQ(taken(journal), command({"SET", "k", "2"})) << "both know of the database";
+    EXPECT_EQ(taken(journal), command({"SET", "k", "2"}))
+        << "both streams have selected the database";
     journal.set_second_sink(nullptr);
   }
 }

@@ -109,7 +109,7 @@ TEST(OutputBufferTest, NoBytesAreStoredBeyondTheLimit) {
 TEST(OutputBufferTest, AMarkOfDroppedBytesKeepsTheOverflow) {
   OutputBuffer buffer;
   buffer.set_limit(10);
-  EXPECT_FALSE(buffer.reserve(10)) << "the limit itself is too much";
+  EXPECT_FALSE(buffer.reserve(10)) << "the size must stay below the limit";
   const size_t mark = buffer.mark();
   buffer.append(std::string(100, 'x'));
   buffer.truncate(mark);

@@ -53,7 +53,7 @@ Outcome feed(RequestParser& parser, std::string_view bytes, const std::vector<si
     }
     if (!outcome.error.empty()) break;
   }
-  EXPECT_EQ(words.size(), 1U) << "no words of half a request";
+  EXPECT_EQ(words.size(), 1U) << "an incomplete request gives no arguments";
   outcome.consumed = begin;
   return outcome;
 }

@@ -307,7 +307,7 @@ class ClientsFixture : public CommandTest {
       const auto status = parser.parse(bytes);
       bytes.remove_prefix(parser.consumed());
       if (status != protocol::ReplyParser::Status::kReply) {
-        ADD_FAILURE() << "no whole reply: " << parser.error() << bytes.substr(0, 100);
+        ADD_FAILURE() << "incomplete reply: " << parser.error() << bytes.substr(0, 100);
         break;
       }
       replies.push_back(std::move(parser.reply()));

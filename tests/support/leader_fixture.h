@@ -117,7 +117,7 @@ class LeaderFixture : public CommandTest {
     const size_t begin = mark_at + kMarkBytes + 2;
     if (received.size() < begin) received += peer.read(begin - received.size());
     if (mark_at < 5 || received.size() < begin) {
-      ADD_FAILURE() << "no snapshot has begun: " << received;
+      ADD_FAILURE() << "no snapshot was started: " << received;
       return "";
     }
     const std::string mark = received.substr(mark_at, kMarkBytes);
@@ -128,7 +128,7 @@ class LeaderFixture : public CommandTest {
       received += more;
     }
     if (!received.ends_with(mark)) {
-      ADD_FAILURE() << "the snapshot has no end after " << received.size() << " bytes";
+      ADD_FAILURE() << "the end of the snapshot is missing after " << received.size() << " bytes";
       return received;
     }
     received.resize(received.size() - kMarkBytes);

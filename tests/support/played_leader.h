@@ -52,7 +52,7 @@ class PlayedLeader {
   std::string await_psync() {
     drop();
     if (!is_readable(listener_.descriptor())) {
-      ADD_FAILURE() << "no replica has come";
+      ADD_FAILURE() << "no replica has connected";
       return "";
     }
     link_ = listener_.accept();

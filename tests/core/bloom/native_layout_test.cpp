@@ -103,7 +103,7 @@ TEST_F(NativeArrayTest, MarkSetsTheBitsThatAreVisited) {
 TEST_F(NativeArrayTest, InvalidGeometryIsRejected) {
   Geometry odd = geometry_;
   odd.bit_count += 64;
-  EXPECT_FALSE(NativeLayout::is_valid(odd)) << "no whole lines";
+  EXPECT_FALSE(NativeLayout::is_valid(odd)) << "not a multiple of a line";
   odd = geometry_;
   odd.lines_per_lookup = 0;
   EXPECT_FALSE(NativeLayout::is_valid(odd));

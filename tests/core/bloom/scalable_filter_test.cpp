@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, ScalableFilterTest, testing::ValuesIn(filters:
 
 TEST_P(ScalableFilterTest, GrownFilterKeepsItsErrorRateAndItems) {
   const auto filter = create(filters::parameters(GetParam(), 1000, 0.01));
-  EXPECT_FALSE(std::signbit(filter->predicted_error_rate())) << "of an empty filter";
+  EXPECT_FALSE(std::signbit(filter->predicted_error_rate())) << "for an empty filter";
   uint64_t added = 0;
   for (uint64_t i = 0; i < 200000; ++i) {
     added += filter->add(present(i), kUnlimited) == AddOutcome::kAdded;

@@ -176,7 +176,7 @@ TEST(TableTest, ReservingIsAHint) {
   for (uint64_t i = 0; i < 5000; ++i) insert(table, name_of(i), int64_t(i));
   const size_t buckets = table.bucket_count();
   table.reserve(1'000'000);
-  EXPECT_EQ(table.bucket_count(), buckets) << "it holds entries";
+  EXPECT_EQ(table.bucket_count(), buckets) << "a table with entries is not resized";
   for (uint64_t i = 0; i < 5000; ++i) {
     ASSERT_EQ(table.find(name_of(i), hash_of(name_of(i)))->integer(), int64_t(i));
   }
@@ -185,7 +185,7 @@ TEST(TableTest, ReservingIsAHint) {
   for (uint64_t i = 0; i < 5000; ++i) insert(oversized, name_of(i), 0);
   for (uint64_t i = 0; i < 4999; ++i) oversized.erase(name_of(i), hash_of(name_of(i)));
   EXPECT_NE(oversized.find(name_of(4999), hash_of(name_of(4999))), nullptr);
-  EXPECT_TRUE(oversized.is_resizing()) << "deleting makes it smaller";
+  EXPECT_TRUE(oversized.is_resizing()) << "a deletion starts to shrink the table";
 }
 
 TEST(TableTest, TenThousandTenByteKeysCost64BytesEach) {

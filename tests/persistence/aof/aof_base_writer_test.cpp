@@ -143,7 +143,7 @@ TEST_F(AofBaseWriterTest, KeyspacesSurviveARoundTrip) {
     EXPECT_EQ(snapshots::contents(loaded), snapshots::contents(keyspace_));
     constexpr size_t kHeaderBytesMax = 1000;
     EXPECT_LE(replayer.longest_word, std::max(piece_bytes, kHeaderBytesMax));
-    EXPECT_EQ(replayer.loads, 3) << "valkey-bloom knows no other command";
+    EXPECT_EQ(replayer.loads, 3) << "valkey-bloom supports no other command";
   }
 }
 

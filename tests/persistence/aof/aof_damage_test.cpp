@@ -133,7 +133,7 @@ TEST_F(AofDamageTest, LengthHidingChecksumLinesIsDamage) {
   std::string bytes = file.bytes();
   const size_t length = bytes.find("$10\r\n");
   const size_t swallowed = bytes.size() + 1 - 2 - (length + 6);
-  ASSERT_GE(swallowed, 100U) << "the length has one digit more";
+  ASSERT_GE(swallowed, 100U) << "the length has an additional digit";
   bytes.replace(length, 3, "$" + std::to_string(swallowed));
   const Reading reading = read(bytes);
   EXPECT_EQ(reading.scan.condition, Condition::kDamaged);

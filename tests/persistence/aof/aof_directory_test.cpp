@@ -125,7 +125,7 @@ TEST_F(AofDirectoryTest, MoveSurvivesAPowerCutAtEachOperation) {
 
 TEST_F(AofDirectoryTest, CommandsWithoutAManifestAreAnError) {
   disk_.put("d/logs/a.aof.1.incr.aof", "");
-  EXPECT_THAT(paths(), ElementsAre()) << "a start that ended before its manifest was written";
+  EXPECT_THAT(paths(), ElementsAre()) << "the start was interrupted before it wrote a manifest";
   disk_.put("d/logs/a.aof.1.incr.aof", aof_files::kSet);
   EXPECT_THAT(paths(), ElementsAre(HasSubstr("put the manifest back")));
   disk_.put("d/logs/a.aof.1.incr.aof", "?");

@@ -234,7 +234,7 @@ TEST(AofReaderTest, FailedReadIsAnErrorAndNoTornTail) {
     disk.restart_count();
     disk.fail_operation(number);
     if (scan_aof(disk, "f")) {
-      EXPECT_GT(number, 4U) << "two openings and what they read";
+      EXPECT_GT(number, 4U) << "the file is opened and read twice";
       break;
     }
   }

@@ -48,7 +48,8 @@ TEST_F(AofTailTest, FindsTheFirstChecksumLine) {
 TEST_F(AofTailTest, LinesBeforeTheTailDoNotCount) {
   const std::string line = checksum_line();
   EXPECT_FALSE(look(line + std::string(300, 'x'), line.size()).checksum_line);
-  EXPECT_FALSE(look(line + std::string(300, 'x'), 10).checksum_line) << "nor a part of one";
+  EXPECT_FALSE(look(line + std::string(300, 'x'), 10).checksum_line)
+      << "part of a checksum line before the tail";
 }
 
 TEST_F(AofTailTest, LineAcrossTwoPiecesIsFound) {
@@ -102,7 +103,7 @@ TEST_F(AofTailTest, PartialBlocksOfZerosAreNoHole) {
 TEST_F(AofTailTest, HoleMayStartAfterTheLastVerifiedLine) {
   EXPECT_TRUE(look(std::string(500, 'x') + std::string(30, '\0') + "y", 500, 510).has_hole());
   EXPECT_FALSE(look(std::string(500, 'x') + std::string(10, '\0') + "y", 500, 505).has_hole())
-      << "it ends within the block";
+      << "the zeros end within the block";
 }
 
 TEST_F(AofTailTest, ChecksumLineBeforeTheZerosIsDetected) {

@@ -138,7 +138,7 @@ TEST_F(AofWriterSyncTest, WritesDuringASyncNeedAnotherSync) {
   EXPECT_LT(writer_.synced_offset(), journal_.end_offset());
   set("next");
   ASSERT_TRUE(writer_.write());
-  EXPECT_LT(writer_.written_offset(), journal_.end_offset()) << "the file before is not synced";
+  EXPECT_LT(writer_.written_offset(), journal_.end_offset()) << "the previous file is not synced";
   ASSERT_TRUE(writer_.sync());
   ASSERT_TRUE(writer_.write());
   ASSERT_TRUE(writer_.sync());
@@ -152,7 +152,7 @@ TEST_F(AofWriterSyncTest, NewBaseRecoversFromAFailedSync) {
   disk_.restart_count();
   disk_.fail_operation(1);
   ASSERT_FALSE(writer_.sync());
-  ASSERT_FALSE(writer_.sync()) << "a later sync proves nothing";
+  ASSERT_FALSE(writer_.sync()) << "a later sync must not succeed";
   rotate();
   set("after");
   ASSERT_TRUE(writer_.write());

@@ -187,10 +187,10 @@ TEST_F(AofWriterTest, FailedTruncateIsRetriedBeforeTheNextWrite) {
   disk_.restart_count();
   disk_.fail_from_operation(1);
   EXPECT_FALSE(writer_->write());
-  EXPECT_GT(bytes(1).size(), before.size()) << "half of the batch";
+  EXPECT_GT(bytes(1).size(), before.size()) << "half of the batch is in the file";
   const std::string torn = bytes(1);
   EXPECT_FALSE(writer_->write());
-  EXPECT_EQ(bytes(1), torn) << "nothing may follow half a batch";
+  EXPECT_EQ(bytes(1), torn) << "no bytes may follow half a batch";
   disk_.restart_count();
   ASSERT_TRUE(writer_->write());
   EXPECT_EQ(values(1), (Values{"a", "b"}));
@@ -216,7 +216,7 @@ TEST_F(AofWriterTest, NoSyncCountsAfterAFailureUntilANewBase) {
   EXPECT_FALSE(writer_->sync());
   EXPECT_TRUE(writer_->has_lost_sync());
   append("b");
-  EXPECT_FALSE(writer_->sync()) << "the disk would say yes, and not have the bytes";
+  EXPECT_FALSE(writer_->sync()) << "the disk would report success without the bytes";
   EXPECT_EQ(writer_->synced_offset(), synced);
 
   ASSERT_TRUE(rewrite());
@@ -251,7 +251,7 @@ TEST_F(AofWriterTest, NewFileStaysEmptyUntilTheOldIsSynced) {
   set("b");
   ASSERT_TRUE(writer_->rotate());
   EXPECT_TRUE(writer_->awaits_sync());
-  EXPECT_EQ(values(1), (Values{"a", "b"})) << "what the base will hold";
+  EXPECT_EQ(values(1), (Values{"a", "b"})) << "the values of the next base";
   set("c");
   EXPECT_TRUE(writer_->write());
   EXPECT_EQ(bytes(2), kHeader);

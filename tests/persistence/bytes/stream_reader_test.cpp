@@ -127,7 +127,7 @@ TEST(StreamReader, ReturnsLoadedBytesWithoutACopy) {
     EXPECT_EQ(reader.sum(), crc64(0, std::string_view(bytes).substr(0, bytes.size() - 4)));
   }
   StreamReader memory(bytes);
-  EXPECT_EQ(memory.string().take_loaded(5000), text) << "all that belongs to the string";
+  EXPECT_EQ(memory.string().take_loaded(5000), text) << "only the bytes of the string";
   EXPECT_EQ(memory.read_ahead(), "next");
   for (const std::string_view unpackable : {"12", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"}) {
     const std::string stored = packed(unpackable, Packing::kIfSmaller);

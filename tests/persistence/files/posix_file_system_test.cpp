@@ -51,7 +51,7 @@ TEST_F(PosixFilesTest, AppendedBytesAreRead) {
   EXPECT_EQ((*file)->read(room).value(), 4U);
   EXPECT_EQ(std::string(room.data(), 4), "onet");
   EXPECT_EQ((*file)->read(room).value(), 2U);
-  EXPECT_EQ((*file)->read(room).value(), 0U) << "the end";
+  EXPECT_EQ((*file)->read(room).value(), 0U) << "the file has ended";
 }
 
 TEST_F(PosixFilesTest, CreatingReplacesAnExistingFile) {
@@ -92,7 +92,7 @@ TEST_F(PosixFilesTest, LinkAddsANameButReplacesNone) {
   write("a", "bytes");
   ASSERT_TRUE(files_.link(path("a"), path("b")));
   EXPECT_EQ(content("b"), "bytes");
-  EXPECT_FALSE(files_.link(path("a"), path("b"))) << "it is there already";
+  EXPECT_FALSE(files_.link(path("a"), path("b"))) << "the name exists";
   ASSERT_TRUE(files_.remove(path("a")));
   EXPECT_EQ(content("b"), "bytes");
 }

@@ -173,7 +173,7 @@ TEST(BitArrayCodec, RunsBeyondTheArrayAreRejected) {
   EXPECT_FALSE(is_taken({{kMiB + 1, 0}}));
   EXPECT_FALSE(is_taken({{~uint64_t{0}, 64}, {kMiB - 63, 0}}));
   EXPECT_FALSE(is_taken({{kMiB - 10, 11}}));
-  EXPECT_FALSE(is_taken({{0, 0}, {kMiB, 0}})) << "a pair of nothing could come for ever";
+  EXPECT_FALSE(is_taken({{0, 0}, {kMiB, 0}})) << "an empty pair could be repeated forever";
   EXPECT_FALSE(is_taken({{10, 20}}));
 }
 

@@ -72,7 +72,8 @@ FilterPtr decoded(std::string_view bytes) {
 class SparseFilters : public testing::TestWithParam<LayoutId> {
  protected:
   void SetUp() override {
-    if (ArrayMemory::of_process().descriptor() < 0) GTEST_SKIP() << "holes cannot be seen here";
+    if (ArrayMemory::of_process().descriptor() < 0)
+      GTEST_SKIP() << "this system does not report holes";
     before_bytes_ = resident_bytes();
     filter_ = sparse_filter(GetParam());
     array_bytes_ = filter_->layer_bits(0).bytes().size();

@@ -67,7 +67,7 @@ TEST(RdbDecoders, QueueIsBounded) {
   is_held = true;
   by_caller = 0;
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(decoders.submit(batch_of(size_t{16} << 20)));
-  EXPECT_GE(by_caller, 2) << "long ones count by their bytes";
+  EXPECT_GE(by_caller, 2) << "long batches count by their bytes";
   is_held = false;
 }
 
@@ -105,11 +105,12 @@ TEST(RdbDecoders, SpareMemoryIsBounded) {
   ASSERT_TRUE(decoders.drain());
   size_t kept_bytes = 0;
   for (int i = 0; i < 40; ++i) kept_bytes += decoders.empty_batch().bytes.capacity();
-  EXPECT_GE(kept_bytes, 2 * kBatchBytes) << "long ones are used again, too";
+  EXPECT_GE(kept_bytes, 2 * kBatchBytes) << "memory of long batches is reused too";
   EXPECT_LE(kept_bytes, size_t{32} << 20);
   decoders.submit(batch_of(5000));
   ASSERT_TRUE(decoders.drain());
-  EXPECT_GE(decoders.empty_batch().bytes.capacity(), 5000U) << "what was taken counts no more";
+  EXPECT_GE(decoders.empty_batch().bytes.capacity(), 5000U)
+      << "memory in use does not count as spare";
 }
 
 // Reads with `thread_count` threads, in pieces so small that every field is divided somewhere.

@@ -223,7 +223,7 @@ TEST(RdbWriter, AnyFailedWriteIsReported) {
     const auto result = write_rdb(sink, keyspace, options);
     ASSERT_FALSE(result) << n;
     EXPECT_EQ(result.error().message, "ERR can't write: No space left on device");
-    EXPECT_EQ(sink.pieces, n + 1) << "written to after an error";
+    EXPECT_EQ(sink.pieces, n + 1) << "the sink is written to after an error";
   }
 }
 

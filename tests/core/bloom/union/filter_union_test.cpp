@@ -212,7 +212,7 @@ TEST(FilterUnion, LeavesUntouchedPagesUntouched) {
   for (const ScalableFilter* filter : {a.get(), b.get(), all->get()}) {
     uint64_t touched_bytes = 0;
     const BitArray& bits = filter->layer_bits(0);
-    if (!bits.is_mapped()) GTEST_SKIP() << "no sparse arrays here";
+    if (!bits.is_mapped()) GTEST_SKIP() << "this system has no sparse arrays";
     bits.visit_data(0, bits.bytes().size(),
                     [&](uint64_t, auto piece) { touched_bytes += piece.size(); });
     EXPECT_LE(touched_bytes, 64U * 4096);

@@ -9,8 +9,9 @@ namespace {
 TEST(KeyUseTest, ClockWrapsAndTheNearFutureIsNow) {
   EXPECT_EQ(KeyUse(100, 5).idle_s(107), 7U);
   EXPECT_EQ(KeyUse(KeyUse::kClockMask - 1, 5).idle_s(3), 5U);
-  EXPECT_EQ(KeyUse(1'700'000'000, 5).idle_s(1'700'000'050), 50U) << "the clock's upper bits go";
-  EXPECT_EQ(KeyUse(108, 5).idle_s(107), 0U) << "another thread is a little ahead";
+  EXPECT_EQ(KeyUse(1'700'000'000, 5).idle_s(1'700'000'050), 50U)
+      << "only the low 24 bits of the clock count";
+  EXPECT_EQ(KeyUse(108, 5).idle_s(107), 0U) << "another thread's clock is slightly ahead";
   EXPECT_EQ(KeyUse(0, 5).idle_s(KeyUse::kClockMask - 4000), KeyUse::kClockMask - 4000);
   EXPECT_EQ(KeyUse::idle_for(50, 20, 5).idle_s(20), 50U);
   EXPECT_EQ(KeyUse::idle_for(uint64_t{1} << 62, 20, 5).idle_s(20), KeyUse::kIdleMaxS);
