@@ -48,7 +48,7 @@ inline void select(std::string& out, unsigned database, std::optional<unsigned>&
 }  // namespace
 
 void append_command(std::string& out, Words words) {
-  // Grows once and then uses plain stores, because locks of every change are held here.
+  // Grows once and then uses plain stores, because every change runs this with its locks held.
   size_t most = kHeaderBytesMax;
   for (const std::string_view word : words) most += kHeaderBytesMax + word.size() + 2;
   const size_t begin = out.size();

@@ -153,8 +153,8 @@ class Journal {
   // processor's cache.
   alignas(kCacheLine) core::keyspace::RwLock mutex_;  // held while a command is copied
   std::string pending_;                               // guarded by mutex_
-  uint64_t taken_ = 0;                // offset of pending_ in the stream; same guard
-  std::optional<unsigned> database_;  // selected in the log; same guard
+  uint64_t taken_ = 0;                // offset of pending_ in the stream; guarded by mutex_
+  std::optional<unsigned> database_;  // database selected in the log; guarded by mutex_
   std::atomic<uint64_t> end_{0};
   // Database selected in the stream of the second sink; guarded by mutex_.
   std::optional<unsigned> second_sink_database_;

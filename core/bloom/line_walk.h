@@ -43,7 +43,7 @@ class LineWalk {
 
   // Index of the current line's first word.
   uint64_t word_index() const { return line_word_index(place_, line_count_); }
-  // Nine-bit positions, lowest first.
+  // The item's bit positions in the line, nine bits each, lowest first.
   uint64_t positions() const {
     uint64_t mixed = pattern_;
     mixed = (mixed ^ (mixed >> 32)) * 0xD6E8FEB86659FD93;

@@ -33,7 +33,7 @@ class Window;
 struct WindowTurn;
 
 // kCannotGrow: the next layer does not fit in memory, or its capacity or error rate is out of
-// range. The item was present (kRefreshed), and was also added to the newest generation.
+// range. With kRefreshed the item was present, and was also added to the newest generation.
 enum class AddOutcome : uint8_t { kAdded, kPresent, kFull, kCannotGrow, kRefreshed };
 
 // True if bits and counts have changed, so that the add must be journaled.

@@ -92,13 +92,13 @@ class FilterBuilder {
 
   bool ok() const { return !error_; }
   void fail(std::string_view reason);
-  // Returns false, and fails, if the budget does not allow `size_bytes` more.
+  // Returns false, and the builder fails, if the budget does not allow `size_bytes` more.
   bool reserve(uint64_t size_bytes);
 
-  // Returns zeroed bits to read into; nullopt, and failed, if the budget or the system refuses
-  // them. REQUIRES: bit_count <= core::bloom::BitArray::kMaxBits.
+  // Returns zeroed bits to read into. Returns nullopt, and the builder fails, if the budget or the
+  // system refuses the memory. REQUIRES: bit_count <= core::bloom::BitArray::kMaxBits.
   std::optional<core::bloom::BitArray> allocate(uint64_t bit_count);
-  // Adds a layer of zeros. Returns false, and fails, if that is impossible.
+  // Adds a layer of zeros. If that is impossible, the builder fails and false is returned.
   bool add_layer(LayerClaim claim);
   // Adds a layer and reads its bits directly into the array.
   bool add_layer(const LayerClaim& claim, StringReader& array);

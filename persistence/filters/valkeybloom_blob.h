@@ -34,7 +34,7 @@ struct ValkeyBloomLayer {
   LayerClaim claim;
   core::bloom::BitArray bits;
 };
-// nullopt, and `builder` failed, if the blob is damaged or does not fit.
+// If the blob is damaged or does not fit, `builder` fails and nullopt is returned.
 std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
                                                       SeedRules rules);
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{32} << 20;
 constexpr size_t kWaitingForEachHelper = 8;
-// Spare memory beyond this is freed. As much as may be queued, because otherwise the system would
-// have to provide new pages for every batch.
+// Spare memory beyond this is freed. The limit equals that of the queue; with a lower one the
+// system would have to provide new pages for every batch.
 constexpr size_t kSpareBytesMax = kWaitingBytesMax;
 
 core::Result<> decode_safely(const RdbDecoders::Decode& decode, const RdbBatch& batch) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a pattern and a text, split at the first line end. Compares core::Glob with the naive model
-// if that ends in time, and with its own shortcuts.
+// Reads a pattern and a text, split at the first line end. Compares core::Glob with the naive
+// model, where that is fast enough, and with its own shortcuts.
 //
 // The first byte of an input chooses whether case matters.
 #include <algorithm>

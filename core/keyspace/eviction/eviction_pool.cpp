@@ -111,7 +111,7 @@ void EvictionPool::sample_stripe(unsigned stripe, unsigned database, const Evict
       cursor = table->scan(cursor, [&](const Entry& entry) {
         if (!is_volatile(terms.policy) || entry.has_expiry()) seen.push_back(&entry);
       });
-      // A bucket lists its entries by age, so they are drawn at random.
+      // Entries are drawn at random, because a bucket lists them by age.
       for (; !seen.empty() && count > 0; seen.pop_back(), --count) {
         std::swap(seen[out.chance.draw() % seen.size()], seen.back());
         prefetch(reinterpret_cast<const std::byte*>(seen.back()));
