@@ -1,40 +1,62 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the Debian 12 packages that are missing; prints nothing if all are installed.
-# Usage: scripts/install_deps.sh [run|test]
-#   run   packages that building and running the server needs (default)
-#   test  the packages of run, and the tools and clients that the tests use
+# Installs the packages that are missing; says nothing when none is.
+# Tested on Debian 12 and 13. Debian 13's names are those of Ubuntu 24.04 too, which is not tested.
+# Usage: scripts/install_deps.sh [server|run|test]
+#   server  what building the server alone needs (cmake --preset server)
+#   run     that, and what building its tests and running it by scripts/run.sh needs (default)
+#   test    that, and the tools and clients the tests use
 set -euo pipefail
 
-build_packages=(
-  build-essential ccache cmake ninja-build
-  libbenchmark-dev libboost-json1.81-dev libboost1.81-dev libcli11-dev libfmt-dev
-  libgmock-dev libgtest-dev
-  libisal-dev libjemalloc-dev liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev
-  prometheus-cpp-dev redis-tools
+server_packages=(
+  build-essential ca-certificates cmake libcli11-dev libfmt-dev libisal-dev libjemalloc-dev
+  liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev ninja-build prometheus-cpp-dev
 )
+# Boost, which needs to be 1.81 at least: one of these pairs. The first that can be installed is.
+boost_packages=("libboost-dev libboost-json-dev" "libboost1.81-dev libboost-json1.81-dev")
+build_packages=(ccache libbenchmark-dev libgmock-dev libgtest-dev redis-tools)
 test_packages=(
   chromium clang-14 clang-format-14 clang-tidy-14 debootstrap dpkg-dev e2fsprogs etcd-client
-  etcd-server git iproute2 libclang-rt-14-dev mount openssl php-cli php-redis procps prometheus
+  etcd-server git golang-github-masterminds-sprig-dev golang-go
+  golang-gopkg-yaml.v2-dev iproute2 libclang-rt-14-dev mount openssl php-cli php-redis procps
+  prometheus
   prometheus-redis-exporter python3 python3-redis redis-sentinel redis-server ruby ruby-redis
   strace systemd systemd-container util-linux
 )
 
-packages=("${build_packages[@]}")
+packages=("${server_packages[@]}")
 case ${1:-run} in
-  run) ;;
-  test) packages+=("${test_packages[@]}") ;;
+  server) ;;
+  run) packages+=("${build_packages[@]}") ;;
+  test) packages+=("${build_packages[@]}" "${test_packages[@]}") ;;
   *)
-    echo "usage: $0 [run|test]" >&2
+    echo "usage: $0 [server|run|test]" >&2
     exit 2
     ;;
 esac
 
+supported='Debian 12 and 13 (Ubuntu 24.04 and later should do, untested)'
+if ! command -v apt-get >/dev/null; then
+  echo "$0: this system has no apt-get; supported: $supported." >&2
+  echo "Install these libraries by hand: README.md, \"Platforms\"." >&2
+  exit 1
+fi
+
+is_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]
+}
+
 missing=()
 for package in "${packages[@]}"; do
-  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$status" = installed ] || missing+=("$package")
+  is_installed "$package" || missing+=("$package")
+done
+has_boost=no
+for pair in "${boost_packages[@]}"; do
+  for package in $pair; do
+    is_installed "$package" || continue 2
+  done
+  has_boost=yes
 done
 # Any version of Node is enough. Debian's npm conflicts with nodejs of other packagers, which
 # contains npm.
@@ -42,12 +64,12 @@ if [ "${1:-run}" = test ]; then
   command -v node >/dev/null || missing+=(nodejs)
   command -v npm >/dev/null || missing+=(npm)
 fi
-[ ${#missing[@]} -gt 0 ] || exit 0
+[ ${#missing[@]} -gt 0 ] || [ $has_boost = no ] || exit 0
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo >/dev/null; then
-    echo "missing: ${missing[*]}; run this script as root, or install sudo" >&2
+    echo "missing: ${missing[*]} boost; run this script as root, or install sudo" >&2
     exit 1
   fi
   as_root=(sudo)
@@ -63,12 +85,48 @@ if [ ! -e "$policy" ]; then
   "${as_root[@]}" chmod 755 "$policy"
 fi
 
-echo "installing: ${missing[*]}"
 apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
     apt-get -qq -y -o Acquire::Retries=3 "$@"
 }
 apt update
+
+# Prints the version that apt would install; nothing when it does not know the package.
+candidate() {
+  apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p' | grep -v '^(none)$' || true
+}
+
+# Whether all of a pair can be had, and the first has Boost 1.81 or later.
+offers_boost() {
+  local package version
+  for package in "$@"; do
+    version=$(candidate "$package")
+    [ -n "$version" ] && dpkg --compare-versions "$version" ge 1.81 || return 1
+  done
+}
+
+if [ $has_boost = no ]; then
+  chosen=
+  for pair in "${boost_packages[@]}"; do
+    # shellcheck disable=SC2086
+    if [ -z "$chosen" ] && offers_boost $pair; then
+      chosen=$pair
+    fi
+  done
+  # shellcheck disable=SC2206
+  missing+=(${chosen:-${boost_packages[0]}})
+fi
+unknown=()
+for package in "${missing[@]}"; do
+  [ -n "$(candidate "$package")" ] || unknown+=("$package")
+done
+if [ ${#unknown[@]} -gt 0 ]; then
+  system=$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)
+  echo "$0: ${system:-this system} has no package ${unknown[*]}; supported: $supported" >&2
+  exit 1
+fi
+
+echo "installing: ${missing[*]}"
 apt install --no-install-recommends "${missing[@]}" >/dev/null
 
 # Disable the services at boot too, if this script installed them.
