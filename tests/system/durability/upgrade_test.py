@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Files and a replication stream of earlier versions, as docs/upgrading.md promises: everything is
+loaded, and answers as it did. tests/vectors/make_upgrade.py recorded them with those versions."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import DEADLINE_S, ROOT, SERVER, ServerTest, wait_until
+from harness.replication_peer import info
+from harness.scripted_leader import ScriptedLeader
+
+RECORDED = sorted((ROOT / "tests/vectors/upgrade").iterdir())
+# The recorder's last command, which tells where its stream ends.
+END_MARK = "end-of-the-stream"
+
+
+def plain(reply):
+    if isinstance(reply, bytes):
+        return reply.decode()
+    return [plain(one) for one in reply] if isinstance(reply, list) else reply
+
+
+class UpgradeTest(ServerTest):
+    def directory(self):
+        folder = tempfile.mkdtemp(prefix="bloomery-upgrade-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        return pathlib.Path(folder)
+
+    def check(self, version, client):
+        for question, expected in json.loads((version / "expected.json").read_text("ascii")):
+            with self.subTest(version=version.name, question=question[:2]):
+                self.assertEqual(plain(client.call(*question)), expected)
+
+    def serve(self, directory, *options):
+        server = self.start_server("--dir", directory, *options)
+        client = server.connect()
+        self.addCleanup(client.close)
+        return server, client
+
+    def test_something_was_recorded(self):
+        self.assertIn("before-1.0", [version.name for version in RECORDED])
+
+    def test_snapshot_is_loaded(self):
+        for version in RECORDED:
+            directory = self.directory()
+            shutil.copy(version / "dump.rdb", directory)
+            self.check(version, self.serve(directory)[1])
+
+    def test_log_is_loaded_and_continued(self):
+        for version in RECORDED:
+            directory = self.directory()
+            shutil.copytree(version / "appendonlydir", directory / "appendonlydir")
+            options = ("--appendonly", "yes")
+            server, client = self.serve(directory, *options)
+            self.check(version, client)
+            # New commands follow the old ones in the same log.
+            self.assertEqual(client.call("BF.ADD", "late", "item:new"), 1)
+            server.crash()
+            _, client = self.serve(directory, *options)
+            self.assertEqual(client.call("BF.EXISTS", "late", "item:new"), 1)
+            self.assertEqual(client.call("BF.EXISTS", "late", "item:0"), 1)
+
+    def test_replica_follows_an_older_leader(self):
+        for version in RECORDED:
+            leader = ScriptedLeader(lambda link, version=version: self.send(link, version))
+            self.addCleanup(leader.close)
+            _, client = self.serve(self.directory(), "--replicaof", f"127.0.0.1 {leader.port}")
+            wait_until(
+                lambda client=client: client.call("EXISTS", END_MARK) == 1, "the stream's end"
+            )
+            self.assertEqual(info(client)["master_link_status"], "up")
+            self.assertEqual(client.call("REPLICAOF", "NO", "ONE"), b"OK")
+            self.assertEqual(client.call("DEL", END_MARK), 1)
+            self.check(version, client)
+            self.assertEqual(leader.problems, [])
+
+    @staticmethod
+    def send(link, version):
+        link.full_resync((version / "stream-snapshot.rdb").read_bytes())
+        link.send((version / "stream.bin").read_bytes())
+
+    def test_tools_read_the_files(self):
+        for version in RECORDED:
+            for arguments in (
+                ("--check-rdb", version / "dump.rdb"),
+                ("--check-aof", version / "appendonlydir/appendonly.aof.manifest"),
+            ):
+                done = subprocess.run(
+                    [SERVER, *arguments], capture_output=True, text=True, timeout=DEADLINE_S,
+                    check=False,
+                )  # fmt: skip
+                self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_later_format_is_refused_by_name(self):
+        """A log that a later version would write: the start ends, and changes nothing."""
+        for version in RECORDED:
+            directory = self.directory()
+            shutil.copytree(version / "appendonlydir", directory / "appendonlydir")
+            (log,) = (directory / "appendonlydir").glob("*.incr.aof")
+            later = log.read_bytes().replace(b"#bloomery-ver:1", b"#bloomery-ver:2", 1)
+            log.write_bytes(later)
+            done = subprocess.run(
+                [SERVER, "--dir", directory, "--port", "0", "--unixsocket", directory / "socket",
+                 "--appendonly", "yes"],
+                capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+            )  # fmt: skip
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{log.name}', offset 0: damaged: written by a later version",
+                          done.stdout + done.stderr)
+            self.assertEqual(log.read_bytes(), later)
+
+
+if __name__ == "__main__":
+    unittest.main()
