@@ -22,6 +22,7 @@ that most tests need are exported here. The other building blocks are imported b
 | node, pages, web_tools | Node clients, the programs of docs/, programs that serve HTTP |
 | stories, vector_checks | what tests of users' stories and of other servers' files share |
 | debian_root | a bare Debian, to install into |
+| yaml_files | what a YAML file holds |
 | soak_load | the load of scripts/soak.sh |
 """
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The samples of conf/ for other programs, and the script that shows a failover on one machine."""
 
-import json
 import os
 import pathlib
 import random
@@ -14,17 +13,9 @@ import unittest
 
 from harness import DEADLINE_S, ROOT, SERVER, ServerTest, free_port, wait_until
 from harness.resp import Connection
+from harness.yaml_files import documents_of
 
 SAMPLES = sorted((ROOT / "conf").glob("*/*.yml"))
-
-
-def documents_of(path):
-    """What a YAML file holds; Ruby brings a reader along."""
-    program = "puts YAML.load_stream(File.read(ARGV[0])).map { |d| d }.to_json"
-    done = subprocess.run(
-        ["ruby", "-ryaml", "-rjson", "-e", program, path], capture_output=True, check=True
-    )
-    return json.loads(done.stdout)
 
 
 def server_commands(node):
@@ -57,6 +48,17 @@ class SamplesTest(ServerTest):
                     self.assertEqual(done.stderr, "", f"{path}: {words}")
                     self.assertIn("Connection refused", done.stdout)
         self.assertGreaterEqual(seen, 7)
+
+    def test_compose_installs_nothing_publishes_locally(self):
+        for path in (ROOT / "conf/compose").glob("*.yml"):
+            text = path.read_text(encoding="ascii")
+            # A container that installs at its start needs a mirror each time.
+            self.assertNotRegex(text, r"apt-get|\bapk\b|pip install|curl", path)
+            (document,) = documents_of(path)
+            for service in document["services"].values():
+                for port in service.get("ports", []):
+                    self.assertTrue(port.startswith("127.0.0.1:"), path)
+            self.assertNotIn("privileged", text)
 
     def test_kubernetes_ends_only_what_does_not_answer(self):
         documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# HEALTHCHECK of the container: asks the server that runs in it whether it serves. The port and TLS
+# are those of the server's own arguments and configuration file.
+# The server is process 1, or where an init is, the first process that bears one of its names.
+set -e
+
+for process in /proc/[0-9]*; do
+  words=$({ tr '\0' '\n' <"$process/cmdline" | head -n 2; } 2>/dev/null)
+  case $words in
+    *--health-check) continue ;; # someone else asks, too
+  esac
+  case ${words%%
+*} in
+    bloomery-server | redis-server | valkey-server | */bloomery-server | \
+      */redis-server | */valkey-server)
+      # The path of a configuration file may be relative.
+      cd "$process/cwd" 2>/dev/null || true
+      # shellcheck disable=SC2016
+      exec xargs -0 -a "$process/cmdline" sh -c 'shift; exec bloomery-server --health-check "$@"' -
+      ;;
+  esac
+done
+echo 'no server runs in this container' >&2
+exit 1

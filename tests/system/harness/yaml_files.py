@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""YAML for tests: Ruby brings a reader along, Debian's Python does not."""
+
+import json
+import subprocess
+
+
+def documents_in(text):
+    """The documents of a YAML text; empty ones are left out."""
+    program = "puts YAML.load_stream(STDIN.read).compact.to_json"
+    done = subprocess.run(
+        ["ruby", "-ryaml", "-rjson", "-e", program], input=text.encode(), capture_output=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stderr.decode()}\n{text}"
+    return json.loads(done.stdout)
+
+
+def documents_of(path):
+    return documents_in(path.read_text(encoding="utf-8"))
