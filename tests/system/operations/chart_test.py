@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The Helm chart of conf/helm, rendered by the template engine that Helm uses.
+
+Its objects fit together, and a server starts with the files that its pods get.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+from harness import DEADLINE_S, ROOT, SERVER, ServerTest, free_port, wait_until
+from harness.yaml_files import documents_in, documents_of
+
+CHART = ROOT / "conf/helm/bloomery"
+RENDERER = ROOT / "tests/system/operations/helm_render/main.go"
+LIBRARIES = pathlib.Path("/usr/share/gocode")
+
+ETCD = ["http://etcd-0:2379", "http://etcd-1:2379"]
+VARIANTS = {
+    "default": {},
+    "everything": {
+        "auth": {"enabled": True, "password": "secret"},
+        "replica": {"enabled": True, "replicas": 3, "minReplicasToWrite": 1},
+        "commonLabels": {"team": "search"}, "podAnnotations": {"note": "x"},
+        "podLabels": {"tier": "cache"}, "bloomeryConfig": "hz 20\nmaxclients 777",
+        "nodeSelector": {"disk": "ssd"}, "tolerations": [{"operator": "Exists"}],
+        "affinity": {"podAntiAffinity": {}}, "priorityClassName": "high",
+        "imagePullSecrets": [{"name": "registry"}],
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}],
+        "serviceAccount": {"create": True, "annotations": {"a": "b"}},
+        "service": {"annotations": {"c": "d"}},
+        "dataStorage": {"className": "fast", "annotations": {"e": "f"}},
+        "metrics": {"serviceMonitor": {"enabled": True, "additionalLabels": {"release": "p"}}},
+        "podDisruptionBudget": {"enabled": True},
+        "networkPolicy": {"enabled": True, "clientLabels": {"uses": "bloom"}},
+    },
+    "cluster": {"cluster": {"enabled": True, "etcd": ETCD}},
+    "bare": {"metrics": {"enabled": False}, "dataStorage": {"enabled": False},
+             "networkPolicy": {"enabled": True}, "image": {"registry": "r.example", "tag": "9"}},
+    "own secret": {"auth": {"enabled": True, "existingSecret": "theirs"}},
+}  # fmt: skip
+
+
+def merged(defaults, changes):
+    """As Helm merges values: maps by key, everything else as a whole."""
+    if not (isinstance(defaults, dict) and isinstance(changes, dict)):
+        return changes
+    return {**defaults, **{key: merged(defaults.get(key), changes[key]) for key in changes}}
+
+
+class ChartTest(ServerTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-chart-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        (cls.values,) = documents_of(CHART / "values.yaml")
+        (cls.chart,) = documents_of(CHART / "Chart.yaml")
+        cls.why_not = ""
+        if not shutil.which("go") or not LIBRARIES.exists():
+            cls.why_not = "there is no Go with sprig: run scripts/install_deps.sh test"
+            return
+        subprocess.run(
+            ["go", "build", "-o", cls.folder / "render", RENDERER], check=True,
+            env={**os.environ, "GO111MODULE": "off", "GOPATH": str(LIBRARIES),
+                 "GOCACHE": str(cls.folder / "cache")},
+        )  # fmt: skip
+
+    def setUp(self):
+        super().setUp()
+        if self.why_not:
+            self.skipTest(self.why_not)
+
+    def render(self, changes, *, release="rel"):
+        """Exit status, and the documents or the error."""
+        data = {
+            "Values": merged(self.values, changes),
+            "Release": {"Name": release, "Namespace": "ns", "Service": "Helm"},
+            "Chart": {"Name": self.chart["name"], "Version": self.chart["version"],
+                      "AppVersion": self.chart["appVersion"]},
+        }  # fmt: skip
+        files = {
+            path.name: path.read_text("ascii") for path in (CHART / "templates").iterdir()
+        }  # fmt: skip
+        done = subprocess.run(
+            [self.folder / "render"], input=json.dumps({"files": files, "data": data}), text=True,
+            capture_output=True, timeout=DEADLINE_S, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            return done.returncode, done.stderr
+        documents = []
+        for name, text in sorted(json.loads(done.stdout).items()):
+            if name.endswith(".yaml"):
+                documents += documents_in(text)
+        return 0, documents
+
+    def documents(self, changes, **options):
+        status, documents = self.render(changes, **options)
+        self.assertEqual(status, 0, documents)
+        return documents
+
+    def one(self, documents, kind, name="rel-bloomery"):
+        (found,) = [
+            one for one in documents if (one["kind"], one["metadata"]["name"]) == (kind, name)
+        ]
+        return found
+
+    def test_every_variant_is_whole(self):
+        for name, changes in VARIANTS.items():
+            with self.subTest(variant=name):
+                self.check(self.documents(changes))
+
+    def check(self, documents):
+        names = [(one["kind"], one["metadata"]["name"]) for one in documents]
+        self.assertEqual(len(names), len(set(names)))
+        stateful = self.one(documents, "StatefulSet")
+        template = stateful["spec"]["template"]
+        labels = template["metadata"]["labels"]
+        self.assertIn(("Service", stateful["spec"]["serviceName"]), names)
+        for one in documents:
+            self.assertIn("apiVersion", one)
+            self.assertLessEqual(len(one["metadata"]["name"]), 63)
+            self.assertEqual(one["metadata"]["labels"]["app.kubernetes.io/instance"], "rel")
+            for selector in self.selectors(one):
+                selector.pop("statefulset.kubernetes.io/pod-name", None)
+                self.assertLessEqual(selector.items(), labels.items(), one)
+        (container,) = template["spec"]["containers"]
+        volumes = {volume["name"] for volume in template["spec"]["volumes"]}
+        volumes |= {
+            claim["metadata"]["name"] for claim in stateful["spec"].get("volumeClaimTemplates", [])
+        }
+        self.assertEqual({mount["name"] for mount in container["volumeMounts"]}, volumes)
+        ports = {port["name"] for port in container["ports"]}
+        for one in documents:
+            if one["kind"] == "Service":
+                targets = {port["targetPort"] for port in one["spec"]["ports"]}
+                self.assertLessEqual(targets, ports)
+            if one["kind"] == "NetworkPolicy":
+                named = {port["port"] for rule in one["spec"]["ingress"] for port in rule["ports"]}
+                self.assertEqual(named, ports)
+        for variable in container.get("env", []):
+            secret = variable["valueFrom"]["secretKeyRef"]["name"]
+            self.assertTrue(secret == "theirs" or ("Secret", secret) in names)
+
+    @staticmethod
+    def selectors(one):
+        spec = one.get("spec", {})
+        if one["kind"] == "Service":
+            yield dict(spec["selector"])
+        elif one["kind"] in ("StatefulSet", "PodDisruptionBudget"):
+            yield dict(spec["selector"]["matchLabels"])
+        elif one["kind"] == "NetworkPolicy":
+            yield dict(spec["podSelector"]["matchLabels"])
+
+    def test_monitor_finds_one_service(self):
+        documents = self.documents(VARIANTS["everything"])
+        wanted = self.one(documents, "ServiceMonitor")["spec"]["selector"]["matchLabels"]
+        found = [
+            one["metadata"]["name"] for one in documents
+            if one["kind"] == "Service" and wanted.items() <= one["metadata"]["labels"].items()
+        ]  # fmt: skip
+        self.assertEqual(found, ["rel-bloomery-headless"])
+
+    def test_replicas_and_image(self):
+        for variant, count in (("default", 1), ("everything", 4), ("cluster", 6)):
+            stateful = self.one(self.documents(VARIANTS[variant]), "StatefulSet")
+            self.assertEqual(stateful["spec"]["replicas"], count)
+        stateful = self.one(self.documents(VARIANTS["bare"]), "StatefulSet")
+        (container,) = stateful["spec"]["template"]["spec"]["containers"]
+        self.assertEqual(container["image"], "r.example/bloomery:9")
+
+    def test_release_that_names_the_chart_is_not_doubled(self):
+        self.one(self.documents({}, release="bloomery"), "StatefulSet", "bloomery")
+
+    def test_values_that_exclude_each_other_are_refused(self):
+        for changes, reason in (
+            ({"cluster": {"enabled": True}}, "cluster.etcd needs the URLs of etcd"),
+            ({"cluster": {"enabled": True, "etcd": ETCD}, "replica": {"enabled": True}},
+             "exclude each other"),
+            ({"auth": {"enabled": True}}, "auth.password or auth.existingSecret is needed"),
+        ):  # fmt: skip
+            status, said = self.render(changes)
+            self.assertEqual(status, 1)
+            self.assertIn(reason, said)
+
+    # The files of a pod
+
+    def start_script(self, changes, pod, *, data=None):
+        """The configuration that a pod's script writes, without the paths of a container."""
+        config = self.one(self.documents(changes), "ConfigMap")["data"]
+        place = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        data = data or place / "data"
+        for folder in (data, place / "etc", place / "bin"):
+            folder.mkdir(exist_ok=True)
+        for name, text in (("hostname", f"echo {pod}"), ("bloomery-server", "exit 0")):
+            (place / "bin" / name).write_text(f"#!/bin/sh\n{text}\n", encoding="ascii")
+            (place / "bin" / name).chmod(0o755)
+        for name, text in config.items():
+            text = text.replace("/data", str(data)).replace("/etc/bloomery", str(place / "etc"))
+            (place / "etc" / name).write_text(text, encoding="ascii")
+        subprocess.run(
+            ["sh", place / "etc/start.sh"], check=True, timeout=DEADLINE_S,
+            env={"PATH": f"{place}/bin:/usr/bin:/bin", "BLOOMERY_PASSWORD": "secret"},
+        )  # fmt: skip
+        return data / "bloomery.conf"
+
+    def test_server_starts_with_each_file(self):
+        for variant in ("default", "everything", "bare"):
+            path = self.start_script(VARIANTS[variant], "rel-bloomery-0")
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+            options = ["--http-port", free_port()] if variant != "bare" else []
+            server = self.start_server(*options, config_file=path)
+            with server.connect() as client:
+                if variant == "everything":
+                    self.assertEqual(client.call("AUTH", "secret"), b"OK")
+                    answer = client.call("CONFIG", "GET", "min-replicas-to-write")
+                    self.assertEqual(answer[1], b"1")
+                    self.assertEqual(client.call("CONFIG", "GET", "maxclients")[1], b"777")
+                self.assertEqual(client.call("CONFIG", "GET", "maxmemory")[1], b"1073741824")
+
+    def test_cluster_file_has_only_known_options(self):
+        path = self.start_script(VARIANTS["cluster"], "rel-bloomery-2")
+        text = path.read_text("ascii")
+        self.assertIn(f"cluster-etcd {' '.join(ETCD)}\n", text)
+        self.assertIn("cluster-announce-hostname rel-bloomery-2.rel-bloomery-headless.ns.svc", text)
+        done = subprocess.run(
+            [SERVER, "--health-check", path, "--port", str(free_port()), "--http-port", "0"],
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.stderr, "")
+
+    def test_role_outlives_the_pod(self):
+        changes = {"replica": {"enabled": True}}
+        leader = "replicaof rel-bloomery-0.rel-bloomery-headless.ns.svc 6379\n"
+        self.assertNotIn("replicaof", self.start_script(changes, "rel-bloomery-0").read_text())
+        path = self.start_script(changes, "rel-bloomery-1")
+        self.assertTrue(path.read_text().endswith(leader))
+        # Promoted: the server has rewritten its file. The next start of the pod leaves it a leader.
+        path.write_text(path.read_text().replace(leader, ""))
+        again = self.start_script(changes, "rel-bloomery-1", data=path.parent)
+        self.assertNotIn("replicaof", again.read_text())
+        # Sentinel made pod 0 a replica: it stays one.
+        path = self.start_script(changes, "rel-bloomery-0")
+        path.write_text(path.read_text() + "replicaof elsewhere 6379\n")
+        again = self.start_script(changes, "rel-bloomery-0", data=path.parent)
+        self.assertTrue(again.read_text().endswith("replicaof elsewhere 6379\n"))
+
+    def test_ready_server_is_not_waited_for(self):
+        """The probes read the file that the pod wrote."""
+        path = self.start_script({}, "rel-bloomery-0")
+        stateful = self.one(self.documents({}), "StatefulSet")
+        (container,) = stateful["spec"]["template"]["spec"]["containers"]
+        server = self.start_server("--http-port", 0, config_file=path)
+        for probe in ("livenessProbe", "readinessProbe"):
+            program, *words = container[probe]["exec"]["command"]
+            self.assertEqual(program, SERVER.name)
+            words = [str(path) if word == "/data/bloomery.conf" else word for word in words]
+            command = [SERVER, *words, "--port", str(server.port)]
+            wait_until(
+                lambda command=command: subprocess.run(command, check=False).returncode == 0, probe
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()
