@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Makes a release of the checked out commit: the artefacts with their checksums, and the tag.
+# The version stands in CMakeLists.txt, and CHANGELOG.md must have a section for it.
+# Usage: BLOOMERY_MAINTAINER='NAME <ADDRESS>' [BLOOMERY_HOMEPAGE=URL] scripts/release.sh [OPTIONS]
+#   --dry-run    shows the version, its changes and the artefacts, and what would be refused; no tag
+#   --build DIR  with --dry-run: packs this build, which exists, instead of building
+#   --out DIR    where the artefacts go (default: build/artefacts).
+#
+# A release is refused without a maintainer, and with changes that are not committed. So it is when
+# CHANGELOG.md lacks the version's section or has entries under Unreleased, and when the tag exists.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  sed -n 's/^# \{0,1\}//; 6,9p' "$0" >&2
+  exit 2
+}
+
+dry_run=no
+build=
+out=build/artefacts
+while [ $# -gt 0 ]; do
+  case $1 in
+    --dry-run) dry_run=yes ;;
+    --build | --out)
+      [ $# -gt 1 ] || usage
+      if [ "$1" = --build ]; then build=$2; else out=$2; fi
+      shift
+      ;;
+    *) usage ;;
+  esac
+  shift
+done
+[ -z "$build" ] || [ $dry_run = yes ] || usage
+
+version=$(sed -n 's/^project(bloomery VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+commit=$(git rev-parse HEAD)
+tag=v$version
+
+# Prints the entries of a section of the changelog.
+section() {
+  awk -v title="## [$1]" '
+    index($0, "## ") == 1 { inside = index($0, title) == 1; next }
+    inside { print }
+  ' CHANGELOG.md | sed '/./,$!d'
+}
+
+refused=()
+changes=$(section "$version")
+if [ -z "$changes" ]; then
+  refused+=("CHANGELOG.md has no section [$version]")
+elif ! grep -Eq "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md; then
+  refused+=("the section [$version] of CHANGELOG.md has no date")
+fi
+if section Unreleased | grep -q '^- '; then
+  refused+=("CHANGELOG.md has entries under [Unreleased]")
+fi
+[[ ${BLOOMERY_MAINTAINER:-} =~ ^[^\<\>]+\ \<[^\<\>@\ ]+@[^\<\>@\ ]+\>$ ]] ||
+  refused+=("BLOOMERY_MAINTAINER is no NAME <ADDRESS>")
+[ -z "$(git status --porcelain)" ] || refused+=("the tree has changes that are not committed")
+! git rev-parse --quiet --verify "refs/tags/$tag" >/dev/null || refused+=("the tag $tag exists")
+
+echo "version $version, commit $commit"
+if [ ${#refused[@]} -gt 0 ]; then
+  printf 'refused: %s\n' "${refused[@]}"
+  [ $dry_run = yes ] || exit 1
+fi
+printf '\nchanges:\n%s\n\n' "${changes:-$(section Unreleased)}"
+
+rm -rf "$out"
+mkdir -p "$out"
+out=$(realpath "$out")
+pack() { # a build; what cpack leaves beside the packages is not wanted
+  cpack --config "$1/CPackConfig.cmake" -B "$out/pack" >"$out/cpack.log" || {
+    cat "$out/cpack.log" >&2
+    exit 1
+  }
+  mv "$out"/pack/bloomery* "$out"
+  rm -r "$out/pack" "$out/cpack.log"
+}
+if [ -n "$build" ]; then
+  pack "$build"
+else
+  for preset in server portable; do
+    cmake --preset "$preset" -D BLOOMERY_MAINTAINER="${BLOOMERY_MAINTAINER:-}" \
+      -D BLOOMERY_HOMEPAGE="${BLOOMERY_HOMEPAGE:-}" >/dev/null
+    cmake --build --preset "$preset" --parallel "$(nproc)"
+    pack "build/$preset"
+  done
+fi
+git archive --prefix="bloomery-$version/" -o "$out/bloomery-$version.tar.gz" HEAD
+
+echo 'artefacts (bytes, SHA-256, name):'
+(
+  cd "$out"
+  sha256sum -- * >SHA256SUMS
+  while read -r sum name; do
+    printf '%10d  %s  %s\n' "$(stat -c %s "$name")" "$sum" "$name"
+  done <SHA256SUMS
+)
+cat <<IMAGE
+
+image:
+  BLOOMERY_VERSION=$version BLOOMERY_COMMIT=$commit \\
+    BLOOMERY_MAINTAINER='${BLOOMERY_MAINTAINER:-}' BLOOMERY_HOMEPAGE='${BLOOMERY_HOMEPAGE:-}' \\
+    docker buildx bake
+IMAGE
+[ $dry_run = no ] || exit 0
+git tag --annotate "$tag" --message "Bloomery $version" --message "$changes"
+echo "tagged $tag; to publish: git push origin $tag, and upload $out"

@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""scripts/release.sh in a small repository, with stand-ins for the builds."""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAINTAINER = "A Person <person@bloomery.example>"
+CHANGELOG = """# Changelog
+
+## [Unreleased]
+
+## [1.2.3] - 2026-01-31
+
+### Added
+
+- A thing.
+
+## [1.2.2] - 2026-01-01
+
+- An older thing.
+"""
+# Packs one file into the folder after -B.
+CPACK = """#!/bin/sh
+while [ "$1" != -B ]; do shift; done
+mkdir -p "$2/_CPack_Packages" && echo packed >"$2/bloomery_1.2.3_amd64.deb"
+"""
+CMAKE = """#!/bin/sh
+echo "$@" >>"$STAND_IN_LOG"
+"""
+
+
+class ReleaseTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.top = pathlib.Path(folder.name).resolve() / "tree"
+        self.bin = self.top.parent / "bin"
+        self.log = self.top.parent / "log"
+        self.log.touch()
+        for path, text in (
+            (self.top / "CMakeLists.txt", "project(bloomery VERSION 1.2.3 LANGUAGES CXX)\n"),
+            (self.top / "CHANGELOG.md", CHANGELOG),
+            (self.top / ".gitignore", "/build/\n"),
+            (self.bin / "cpack", CPACK),
+            (self.bin / "cmake", CMAKE),
+        ):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="ascii")
+            path.chmod(0o755)
+        (self.top / "scripts").mkdir()
+        shutil.copy(ROOT / "scripts/release.sh", self.top / "scripts")
+        self.git("init", "-q")
+        self.commit()
+
+    def git(self, *words):
+        done = subprocess.run(
+            ["git", "-c", "user.name=x", "-c", "user.email=x@x.example", *words], cwd=self.top,
+            stdout=subprocess.PIPE, check=True, text=True,
+        )  # fmt: skip
+        return done.stdout
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "x")
+
+    def change(self, old, new):
+        path = self.top / "CHANGELOG.md"
+        path.write_text(path.read_text("ascii").replace(old, new), encoding="ascii")
+
+    def release(self, *options, maintainer=MAINTAINER):
+        environment = {
+            **os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}", "STAND_IN_LOG": str(self.log),
+            "BLOOMERY_MAINTAINER": maintainer, "GIT_COMMITTER_NAME": "x",
+            "GIT_COMMITTER_EMAIL": "x@x.example",
+        }  # fmt: skip
+        done = subprocess.run(
+            [self.top / "scripts/release.sh", *options], env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+    def test_dry_run_shows_everything_and_tags_nothing(self):
+        status, said = self.release("--dry-run")
+        self.assertEqual(status, 0, said)
+        self.assertIn(f"version 1.2.3, commit {self.git('rev-parse', 'HEAD').strip()}\n", said)
+        self.assertIn("changes:\n### Added\n\n- A thing.\n\nartefacts", said)
+        self.assertNotIn("older thing", said)
+        self.assertNotIn("refused", said)
+        out = self.top / "build/artefacts"
+        self.assertEqual(
+            sorted(path.name for path in out.iterdir()),
+            ["SHA256SUMS", "bloomery-1.2.3.tar.gz", "bloomery_1.2.3_amd64.deb"],
+        )
+        for name in ("bloomery-1.2.3.tar.gz", "bloomery_1.2.3_amd64.deb"):
+            data = (out / name).read_bytes()
+            line = f"{len(data):10}  {hashlib.sha256(data).hexdigest()}  {name}\n"
+            self.assertIn(line, said)
+        self.assertEqual(self.git("tag"), "")
+        built = self.log.read_text("ascii")
+        for preset in ("server", "portable"):
+            self.assertIn(f"--preset {preset} -D BLOOMERY_MAINTAINER={MAINTAINER}", built)
+
+    def test_existing_build_is_packed_without_building(self):
+        status, said = self.release("--dry-run", "--build", "build/x", "--out", "build/here")
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.log.read_text("ascii"), "")
+        self.assertTrue((self.top / "build/here/bloomery_1.2.3_amd64.deb").exists())
+
+    def test_release_is_tagged_with_its_changes(self):
+        status, said = self.release()
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.git("tag").strip(), "v1.2.3")
+        self.assertIn("- A thing.", self.git("tag", "-n9"))
+        # The same version is not released twice.
+        status, said = self.release()
+        self.assertEqual(status, 1)
+        self.assertIn("refused: the tag v1.2.3 exists", said)
+
+    def check_refused(self, reason, **options):
+        status, said = self.release(**options)
+        self.assertEqual(status, 1, said)
+        self.assertIn(f"refused: {reason}\n", said)
+        self.assertEqual(self.git("tag"), "")
+        self.assertFalse((self.top / "build").exists())
+        # A dry run says the same and goes on.
+        status, said = self.release("--dry-run", **options)
+        self.assertEqual(status, 0, said)
+        self.assertIn(f"refused: {reason}\n", said)
+
+    def test_release_needs_a_maintainer(self):
+        for wrong in ("", "nobody", "<a@b.example>", "A Person <nowhere>"):
+            with self.subTest(maintainer=wrong):
+                shutil.rmtree(self.top / "build", ignore_errors=True)
+                self.check_refused("BLOOMERY_MAINTAINER is no NAME <ADDRESS>", maintainer=wrong)
+
+    def test_release_needs_a_section_of_its_version(self):
+        self.change("## [1.2.3]", "## [1.2.4]")
+        self.commit()
+        self.check_refused("CHANGELOG.md has no section [1.2.3]")
+
+    def test_section_needs_a_date(self):
+        self.change("[1.2.3] - 2026-01-31", "[1.2.3]")
+        self.commit()
+        self.check_refused("the section [1.2.3] of CHANGELOG.md has no date")
+
+    def test_unreleased_entries_are_refused(self):
+        self.change("## [Unreleased]\n", "## [Unreleased]\n\n- Not moved.\n")
+        self.commit()
+        self.check_refused("CHANGELOG.md has entries under [Unreleased]")
+
+    def test_uncommitted_changes_are_refused(self):
+        self.change("A thing", "A changed thing")
+        self.check_refused("the tree has changes that are not committed")
+
+    def test_wrong_options_print_the_usage(self):
+        for options in (["--wrong"], ["--build", "x"], ["--dry-run", "--out"]):
+            status, said = self.release(*options)
+            self.assertEqual(status, 2, options)
+            self.assertIn("Usage:", said)
+
+
+class VersionTest(unittest.TestCase):
+    """The version stands in one place; the chart names the image of that version."""
+
+    def test_chart_installs_this_version(self):
+        cmake = (ROOT / "CMakeLists.txt").read_text("ascii")
+        version = cmake.split("project(bloomery VERSION ")[1].split()[0]
+        chart = (ROOT / "conf/helm/bloomery/Chart.yaml").read_text("ascii")
+        self.assertIn(f'appVersion: "{version}"\n', chart)
+
+    def test_changelog_has_a_section_for_what_comes(self):
+        text = (ROOT / "CHANGELOG.md").read_text("ascii")
+        self.assertIn("\n## [Unreleased]\n", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
