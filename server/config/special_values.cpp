@@ -251,7 +251,7 @@ Parsed<Value> parse_file_name(const Option& option, Words words, const std::stri
     return Refusal{fmt::format("{} can't be a path, just a filename", option.name)};
   }
   // The append log's manifest has a line for each file, and a name ends at a zero byte.
-  if (std::ranges::any_of(name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; })) {
+  if (std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
     return Refusal{fmt::format("{} can't hold control characters", option.name)};
   }
   return Value{name, 0};
