@@ -14,20 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "persistence/aof/aof_check.h"
 #include "persistence/files/open_file.h"
 #include "persistence/files/posix_io.h"
-#include "persistence/rdb/rdb_check.h"
-#include "server/bulk/build_filter.h"
-#include "server/bulk/export_snapshot.h"
-#include "server/config/command_line.h"
+#include "server/bulk/run_tool.h"
 #include "server/config/config.h"
-#include "server/process/compatibility.h"
 #include "server/process/crash/crash_log.h"
 #include "server/process/log.h"
 #include "server/process/progress/fatal_message.h"
 #include "server/process/supervision/daemon.h"
-#include "server/process/supervision/health_check.h"
 #include "server/server.h"
 
 namespace {
@@ -110,36 +104,10 @@ int main(int argc, char** argv) {
   server::Config config;
   const auto launch = config.load(static_cast<int>(words.size()), words.data());
   if (!launch) return fail(launch.error().message);
-  if (*launch == server::Launch::kShowVersion) {
-    fmt::print("{}\n", server::version_text(server::kCompatibleRedisVersion));
-    return EXIT_SUCCESS;
-  }
-  if (*launch == server::Launch::kShowHelp) {
-    fmt::print("{}\n", server::help_text());
-    return EXIT_SUCCESS;
-  }
-  if (*launch == server::Launch::kCheckSnapshot) {
-    const auto verdict = persistence::check_rdb_file(persistence::posix_file_system(), argv[2]);
-    fmt::print("{}", verdict.text);
-    return verdict.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
-  }
-  if (*launch == server::Launch::kCheckLog) {
-    const auto check = server::parse_log_check(std::vector<std::string>(argv + 1, argv + argc));
-    const auto report =
-        persistence::check_aof(persistence::posix_file_system(), check.path, check.cuts_torn_end);
-    fmt::print("{}", report.text);
-    return report.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
-  }
-  if (*launch == server::Launch::kCheckHealth) {
-    const server::Health health = server::check_health(config, question);
-    fmt::print("{}\n", health.text);
-    return health.is_healthy ? EXIT_SUCCESS : EXIT_FAILURE;
-  }
-  if (*launch == server::Launch::kBuildFilter) {
-    return server::build_filter(std::vector<std::string>(argv + 1, argv + argc));
-  }
-  if (*launch == server::Launch::kExportSnapshot) {
-    return server::export_snapshot(std::vector<std::string>(argv + 1, argv + argc));
+  // Not the words that load() saw: the tools read their own.
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (const auto exit_code = server::run_tool(*launch, config, arguments, question)) {
+    return *exit_code;
   }
   if (::chdir(config.directory().c_str()) != 0) {
     return fail(fmt::format("Can't chdir to '{}': {}", config.directory(), std::strerror(errno)));

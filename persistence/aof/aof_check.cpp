@@ -8,6 +8,7 @@
 #include "core/printable.h"
 #include "persistence/aof/aof_manifest.h"
 #include "persistence/aof/aof_reader.h"
+#include "persistence/aof/aof_times.h"
 #include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_reader.h"
 
@@ -55,13 +56,17 @@ core::Result<uint64_t> check_snapshot(FileSystem& files, const std::string& path
 
 class Checker {
  public:
-  Checker(FileSystem& files, bool fix) : files_(files), fix_(fix) {}
+  Checker(FileSystem& files, const AofRepair& repair)
+      : files_(files),
+        fix_(repair.cuts_torn_end || repair.keeps_until_s),
+        keeps_until_s_(repair.keeps_until_s) {}
 
   AofCheckReport run(const std::string& path) {
     const auto done = check_any(path);
     if (!done) say("{}", done.error().message);
+    if (done && is_sound_ && keeps_until_s_) cut_by_time();
     report_.is_sound = done && is_sound_;
-    if (fix_ && !has_cut_) {
+    if (fix_ && !has_cut_ && !keeps_until_s_) {
       say("--fix changed nothing: {}",
           report_.is_sound ? "no end is torn" : "it cuts a torn end, and no other damage");
     }
@@ -160,8 +165,57 @@ class Checker {
     return {};
   }
 
+  void cut_by_time() {
+    const auto done = find_and_cut();
+    if (done) return;
+    is_sound_ = false;
+    say("{}", done.error().message);
+  }
+
+  core::Result<> find_and_cut() {
+    std::optional<uint64_t> first_s;
+    std::optional<size_t> file;
+    uint64_t kept_bytes = 0;
+    for (size_t i = 0; i < scans_.size() && !file; ++i) {
+      auto times = read_aof_times(files_, paths_[i], scans_[i], *keeps_until_s_);
+      if (!times) return times.error();
+      if (!first_s) first_s = times->first_s;
+      if (!times->later_offset) continue;
+      file = i;
+      kept_bytes = *times->later_offset;
+    }
+    if (!first_s) {
+      return core::Error{"The log has no #TS lines: it was written with aof-timestamp-enabled no"};
+    }
+    if (*first_s > *keeps_until_s_) {
+      return core::Error{fmt::format(
+          "The log begins at {}, after {}: its state of that time is in an older backup", *first_s,
+          *keeps_until_s_)};
+    }
+    if (!file) {
+      say("Nothing was cut: the log has no time after {}", *keeps_until_s_);
+      return {};
+    }
+    return cut_from(*file, kept_bytes);
+  }
+
+  // From the last file backwards: what a crash leaves is the beginning of the log, without a gap.
+  core::Result<> cut_from(size_t first, uint64_t kept_bytes) {
+    for (size_t i = scans_.size(); i-- > first;) {
+      const uint64_t size_bytes = i == first ? kept_bytes : 0;
+      auto file = files_.open_append(paths_[i], OpenMode::kAppend);
+      if (!file) return file.error();
+      if (auto cut = (*file)->truncate(size_bytes); !cut) return cut;
+      if (auto synced = (*file)->sync(); !synced) return synced;
+      say("{}: cut off the last {} bytes, written after {}", paths_[i],
+          scans_[i].sound_bytes - size_bytes, *keeps_until_s_);
+    }
+    return {};
+  }
+
   FileSystem& files_;
   const bool fix_;
+  const std::optional<uint64_t> keeps_until_s_;
   bool has_cut_ = false;
   AofCheckReport report_;
   // Paths of the files that could be read, in the order of loading.
@@ -172,8 +226,8 @@ class Checker {
 
 }  // namespace
 
-AofCheckReport check_aof(FileSystem& files, const std::string& path, bool fix) {
-  return Checker(files, fix).run(path);
+AofCheckReport check_aof(FileSystem& files, const std::string& path, const AofRepair& repair) {
+  return Checker(files, repair).run(path);
 }
 
 }  // namespace persistence

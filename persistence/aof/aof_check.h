@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// check_aof: checks an append log without loading it, and truncates a torn tail if requested.
+// check_aof: checks an append log without loading it, and cuts off its end if requested.
 //
-// Invariants: without `fix` no byte is changed. With `fix` only a torn tail is cut off, and only
-// that of the last file with commands. Damage is reported, never repaired.
+// Invariants: without a repair no byte is changed. `cuts_torn_end` cuts off a torn tail only, and
+// only that of the last file with commands. `keeps_until_s` changes only a log that is sound except
+// for such a tail. Damage is reported, never repaired.
 // Thread safety: none; the server must not be running on the same log.
 // Source: docs/formats.md, "Append log".
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "persistence/files/file_system.h"
@@ -20,7 +23,14 @@ struct AofCheckReport {
   bool is_sound = false;
 };
 
-// `path` is a manifest or a single file of a log, which the content shows.
-AofCheckReport check_aof(FileSystem& files, const std::string& path, bool fix);
+struct AofRepair {
+  bool cuts_torn_end = false;
+  // Unix time. Cuts off all that was written after this second, and a torn tail. The `#TS:` lines
+  // say when; the log must have one of this second or of an earlier one.
+  std::optional<uint64_t> keeps_until_s;
+};
+
+// `path` is a manifest or a single file of a log; the content shows which.
+AofCheckReport check_aof(FileSystem& files, const std::string& path, const AofRepair& repair = {});
 
 }  // namespace persistence

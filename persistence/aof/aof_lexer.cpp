@@ -9,6 +9,16 @@
 namespace persistence {
 namespace {
 
+// REQUIRES: `upper` is in upper case.
+bool is_word(std::string_view argument, std::string_view upper) {
+  if (argument.size() != upper.size()) return false;
+  for (size_t i = 0; i < upper.size(); ++i) {
+    // The words are letters only, whose case is this bit.
+    if ((argument[i] & ~0x20) != upper[i]) return false;
+  }
+  return true;
+}
+
 constexpr size_t kChunkBytes = size_t{256} << 10;
 // More digits than any length needs, but few enough for 64 bits.
 constexpr size_t kDigitsMax = 18;
@@ -122,6 +132,14 @@ core::Result<bool> AofLexer::read_more() {
   // The file became shorter while it was read, so it ends here.
   if (*got < count) size_bytes_ = offset_ + (end_ - begin_);
   return *got > 0;
+}
+
+bool is_aof_multi(std::span<const std::string_view> arguments) {
+  return arguments.size() == 1 && is_word(arguments[0], "MULTI");
+}
+
+bool is_aof_exec(std::span<const std::string_view> arguments) {
+  return arguments.size() == 1 && is_word(arguments[0], "EXEC");
 }
 
 }  // namespace persistence

@@ -110,4 +110,8 @@ core::Result<> AofLexer::skip(uint64_t count, See see) {
   return {};
 }
 
+// Whether a command opens, or ends, a transaction.
+bool is_aof_multi(std::span<const std::string_view> arguments);
+bool is_aof_exec(std::span<const std::string_view> arguments);
+
 }  // namespace persistence

@@ -16,24 +16,6 @@ namespace {
 using Item = AofLexer::Item;
 using Condition = AofScan::Condition;
 
-// REQUIRES: `upper` is in upper case.
-bool is_word(std::string_view argument, std::string_view upper) {
-  if (argument.size() != upper.size()) return false;
-  for (size_t i = 0; i < upper.size(); ++i) {
-    // The words consist of letters only, and this bit is their case.
-    if ((argument[i] & ~0x20) != upper[i]) return false;
-  }
-  return true;
-}
-
-bool is_multi(std::span<const std::string_view> arguments) {
-  return arguments.size() == 1 && is_word(arguments[0], "MULTI");
-}
-
-bool is_exec(std::span<const std::string_view> arguments) {
-  return arguments.size() == 1 && is_word(arguments[0], "EXEC");
-}
-
 // The first pass. Counts within an open transaction stay in `open_` until its EXEC.
 class Scanner {
  public:
@@ -71,8 +53,8 @@ class Scanner {
   }
 
   void take_command(const AofLexer& lexer) {
-    const bool multi = is_multi(lexer.arguments());
-    const bool exec = is_exec(lexer.arguments());
+    const bool multi = is_aof_multi(lexer.arguments());
+    const bool exec = is_aof_exec(lexer.arguments());
     if (multi && transaction_offset_) return damaged(lexer.offset(), "MULTI inside of MULTI");
     if (exec && !transaction_offset_) return damaged(lexer.offset(), "EXEC without MULTI");
     checksum_.update(lexer.bytes());
@@ -199,8 +181,8 @@ core::Error changed(const std::string& path, uint64_t offset) {
 
 core::Result<> hand_out(const AofLexer& lexer, bool& in_transaction, const std::string& path,
                         const AofCommandHandler& handler) {
-  if (is_multi(lexer.arguments()) || is_exec(lexer.arguments())) {
-    in_transaction = is_multi(lexer.arguments());
+  if (is_aof_multi(lexer.arguments()) || is_aof_exec(lexer.arguments())) {
+    in_transaction = is_aof_multi(lexer.arguments());
     return {};
   }
   auto handled = handler({lexer.arguments(), lexer.offset(), in_transaction});

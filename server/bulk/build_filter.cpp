@@ -19,8 +19,8 @@
 #include "server/bulk/build_options.h"
 #include "server/bulk/progress_bar.h"
 #include "server/bulk/signal_cleanup.h"
-#include "server/process/compatibility.h"
 #include "server/process/memory_monitor.h"
+#include "server/process/version/compatibility.h"
 
 namespace server {
 namespace {

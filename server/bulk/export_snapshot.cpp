@@ -18,8 +18,8 @@
 #include "core/printable.h"
 #include "persistence/files/file_system.h"
 #include "server/bulk/signal_cleanup.h"
-#include "server/process/compatibility.h"
 #include "server/process/progress/progress_line.h"
+#include "server/process/version/compatibility.h"
 
 namespace server {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "core/number.h"
 #include "server/config/words.h"
 
 namespace server {
@@ -64,8 +65,11 @@ CommandLine wrong_call(Launch launch, std::string_view reason, std::string_view 
 std::optional<CommandLine> parse_tool(std::span<const std::string> arguments) {
   const std::string& first = arguments.front();
   if (first == "-v" || first == "--version") {
-    if (arguments.size() == 1) return launch_of(Launch::kShowVersion);
-    return wrong_call(Launch::kShowVersion, first + " takes no arguments", "-v or --version");
+    const bool is_sound =
+        arguments.size() == 1 || (arguments.size() == 2 && arguments[1] == "--json");
+    if (is_sound) return launch_of(Launch::kShowVersion);
+    return wrong_call(Launch::kShowVersion, first + " takes only --json",
+                      "-v or --version [--json]");
   }
   if (first == "-h" || first == "--help") {
     if (arguments.size() == 1) return launch_of(Launch::kShowHelp);
@@ -78,8 +82,9 @@ std::optional<CommandLine> parse_tool(std::span<const std::string> arguments) {
   }
   if (first == "--check-aof") {
     if (!parse_log_check(arguments).path.empty()) return launch_of(Launch::kCheckLog);
-    return wrong_call(Launch::kCheckLog, "--check-aof takes one path",
-                      "--check-aof appendonly.aof.manifest [--fix]");
+    return wrong_call(
+        Launch::kCheckLog, "--check-aof takes one path",
+        "--check-aof appendonly.aof.manifest [--fix|--truncate-to-timestamp SECONDS]");
   }
   if (first == "--build-filter") return launch_of(Launch::kBuildFilter);
   if (first == "--export-rdb") return launch_of(Launch::kExportSnapshot);
@@ -93,6 +98,11 @@ LogCheck parse_log_check(std::span<const std::string> arguments) {
   for (size_t i = 1; i < arguments.size(); ++i) {
     if (arguments[i] == "--fix" && !check.cuts_torn_end) {
       check.cuts_torn_end = true;
+    } else if (arguments[i] == "--truncate-to-timestamp" && !check.keeps_until_s &&
+               i + 1 < arguments.size()) {
+      const auto second = core::parse_int64(arguments[++i]);
+      if (!second || *second <= 0) return {};
+      check.keeps_until_s = static_cast<uint64_t>(*second);
     } else if (names_a_path(arguments[i]) && check.path.empty()) {
       check.path = arguments[i];
     } else {
@@ -130,25 +140,20 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
   return command_line;
 }
 
-std::string version_text(std::string_view redis_version) {
-  // Tools read a version behind "v=" and expect that of a Redis.
-  return fmt::format("Bloomery server v={} bloomery={} bits={}\n", redis_version, BLOOMERY_VERSION,
-                     8 * sizeof(void*));
-}
-
 std::string_view help_text() {
   return
       R"(Usage: bloomery-server [/path/to/bloomery.conf] [--option value ...] [-]
        bloomery-server - (read the configuration from standard input)
        bloomery-server --check-rdb /path/to/dump.rdb (tell what it holds, and if it is whole)
        bloomery-server --check-aof /path/to/appendonly.aof.manifest [--fix] (--fix cuts a torn end)
+                       [--truncate-to-timestamp s] (cut what was written after this unix time)
        bloomery-server --build-filter out.rdb --error e [--capacity n] [--layout l] [--key k]
                        [--records lines|length32] < items.txt (make a snapshot of one filter)
        bloomery-server --export-rdb dump.rdb out.rdb [--target redis|redisbloom|valkey-bloom]
                        [--overwrite] (copy what another server can load; name what is left out)
        bloomery-server --health-check [--alive] [/path/to/bloomery.conf] [--option value ...]
                        (ask the server that these options describe whether it serves, or lives)
-       bloomery-server -v or --version
+       bloomery-server -v or --version [--json]
        bloomery-server -h or --help
 
 Every directive of the configuration file is also an option: `port 7000` is `--port 7000`.

@@ -7,12 +7,16 @@
 // Source: the usage text of redis-server 7.0, whose start scripts must keep working.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace server {
 
+// kShowVersion: --json may follow.
+//
 // kCheckSnapshot: the argument after the option is the path.
 // kCheckLog: parse_log_check() tells what the arguments are.
 // kBuildFilter: the arguments are those of server/bulk/build_options.h.
@@ -41,16 +45,17 @@ struct CommandLine {
 // together with the line it became.
 CommandLine parse_command_line(std::span<const std::string> arguments);
 
-// What --check-aof looks at, and whether a torn end is to be cut off.
+// The log that --check-aof reads, and the end that it cuts off.
 struct LogCheck {
   std::string path;  // empty: the arguments are no such call
   bool cuts_torn_end = false;
+  std::optional<uint64_t> keeps_until_s;  // unix time: all that is later is cut off
 };
 
-// `arguments` without the program's own name: --check-aof, the path, and --fix before or behind it.
+// `arguments` without the program's own name: --check-aof, the path, and --fix or
+// --truncate-to-timestamp SECONDS before or after it.
 LogCheck parse_log_check(std::span<const std::string> arguments);
 
-std::string version_text(std::string_view redis_version);
 std::string_view help_text();
 
 }  // namespace server

@@ -14,7 +14,7 @@
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/permissions.h"
-#include "server/process/compatibility.h"
+#include "server/process/version/compatibility.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/observer.h"
 #include "server/session/session_user.h"

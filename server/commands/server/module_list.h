@@ -4,7 +4,7 @@
 #pragma once
 
 #include "protocol/reply_writer.h"
-#include "server/process/compatibility.h"
+#include "server/process/version/compatibility.h"
 
 namespace server {
 

@@ -11,7 +11,7 @@
 #include "server/durability/data/file_names.h"
 #include "server/durability/data/key_delay.h"
 #include "server/durability/data/stream_position.h"
-#include "server/process/compatibility.h"
+#include "server/process/version/compatibility.h"
 
 namespace server {
 

@@ -35,7 +35,10 @@ class AofCheckTest : public ::testing::Test {
   }
 
   AofCheckReport check(const std::string& path, bool fix = false) {
-    return check_aof(disk_, path, fix);
+    return check_aof(disk_, path, {fix, std::nullopt});
+  }
+  AofCheckReport keep_until(uint64_t second) {
+    return check_aof(disk_, "d/a.manifest", {false, second});
   }
 
   virtual_disk::VirtualDisk disk_;
@@ -142,6 +145,49 @@ TEST_F(AofCheckTest, ManifestIsRecognizedByItsContent) {
   EXPECT_FALSE(check("d/none").is_sound);
   disk_.put("d/index.manifest", "");
   EXPECT_THAT(check("d/index.manifest").text, HasSubstr("Found an empty AOF manifest"));
+}
+
+TEST_F(AofCheckTest, EndIsCutAfterASecond) {
+  const std::string early = "#TS:100\r\n" + aof_files::kSet;
+  const std::string late = "#TS:200\r\n" + aof_files::kSet;
+  disk_.put("d/a.1.incr.aof", early + late);
+  disk_.put("d/a.2.incr.aof", late + "*3\r\n");
+  const auto report = keep_until(199);
+  EXPECT_TRUE(report.is_sound);
+  EXPECT_THAT(report.text, HasSubstr("d/a.2.incr.aof: cut off the last " +
+                                     std::to_string(late.size()) + " bytes, written after 199\n"));
+  EXPECT_THAT(report.text, HasSubstr("d/a.1.incr.aof: cut off the last " +
+                                     std::to_string(late.size()) + " bytes, written after 199\n"));
+  EXPECT_EQ(disk_.content("d/a.1.incr.aof"), early);
+  EXPECT_EQ(disk_.content("d/a.2.incr.aof"), "");
+  EXPECT_TRUE(check("d/a.manifest").is_sound);
+}
+
+TEST_F(AofCheckTest, NothingIsCutWithoutALaterTime) {
+  const std::string bytes = "#TS:100\r\n" + aof_files::kSet;
+  disk_.put("d/a.1.incr.aof", bytes);
+  disk_.put("d/a.2.incr.aof", bytes);
+  const auto report = keep_until(100);
+  EXPECT_TRUE(report.is_sound);
+  EXPECT_THAT(report.text, HasSubstr("Nothing was cut: the log has no time after 100\n"));
+  EXPECT_EQ(disk_.content("d/a.2.incr.aof"), bytes);
+}
+
+TEST_F(AofCheckTest, TimeBeforeTheLogIsRefused) {
+  const std::string bytes = "#TS:100\r\n" + aof_files::kSet;
+  disk_.put("d/a.1.incr.aof", bytes);
+  const auto report = keep_until(99);
+  EXPECT_FALSE(report.is_sound);
+  EXPECT_THAT(report.text, HasSubstr("The log begins at 100, after 99"));
+  EXPECT_EQ(disk_.content("d/a.1.incr.aof"), bytes);
+}
+
+TEST_F(AofCheckTest, DamagedLogIsNotCutByTime) {
+  const std::string bytes = "#TS:100\r\n" + aof_files::kSet + "#TS:200\r\n" + aof_files::kSet;
+  disk_.put("d/a.1.incr.aof", "nonsense\r\n" + file_.bytes());
+  disk_.put("d/a.2.incr.aof", bytes);
+  EXPECT_FALSE(keep_until(150).is_sound);
+  EXPECT_EQ(disk_.content("d/a.2.incr.aof"), bytes);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Step by step as the pages say: the commands of docs/migration.md and docs/persistence.md, typed
-one after the other; only ports and directories differ."""
+"""Step by step as the pages say: the commands of docs/migration.md, docs/persistence.md,
+docs/backup.md and docs/upgrading.md, typed one after the other; only ports and directories
+differ."""
 
 import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 from harness import DEADLINE_S, ROOT, SERVER, ServerTest, free_port, wait_until
@@ -60,6 +62,14 @@ class WalksTest(ServerTest):
             return self.call("PING") == b"PONG"
         except (OSError, EOFError):
             return False
+
+    def start_daemon(self, options=""):
+        self.type_in(
+            "install -d /var/lib/bloomery\n"
+            "bloomery-server --port 7000 --dir /var/lib/bloomery --daemonize yes"
+            f" --logfile /var/lib/bloomery/log {options}"
+        )
+        wait_until(self.is_up, "the server is up")
 
     def section(self, page, heading):
         """The commands of one section of a page."""
@@ -130,14 +140,6 @@ class MigrationTest(WalksTest):
 class PersistenceTest(WalksTest):
     PAGE = "docs/persistence.md"
 
-    def start_daemon(self):
-        self.type_in(
-            "install -d /var/lib/bloomery\n"
-            "bloomery-server --port 7000 --dir /var/lib/bloomery --daemonize yes"
-            " --logfile /var/lib/bloomery/log"
-        )
-        wait_until(self.is_up, "the server is up")
-
     def test_backup_and_recovery_from_it(self):
         self.start_daemon()
         self.call("BF.ADD", "filter", "kept")
@@ -175,6 +177,62 @@ class PersistenceTest(WalksTest):
         log.write_bytes(whole)
         self.start_daemon()
         self.assertEqual(self.call("DBSIZE"), 100)
+
+
+class BackupTest(WalksTest):
+    PAGE = "docs/backup.md"
+
+    def test_copy_while_the_server_runs_and_drill(self):
+        self.start_daemon()
+        for number in range(100):
+            self.call("BF.ADD", f"filter:{number}", "kept")
+        (copy,) = self.section(self.PAGE, "The log, while the server runs")
+        with Connection(self.port) as writer:
+            # A writer that does not wait for the copy.
+            writer.send(b"BF.ADD busy item\r\n" * 10_000)
+            self.assertIn("The log is sound.", self.type_in(copy))
+        self.assertEqual(
+            self.call("CONFIG", "GET", "auto-aof-rewrite-percentage"),
+            [b"auto-aof-rewrite-percentage", b"100"],
+        )
+        (retention,) = self.section(self.PAGE, "Retention")
+        old = self.folder / "var/backups/bloomery-2000-01-01-000000"
+        old.mkdir()
+        os.utime(old, (0, 0))
+        self.type_in(retention)
+        (kept,) = (self.folder / "var/backups").iterdir()
+        self.assertTrue((kept / "appendonly.aof.manifest").exists())
+        self.names["7001"] = str(free_port())
+        (drill,) = self.section(self.PAGE, "A restore drill")
+        self.assertIn(int(self.type_in(drill).split("\n")[0]), (100, 101))
+
+    def test_back_to_a_moment(self):
+        self.start_daemon("--aof-timestamp-enabled yes")
+        self.call("BF.ADD", "filter", "kept")
+        moment = int(time.time())
+        wait_until(lambda: time.time() >= moment + 1, "the next second")
+        self.call("BF.ADD", "filter", "later")
+        self.call("FLUSHALL")
+        # A later start goes on with the log.
+        self.end_server()
+        self.start_daemon("--aof-timestamp-enabled yes")
+        self.call("SET", "also", "later")
+        self.names["1790000000"] = str(moment)
+        (restore,) = self.section(self.PAGE, "Back to a moment")
+        self.type_in(restore)
+        wait_until(self.is_up, "the server is up")
+        self.assertEqual(self.call("BF.MEXISTS", "filter", "kept", "later"), [1, 0])
+        self.assertEqual(self.call("DBSIZE"), 1)
+
+
+class UpgradingTest(WalksTest):
+    def test_one_server_by_hand(self):
+        self.start_daemon()
+        self.call("BF.ADD", "filter", "kept")
+        (commands,) = self.section("docs/upgrading.md", "One server")
+        self.type_in(commands)
+        wait_until(self.is_up, "the server is up")
+        self.assertEqual(self.call("BF.EXISTS", "filter", "kept"), 1)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
-#include "server/process/compatibility.h"
 #include "server/process/process_facts.h"
 #include "server/process/server_state.h"
+#include "server/process/version/build_info.h"
+#include "server/process/version/compatibility.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/session/clients.h"
 
@@ -66,8 +67,8 @@ void write_server(const Source& source, Lines& lines) {
   const int64_t now_s = source.now_ms / 1000;
   const int64_t uptime_s = std::max<int64_t>(0, (source.now_ms - facts.started_ms) / 1000);
   lines.field("redis_version", kCompatibleRedisVersion);
-  lines.field("redis_git_sha1", "00000000");
-  lines.zeros({"redis_git_dirty"});
+  lines.field("redis_git_sha1", short_commit(build_info()));
+  lines.field("redis_git_dirty", build_info().is_modified ? 1 : 0);
   lines.field("redis_mode", services.state.is_in_cluster() ? "cluster" : "standalone");
   lines.field("server_name", "bloomery");
   lines.field("bloomery_version", BLOOMERY_VERSION);

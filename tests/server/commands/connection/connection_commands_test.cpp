@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "protocol/reply_writer.h"
-#include "server/process/compatibility.h"
+#include "server/process/version/compatibility.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 

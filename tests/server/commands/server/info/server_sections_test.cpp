@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/config/config.h"
+#include "server/process/version/build_info.h"
 #include "server/session/session.h"
 #include "tests/support/info_test.h"
 #include "tests/support/set_option.h"
@@ -25,6 +26,8 @@ TEST_F(ServerSectionsTest, TheProcessIsDescribed) {
   EXPECT_EQ(field("server", "config_file"), "");
   EXPECT_EQ(field("server", "process_supervised"), "no");
   EXPECT_THAT(field("server", "redis_version"), MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_EQ(field("server", "redis_git_sha1"), short_commit(build_info()));
+  EXPECT_EQ(field("server", "redis_git_dirty"), build_info().is_modified ? "1" : "0");
   EXPECT_THAT(field("server", "os"), MatchesRegex("Linux .+ .+"));
 }
 

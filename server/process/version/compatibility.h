@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The versions that clients are told, so that they use what we serve: redis-py and jedis ask for
-// at least 7.4.0, test suites and GUIs for RedisBloom 2.8.20. Our own version is BLOOMERY_VERSION.
+// The versions that clients see, so that they use our features. redis-py and jedis ask for at least
+// 7.4.0, test suites and GUIs for RedisBloom 2.8.20. Our own version is BLOOMERY_VERSION.
 #pragma once
 
 #include <cstdint>

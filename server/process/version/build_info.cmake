@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# Writes the source that says which commit is built, unless it says so already.
+# Usage: cmake -D OUTPUT=FILE -D SOURCES=FOLDER -D BUILD_TYPE=TYPE [-D COMMIT=DIGITS] -P THIS
+# Without COMMIT it asks git; a tree without a repository has no commit.
+set(modified false)
+if(NOT COMMIT)
+  # The owner of a mounted folder may be another user. A lock would disturb a commit that runs.
+  set(git git -c safe.directory=* --no-optional-locks -C ${SOURCES})
+  execute_process(COMMAND ${git} rev-parse --verify --quiet HEAD
+    OUTPUT_VARIABLE COMMIT ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+  if(failed)
+    set(COMMIT "")
+  else()
+    execute_process(COMMAND ${git} status --porcelain --untracked-files=no --
+        CMakeLists.txt core protocol persistence server
+      OUTPUT_VARIABLE changes ERROR_QUIET)
+    if(changes)
+      set(modified true)
+    endif()
+  endif()
+endif()
+set(text "// Written by server/process/version/build_info.cmake.
+#include \"server/process/version/build_info.h\"
+
+const server::BuildInfo& server::build_info() {
+  static constexpr BuildInfo kBuild{\"${COMMIT}\", ${modified}, \"${BUILD_TYPE}\"};
+  return kBuild;
+}
+")
+set(before "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} before)
+endif()
+if(NOT before STREQUAL text)
+  file(WRITE ${OUTPUT} "${text}")
+endif()
