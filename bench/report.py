@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes a report of one run: this server, redis-server, and RedisBloom if its module is given
-(REDISBLOOM_MODULE). The report names the machine, the versions, the commands and the ratios.
+"""Writes a report of one run, with the machine, the versions, the commands and the ratios.
+
+It measures this server, redis-server, RedisBloom if its module is given (REDISBLOOM_MODULE), and
+every peer that is named.
 
 Called by `scripts/bench.sh report`. The report is report.md with its charts, in build/report or the
 folder named by --to.
@@ -15,7 +17,9 @@ import platform
 import re
 import subprocess
 
+import peers
 import server_bench
+from fixed_rate import CONNECTIONS
 from server_bench import BATCH, CLIENTS, COMMANDS, KEYSPACE, OurServer, Server, redisbloom_module
 from svg_chart import bar_chart
 
@@ -140,8 +144,22 @@ def measure_redisbloom(options, module):
     return rows
 
 
-def write_report(folder, facts, sections):
-    """`sections`: (title, command, other server, rows, file of the chart)."""
+def latency_table(name, rows):
+    """Of one peer; `rows` are those of peers.measure_latency()."""
+    head = ["while", "requests a second"]
+    for server in ("ours", name):
+        head += [f"{server}, {label} ms" for _, label in peers.QUANTILES]
+    return (
+        f"## Latency at fixed rates, beside {name}\n\nOne I/O thread of ours, append log on with "
+        "`everysec`, requests by the clock on "
+        f"{CONNECTIONS} connections. The load generator "
+        "shares the machine.\n\n" + table(head, rows)
+    )
+
+
+def write_report(folder, facts, sections, latencies=()):
+    """`sections`: (title, command, other server, rows, file of the chart). `latencies`: (peer, rows
+    of its table)."""
     folder.mkdir(parents=True, exist_ok=True)
     today = datetime.date.today().isoformat()
     parts = [f"# Bloomery beside redis-server, {today}\n"]
@@ -157,6 +175,7 @@ def write_report(folder, facts, sections):
         (folder / file).write_text(chart(title, rows), encoding="utf-8")
         parts.append(comparison(title, command, theirs, rows))
         parts.append(f"![{title}]({file})\n")
+    parts += [latency_table(name, rows) for name, rows in latencies]
     (folder / "report.md").write_text("\n".join(parts), encoding="utf-8")
 
 
@@ -166,9 +185,23 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the requests")
     parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND",
+                        help="a server to compare with; port and directory are appended")
     options = parser.parse_args()
+    try:
+        named = [peers.parse_peer(text) for text in options.peer]
+    except ValueError as fault:
+        parser.error(str(fault))
     options.pipelines = [1, 16, 350]
     facts = machine_facts() + versions()
+    sections, latencies = [], []
+    for name, words in named:
+        version, rows, latency = peers.measure(name, words, options)
+        facts.append((name, f"{' '.join(words)} ({version})"))
+        file = re.sub(r"\W+", "-", name.lower()) + "-peer.svg"
+        line = command_line(["COMMAND"], options)
+        sections.append((f"Beside {name}", line, name, rows, file))
+        latencies.append((name, latency))
     commands, filters = measure_commands(options)
     module = redisbloom_module()
     write_report(options.to, facts, [
@@ -177,7 +210,8 @@ def main():
          "redis-server", filters, "filter.svg"),
         ("Filters of RedisBloom", command_line(["BF.COMMAND", "filter", "ITEM"], options),
          "RedisBloom", measure_redisbloom(options, module) if module else None, "redisbloom.svg"),
-    ])  # fmt: skip
+        *sections,
+    ], latencies)  # fmt: skip
     print(options.to / "report.md")
 
 

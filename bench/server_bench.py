@@ -144,11 +144,11 @@ def print_header(title):
 
 
 class OurServer(Server):
-    def __init__(self, options, *more):
+    def __init__(self, options, *more, **keywords):
         binary = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
         super().__init__("bloomery",
                          [binary, "--io-threads", "1", "--loglevel", "warning", *more],
-                         options.pin)
+                         options.pin, **keywords)
 
     def replies(self, requests, batch=200):
         """Sends many requests in pipelines; returns the first line of each reply."""

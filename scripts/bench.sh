@@ -12,7 +12,9 @@
 #                                  a table of the server's goals: goal, figure, command, met or
 #                                  missed; --before: an earlier build's server; about 40 minutes
 #   scripts/bench.sh [--quick] report    writes build/report/report.md with charts from one run:
-#                                        machine, versions, commands, ratios; about 10 minutes
+#                                        machine, versions, commands, ratios; about 10 minutes.
+#                                        --peer NAME=COMMAND, repeatable, adds a server: its
+#                                        commands beside ours, and p50, p99, p99.9 at fixed rates
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -43,6 +45,8 @@ while [ $# -gt 0 ]; do
     report)
       sections=(report)
       shift
+      server_options+=("$@")
+      break
       ;;
     goals)
       sections=(goals)
@@ -51,7 +55,8 @@ while [ $# -gt 0 ]; do
       break
       ;;
     *)
-      echo "usage: scripts/bench.sh [--quick] [report | goals [OPTION...] | --only SECTION...]" >&2
+      echo "usage: scripts/bench.sh [--quick]" \
+        "[report [--peer NAME=COMMAND]... | goals [OPTION...] | --only SECTION...]" >&2
       exit 2
       ;;
   esac

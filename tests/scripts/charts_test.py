@@ -5,15 +5,20 @@
 import argparse
 import pathlib
 import re
+import socket
 import sys
 import tempfile
+import threading
 import unittest
 import xml.etree.ElementTree
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import curves  # noqa: E402
+import fixed_rate  # noqa: E402
+import peers  # noqa: E402
 import report  # noqa: E402
 import svg_chart  # noqa: E402
 
@@ -61,6 +66,63 @@ class ChartTest(unittest.TestCase):
         svg = svg_chart.bar_chart("T", "x", [("a", 0.5), ("b", 3)])
         self.assertEqual(len(re.findall("fill='#0072B2'", svg)), 2)
         xml.etree.ElementTree.fromstring(svg)
+
+
+class FixedRateTest(unittest.TestCase):
+    def test_quantiles(self):
+        values = list(range(1, 1001))
+        self.assertEqual(
+            [fixed_rate.quantile(values, share) for share in (0.5, 0.99, 0.999, 1)],
+            [500, 990, 999, 1000],
+        )
+        self.assertEqual(fixed_rate.quantile([7], 0.5), 7)
+
+    def serve(self, listener, stall_s):
+        """Answers each line; stops for a while at the hundredth."""
+        link, _ = listener.accept()
+        count = 0
+        with link, link.makefile("rb") as stream:
+            for _ in stream:
+                count += 1
+                if count == 100:
+                    self.stalled.wait(stall_s)
+                link.sendall(b"+OK\r\n")
+
+    def test_stall_delays_every_request_that_was_due(self):
+        self.stalled = threading.Event()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=self.serve, args=(listener, 0.5), daemon=True).start()
+            load = fixed_rate.FixedRate(
+                listener.getsockname()[1], lambda number: b"x\n", connections=1
+            )
+            begun = []
+            with mock.patch.object(fixed_rate, "WARM_UP_S", 0.05):
+                delays = load.run(200, 1, lambda: begun.append(1))
+            load.close()
+        self.assertEqual(begun, [1])
+        self.assertEqual(len(delays), 200)
+        # A hundred requests were due in the half second: a closed loop would have seen one.
+        self.assertGreater(sum(delay > 0.2 for delay in delays), 40)
+
+
+class PeersTest(unittest.TestCase):
+    def test_peer_is_a_name_and_a_command(self):
+        self.assertEqual(
+            peers.parse_peer("redis 8=/opt/redis-server --loadmodule 'a b.so'"),
+            ("redis 8", ["/opt/redis-server", "--loadmodule", "a b.so"]),
+        )
+        for wrong in ("redis", "=redis-server", "redis="):
+            with self.assertRaises(ValueError):
+                peers.parse_peer(wrong)
+
+    def test_report_has_a_table_of_each_peer(self):
+        rows = [["calm", "1,000", *["0.10"] * 6]]
+        with tempfile.TemporaryDirectory() as folder:
+            report.write_report(pathlib.Path(folder), [], [], [("valkey", rows)])
+            text = (pathlib.Path(folder) / "report.md").read_text(encoding="utf-8")
+        self.assertIn("## Latency at fixed rates, beside valkey", text)
+        self.assertIn("| ours, p99.9 ms | valkey, p50 ms |", text)
+        self.assertIn("| calm | 1,000 | 0.10 |", text)
 
 
 class ReportTest(unittest.TestCase):

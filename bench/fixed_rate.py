@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Latency at a fixed rate: requests leave by the clock, whether or not earlier ones were answered.
+
+A delay counts from the moment when the request was due. A server that stalls for a tenth of a
+second so delays all requests of that time, not the one that waits (Tene, "coordinated omission").
+One thread sends and receives, on a few connections in turn.
+"""
+
+import selectors
+import socket
+import time
+
+CONNECTIONS = 20
+WARM_UP_S = 0.5
+
+
+def quantile(values, share):
+    """Of sorted values; the value at least `share` of them do not exceed."""
+    return values[min(len(values) - 1, max(0, -int(-share * len(values) // 1) - 1))]
+
+
+class FixedRate:
+    """Sends `make(number)`, bytes of one request with a one-line reply, to a port."""
+
+    def __init__(self, port, make, *, connections=CONNECTIONS):
+        self.make = make
+        self.selector = selectors.DefaultSelector()
+        self.links = []
+        for _ in range(connections):
+            link = socket.create_connection(("127.0.0.1", port), 60)
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            due = []  # when the requests without a reply were due, oldest first
+            self.selector.register(link, selectors.EVENT_READ, due)
+            self.links.append((link, due))
+        self.number = 0
+
+    def close(self):
+        for link, _ in self.links:
+            link.close()
+        self.selector.close()
+
+    def run(self, rate, seconds, while_running=None):
+        """Delays in seconds, sorted. `while_running` is called once, after a warm-up."""
+        begin = time.monotonic()
+        # All are sent, however late this thread is. Skipped ones would have been the worst.
+        total = int((WARM_UP_S + seconds) * rate)
+        delays, sent, is_warm = [], 0, False
+        while True:
+            now = time.monotonic()
+            if not is_warm and now >= begin + WARM_UP_S:
+                is_warm = True
+                if while_running:
+                    while_running()
+            while sent < total and begin + sent / rate <= now:
+                link, due = self.links[sent % len(self.links)]
+                due.append(begin + sent / rate)
+                link.sendall(self.make(self.number))
+                self.number += 1
+                sent += 1
+            if sent == total and not any(due for _, due in self.links):
+                return sorted(delays)
+            left = begin + sent / rate - now if sent < total else 1
+            for key, _ in self.selector.select(max(0, left)):
+                self._receive(key, delays, begin + WARM_UP_S)
+
+    @staticmethod
+    def _receive(key, delays, since):
+        data = key.fileobj.recv(1 << 16)
+        if not data:
+            raise EOFError("the server closed a connection")
+        if b"-" in data[:1]:
+            raise ValueError(data)
+        now = time.monotonic()
+        for _ in range(data.count(b"\n")):
+            due = key.data.pop(0)
+            if due >= since:
+                delays.append(now - due)
