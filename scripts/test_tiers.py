@@ -11,7 +11,8 @@ Usage: scripts/test.sh [TIER]
                    protocol, persistence, server)
   unit             before a commit: all unit tests, release
   long             before a release: the long counts, all tests under ASan and TSan, fuzzers for
-                   60 s each, a soak of ten minutes; takes hours
+                   60 s each, a soak of ten minutes, the platforms of scripts/try_platform.sh; takes
+                   hours
   stress [N]       the system tests N times (default 5) beside four busy loops, each time with
                    another seed
 
@@ -310,7 +311,7 @@ def run_long(run, _):
     print(
         "runs, in release, all tests with the long counts of tests/system/harness/counts.py and a "
         "soak of ten minutes; under ASan and TSan, all unit tests and the system tests with the "
-        "label `sanitized`; each fuzzer for 60 s",
+        "label `sanitized`; each fuzzer for 60 s; builds for other platforms",
         flush=True,
     )
     counts = {"BLOOMERY_SIMULATION_RUNS": "10000", "BLOOMERY_MODEL_RUNS": "10000"}
@@ -319,6 +320,7 @@ def run_long(run, _):
         run.ctest("release", "release: unit tests", "--label-regex", "^(unit|scripts)$")
         run_system(run, "release")
         run.command("soak", "scripts/soak.sh", "--minutes", "10")
+    try_platforms(run)
     # A sanitized server is many times slower: it has the default counts.
     for name in counts:
         del os.environ[name]
@@ -329,6 +331,28 @@ def run_long(run, _):
             run.ctest(preset, f"{preset}: system tests", "--label-regex", "^(sanitized|threads)$",
                       "--label-exclude", "^unit$")  # fmt: skip
     run_fuzzers(run, 60)
+
+
+def try_platforms(run):
+    """Builds for other systems and starts what was built; where the machine lacks something, the
+    platform counts as skipped, with the reason."""
+    if run.build("portable"):
+        run.command("pack portable", "cpack", "--config", "build/portable/CPackConfig.cmake", "-B",
+                    "build/portable")  # fmt: skip
+    for platform in ("portable", "debian13", "arm64"):
+        with run.part(platform):
+            done = subprocess.run(
+                ["scripts/try_platform.sh", platform], cwd=ROOT, check=False, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            last = (done.stdout.splitlines() or [""])[-1]
+            if done.returncode == 0 and last.startswith(f"{platform}: skipped: "):
+                run.report.skipped.append(last)
+            elif done.returncode == 0 and last == f"{platform}: passed":
+                run.report.passed += 1
+            else:
+                run.fail(platform, f"exit status {done.returncode}", done.stdout,
+                         f"scripts/try_platform.sh {platform}")  # fmt: skip
 
 
 def run_stress(run, options):

@@ -76,6 +76,26 @@ class TestTiersTest(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("why it fails", output)
 
+    def test_platforms_pass_fail_or_are_skipped(self):
+        self.program("bin/cmake", "exit 0")
+        self.program("bin/cpack", "exit 0")
+        self.program("scripts/try_platform.sh", """case $1 in
+          portable) echo "$1: passed" ;;
+          debian13) echo "$1: skipped: there is no debootstrap" ;;
+          *) echo "the server is not ready:"; exit 1 ;;
+        esac""")
+        status, output = self.run_tier(test_tiers.try_platforms)
+        self.assertEqual(status, 1)
+        self.assertEqual(output.splitlines()[-1], "1 passed, 1 failed")
+        self.assertIn("1 skipped: debian13: skipped: there is no debootstrap", output)
+        self.assertIn("to repeat it: scripts/try_platform.sh arm64", output)
+
+    def test_platform_without_a_verdict_fails(self):
+        self.program("bin/cmake", "exit 0")
+        self.program("bin/cpack", "exit 0")
+        self.program("scripts/try_platform.sh", "exit 0")
+        self.assertEqual(self.run_tier(test_tiers.try_platforms)[0], 1)
+
     def test_fuzzers_pass_and_fail_by_their_status(self):
         self.program("build/asan/tests/fuzz/good_fuzzer", "exit 0")
         self.program("build/asan/tests/fuzz/bad_fuzzer", "echo crash; exit 77")

@@ -5,8 +5,10 @@ its unit, upgraded with data, removed and purged.
 Where no container can be made (no mirror, no rights), that test is skipped and says why.
 """
 
+import gzip
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -136,6 +138,26 @@ class PackageTest(ServerTest):
 
     def show(self, what):
         return self.inside("systemctl", "show", "-P", what, "bloomery-server.service").strip()
+
+    def test_package_has_maintainer_licences_changes(self):
+        cache = (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
+        maintainer = re.search(r"^BLOOMERY_MAINTAINER:STRING=(.*)$", cache, re.MULTILINE)[1]
+        named = run("dpkg-deb", "-f", self.package, "Maintainer").strip()
+        self.assertEqual(named, maintainer or "the Bloomery authors <bloomery@localhost>")
+        content = self.folder / "licensed"
+        run("dpkg-deb", "-x", self.package, content)
+        pages = content / "usr/share/doc/bloomery"
+        address = maintainer or "the maintainer (this build is no release and names none)"
+        security = (pages / "SECURITY.md").read_text(encoding="utf-8")
+        self.assertIn(f"Write to {address}.", security)
+        self.assertIn("[Unreleased]", (pages / "CHANGELOG.md").read_text(encoding="utf-8"))
+        texts = {path.stem: gzip.decompress(path.read_bytes())
+                 for path in (pages / "licenses").iterdir()}  # fmt: skip
+        # Each library that the program needs, and those that are compiled into it.
+        for library in ("boost", "cli11", "fmt", "isal", "jemalloc", "lzf", "prometheus", "spdlog",
+                        "ssl", "systemd", "xxhash"):  # fmt: skip
+            (name,) = [name for name in texts if library in name]
+            self.assertIn(b"Copyright", texts[name], name)
 
     def test_install_serve_upgrade_remove_purge(self):
         if self.why_no_container:
