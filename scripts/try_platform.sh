@@ -154,8 +154,13 @@ case $platform in
       -D CMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
       -D CMAKE_CROSSCOMPILING_EMULATOR=/usr/local/bin/qemu-aarch64-static
     build bloomery-server core_tests protocol_tests
+    # These ask which pages are resident, after calls of madvise() that qemu answers without effect.
+    pages=PopulatePagesTest.WholePagesOfTheRangeGetMemory:ArrayMemoryTest.KnowsWhichPagesWereTouched
+    pages+=:ArrayMemoryTest.FreedArrayKeepsItsBitsWhileAChildReadsThem
+    pages+=:ArrayMemoryTest.OnlyWhatAChildCanSeeStays:BitArrayTest.FreedArrayGivesItsMemoryBack
+    pages+=:BitArrayTest.SixGigabytesAreReservedAtOnceAndCostOnlyTouchedPages
     for tests in core_tests protocol_tests; do
-      inside qemu-aarch64-static "/build/tree/tests/$tests" --gtest_brief=1
+      inside qemu-aarch64-static "/build/tree/tests/$tests" --gtest_brief=1 --gtest_filter="-$pages"
     done
     smoke_test 'qemu-aarch64-static /build/tree/bloomery-server'
     ;;

@@ -25,11 +25,13 @@ inline bool naive_set(std::string_view& pattern, char c, bool ignores_case) {
       found |= pattern[1] == c;
       pattern.remove_prefix(2);
     } else if (pattern.size() >= 3 && pattern[1] == '-') {
+      // As in Redis on x86, bytes compare as signed characters, also where char is unsigned.
       auto low = static_cast<signed char>(pattern[0]);
       auto high = static_cast<signed char>(pattern[2]);
       if (low > high) std::swap(low, high);
-      found |= static_cast<signed char>(fold(c)) >= fold(static_cast<char>(low)) &&
-               static_cast<signed char>(fold(c)) <= fold(static_cast<char>(high));
+      const auto folded = [&](char one) { return static_cast<signed char>(fold(one)); };
+      found |= folded(c) >= folded(static_cast<char>(low)) &&
+               folded(c) <= folded(static_cast<char>(high));
       pattern.remove_prefix(3);
     } else {
       found |= fold(pattern[0]) == fold(c);
