@@ -213,8 +213,8 @@ size_t Keyspace::expire_due(unsigned stripe_index, unsigned database, int64_t no
   }
   if (share.table == nullptr) return 0;
   const auto all = std::span(due).first(count);
-  for (const uint64_t hash : all) share.table->prefetch(hash);
-  for (const uint64_t hash : all) share.table->prefetch_entry(hash);
+  for (const uint64_t hash : all) share.table->prefetch(hash, PrefetchStep::kBucket);
+  for (const uint64_t hash : all) share.table->prefetch(hash, PrefetchStep::kEntry);
   size_t expired = 0;
   std::vector<const Entry*> doomed;
   for (const uint64_t hash : all) {

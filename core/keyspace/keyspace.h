@@ -124,16 +124,8 @@ class Keyspace {
     const Table* table = slot(database, key).table.get();
     return table == nullptr ? nullptr : table->find(key.name, key.hash);
   }
-  void prefetch(unsigned database, const KeyRef& key) const {
-    if (const Table* table = slot(database, key).table.get()) table->prefetch(key.hash);
-  }
-  // Prefetches the entry itself; the step between prefetch() and find().
-  void prefetch_entry(unsigned database, const KeyRef& key) const {
-    if (const Table* table = slot(database, key).table.get()) table->prefetch_entry(key.hash);
-  }
-  // Prefetches the value. Reads the entry.
-  void prefetch_value(unsigned database, const KeyRef& key) const {
-    if (const Table* table = slot(database, key).table.get()) table->prefetch_value(key.hash);
+  void prefetch(unsigned database, const KeyRef& key, PrefetchStep step) const {
+    if (const Table* table = slot(database, key).table.get()) table->prefetch(key.hash, step);
   }
   // True if the database is larger than the caches, so that prefetching pays off. Needs no lock.
   bool is_worth_prefetching(unsigned database, const KeyRef& key) const {

@@ -150,14 +150,7 @@ EntryPtr Table::erase(std::string_view key, uint64_t hash) {
   return entry;
 }
 
-void Table::prefetch(uint64_t hash) const {
-  if (size_ == 0) return;
-  const Buckets& buckets = home(hash);
-  core::prefetch(&buckets.at[hash & buckets.mask()]);
-}
-
 inline const Entry* Table::probable_entry(uint64_t hash) const {
-  if (size_ == 0) return nullptr;
   const Buckets& buckets = home(hash);
   const Bucket& bucket = buckets.at[hash & buckets.mask()];
   const uint64_t matches = matching_slots(bucket, hash);
@@ -167,12 +160,15 @@ inline const Entry* Table::probable_entry(uint64_t hash) const {
   return (bucket.used_slots() >> slot & 1) != 0 ? bucket.entry(slot) : nullptr;
 }
 
-void Table::prefetch_entry(uint64_t hash) const {
-  if (const Entry* entry = probable_entry(hash)) core::prefetch(entry);
-}
-
-void Table::prefetch_value(uint64_t hash) const {
-  if (const Entry* entry = probable_entry(hash)) entry->prefetch_value();
+void Table::prefetch(uint64_t hash, PrefetchStep step) const {
+  if (size_ == 0) return;
+  if (step == PrefetchStep::kBucket) {
+    const Buckets& buckets = home(hash);
+    return core::prefetch(&buckets.at[hash & buckets.mask()]);
+  }
+  const Entry* const entry = probable_entry(hash);
+  if (entry == nullptr) return;
+  step == PrefetchStep::kEntry ? core::prefetch(entry) : entry->prefetch_value();
 }
 
 Entry* Table::random_entry(std::mt19937_64& random) const {

@@ -23,6 +23,11 @@
 
 namespace core::keyspace {
 
+// The steps of prefetching a key, in their order. Each reads what the step before has fetched.
+enum class PrefetchStep { kBucket, kEntry, kValue };
+inline constexpr std::array kPrefetchSteps = {PrefetchStep::kBucket, PrefetchStep::kEntry,
+                                              PrefetchStep::kValue};
+
 class Table {
  public:
   // `seed` must be the seed of the callers' hashes, because a resize hashes keys again.
@@ -48,12 +53,8 @@ class Table {
   EntryPtr replace(EntryPtr entry, uint64_t hash);
   // Removes and returns the entry; null if absent. The caller frees it after unlocking.
   EntryPtr erase(std::string_view key, uint64_t hash);
-  // Prefetches the bucket that find() will read.
-  void prefetch(uint64_t hash) const;
-  // Prefetches the entry that find() will probably return. Reads the bucket.
-  void prefetch_entry(uint64_t hash) const;
-  // Prefetches the value of that entry. Reads the entry.
-  void prefetch_value(uint64_t hash) const;
+  // Prefetches a part of what find() and the command will read.
+  void prefetch(uint64_t hash, PrefetchStep step) const;
 
   // Calls visitor(Entry&) for the entries of one cursor position and returns the next cursor, 0 at
   // the end. An entry present during a whole scan is visited at least once, whatever is inserted,
@@ -86,6 +87,10 @@ class Table {
 
     bool chained() const { return (state & kChained) != 0; }
     bool has(unsigned slot) const { return (state >> slot & 1) != 0; }
+    // One bit for each slot that holds an entry.
+    unsigned used_slots() const {
+      return unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
+    }
     // One bit for each free slot.
     unsigned free_slots() const {
       return ~unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
@@ -118,7 +123,7 @@ class Table {
   static void free_buckets(Buckets& buckets);
   const Buckets& home(uint64_t hash) const;
   static uint64_t matching_slots(const Bucket& bucket, uint64_t hash);
-  // The first entry of the home bucket with the tag of `hash`, or null.
+  // The first entry of the home bucket with the tag of `hash`, or null. REQUIRES: size() > 0.
   const Entry* probable_entry(uint64_t hash) const;
   Place locate(std::string_view key, uint64_t hash) const;
   void place(const Buckets& buckets, Entry* entry, uint64_t hash);

@@ -316,14 +316,10 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   }
   // All at once: taking them key by key, for each of the steps, takes longer than the steps.
   const auto lock = keyspace.lock(stripes, core::keyspace::LockMode::kShared);
-  for (const Request* request : std::span(cold).first(cold_count)) {
-    keyspace.prefetch(database, key_of(*request));
-  }
-  for (const Request* request : std::span(cold).first(cold_count)) {
-    keyspace.prefetch_entry(database, key_of(*request));
-  }
-  for (const Request* request : std::span(cold).first(cold_count)) {
-    keyspace.prefetch_value(database, key_of(*request));
+  for (const core::keyspace::PrefetchStep step : core::keyspace::kPrefetchSteps) {
+    for (const Request* request : std::span(cold).first(cold_count)) {
+      keyspace.prefetch(database, key_of(*request), step);
+    }
   }
   const auto all = std::span<Request* const>(touched).first(touched_count);
   for (size_t i = 0; i < all.size();) {

@@ -126,8 +126,10 @@ class ManyKeys {
     const auto& keyspace = ctx.keyspace();
     const bool is_cold = keyspace.is_worth_prefetching(ctx.database(), keys_.front().key);
     if (is_cold) {
-      for (const ManyKey& one : keys_) keyspace.prefetch(ctx.database(), one.key);
-      for (const ManyKey& one : keys_) keyspace.prefetch_entry(ctx.database(), one.key);
+      using core::keyspace::PrefetchStep;
+      for (const PrefetchStep step : {PrefetchStep::kBucket, PrefetchStep::kEntry}) {
+        for (const ManyKey& one : keys_) keyspace.prefetch(ctx.database(), one.key, step);
+      }
     }
     for (ManyKey& one : keys_) {
       one.entry = ctx.find(one.key);

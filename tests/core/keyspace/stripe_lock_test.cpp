@@ -75,7 +75,7 @@ TEST(StripeLockTest, ReadersShareAndAccessClocksMayRace) {
     threads.emplace_back([&keyspace, &key, clock_s] {
       for (int i = 0; i < 1000; ++i) {
         const StripeLock guard = keyspace.lock_shared(key);
-        keyspace.prefetch(0, key);
+        keyspace.prefetch(0, key, PrefetchStep::kBucket);
         keyspace.find(0, key, 0)->touch(clock_s);
       }
     });

@@ -207,9 +207,7 @@ TEST(TableTest, PrefetchTouchesNoRemovedEntry) {
   for (uint64_t i = 0; i < 2000; i += 2) table.erase(name_of(i), hash_of(name_of(i)));
   for (uint64_t i = 0; i < 4000; ++i) {
     const uint64_t hash = hash_of(name_of(i));
-    table.prefetch(hash);
-    table.prefetch_entry(hash);
-    table.prefetch_value(hash);
+    for (const PrefetchStep step : kPrefetchSteps) table.prefetch(hash, step);
   }
   EXPECT_EQ(table.size(), 1000U);
 }
