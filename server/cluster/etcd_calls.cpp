@@ -2,58 +2,77 @@
 #include "server/cluster/etcd_calls.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <chrono>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <cerrno>
+#include <limits>
+#include <optional>
+#include <regex>
 #include <utility>
+
+#include "core/number.h"
+#include "core/printable.h"
 
 namespace server::cluster {
 namespace {
 
 namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
 
+constexpr unsigned kHttpOk = 200;
+constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kIdleConnectionsMax = 4;
 constexpr std::chrono::seconds kTokenLimit{10};
-
-EtcdError unreachable(const EtcdEndpoint& endpoint, const core::Error& error) {
-  return {EtcdCode::kUnavailable,
-          fmt::format("{}: {}", endpoint.url(), core::without_code(error.message))};
-}
+constexpr uint32_t kHeaderBytesMax = 16 * 1024;
+constexpr size_t kHostMax = 253;  // RFC 1035
 
 }  // namespace
 
-struct EtcdCalls::Running {
-  Running(asio::io_context& io, Call asked) : call(std::move(asked)), limit(io) {}
+std::string EtcdEndpoint::authority() const {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
 
-  Call call;
-  asio::steady_timer limit;
-  Connection connection;
-  size_t endpoint = 0;
-  std::string token;             // what it was sent with
-  bool sent = false;             // and no answer since that excludes it
-  bool asked_new_token = false;  // once a call
-  bool finished = false;
-  EtcdError last_error{EtcdCode::kDeadlineExceeded, "no etcd member has answered in time"};
-};
+std::string EtcdEndpoint::url() const {
+  return fmt::format("{}://{}", tls ? "https" : "http", authority());
+}
 
-asio::awaitable<core::Result<EtcdHttpReply>> exchange(std::shared_ptr<EtcdConnection> connection,
-                                                      std::string request) {
-  const auto written = co_await connection->write(request);
-  if (!written) co_return written.error();
-  EtcdHttpReader reader(EtcdHttpReader::Kind::kReply);
-  while (!reader.is_done()) {
-    const auto bytes = co_await connection->read();
-    if (!bytes) co_return bytes.error();
-    const auto fed = bytes->empty() ? reader.feed_end() : reader.feed(*bytes);
-    if (!fed) co_return fed.error();
+core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url) {
+  static const std::regex kUrl(
+      R"(http(s?)://(?:\[([0-9a-fA-F:.]+)\]|([0-9A-Za-z._-]+))(?::([0-9]{1,5}))?/?)");
+  constexpr int64_t kPortMax = std::numeric_limits<uint16_t>::max();
+  std::cmatch parts;
+  if (std::regex_match(url.data(), url.data() + url.size(), parts, kUrl)) {
+    const int64_t port = parts[4].matched ? core::parse_int64(parts[4].str()).value_or(0) : 2379;
+    const std::string host = parts[2].str() + parts[3].str();
+    if (port > 0 && port <= kPortMax && host.size() <= kHostMax) {
+      return EtcdEndpoint{host, static_cast<uint16_t>(port), parts[1].length() != 0};
+    }
   }
-  EtcdHttpReply reply{reader.status(), reader.body(), reader.keeps_alive()};
-  co_return reply;
+  return core::Error{
+      fmt::format("ERR etcd endpoint '{}' is not http://HOST:PORT or "
+                  "https://HOST:PORT",
+                  core::printable(url))};
 }
 
 bool wants_new_token(const EtcdError& error) {
@@ -64,6 +83,65 @@ bool wants_new_token(const EtcdError& error) {
   return error.code == EtcdCode::kUnauthenticated || says("user name is empty") ||
          says("auth store is old");
 }
+
+// One TCP or TLS connection to a member.
+struct EtcdCalls::Link {
+  Link(asio::io_context& io, size_t of_member, asio::ssl::context* context)
+      : member(of_member), tcp(io) {
+    if (context != nullptr) tls.emplace(tcp, *context);
+  }
+
+  // False if the other side has closed it, or has sent something without being asked.
+  bool is_idle() {
+    char byte = 0;
+    if (is_closed || buffer.size() != 0) return false;
+    const ssize_t got = ::recv(tcp.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  }
+  // Beast's operations, on the stream that is used.
+  auto write(const http::request<http::string_body>& request) {
+    return tls ? http::async_write(*tls, request, kAsValue)
+               : http::async_write(tcp, request, kAsValue);
+  }
+  template <class Parser>
+  auto read(Parser& parser) {
+    return tls ? http::async_read(*tls, buffer, parser, kAsValue)
+               : http::async_read(tcp, buffer, parser, kAsValue);
+  }
+  template <class Parser>
+  auto read_some(Parser& parser) {
+    return tls ? http::async_read_some(*tls, buffer, parser, kAsValue)
+               : http::async_read_some(tcp, buffer, parser, kAsValue);
+  }
+
+  const size_t member;
+  boost::beast::tcp_stream tcp;
+  std::optional<asio::ssl::stream<boost::beast::tcp_stream&>> tls;
+  boost::beast::flat_buffer buffer;  // bytes that were received and not parsed
+  bool is_closed = false;
+};
+
+// kOk: a reply of HTTP, with any status.
+struct EtcdCalls::Reply {
+  EtcdError error;
+  unsigned status = 0;
+  std::string body = {};
+  bool keeps_alive = false;
+};
+
+struct EtcdCalls::Running {
+  Running(asio::io_context& io, Call asked) : call(std::move(asked)), limit(io) {}
+
+  Call call;
+  asio::steady_timer limit;
+  LinkPointer link;
+  size_t member = 0;
+  std::string token;             // what it was sent with
+  bool sent = false;             // and no answer since that excludes it
+  bool asked_new_token = false;  // once a call
+  bool finished = false;
+  EtcdError last_error{EtcdCode::kDeadlineExceeded, "no etcd member has answered in time"};
+};
 
 EtcdCalls::EtcdCalls(asio::io_context& io, EtcdOptions options, std::vector<EtcdEndpoint> endpoints,
                      std::unique_ptr<asio::ssl::context> tls)
@@ -78,7 +156,7 @@ void EtcdCalls::start(Call call) {
   calls_.insert(running);
   running->limit.expires_after(options_.call_limit);
   const std::weak_ptr<EtcdCalls> weak = weak_from_this();
-  running->limit.async_wait([weak, running](const boost::system::error_code& canceled) {
+  running->limit.async_wait([weak, running](const error_code& canceled) {
     const auto self = weak.lock();
     if (!canceled && self) self->on_limit(running);
   });
@@ -90,36 +168,34 @@ void EtcdCalls::start(Call call) {
 
 void EtcdCalls::stop() {
   stopped_ = true;
-  if (authenticating_) authenticating_->close();
+  close(authenticating_);
   on_move_ = nullptr;
   for (const RunningPointer& call : calls_) {
     call->finished = true;
     call->limit.cancel();
-    if (call->connection) call->connection->close();
+    close(call->link);
   }
   calls_.clear();
-  for (const Connection& connection : idle_) connection->close();
-  idle_.clear();
+  std::ranges::for_each(std::exchange(idle_, {}), close);
 }
 
 void EtcdCalls::on_limit(const RunningPointer& call) {
   if (call->finished) return;
-  move_on(call->endpoint);
-  const auto outcome = call->sent ? EtcdOutcome::kUnknown : EtcdOutcome::kRefused;
-  EtcdError error = call->last_error;
+  move_on(call->member);
+  EtcdAnswer answer{EtcdOutcome::kRefused, {}, call->last_error};
   if (call->sent) {
-    error = {EtcdCode::kDeadlineExceeded,
-             fmt::format("{}: no answer within {} ms", endpoints_[call->endpoint].url(),
-                         options_.call_limit.count())};
+    answer.outcome = EtcdOutcome::kUnknown;
+    answer.error = {EtcdCode::kDeadlineExceeded,
+                    fmt::format("{}: no answer within {} ms", endpoints_[call->member].url(),
+                                options_.call_limit.count())};
   }
-  finish(call, {outcome, {}, std::move(error)});
+  finish(call, std::move(answer));
 }
 
 void EtcdCalls::finish(const RunningPointer& call, EtcdAnswer answer) {
-  if (call->finished) return;
-  call->finished = true;
+  if (std::exchange(call->finished, true)) return;
   call->limit.cancel();
-  if (const Connection connection = std::exchange(call->connection, nullptr)) connection->close();
+  close(std::exchange(call->link, nullptr));
   calls_.erase(call);
   call->call.handler(std::move(answer));
 }
@@ -127,8 +203,7 @@ void EtcdCalls::finish(const RunningPointer& call, EtcdAnswer answer) {
 void EtcdCalls::move_on(size_t failed) {
   if (stopped_ || failed != current_) return;
   current_ = (current_ + 1) % endpoints_.size();
-  for (const Connection& connection : idle_) connection->close();
-  idle_.clear();
+  std::ranges::for_each(std::exchange(idle_, {}), close);
   if (on_move_) on_move_();
 }
 
@@ -145,8 +220,16 @@ asio::awaitable<void> EtcdCalls::run(RunningPointer call) {
     if (done) co_return;
     if (i + 1 >= endpoints_.size() && !call->asked_new_token) break;
   }
+  give_up(call);
+}
+
+void EtcdCalls::give_up(const RunningPointer& call) {
   const auto outcome = call->sent ? EtcdOutcome::kUnknown : EtcdOutcome::kRefused;
   finish(call, {outcome, {}, call->last_error});
+}
+
+void EtcdCalls::finish_with(const RunningPointer& call, std::string body) {
+  finish(call, {EtcdOutcome::kAnswered, std::move(body), {}});
 }
 
 asio::awaitable<bool> EtcdCalls::try_current(RunningPointer call) {
@@ -156,41 +239,31 @@ asio::awaitable<bool> EtcdCalls::try_current(RunningPointer call) {
 
   call->sent = true;
   call->token = token_;
-  const EtcdEndpoint& endpoint = endpoints_[call->endpoint];
-  const Connection connection = call->connection;
-  std::string request = etcd_request(endpoint, call->call.path, call->token, call->call.body);
-  const auto reply = co_await exchange(connection, std::move(request));
+  const LinkPointer link = call->link;
+  Reply reply = co_await exchange(link, call->call.path, call->call.body);
   if (call->finished) co_return true;
-  if (!reply) {
-    move_on(call->endpoint);
-    call->last_error = unreachable(endpoint, reply.error());
-    connection->close();
-    if (call->call.only_reads) co_return false;
-    finish(call, {EtcdOutcome::kUnknown, {}, call->last_error});
-    co_return true;
-  }
-  call->connection = nullptr;
-  if (reply->keeps_alive && call->endpoint == current_ && idle_.size() < kIdleConnectionsMax) {
-    idle_.push_back(connection);
+  if (reply.error.code == EtcdCode::kOk) call->link = nullptr;
+  const bool may_be_kept = link->member == current_ && idle_.size() < kIdleConnectionsMax;
+  if (reply.keeps_alive && may_be_kept) {
+    idle_.push_back(link);
   } else {
-    connection->close();
+    close(link);
   }
-  if (reply->status != kHttpOk)
-    co_return on_error(call, parse_etcd_error(reply->status, reply->body));
-  finish(call, {EtcdOutcome::kAnswered, reply->body, {}});
+  if (reply.error.code != EtcdCode::kOk) co_return on_error(call, reply.error);
+  if (reply.status != kHttpOk) co_return on_error(call, parse_etcd_error(reply.status, reply.body));
+  finish_with(call, std::move(reply.body));
   co_return true;
 }
 
-// An idle connection, or a new one; with a token if that is needed.
 asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
-  call->endpoint = current_;
+  call->member = current_;
   const EtcdError unauthorized = co_await ensure_token();
   if (unauthorized.code != EtcdCode::kOk || call->finished) co_return unauthorized;
-  call->endpoint = current_;  // others may have moved on meanwhile
-  call->connection = take_idle();
-  if (call->connection) co_return EtcdError{};
-  call->connection = make_connection(call->endpoint);
-  co_return co_await open(call->connection, call->endpoint);
+  call->member = current_;  // others may have moved on meanwhile
+  call->link = take_idle();
+  if (call->link) co_return EtcdError{};
+  call->link = make_link();
+  co_return co_await connect(call->link);
 }
 
 // True when the call is finished: etcd has refused it, or a change has an unknown outcome.
@@ -198,7 +271,7 @@ bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
   call->last_error = error;
   if (is_refusal(error.code)) {
     call->sent = false;
-    if (wants_new_token(error) && !options_.user.empty() && !call->asked_new_token) {
+    if (wants_new_token(error) && has_user() && !call->asked_new_token) {
       call->asked_new_token = true;
       if (token_ == call->token) forget_token();  // else another call has got one
       return false;
@@ -206,74 +279,178 @@ bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
     finish(call, {EtcdOutcome::kRefused, {}, std::move(error)});
     return true;
   }
-  move_on(call->endpoint);
+  move_on(call->member);
   if (!call->sent || call->call.only_reads) return false;
   finish(call, {EtcdOutcome::kUnknown, {}, std::move(error)});
   return true;
 }
 
-EtcdCalls::Connection EtcdCalls::make_connection(size_t endpoint) {
-  return std::make_shared<EtcdConnection>(io_, endpoints_[endpoint].tls ? tls_.get() : nullptr);
+EtcdCalls::LinkPointer EtcdCalls::make_link() {
+  return std::make_shared<Link>(io_, current_, endpoints_[current_].tls ? tls_.get() : nullptr);
 }
 
-asio::awaitable<EtcdError> EtcdCalls::open(Connection connection, size_t endpoint) {
-  const EtcdError unauthorized = co_await ensure_token();
-  if (unauthorized.code != EtcdCode::kOk) co_return unauthorized;
-  // Half of the time, so that a call gets to another member when this one does not answer.
-  const auto connected =
-      co_await connection->connect(endpoints_[endpoint], options_.call_limit / 2);
-  if (!connected) co_return unreachable(endpoints_[endpoint], connected.error());
+size_t EtcdCalls::member_of(const LinkPointer& link) {
+  return link->member;
+}
+
+void EtcdCalls::close(const LinkPointer& link) {
+  if (!link) return;
+  link->is_closed = true;
+  link->tcp.close();
+}
+
+EtcdCalls::LinkPointer EtcdCalls::take_idle() {
+  while (!idle_.empty()) {
+    const LinkPointer link = std::move(idle_.back());
+    idle_.pop_back();
+    if (link->is_idle()) return link;
+    close(link);
+  }
+  return nullptr;
+}
+
+EtcdError EtcdCalls::unreachable(const LinkPointer& link, std::string_view why) const {
+  return {EtcdCode::kUnavailable, fmt::format("{}: {}", endpoints_[link->member].url(), why)};
+}
+
+asio::awaitable<EtcdError> EtcdCalls::connect(LinkPointer link) {
+  link->tcp.expires_after(options_.call_limit / 2);
+  const EtcdEndpoint& endpoint = endpoints_[link->member];
+  std::vector<tcp::endpoint> addresses;
+  error_code not_numeric;
+  const auto address = asio::ip::make_address(endpoint.host, not_numeric);
+  if (!not_numeric) {
+    addresses.emplace_back(address, endpoint.port);
+  } else {
+    tcp::resolver resolver(io_);
+    const auto [failed, found] =
+        co_await resolver.async_resolve(endpoint.host, std::to_string(endpoint.port), kAsValue);
+    if (failed) co_return unreachable(link, "address: " + failed.message());
+    for (const auto& entry : found) addresses.push_back(entry.endpoint());
+  }
+  if (link->is_closed) co_return unreachable(link, "closed");
+  const auto [failed, connected] = co_await link->tcp.async_connect(addresses, kAsValue);
+  if (failed) co_return unreachable(link, "connect: " + failed.message());
+  error_code ignored;
+  link->tcp.socket().set_option(tcp::no_delay(true), ignored);
+  if (link->tls) {
+    SSL* const native = link->tls->native_handle();
+    if (not_numeric) SSL_set_tlsext_host_name(native, endpoint.host.c_str());
+    link->tls->set_verify_callback(asio::ssl::host_name_verification(endpoint.host), ignored);
+    const auto [refused] =
+        co_await link->tls->async_handshake(asio::ssl::stream_base::client, kAsValue);
+    if (refused) co_return unreachable(link, "TLS: " + refused.message());
+  }
+  link->tcp.expires_never();
   co_return EtcdError{};
+}
+
+asio::awaitable<EtcdError> EtcdCalls::send(LinkPointer link, std::string_view path,
+                                           std::string_view body) {
+  http::request<http::string_body> request(http::verb::post, {path.data(), path.size()}, 11);
+  request.set(http::field::host, endpoints_[link->member].authority());
+  request.set(http::field::content_type, "application/json");
+  // A member without a leader then says so at once, and ends its watches.
+  request.set("Grpc-Metadata-hasleader", "true");
+  if (!token_.empty()) request.set(http::field::authorization, token_);
+  request.body() = body;
+  request.prepare_payload();
+  const auto [failed, size] = co_await link->write(request);
+  co_return failed ? unreachable(link, "write: " + failed.message()) : EtcdError{};
+}
+
+asio::awaitable<EtcdCalls::Reply> EtcdCalls::exchange(LinkPointer link, std::string_view path,
+                                                      std::string_view body) {
+  Reply reply;
+  reply.error = co_await send(link, path, body);
+  if (reply.error.code != EtcdCode::kOk) co_return reply;
+  http::response_parser<http::string_body> parser;
+  parser.header_limit(kHeaderBytesMax);
+  parser.body_limit(kEtcdReplyBytesMax);
+  const auto [failed, size] = co_await link->read(parser);
+  if (failed) {
+    reply.error = unreachable(link, "read: " + failed.message());
+  } else {
+    reply.status = parser.get().result_int();
+    reply.keeps_alive = parser.keep_alive();
+    reply.body = std::move(parser.get().body());
+  }
+  co_return reply;
+}
+
+asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream& stream) {
+  EtcdError error = co_await ensure_token();
+  if (error.code == EtcdCode::kOk) error = co_await connect(link);
+  if (error.code != EtcdCode::kOk) co_return error;
+  link->tcp.expires_after(options_.call_limit);
+  error = co_await send(link, stream.path, stream.body);
+  if (error.code != EtcdCode::kOk) co_return error;
+  // Its body has no limit, and none of it is reserved for what a header promises.
+  http::response_parser<http::buffer_body> parser;
+  parser.header_limit(kHeaderBytesMax);
+  parser.body_limit(boost::none);
+  std::string text;  // of a line that is not complete; of an error all
+  while (!parser.is_done()) {
+    std::array<char, 16 * 1024> room;
+    parser.get().body() = {room.data(), room.size(), true};
+    auto [failed, size] = co_await link->read_some(parser);
+    if (failed == http::error::need_buffer) failed.clear();
+    if (failed) co_return unreachable(link, "read: " + failed.message());
+    if (!parser.is_header_done()) continue;
+    text.append(room.data(), room.size() - parser.get().body().size);
+    if (parser.get().result_int() == kHttpOk) {
+      size_t begin = 0;
+      for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n', begin)) {
+        if (end > begin) error = stream.on_line(std::string_view(text).substr(begin, end - begin));
+        if (error.code != EtcdCode::kOk || link->is_closed) co_return error;
+        begin = end + 1;
+        link->tcp.expires_after(stream.silence_max);
+      }
+      text.erase(0, begin);
+    }
+    // Asking once more would bring the same message.
+    if (text.size() > kEtcdReplyBytesMax)
+      co_return EtcdError{EtcdCode::kOutOfRange, "too many changes at once"};
+  }
+  if (parser.get().result_int() == kHttpOk) co_return unreachable(link, "the stream has ended");
+  co_return parse_etcd_error(parser.get().result_int(), text);
 }
 
 asio::awaitable<EtcdError> EtcdCalls::ensure_token() {
-  if (!needs_token()) co_return EtcdError{};
+  if (!has_user() || !token_.empty() || auth_is_off_) co_return EtcdError{};
   if (!authenticating_) {
-    authenticating_ = make_connection(current_);
+    authenticating_ = make_link();
     token_asked_.expires_at(asio::steady_timer::time_point::max());
-    asio::co_spawn(io_, authenticate(current_), asio::detached);
+    asio::co_spawn(io_, authenticate(), asio::detached);
   }
-  co_await token_asked_.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_await token_asked_.async_wait(kAsValue);
   co_return auth_error_;
 }
 
-asio::awaitable<void> EtcdCalls::authenticate(size_t endpoint) {
+asio::awaitable<void> EtcdCalls::authenticate() {
   const auto self = shared_from_this();
-  const Connection connection = authenticating_;
-  auth_error_ = co_await fetch_token(connection, endpoint);
-  connection->close();
-  authenticating_ = nullptr;
+  auth_error_ = co_await fetch_token();
+  close(std::exchange(authenticating_, nullptr));
   token_asked_.cancel();
 }
 
-asio::awaitable<EtcdError> EtcdCalls::fetch_token(Connection connection, size_t endpoint) {
-  const auto connected =
-      co_await connection->connect(endpoints_[endpoint], options_.call_limit / 2);
-  if (!connected) co_return unreachable(endpoints_[endpoint], connected.error());
-  connection->close_after(kTokenLimit);
-  std::string request = etcd_request(endpoints_[endpoint], "/v3/auth/authenticate", {},
-                                     etcd_authenticate_json(options_.user, options_.password));
-  const auto reply = co_await exchange(connection, std::move(request));
-  if (!reply) co_return unreachable(endpoints_[endpoint], reply.error());
-  if (reply->status != kHttpOk) {
-    const EtcdError error = parse_etcd_error(reply->status, reply->body);
+asio::awaitable<EtcdError> EtcdCalls::fetch_token() {
+  const LinkPointer link = authenticating_;
+  const EtcdError unconnected = co_await connect(link);
+  if (unconnected.code != EtcdCode::kOk) co_return unconnected;
+  link->tcp.expires_after(kTokenLimit);
+  const Reply reply = co_await exchange(link, "/v3/auth/authenticate",
+                                        etcd_authenticate_json(options_.user, options_.password));
+  if (reply.error.code != EtcdCode::kOk) co_return reply.error;
+  if (reply.status != kHttpOk) {
+    const EtcdError error = parse_etcd_error(reply.status, reply.body);
     auth_is_off_ = error.code == EtcdCode::kFailedPrecondition;
     co_return auth_is_off_ ? EtcdError{} : error;
   }
-  const auto token = parse_etcd_token(reply->body);
-  if (!token) co_return unreachable(endpoints_[endpoint], token.error());
+  const auto token = parse_etcd_token(reply.body);
+  if (!token) co_return unreachable(link, core::without_code(token.error().message));
   token_ = *token;
   co_return EtcdError{};
-}
-
-EtcdCalls::Connection EtcdCalls::take_idle() {
-  while (!idle_.empty()) {
-    const Connection connection = std::move(idle_.back());
-    idle_.pop_back();
-    if (connection->is_idle()) return connection;
-    connection->close();
-  }
-  return nullptr;
 }
 
 }  // namespace server::cluster

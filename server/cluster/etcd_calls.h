@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdCalls: posts requests to one of several etcd members and gets the bodies of their replies;
-// the part of EtcdClient below its messages.
+// EtcdCalls: HTTP to a cluster of etcd members: calls that each have one reply, and replies that do
+// not end. It chooses the member, authenticates, keeps idle connections and sets all deadlines.
 //
-// Invariants: a call's handler runs once, or never after stop(). A request that may change
-// something is sent once; only before it is sent, after an answer that excludes it, or if it only
-// reads, another member gets it. Idle connections are all to the current endpoint.
+// Invariants: a change is sent once. Another member gets a call only before the call is sent, after
+// an answer that excludes it, or when the call only reads. Idle connections are all to the current
+// member. With TLS a member's certificate is verified, with its host name or address. A reply's
+// header is at most 16 KiB, its body (of a stream: a line) kEtcdReplyBytesMax.
 // Thread safety: none; everything runs on the io_context's thread.
-// Source: https://etcd.io/docs/v3.4/learning/api/.
+// Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/, RFC 9112,
+// https://www.boost.org/doc/libs/1_81_0/libs/beast/doc/html/beast/ref.html.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -23,10 +27,22 @@
 
 #include "core/result.h"
 #include "server/cluster/etcd_client.h"
-#include "server/cluster/etcd_connection.h"
-#include "server/cluster/etcd_http.h"
 
 namespace server::cluster {
+
+struct EtcdEndpoint {
+  std::string host;  // of an IPv6 address without the brackets
+  uint16_t port = 0;
+  bool tls = false;
+
+  bool operator==(const EtcdEndpoint&) const = default;
+  std::string authority() const;  // "host:port", with the brackets
+  std::string url() const;
+};
+
+// "http://HOST:PORT", a final "/" allowed; the port is 2379 if none is given.
+// Errors: the URL and what it should be.
+core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url);
 
 // An answer before it is parsed.
 struct EtcdAnswer {
@@ -35,28 +51,28 @@ struct EtcdAnswer {
   EtcdError error;
 };
 
-struct EtcdHttpReply {
-  unsigned status = 0;
-  std::string body;
-  bool keeps_alive = false;
-};
-
-// Errors: the connection's, and a reply that is no HTTP.
-boost::asio::awaitable<core::Result<EtcdHttpReply>> exchange(
-    std::shared_ptr<EtcdConnection> connection, std::string request);
-
 // The token is too old, or authentication was switched on meanwhile.
 bool wants_new_token(const EtcdError& error);
 
 class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
  public:
-  using Connection = std::shared_ptr<EtcdConnection>;
+  struct Link;
+  using LinkPointer = std::shared_ptr<Link>;
 
   struct Call {
     std::string path;
     std::string body;
     bool only_reads = false;
     std::function<void(EtcdAnswer)> handler;
+  };
+  // A reply that does not end.
+  struct Stream {
+    std::string path;
+    std::string body;
+    // Called for each line, without its end. Errors: what ends the stream; kOk is none.
+    std::function<EtcdError(std::string_view)> on_line;
+    // The stream ends when no line has come for so long; the first line has the limit of a call.
+    std::chrono::milliseconds silence_max;
   };
 
   // tls: null if no endpoint has https.
@@ -67,42 +83,55 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   // Ends all calls without their handlers.
   void stop();
 
-  // What watches use besides.
   boost::asio::io_context& io() { return io_; }
   size_t current() const { return current_; }
-  const EtcdEndpoint& endpoint(size_t index) const { return endpoints_[index]; }
-  const EtcdOptions& options() const { return options_; }
-  const std::string& token() const { return token_; }
+  bool has_user() const { return !options_.user.empty(); }
   // The next connection gets a new one.
   void forget_token();
   // Called when current() has changed.
   void on_move(std::function<void()> listener) { on_move_ = std::move(listener); }
   // Later calls go to the next endpoint, if `failed` is the current one.
   void move_on(size_t failed);
-  // A connection with its own limit, and a token if one is needed.
-  // Errors: kOk is none.
-  boost::asio::awaitable<EtcdError> open(Connection connection, size_t endpoint);
-  Connection make_connection(size_t endpoint);
+
+  // A connection to the current member, which stream() opens.
+  LinkPointer make_link();
+  static size_t member_of(const LinkPointer& link);
+  // Operations that wait for the connection end with an error.
+  static void close(const LinkPointer& link);
+  // Returns why it has ended. `stream` outlives it.
+  boost::asio::awaitable<EtcdError> run_stream(LinkPointer link, const Stream& stream);
 
  private:
   struct Running;
   using RunningPointer = std::shared_ptr<Running>;
+  struct Reply;
 
   boost::asio::awaitable<void> run(RunningPointer call);
   // True when the call is finished.
   boost::asio::awaitable<bool> try_current(RunningPointer call);
+  // An idle connection, or a new one; with a token if that is needed.
   boost::asio::awaitable<EtcdError> prepare(RunningPointer call);
   bool on_error(const RunningPointer& call, EtcdError error);
+  void on_limit(const RunningPointer& call);
+  void finish(const RunningPointer& call, EtcdAnswer answer);
+  // Outside of coroutines: g++ 12 copies aggregates in their frames byte by byte.
+  void finish_with(const RunningPointer& call, std::string body);
+  void give_up(const RunningPointer& call);
+  // Has half of a call's limit, so that the call gets to another member when this one does not
+  // answer. The limit does not end the search for the host's address.
+  boost::asio::awaitable<EtcdError> connect(LinkPointer link);
+  boost::asio::awaitable<EtcdError> send(LinkPointer link, std::string_view path,
+                                         std::string_view body);
+  boost::asio::awaitable<Reply> exchange(LinkPointer link, std::string_view path,
+                                         std::string_view body);
   // Waits until there is a token, if one is needed. Errors: kOk is none.
   boost::asio::awaitable<EtcdError> ensure_token();
   // Asks for a token, for all who wait. It may take longer than a call: etcd hashes the password
-  // slowly on purpose, and a call that gave up must not begin it anew.
-  boost::asio::awaitable<void> authenticate(size_t endpoint);
-  boost::asio::awaitable<EtcdError> fetch_token(Connection connection, size_t endpoint);
-  void on_limit(const RunningPointer& call);
-  void finish(const RunningPointer& call, EtcdAnswer answer);
-  Connection take_idle();
-  bool needs_token() const { return !options_.user.empty() && token_.empty() && !auth_is_off_; }
+  // slowly on purpose, and a call that gave up must not begin it again.
+  boost::asio::awaitable<void> authenticate();
+  boost::asio::awaitable<EtcdError> fetch_token();
+  LinkPointer take_idle();
+  EtcdError unreachable(const LinkPointer& link, std::string_view why) const;
 
   boost::asio::io_context& io_;
   const EtcdOptions options_;
@@ -111,10 +140,10 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   size_t current_ = 0;
   std::string token_;
   bool auth_is_off_ = false;               // etcd has said so
-  Connection authenticating_;              // null: nobody asks for a token
+  LinkPointer authenticating_;             // null: no token is being asked for
   EtcdError auth_error_;                   // of the last time
   boost::asio::steady_timer token_asked_;  // canceled when the answer is there
-  std::vector<Connection> idle_;
+  std::vector<LinkPointer> idle_;
   std::set<RunningPointer> calls_;
   std::function<void()> on_move_;
   bool stopped_ = false;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "server/cluster/etcd_calls.h"
-#include "server/cluster/etcd_http.h"
 #include "server/cluster/etcd_watches.h"
 #include "server/transport/tls_files.h"
 

@@ -21,11 +21,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kDelayMin{50};
 constexpr milliseconds kDelayMax{1000};
-
-EtcdError lost_connection(const EtcdEndpoint& endpoint, std::string_view message) {
-  return {EtcdCode::kUnavailable,
-          fmt::format("{}: {}", endpoint.url(), core::without_code(message))};
-}
+// etcd reports a watch's progress every ten minutes, up to a tenth later.
+constexpr std::chrono::minutes kSilenceMax{15};
 
 // Why etcd has ended a watch: "rpc error: code = PermissionDenied desc = …", or any text.
 EtcdError cancel_error(const EtcdWatchReply& reply) {
@@ -54,8 +51,7 @@ struct EtcdWatches::Watch {
   std::function<void(EtcdWatchNews)> handler;
   asio::steady_timer delay;
   milliseconds delay_time = kDelayMin;
-  EtcdCalls::Connection connection;
-  size_t endpoint = 0;
+  EtcdCalls::LinkPointer link;
   bool canceled = false;
   bool begun = false;            // by the connection that it has
   bool asked_new_token = false;  // since it has begun last
@@ -86,7 +82,7 @@ void EtcdWatches::cancel(uint64_t number) {
   watch->canceled = true;
   watch->handler = nullptr;
   watch->delay.cancel();
-  if (watch->connection) watch->connection->close();
+  EtcdCalls::close(watch->link);
 }
 
 void EtcdWatches::stop() {
@@ -95,7 +91,8 @@ void EtcdWatches::stop() {
 
 void EtcdWatches::move() {
   for (const auto& [number, watch] : watches_) {
-    if (watch->connection && watch->endpoint != calls_->current()) watch->connection->close();
+    const bool is_elsewhere = watch->link && EtcdCalls::member_of(watch->link) != calls_->current();
+    if (is_elsewhere) EtcdCalls::close(watch->link);
   }
 }
 
@@ -110,8 +107,9 @@ asio::awaitable<void> EtcdWatches::run(WatchPointer watch) {
       std::erase_if(watches_, [&](const auto& entry) { return entry.second == watch; });
       co_return;
     }
-    const bool moved = watch->endpoint != calls_->current();
-    calls_->move_on(watch->endpoint);
+    const size_t member = EtcdCalls::member_of(watch->link);
+    const bool moved = member != calls_->current();
+    calls_->move_on(member);
     if (watch->begun) watch->delay_time = kDelayMin;
     if (watch->begun && moved) continue;
     watch->delay.expires_after(watch->delay_time);
@@ -125,58 +123,31 @@ bool EtcdWatches::is_final(const WatchPointer& watch, const EtcdError& error) {
   const bool denied = error.code == EtcdCode::kPermissionDenied;
   if (!denied && !wants_new_token(error)) return is_refusal(error.code);
   // A token that is too old is told as a permission that is missing.
-  if (calls_->options().user.empty() || watch->asked_new_token) return true;
+  if (!calls_->has_user() || watch->asked_new_token) return true;
   watch->asked_new_token = true;
   calls_->forget_token();
   return false;
 }
 
 asio::awaitable<EtcdError> EtcdWatches::follow(WatchPointer watch) {
-  watch->endpoint = calls_->current();
-  watch->connection = calls_->make_connection(watch->endpoint);
-  const EtcdCalls::Connection connection = watch->connection;
-  const EtcdEndpoint& endpoint = calls_->endpoint(watch->endpoint);
-  const EtcdError unopened = co_await calls_->open(connection, watch->endpoint);
-  if (watch->canceled || unopened.code != EtcdCode::kOk) co_return unopened;
-
-  connection->close_after(calls_->options().call_limit);  // until it has begun
-  const std::string request =
-      etcd_request(endpoint, "/v3/watch", calls_->token(), etcd_watch_json(watch->request));
-  const auto written = co_await connection->write(request);
-  if (!written) co_return lost_connection(endpoint, written.error().message);
-  const EtcdError error = co_await read_messages(watch);
-  connection->close();
+  watch->link = calls_->make_link();
+  const EtcdCalls::LinkPointer link = watch->link;
+  const EtcdCalls::Stream stream = stream_of(watch);
+  const EtcdError error = co_await calls_->run_stream(link, stream);
+  EtcdCalls::close(link);
   co_return error;
 }
 
-asio::awaitable<EtcdError> EtcdWatches::read_messages(WatchPointer watch) {
-  const EtcdCalls::Connection connection = watch->connection;
-  const EtcdEndpoint& endpoint = calls_->endpoint(watch->endpoint);
-  EtcdHttpReader reader(EtcdHttpReader::Kind::kStream);
-  while (!reader.is_done()) {
-    const auto bytes = co_await connection->read();
-    if (watch->canceled) co_return EtcdError{};
-    if (!bytes) co_return lost_connection(endpoint, bytes.error().message);
-    const auto fed = bytes->empty() ? reader.feed_end() : reader.feed(*bytes);
-    for (const std::string& line : reader.take_lines()) {
-      const EtcdError error = on_message(watch, line);
-      if (watch->canceled || error.code != EtcdCode::kOk) co_return error;
-    }
-    if (!fed) {
-      // Asking once more would bring the same message.
-      const bool too_large = reader.has_header() && reader.body().size() > kEtcdReplyBytesMax;
-      if (too_large) co_return EtcdError{EtcdCode::kOutOfRange, "too many changes at once"};
-      co_return lost_connection(endpoint, fed.error().message);
-    }
-  }
-  if (reader.status() != kHttpOk) co_return parse_etcd_error(reader.status(), reader.body());
-  co_return lost_connection(endpoint, "the watch has ended");
+EtcdCalls::Stream EtcdWatches::stream_of(const WatchPointer& watch) {
+  return {"/v3/watch", etcd_watch_json(watch->request),
+          [this, watch](std::string_view line) { return on_message(watch, line); }, kSilenceMax};
 }
 
 EtcdError EtcdWatches::on_message(const WatchPointer& watch, std::string_view line) {
   auto message = parse_etcd_watch(line);
   if (!message) {
-    return lost_connection(calls_->endpoint(watch->endpoint), message.error().message);
+    const std::string_view why = core::without_code(message.error().message);
+    return {EtcdCode::kUnavailable, std::string(why)};
   }
   if (const auto* error = std::get_if<EtcdError>(&*message)) return *error;
   auto& reply = std::get<EtcdWatchReply>(*message);
@@ -184,7 +155,6 @@ EtcdError EtcdWatches::on_message(const WatchPointer& watch, std::string_view li
   if (reply.created) {
     watch->begun = true;
     watch->asked_new_token = false;
-    watch->connection->disarm();
   }
   on_changes(watch, std::move(reply));
   return {};

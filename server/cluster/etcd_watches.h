@@ -38,7 +38,7 @@ class EtcdWatches : public std::enable_shared_from_this<EtcdWatches> {
   boost::asio::awaitable<void> run(WatchPointer watch);
   // From the connection to its end.
   boost::asio::awaitable<EtcdError> follow(WatchPointer watch);
-  boost::asio::awaitable<EtcdError> read_messages(WatchPointer watch);
+  EtcdCalls::Stream stream_of(const WatchPointer& watch);
   // Errors: kOk is none.
   EtcdError on_message(const WatchPointer& watch, std::string_view line);
   void on_changes(const WatchPointer& watch, EtcdWatchReply reply);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,9 +46,28 @@ class EtcdCallsTest : public testing::Test {
     return answer->value_or(EtcdAnswer{});
   }
 
+  // The lines of a stream, and why it has ended; "" while it goes on.
+  struct Streamed {
+    std::vector<std::string> lines;
+    EtcdError end;
+  };
+  std::shared_ptr<Streamed> stream(milliseconds silence_max = seconds(10)) {
+    const auto streamed = std::make_shared<Streamed>();
+    stream_ = {"/v3/watch", "{}",
+               [streamed](std::string_view line) {
+                 streamed->lines.emplace_back(line);
+                 return EtcdError{};
+               },
+               silence_max};
+    boost::asio::co_spawn(io_, calls_->run_stream(calls_->make_link(), stream_),
+                          [streamed](std::exception_ptr, EtcdError end) { streamed->end = end; });
+    return streamed;
+  }
+
   static constexpr bool kReads = true;
   boost::asio::io_context io_;
   std::shared_ptr<EtcdCalls> calls_;
+  EtcdCalls::Stream stream_;
 };
 
 std::string ok(const std::string&) {
@@ -60,6 +81,27 @@ std::string silent(const std::string&) {
 }
 std::string no_leader(const std::string&) {
   return http_reply(R"({"code":14,"message":"no leader"})", "503 Service Unavailable");
+}
+
+TEST(EtcdEndpointTest, IsAUrlWithAPort) {
+  const auto read = [](std::string_view url) {
+    const auto endpoint = parse_etcd_endpoint(url);
+    return endpoint ? *endpoint : EtcdEndpoint{};
+  };
+  EXPECT_EQ(read("http://10.0.0.1:2379"), (EtcdEndpoint{"10.0.0.1", 2379, false}));
+  EXPECT_EQ(read("https://etcd-1.example/"), (EtcdEndpoint{"etcd-1.example", 2379, true}));
+  EXPECT_EQ(read("http://[::1]:1"), (EtcdEndpoint{"::1", 1, false}));
+  EXPECT_EQ(read("http://[::1]:1").url(), "http://[::1]:1");
+  EXPECT_EQ(read("https://a:9").url(), "https://a:9");
+}
+
+TEST(EtcdEndpointTest, RefusesWhatIsNone) {
+  for (const std::string_view url :
+       {"", "a:1", "ftp://a:1", "http://", "http://:1", "http://a:", "http://a:0", "http://a:65536",
+        "http://a:1/x", "http://a b:1", "http://a\r\n:1", "http://[::1", "http://[x]:1",
+        "http://[::1]1", "http://u@a:1"}) {
+    EXPECT_FALSE(parse_etcd_endpoint(url)) << url;
+  }
 }
 
 TEST_F(EtcdCallsTest, MemberThatIsNotThereIsPassedOver) {
@@ -137,11 +179,128 @@ TEST_F(EtcdCallsTest, ConnectionThatWasClosedMeanwhileIsNotUsed) {
   EXPECT_EQ(etcd.connections(), 2U);
 }
 
+TEST_F(EtcdCallsTest, ReplyThatForbidsItClosesTheConnection) {
+  for (const std::string& reply :
+       {std::string("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"),
+        ok("") + "HTTP/1.1 200"}) {
+    ScriptedEtcd etcd(io_, [&](const std::string&) { return reply; });
+    connect({etcd.url()});
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(call().body, "ok");
+    EXPECT_EQ(etcd.connections(), 2U);
+  }
+}
+
+TEST_F(EtcdCallsTest, RequestNamesHostAndLength) {
+  ScriptedEtcd etcd(io_, ok);
+  connect({etcd.url()});
+  EXPECT_EQ(call().body, "ok");
+  const std::string& request = etcd.requests().front();
+  EXPECT_TRUE(request.starts_with("POST /v3/x HTTP/1.1\r\n")) << request;
+  for (const std::string& line :
+       {"Host: " + etcd.url().substr(7), std::string("Content-Type: application/json"),
+        std::string("Grpc-Metadata-hasleader: true"), std::string("Content-Length: 2")}) {
+    EXPECT_NE(request.find(line + "\r\n"), std::string::npos) << request;
+  }
+}
+
+TEST_F(EtcdCallsTest, HostsAreFoundByName) {
+  ScriptedEtcd etcd(io_, ok);
+  const std::string port = etcd.url().substr(etcd.url().rfind(':'));
+  connect({"http://localhost" + port});
+  EXPECT_EQ(call().body, "ok");
+  // Too long a label for DNS (RFC 1035, 2.3.4): no name server is asked, which might take long.
+  connect({"http://" + std::string(64, 'a') + ".invalid" + port});
+  const EtcdAnswer answer = call();
+  EXPECT_EQ(answer.outcome, EtcdOutcome::kRefused);
+  EXPECT_NE(answer.error.message.find(": address: "), std::string::npos) << answer.error.message;
+}
+
+TEST_F(EtcdCallsTest, ReplyMayComeInPieces) {
+  const std::string whole = http_reply("{}");
+  for (size_t cut = 1; cut < whole.size(); cut += 7) {
+    ScriptedEtcd etcd(io_, [&](const std::string&) { return whole.substr(0, cut); });
+    connect({etcd.url()});
+    std::optional<EtcdAnswer> answer;
+    calls_->start({"/v3/x", "{}", false, [&](EtcdAnswer arrived) { answer = arrived; }});
+    ASSERT_TRUE(run_until(io_, [&] { return !etcd.requests().empty(); }));
+    io_.run_for(milliseconds(1));
+    etcd.send(whole.substr(cut));
+    ASSERT_TRUE(run_until(io_, [&] { return answer.has_value(); }));
+    EXPECT_EQ(answer->body, "{}") << cut;
+    calls_->stop();
+  }
+}
+
+TEST_F(EtcdCallsTest, TornReplyLeavesTheOutcomeUnknown) {
+  const std::string whole = http_reply("{}");
+  for (size_t cut = 1; cut < whole.size(); cut += 7) {
+    ScriptedEtcd etcd(io_, [&](const std::string&) { return whole.substr(0, cut); });
+    connect({etcd.url()});
+    std::optional<EtcdAnswer> answer;
+    calls_->start({"/v3/x", "{}", false, [&](EtcdAnswer arrived) { answer = arrived; }});
+    ASSERT_TRUE(run_until(io_, [&] { return !etcd.requests().empty(); }));
+    io_.run_for(milliseconds(1));
+    etcd.hang_up();
+    ASSERT_TRUE(run_until(io_, [&] { return answer.has_value(); }));
+    EXPECT_EQ(answer->outcome, EtcdOutcome::kUnknown) << cut;
+  }
+}
+
+TEST_F(EtcdCallsTest, StreamIsReadLineByLine) {
+  ScriptedEtcd etcd(io_, [](const std::string&) { return http_stream("{\"a\""); });
+  connect({etcd.url()});
+  const auto streamed = stream();
+  ASSERT_TRUE(run_until(io_, [&] { return !etcd.requests().empty(); }));
+  io_.run_for(milliseconds(1));
+  EXPECT_TRUE(streamed->lines.empty());
+  etcd.send(http_chunk(":1}\n") + http_chunk("{}\n\n[]\n{"));
+  ASSERT_TRUE(run_until(io_, [&] { return streamed->lines.size() == 3; }));
+  EXPECT_EQ(streamed->lines, (std::vector<std::string>{R"({"a":1})", "{}", "[]"}));
+}
+
+TEST_F(EtcdCallsTest, StreamOfAnErrorIsAReply) {
+  ScriptedEtcd etcd(io_, no_leader);
+  connect({etcd.url()});
+  const auto streamed = stream();
+  ASSERT_TRUE(run_until(io_, [&] { return streamed->end.code != EtcdCode::kOk; }));
+  EXPECT_EQ(streamed->end, (EtcdError{EtcdCode::kUnavailable, "no leader"}));
+  EXPECT_TRUE(streamed->lines.empty());
+}
+
+TEST_F(EtcdCallsTest, SilentStreamEndsAtItsDeadline) {
+  ScriptedEtcd etcd(io_, [](const std::string&) { return http_stream("{}\n"); });
+  connect({etcd.url()});
+  const auto streamed = stream(milliseconds(100));
+  ASSERT_TRUE(run_until(io_, [&] { return streamed->end.code != EtcdCode::kOk; }));
+  EXPECT_EQ(streamed->lines.size(), 1U);
+  EXPECT_NE(streamed->end.message.find("timeout"), std::string::npos) << streamed->end.message;
+}
+
+// Its lines are bounded, the whole is not. A Content-Length reserves no memory.
+TEST_F(EtcdCallsTest, StreamHasNoBoundAsAWhole) {
+  const std::string chunk = http_chunk(std::string(1'000'000, 'x') + "\n");
+  std::string text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 12; ++i) text += chunk;
+  ScriptedEtcd etcd(io_, [&](const std::string&) { return text; });
+  connect({etcd.url()});
+  const auto streamed = stream();
+  EXPECT_TRUE(run_until(io_, [&] { return streamed->lines.size() == 12; }));
+  text = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000000\r\n\r\n{}\n";
+  const auto promised = stream();
+  EXPECT_TRUE(run_until(io_, [&] { return promised->lines.size() == 1; }));
+}
+
 TEST_F(EtcdCallsTest, HostileRepliesLeaveTheOutcomeUnknown) {
-  for (const std::string& reply : {std::string("nonsense\r\n\r\n"),
-                                   std::string("HTTP/1.1 200 OK\r\nContent-Length: 9999999"
-                                               "99999\r\n\r\n"),
-                                   "HTTP/1.1 200 OK\r\nX: " + std::string(30000, 'x')}) {
+  const std::string header = "HTTP/1.1 200 OK\r\n";
+  std::string endless = header + "Transfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 9; ++i) endless += http_chunk(std::string(1'000'000, 'x'));
+  for (const std::string& reply :
+       {std::string("nonsense\r\n\r\n"), std::string("SSH-2.0-x\r\n\r\n"),
+        std::string("HTTP/1.1 abc OK\r\n\r\n"), std::string("HTTP/9.9 200 OK\r\n\r\n"),
+        header + "Content-Length: -1\r\n\r\n", header + "Content-Length: 9000000\r\n\r\n",
+        header + "Content-Length: 99999999999999999999\r\n\r\n",
+        header + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        header + "X: " + std::string(30000, 'x'), endless}) {
     ScriptedEtcd etcd(io_, [&](const std::string&) { return reply; });
     connect({etcd.url()});
     EXPECT_EQ(call().outcome, EtcdOutcome::kUnknown);
