@@ -123,6 +123,9 @@ EtcdRangeReply operation_reply(const json::object& object) {
 
 EtcdTxnReply txn_reply(const json::object& object) {
   EtcdTxnReply reply;
+  if (const json::object* header = object_in(object, "header")) {
+    reply.cluster_id = text_in(*header, "cluster_id");
+  }
   reply.revision = revision_of(object);
   reply.succeeded = flag_in(object, "succeeded");
   if (const json::array* responses = array_in(object, "responses")) {

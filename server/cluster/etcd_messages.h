@@ -99,7 +99,8 @@ struct EtcdTxn {
 };
 
 struct EtcdTxnReply {
-  uint64_t revision = 0;  // with a put that was done: the mod_revision of its key
+  std::string cluster_id;  // of etcd itself
+  uint64_t revision = 0;   // with a put that was done: the mod_revision of its key
   bool succeeded = false;
   std::vector<EtcdRangeReply> responses;  // one for each operation; that to a put has no keys
 };

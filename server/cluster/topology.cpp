@@ -143,6 +143,16 @@ const Shard* Topology::shard_of(std::string_view node_id) const {
   return found == shards.end() ? nullptr : &*found;
 }
 
+bool supersedes(const TopologyVersion& seen, const TopologyVersion& known) {
+  bool have_all_grown = !known.topology.shards.empty();
+  for (const Shard& before : known.topology.shards) {
+    const Shard* const now = seen.topology.shard(before.name);
+    if (now != nullptr && now->epoch < before.epoch) return false;
+    if (now == nullptr || now->epoch == before.epoch) have_all_grown = false;
+  }
+  return seen.revision > known.revision || have_all_grown;
+}
+
 bool is_node_id(std::string_view id) {
   return id.size() == kNodeIdDigits && std::ranges::all_of(id, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');

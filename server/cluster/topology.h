@@ -64,6 +64,19 @@ struct TopologyVersion {
   uint64_t revision = 0;
 };
 
+// Whether `seen` takes the place of `known`. Epochs never fall. A document in which one has fallen
+// is an old one, whatever its revision is: etcd was restored from a backup. One in which all have
+// grown is a new one, whatever its revision is: `bloomery-cluster recover` writes such a document.
+bool supersedes(const TopologyVersion& seen, const TopologyVersion& known);
+
+// A fault of the topology in etcd.
+enum class TopologyFault : uint8_t {
+  kNone,
+  kAbsent,   // it was deleted, or etcd is a new one
+  kOlder,    // this node has seen a newer one: etcd was restored from a backup
+  kInvalid,  // the document is refused
+};
+
 // What is larger is refused before it is parsed: etcd takes no request of more than 1.5 MB.
 inline constexpr size_t kTopologyBytesMax = size_t{1024} * 1024;
 

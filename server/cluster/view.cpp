@@ -23,8 +23,12 @@ TopologyVersion topology_of_one(const std::string& id) {
 
 View::View(std::string own_id) : own_id_(std::move(own_id)) {}
 
-View::View(std::string own_id, TopologyVersion version, std::vector<std::string> alive)
-    : own_id_(std::move(own_id)), version_(std::move(version)), alive_(std::move(alive)) {
+View::View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
+           TopologyFault fault)
+    : own_id_(std::move(own_id)),
+      version_(std::move(version)),
+      alive_(std::move(alive)),
+      fault_(fault) {
   std::ranges::sort(alive_);
   own_node_ = topology().node(own_id_);
   own_shard_ = topology().shard_of(own_id_);

@@ -27,7 +27,9 @@ class View {
   // No topology is known yet.
   explicit View(std::string own_id);
   // `alive`: ids of the nodes whose lease holds. version.topology: one that check_topology() takes.
-  View(std::string own_id, TopologyVersion version, std::vector<std::string> alive);
+  // `fault`: of the topology in etcd.
+  View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
+       TopologyFault fault = TopologyFault::kNone);
   // This server alone owns all slots. Clients reach it where the asking one has, so its node has no
   // address.
   static std::shared_ptr<const View> emulated(std::string own_id);
@@ -56,6 +58,8 @@ class View {
   bool owns_all() const { return own_shard_ != nullptr && shards().size() == 1; }
   bool is_alive(std::string_view node_id) const;
   const std::vector<std::string>& alive() const { return alive_; }
+  // The fault of the topology in etcd; topology() is the last one that was valid.
+  TopologyFault fault() const { return fault_; }
 
  private:
   std::string own_id_;
@@ -67,6 +71,7 @@ class View {
   bool is_emulated_ = false;
   std::array<uint16_t, core::keyspace::kSlotCount> shard_of_slot_{};  // indexes of shards()
   core::keyspace::SlotSet led_slots_;
+  TopologyFault fault_ = TopologyFault::kNone;
 
  public:
   // Its members point to each other.

@@ -65,6 +65,13 @@ void ClusterModel::schedule_faults() {
   }
   if (options_.faults == Faults::kTwins) return trouble_twins();
   if (options_.faults == Faults::kRollingRestarts) return at(5 * kSecond, [this] { roll(); });
+  if (options_.faults == Faults::kRestoredEtcd) {
+    // Leaders change, so that there is something to go back over.
+    for (int64_t when_us = 10 * kSecond; when_us < 50 * kSecond; when_us += 10 * kSecond) {
+      at(when_us, [this] { fault_at_node(*by_id_.at(leader_id()), chance(0.5) ? 2 : 9); });
+    }
+    return at(70 * kSecond, [this] { restore_etcd(); });
+  }
   // Some runs are much rougher than others.
   const int64_t mean_us = pick(500 * kMs, 12 * kSecond) / options_.shards;
   int64_t when_us = 5 * kSecond;
@@ -124,6 +131,37 @@ void ClusterModel::fault_at_node(Node& node, int64_t kind) {
     default:
       return;
   }
+}
+
+const std::string& ClusterModel::leader_id() const {
+  return etcd_->topology()->topology.shards.front().leader;
+}
+
+void ClusterModel::restore_etcd() {
+  // A node that has not seen what the backup lacks cannot know that it is old.
+  const bool is_seen = std::ranges::all_of(nodes_, [this](auto& node) {
+    return node->is_up && node->kept_topology != nullptr &&
+           node->kept_topology->revision == etcd_->topology()->revision;
+  });
+  if (!is_seen) return at(kSecond, [this] { restore_etcd(); });
+  etcd_->restore(static_cast<size_t>(pick(1, 5)));
+  for (int64_t when_us = 0; when_us < 30 * kSecond; when_us += pick(kSecond, 8 * kSecond)) {
+    at(when_us, [this] {
+      Node& node = *nodes_[static_cast<size_t>(pick(0, static_cast<int64_t>(nodes_.size()) - 1))];
+      fault_at_node(node, pick(2, 10));
+    });
+  }
+  at(50 * kSecond, [this] { recover_etcd(); });
+}
+
+void ClusterModel::recover_etcd() {
+  heal();
+  auto newest = etcd_->topology();
+  for (auto& node : nodes_) {
+    if (node->kept_topology->revision > newest->revision) newest = node->kept_topology;
+  }
+  etcd_->recover(newest->topology);
+  at(10 * kSecond, [this] { fault_at_node(*by_id_.at(leader_id()), 2); });
 }
 
 // As an operator who goes by `bloomery-cluster status` alone.

@@ -167,7 +167,8 @@ void ClusterModel::tick(Node& node) {
     // Now and then, unlike the epoch.
     const bool is_known = node.member->topology().revision != 0;
     const bool is_drawn = options_.faults == Faults::kDrawn;
-    if (is_known && (!node.kept_topology || (is_drawn && chance(0.1)))) {
+    const bool is_restored = options_.faults == Faults::kRestoredEtcd;
+    if (is_known && (!node.kept_topology || is_restored || (is_drawn && chance(0.1)))) {
       node.kept_topology = std::make_shared<TopologyVersion>(node.member->topology());
     }
   }
@@ -201,7 +202,10 @@ void ClusterModel::watch(Node& node) {
   const int64_t late_us = chance(0.01) ? pick(0, 3 * kSecond) : delay();
   at_node(node, late_us, [this, topology, alive, version, pause_us](Node& self) {
     const int64_t clock_us = self.clock(now_us_);
-    self.member->topology_seen(clock_us, *topology);
+    const uint64_t known = self.member->topology().revision;
+    const bool is_passed_over =
+        options_.mutation == Mutation::kIgnoresRewind && topology->revision <= known;
+    if (!is_passed_over) self.member->topology_seen(clock_us, *topology);
     if (alive) self.member->alive_seen(clock_us, *alive);
     self.seen_alive = version;
     at_node(self, pause_us, [this](Node& again) { watch(again); });
@@ -258,8 +262,10 @@ void ClusterModel::read(Node& node, const ReadTopology& read) {
       [this, read](Node& self) -> Work {
         const bool is_stale = options_.mutation == Mutation::kStaleReads;
         auto found = is_stale ? etcd_->stale() : etcd_->topology();
-        return [this, &self, read, found] {
-          const bool is_new = found->revision > read.known_revision;
+        return [this, &self, read, found, is_stale] {
+          const bool looks_up_only = is_stale || options_.mutation == Mutation::kIgnoresRewind;
+          const bool is_new = looks_up_only ? found->revision > read.known_revision
+                                            : found->revision != read.known_revision;
           const auto outcome = is_new ? ReadOutcome::kChanged : ReadOutcome::kUnchanged;
           int64_t clock_us = self.clock(now_us_);
           if (options_.mutation == Mutation::kPermitFromReply && !is_new) {

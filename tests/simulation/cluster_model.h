@@ -40,6 +40,7 @@ enum class Mutation : uint8_t {
   kAbsentMayLead,         // a leader needs no alive/<id> of its own
   kLeavesLate,            // a replica whose link has ended stays in sync for seconds
   kRevokesEarly,          // an ending leader gives its lease back whatever the list says
+  kIgnoresRewind,         // only documents of higher revisions are looked at
 };
 
 // The faults of a run.
@@ -54,6 +55,9 @@ enum class Faults : uint8_t {
   // Whenever all members are in sync, one of them ends as after SIGTERM, or its leader dies. No
   // acknowledged write of before may be lost; of a dead leader, none that is older than kLagUs.
   kRollingRestarts,
+  // etcd is restored from a backup that is some changes old. Later the newest document that a node
+  // keeps is written there, and the leader dies.
+  kRestoredEtcd,
 };
 
 struct RunOptions {
@@ -128,6 +132,9 @@ class ClusterModel {
   void fault_at_node(Node& node, int64_t kind);
   void heal();
   void roll();
+  const std::string& leader_id() const;  // of the first shard
+  void restore_etcd();
+  void recover_etcd();
   void end(Node& node);
   void close_list(Node& node, int64_t until_us);
   void die(Node& leader, ShardFacts& facts);

@@ -149,6 +149,29 @@ TEST(ClusterMutation, ALeaseGivenBackTooEarlyIsCaught) {
   EXPECT_NE(first_loss(Mutation::kRevokesEarly), 0U);
 }
 
+// etcd is restored from an older backup, then recovered.
+RunOptions restored(uint64_t seed, Mutation mutation = Mutation::kNone) {
+  RunOptions options;
+  options.seed = seed;
+  options.faults = Faults::kRestoredEtcd;
+  options.mutation = mutation;
+  return options;
+}
+
+TEST(ClusterRestoredEtcd, HasOneLeaderAndIsRecovered) {
+  for (uint64_t i = 0; i < kRuns / 10; ++i) {
+    ASSERT_EQ(ClusterModel(restored(first_seed() + i)).run().fault, "");
+  }
+}
+
+TEST(ClusterMutation, ARewindThatIsIgnoredIsCaught) {
+  std::string fault;
+  for (uint64_t i = 0; i < kMutatedRunsMax && fault.empty(); ++i) {
+    fault = ClusterModel(restored(first_seed() + i, Mutation::kIgnoresRewind)).run().fault;
+  }
+  EXPECT_NE(fault, "");
+}
+
 // Safe without: but then every leader that etcd cannot reach loses its shard.
 TEST(ClusterMutation, PromisesThatBlockNothingChangeLeadersMoreOften) {
   int with_promises = 0;

@@ -6,10 +6,13 @@
 // Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/cluster/member/member.h"
 
@@ -23,7 +26,7 @@ class EtcdModel {
  public:
   explicit EtcdModel(server::cluster::Topology topology)
       : topology_(
-            std::make_shared<TopologyVersion>(TopologyVersion{std::move(topology), ++revision_})) {}
+            std::make_shared<TopologyVersion>(TopologyVersion{std::move(topology), revision_})) {}
 
   std::shared_ptr<const TopologyVersion> topology() const { return topology_; }
   // As it was some changes ago.
@@ -42,9 +45,21 @@ class EtcdModel {
     if (change.revision != topology_->revision) return 0;
     if (!change.gone.empty() && is_alive(change.gone)) return 0;
     if (change.needs_own_alive && (own == leases_.end() || own->second.run != own_run)) return 0;
-    before_ = topology_;
-    topology_ = std::make_shared<TopologyVersion>(TopologyVersion{change.topology, ++revision_});
+    store(change.topology);
     return revision_;
+  }
+
+  // As after a restore from a backup of some changes ago. Its revisions go on from there; they are
+  // odd then, so that no revision is used twice.
+  void restore(size_t changes) {
+    topology_ = history_[history_.size() - 1 - std::min(changes, history_.size() - 1)];
+    before_ = topology_;
+    revision_ = topology_->revision + 1;
+  }
+  // Writes what `bloomery-cluster recover` writes.
+  void recover(server::cluster::Topology newest) {
+    for (auto& shard : newest.shards) ++shard.epoch;
+    store(std::move(newest));
   }
 
   // Registers the node or extends its lease; false while the key is another life's.
@@ -66,11 +81,19 @@ class EtcdModel {
     int64_t end_us;
   };
 
-  uint64_t revision_ = 0;
+  void store(server::cluster::Topology topology) {
+    before_ = topology_;
+    revision_ += 2;
+    topology_ = std::make_shared<TopologyVersion>(TopologyVersion{std::move(topology), revision_});
+    history_.push_back(topology_);
+  }
+
+  uint64_t revision_ = 2;
   uint64_t alive_version_ = 1;
   std::map<std::string, Lease> leases_;
   std::shared_ptr<const TopologyVersion> topology_;
   std::shared_ptr<const TopologyVersion> before_;
+  std::vector<std::shared_ptr<const TopologyVersion>> history_{topology_};
 };
 
 }  // namespace simulation

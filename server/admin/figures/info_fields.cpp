@@ -147,6 +147,7 @@ constexpr InfoField kFields[] = {
     {"cluster_stats_messages_received", "redis_cluster_messages_received_total", true},
     {"cluster_permit_ms", "bloomery_cluster_permit_seconds", false, 1e-3},
     {"cluster_etcd", "bloomery_cluster_etcd_up"},
+    {"cluster_topology", "bloomery_cluster_topology_valid"},
 };
 
 constexpr InfoField kLeaderFields[] = {

@@ -23,6 +23,10 @@ std::string node_cause(const cluster::ClusterState& state) {
   if (view == nullptr || view->is_emulated()) return {};
   if (!view->has_topology()) return "The node does not know its cluster's topology yet";
   if (view->own_shard() == nullptr) return "The cluster's topology does not name this node";
+  if (view->fault() == cluster::TopologyFault::kAbsent) return "etcd has no topology";
+  if (view->fault() == cluster::TopologyFault::kOlder) {
+    return "etcd has an older topology than this node";
+  }
   if (!view->leads()) return {};
   if (state.service() == cluster::Service::kHeld) {
     return "The node leads its shard, and waits for the former leader's permit to end";

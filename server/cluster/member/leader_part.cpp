@@ -145,6 +145,8 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
 
 void LeaderPart::renew(const Shard& shard, int64_t now_us) {
   if (now_us >= state_.facts.present_until_us || now_us < renew_again_us_) return;
+  // A topology of before the kept epoch is an old one.
+  if (shard.epoch < state_.kept.epoch()) return;
   renew_again_us_ = now_us + state_.options.times.ask_us / 4;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
   change.needs_own_alive = true;
@@ -154,6 +156,10 @@ void LeaderPart::renew(const Shard& shard, int64_t now_us) {
 
 IdSet LeaderPart::possible_successors(const Shard& shard) const {
   IdSet ids(shard.insync.begin(), shard.insync.end());
+  // In an older topology other members were in sync.
+  if (state_.fault == TopologyFault::kOlder) {
+    ids.insert(shard.members.begin(), shard.members.end());
+  }
   if (const ChangeTopology* change = state_.calls.changing(); change != nullptr) {
     const Shard* asked_for = change->topology.shard(shard.name);
     if (asked_for != nullptr) ids.insert(asked_for->insync.begin(), asked_for->insync.end());

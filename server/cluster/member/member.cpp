@@ -47,8 +47,12 @@ void Member::alive_seen(int64_t now_us, IdSet ids) {
 }
 
 void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
-  if (seen.revision <= state_.topology.revision) return;
+  if (!supersedes(seen, state_.topology)) return;
   bool must_renew = state_.topology.revision == 0;
+  // Of a recovered etcd: nothing that was asked of the one before will be carried out.
+  if (seen.revision < state_.topology.revision) state_.calls.refused();
+  state_.fault = TopologyFault::kNone;
+  puts_back_ = false;
   const Shard before = state_.shard() == nullptr ? Shard{} : *state_.shard();
   state_.topology = seen;
   state_.calls.seen(seen.revision);
@@ -93,7 +97,7 @@ void Member::resigned(int64_t now_us, std::string_view shard, uint64_t epoch) {
 void Member::topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                            const TopologyVersion& newer) {
   const auto read = state_.calls.take_read(call);
-  if (!read || outcome == ReadOutcome::kUnknown) return step(now_us);
+  if (!read || !is_sound(read->known_revision, outcome, newer)) return step(now_us);
   if (outcome == ReadOutcome::kUnchanged) {
     state_.calls.unchanged(read->known_revision);
     leader_->confirmed(read->led_epoch, read->sent_us);
@@ -105,6 +109,57 @@ void Member::topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
     }
   }
   step(now_us);
+}
+
+void Member::topology_checked(int64_t now_us, uint64_t known_revision, ReadOutcome outcome,
+                              const TopologyVersion& newer) {
+  if (is_sound(known_revision, outcome, newer) && outcome == ReadOutcome::kChanged) {
+    adopt(now_us, newer);
+  }
+  step(now_us);
+}
+
+bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const TopologyVersion& newer) {
+  switch (outcome) {
+    case ReadOutcome::kUnknown:
+      return false;
+    case ReadOutcome::kAbsent:
+      if (known_revision == 0) return false;  // not made yet
+      state_.calls.absent();
+      state_.fault = TopologyFault::kAbsent;
+      return false;
+    case ReadOutcome::kInvalid:
+      state_.fault = TopologyFault::kInvalid;
+      return false;
+    case ReadOutcome::kUnchanged:
+    case ReadOutcome::kChanged:
+      break;
+  }
+  // A read that was answered late may show what was superseded meanwhile.
+  const bool is_late =
+      known_revision <= newer.revision && newer.revision <= state_.topology.revision;
+  if (outcome == ReadOutcome::kChanged && !is_late && !supersedes(newer, state_.topology)) {
+    state_.fault = TopologyFault::kOlder;
+    return false;
+  }
+  state_.fault = TopologyFault::kNone;
+  return true;
+}
+
+void Member::topology_deleted(int64_t now_us) {
+  if (state_.topology.revision == 0) return;
+  state_.calls.absent();
+  state_.fault = TopologyFault::kAbsent;
+  puts_back_ = true;
+  step(now_us);
+}
+
+void Member::put_back(int64_t now_us) {
+  if (!puts_back_ || state_.calls.is_changing() || now_us < put_again_us_) return;
+  put_again_us_ = now_us + state_.options.times.ask_us;
+  ChangeTopology change{0, 0, state_.topology.topology};
+  change.needs_own_alive = true;
+  state_.calls.change(std::move(change));
 }
 
 void Member::topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outcome,
@@ -149,6 +204,7 @@ void Member::step(int64_t now_us) {
   state_.kept.want(own->epoch);
   state_.kept.step(now_us, state_.actions);
   state_.calls.step(now_us, leader_->epoch(), state_.topology.revision);
+  if (leads()) put_back(now_us);
   leads() ? leader_->step(*own, now_us) : replica_->step(*own, now_us);
 }
 

@@ -44,13 +44,20 @@ class Member {
   // To be called often: 20 times within PermitTimes::ask_us, and when the facts change.
   void tick(int64_t now_us, const ReplicationFacts& facts);
 
-  // What etcd has, from a watch or a read. Older ones than the known one are ignored.
+  // Takes what etcd has, from a watch or a read, if it supersedes the known topology.
   void topology_seen(int64_t now_us, const TopologyVersion& seen);
   // All of alive/.
   void alive_seen(int64_t now_us, IdSet ids);
 
+  // Takes the answer to a linearizable read, which was sent when `known_revision` was known.
+  void topology_checked(int64_t now_us, uint64_t known_revision, ReadOutcome outcome,
+                        const TopologyVersion& newer = {});
+  // The topology was deleted in etcd, and this node had seen all changes before: a leader puts it
+  // back.
+  void topology_deleted(int64_t now_us);
+
   // Answers to actions. Every call is to be answered, after a limit of time with "unknown".
-  // `newer`: with kChanged.
+  // `newer`: with kChanged. An older topology confirms nothing: a leader goes on as without etcd.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
   // `revision`: with kCommitted. With kRefused what etcd has is told before.
@@ -90,6 +97,9 @@ class Member {
   const Permit& permit() const;
   MemberService service(int64_t now_us) const;
   const TopologyVersion& topology() const { return state_.topology; }
+  TopologyFault topology_fault() const { return state_.fault; }
+  // The highest epoch of its shard that this node has on its disk.
+  const KeptEpoch& kept_epoch() const { return state_.kept; }
   const std::string& id() const { return state_.options.id; }
   // The one that this node is in; null for none.
   const Shard* shard() const { return state_.shard(); }
@@ -103,8 +113,13 @@ class Member {
   enum class Writer : uint8_t { kSelf, kUnknown };
   void adopt(int64_t now_us, const TopologyVersion& seen, Writer writer = Writer::kUnknown);
   void step(int64_t now_us);
+  // Whether what was read confirms that etcd has what this node knows, or something newer.
+  bool is_sound(uint64_t known_revision, ReadOutcome outcome, const TopologyVersion& newer);
+  void put_back(int64_t now_us);
 
   MemberState state_;
+  bool puts_back_ = false;  // the deleted topology, while this node leads
+  int64_t put_again_us_ = 0;
   const std::unique_ptr<LeaderPart> leader_;
   const std::unique_ptr<ReplicaPart> replica_;
 };

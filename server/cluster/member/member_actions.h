@@ -46,16 +46,16 @@ struct ReplicationFacts {
   int64_t present_until_us = 0;
 };
 
-// Reads the topology, linearizably. `known_revision`: the answer may be "no newer one than that".
+// Reads the topology, linearizably. `known_revision`: the answer may be "unchanged".
 // Answered by Member::topology_read().
 struct ReadTopology {
   uint64_t call = 0;
   uint64_t known_revision = 0;
 };
 
-// Writes the topology if etcd still has it at `revision`, and, if they are named, there is no
-// alive/<gone> and this node's own alive/ is that of this process.
-// Answered by Member::topology_changed().
+// Writes the topology if etcd still has it at `revision` (0: has none). `gone`, if it is named,
+// must have no key alive/<gone>. `needs_own_alive`: this node's own alive/ must be that of this
+// process. Answered by Member::topology_changed().
 struct ChangeTopology {
   uint64_t call = 0;
   uint64_t revision = 0;
@@ -114,7 +114,8 @@ using MemberAction = std::variant<ReadTopology, ChangeTopology, AskPromise, AskO
 
 // How etcd answered a change. Refused: a compare failed. Unknown: it may still be carried out.
 enum class ChangeOutcome : uint8_t { kCommitted, kRefused, kUnknown };
-// How etcd answered a read. Unchanged: it has none newer than the known revision.
-enum class ReadOutcome : uint8_t { kUnchanged, kChanged, kUnknown };
+// How etcd answered a read. Unchanged: it has the known revision. Changed: it has another one,
+// newer or older. Absent: it has none. Invalid: it has a document that is refused.
+enum class ReadOutcome : uint8_t { kUnchanged, kChanged, kAbsent, kInvalid, kUnknown };
 
 }  // namespace server::cluster

@@ -52,7 +52,8 @@ struct MemberState {
   const MemberOptions options;
   std::vector<MemberAction> actions;
   TopologyVersion topology;
-  std::optional<IdSet> alive;  // nullopt: not known yet
+  TopologyFault fault = TopologyFault::kNone;  // of what etcd has instead
+  std::optional<IdSet> alive;                  // nullopt: not known yet
   ReplicationFacts facts;
   KeptEpoch kept;
   TopologyCalls calls;

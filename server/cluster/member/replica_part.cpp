@@ -28,7 +28,9 @@ bool ReplicaPart::leader_is_gone(const Shard& shard) const {
 }
 
 bool ReplicaPart::can_stand(const Shard& shard, int64_t now_us) const {
+  // A topology of before the kept epoch is an old one: the shard has had another leader since.
   return shard.is_insync(state_.options.id) && state_.facts.has_whole_copy &&
+         shard.epoch >= state_.kept.epoch() &&
          now_us >= state_.options.started_us + state_.options.times.wait_us &&
          now_us >= promised_until_us_ && (now_us < forced_until_us_ || !is_behind_for_sure());
 }

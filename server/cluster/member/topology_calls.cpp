@@ -52,6 +52,11 @@ void TopologyCalls::unchanged(uint64_t revision) {
   actions_.emplace_back(change_->request);
 }
 
+void TopologyCalls::absent() {
+  if (change_ && change_->request.revision != 0) change_.reset();
+  unchanged(0);
+}
+
 void TopologyCalls::seen(uint64_t revision) {
   if (change_ && change_->request.revision < revision) change_.reset();
 }

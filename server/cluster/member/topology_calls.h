@@ -47,8 +47,10 @@ class TopologyCalls {
   std::optional<ChangeTopology> answered(uint64_t call) const;
   void refused() { change_.reset(); }
   void unknown(int64_t now_us);
-  // etcd had nothing newer than `revision`.
+  // etcd had `revision`.
   void unchanged(uint64_t revision);
+  // etcd had no topology: what compares with a revision is refused from now on.
+  void absent();
   // etcd has `revision`: what compares with an older one is refused from now on.
   void seen(uint64_t revision);
 

@@ -49,6 +49,30 @@ MemberOptions member_options(const NodeFile& file, const PermitTimes& times) {
           .kept_epoch = file.kept_epoch};
 }
 
+void log_topology_fault(TopologyFault fault, uint64_t revision) {
+  constexpr std::string_view kRemedy =
+      "no replica takes over before `bloomery-cluster recover` has put the newest topology there";
+  if (fault == TopologyFault::kNone) {
+    log_notice("Cluster: the topology in etcd is valid, revision {}", revision);
+  } else if (fault == TopologyFault::kAbsent) {
+    log_error("Cluster: etcd has no topology; this node keeps revision {}: {}", revision, kRemedy);
+  } else if (fault == TopologyFault::kOlder) {
+    log_error("Cluster: etcd has an older topology than this node, which keeps revision {}: {}",
+              revision, kRemedy);
+  }
+}
+
+// True when the file has changed.
+bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
+  if (file.etcd_cluster == cluster_id) return false;
+  if (!file.etcd_cluster.empty()) {
+    log_warning("Cluster: this is another etcd than before: its cluster id is {} and was {}",
+                cluster_id, file.etcd_cluster);
+  }
+  file.etcd_cluster = cluster_id;
+  return true;
+}
+
 }  // namespace
 
 bool FollowedLeader::has_moved(const Topology& topology) const {
@@ -109,9 +133,23 @@ core::Result<> ClusterNode::connect() {
   if (!client) return client.error();
   client_ = *std::move(client);
   feed_ = std::make_unique<EtcdFeed>(
-      io_, *client_, keys_,
-      EtcdFeed::Handlers{[this](const TopologyVersion& seen) { topology_seen(seen); },
-                         [this](const IdSet& alive) { alive_seen(alive); }});
+      io_, *client_, keys_, 2 * timeout_,
+      EtcdFeed::Handlers{
+          .on_topology = [this](const TopologyVersion& seen) { topology_seen(seen); },
+          .on_alive = [this](const IdSet& alive) { alive_seen(alive); },
+          .known_revision = [this] { return member_->topology().revision; },
+          .on_check =
+              [this](const TopologyCheck& check) {
+                member_->topology_checked(permit_clock_us(), check.known_revision, check.outcome,
+                                          check.version);
+                settle();
+              },
+          .on_deleted =
+              [this] {
+                member_->topology_deleted(permit_clock_us());
+                settle();
+              },
+          .on_etcd = [this](const std::string& id) { due_.file |= keep_etcd_id(file_, id); }});
   const std::string value =
       fmt::format(R"({{"run":"{}","ver":"{}"}})", parts_.run_id, BLOOMERY_VERSION);
   presence_ = std::make_unique<Presence>(
@@ -212,7 +250,8 @@ void ClusterNode::settle() {
   // is shown behind the view, with which a deposed leader sends clients on; but a new leader has
   // them wait before it shows that it leads. Else both would answer CLUSTERDOWN in between.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp) show_permit();
-  if (member_->topology().revision > file_.topology.revision) {
+  const uint64_t revision = member_->topology().revision;
+  if (revision != 0 && revision != file_.topology.revision) {
     file_.topology = member_->topology();
     due_ = Due{true, true, due_.release};
   }
@@ -221,6 +260,11 @@ void ClusterNode::settle() {
     for (const MemberAction& action : actions) {
       std::visit([this](const auto& one) { carry_out(one); }, action);
     }
+  }
+  const auto shown = parts_.state.latest();
+  if (shown != nullptr && shown->fault() != member_->topology_fault()) {
+    log_topology_fault(member_->topology_fault(), file_.topology.revision);
+    due_.view = true;
   }
   if (followed_.has_moved(file_.topology.topology)) carry_out(followed_.action);
   if (std::exchange(due_.view, false)) {
@@ -268,7 +312,8 @@ void ClusterNode::publish_view() {
       // Until etcd has told, nobody is taken for dead.
       for (const Node& node : file_.topology.topology.nodes) alive.push_back(node.id);
     }
-    parts_.state.publish(std::make_shared<View>(file_.id, file_.topology, std::move(alive)));
+    parts_.state.publish(std::make_shared<View>(file_.id, file_.topology, std::move(alive),
+                                                member_->topology_fault()));
   }
   parts_.host.service_changed();
 }
@@ -281,26 +326,18 @@ bool ClusterNode::keep_file() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  EtcdRange range{keys_.topology};
-  if (action.known_revision != 0) range.min_mod_revision = action.known_revision + 1;
-  client_->range(range, [this, call = action.call](const EtcdResult<EtcdRangeReply>& result) {
-    const EtcdKeyValue* const stored =
-        result.answered() ? result.reply.find(keys_.topology) : nullptr;
-    const int64_t now_us = permit_clock_us();
-    if (stored != nullptr) {
-      auto parsed = parse_topology(stored->value);
-      if (parsed) {
-        member_->topology_read(now_us, call, ReadOutcome::kChanged,
-                               {*std::move(parsed), stored->mod_revision});
-      } else {
-        member_->topology_read(now_us, call, ReadOutcome::kUnknown);
-      }
-    } else {
-      // A document that is gone confirms nothing.
-      const bool is_there = result.answered() && result.reply.count > 0;
-      member_->topology_read(now_us, call,
-                             is_there ? ReadOutcome::kUnchanged : ReadOutcome::kUnknown);
+  // Whether it is the known revision: "nothing newer" would be true of a restored etcd, too.
+  const EtcdTxn txn{{EtcdCompare::unchanged(keys_.topology, action.known_revision)},
+                    {},
+                    {EtcdRange{keys_.topology}}};
+  client_->txn(txn, [this, action](const EtcdResult<EtcdTxnReply>& result) {
+    TopologyCheck check;
+    if (result.answered() && result.reply.succeeded) {
+      check.outcome = ReadOutcome::kUnchanged;
+    } else if (result.answered() && result.reply.responses.size() == 1) {
+      check = check_of(action.known_revision, result.reply.responses[0].find(keys_.topology));
     }
+    member_->topology_read(permit_clock_us(), action.call, check.outcome, check.version);
     settle();
   });
 }

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
 // EtcdFeed: what etcd has of one cluster, kept up to date: the topology and who is alive. It reads
-// both at once and watches from there; when the watch ends it reads anew.
+// both at once and watches from there; when the watch ends it reads again.
 //
-// Invariants: versions of the topology that it tells only grow. A document that is not valid is
-// passed over.
-// Thread safety: belongs to the thread that runs the io_context.
-// Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
+// A watch may be silent although its connection looks alive, for example when a middlebox drops its
+// packets. So the feed also reads both every `check_interval`, and starts the watch again when the
+// read shows what the watch has not told.
+//
+// Invariants: versions of the topology that it tells grow, until a read shows that etcd was
+// restored from an older backup. A document that is not valid is passed over. Thread safety:
+// belongs to the thread that runs the io_context. Source:
+// https://etcd.io/docs/v3.4/learning/api/#watch-api.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -35,14 +40,30 @@ struct EtcdKeys {
   const std::string alive_prefix;
 };
 
+// The answer to a linearizable read of the topology, sent when `known_revision` was known.
+struct TopologyCheck {
+  uint64_t known_revision = 0;
+  ReadOutcome outcome = ReadOutcome::kUnknown;
+  TopologyVersion version = {};  // with kChanged
+};
+// `stored`: null where etcd has no topology.
+TopologyCheck check_of(uint64_t known_revision, const EtcdKeyValue* stored);
+
 class EtcdFeed {
  public:
   struct Handlers {
     std::function<void(const TopologyVersion&)> on_topology;
     std::function<void(const IdSet&)> on_alive;
+    // The revision that the owner has.
+    std::function<uint64_t()> known_revision;
+    std::function<void(const TopologyCheck&)> on_check;
+    // The watch has told all changes before.
+    std::function<void()> on_deleted;
+    // `cluster_id`: of etcd itself; told when it is known, and when it has changed.
+    std::function<void(const std::string& cluster_id)> on_etcd;
   };
   EtcdFeed(boost::asio::io_context& io, EtcdClient& client, const EtcdKeys& keys,
-           Handlers handlers);
+           std::chrono::milliseconds check_interval, Handlers handlers);
 
   void start() { read(); }
   // What a call besides has brought.
@@ -50,17 +71,25 @@ class EtcdFeed {
 
  private:
   void read();
-  void read_later();
+  void read_in(std::chrono::milliseconds delay);
   void take_all(const EtcdTxnReply& reply);
+  // etcd has forgotten what it has told: `floor` is a revision that it had.
+  bool has_gone_back(const EtcdTxnReply& reply, uint64_t floor);
+  void watch_from(uint64_t revision);
   void take_news(const EtcdWatchNews& news);
   void take_event(const EtcdEvent& event);
 
   EtcdClient& client_;
   const EtcdKeys& keys_;
+  const std::chrono::milliseconds check_interval_;
   const Handlers handlers_;
   boost::asio::steady_timer timer_;
-  uint64_t revision_ = 0;  // of the topology that was told last
+  uint64_t revision_ = 0;  // of the last topology, valid or not
   IdSet alive_;
+  std::string cluster_id_;
+  uint64_t watch_ = 0;  // 0: none
+  // etcd's, up to which alive_ holds all changes.
+  uint64_t store_revision_ = 0;
 };
 
 }  // namespace server::cluster

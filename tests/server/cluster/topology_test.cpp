@@ -77,5 +77,21 @@ TEST(TopologyTest, AddressesCannotBreakAReply) {
   }
 }
 
+TEST(TopologyTest, SupersedesByRevisionUnlessAnEpochHasFallen) {
+  const TopologyVersion known{sample_topology(), 10};
+  EXPECT_TRUE(supersedes(known, {}));
+  EXPECT_FALSE(supersedes(known, known));
+  EXPECT_TRUE(supersedes({sample_topology(), 11}, known));
+  EXPECT_FALSE(supersedes({sample_topology(), 9}, known));
+  TopologyVersion other{sample_topology(), 11};
+  --other.topology.shards[0].epoch;
+  EXPECT_FALSE(supersedes(other, known));
+  other.topology.shards[0].epoch += 2;
+  other.revision = 9;
+  EXPECT_FALSE(supersedes(other, known)) << "one epoch has grown";
+  ++other.topology.shards[1].epoch;
+  EXPECT_TRUE(supersedes(other, known)) << "all have";
+}
+
 }  // namespace
 }  // namespace server::cluster

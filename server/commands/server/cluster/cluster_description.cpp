@@ -136,6 +136,20 @@ std::vector<RangeOwner> ranges_of(const View& view) {
   return ranges;
 }
 
+std::string_view topology_state(const View& view) {
+  switch (view.fault()) {
+    case cluster::TopologyFault::kNone:
+      break;
+    case cluster::TopologyFault::kAbsent:
+      return "absent";
+    case cluster::TopologyFault::kOlder:
+      return "older";
+    case cluster::TopologyFault::kInvalid:
+      return "invalid";
+  }
+  return "ok";
+}
+
 }  // namespace
 
 const View& view_of(const Context& ctx) {
@@ -232,6 +246,7 @@ std::string cluster_info_text(const View& view, const cluster::ClusterState& sta
     const int64_t left_us = state.permit_until_us() - cluster::permit_clock_us();
     text += fmt::format("cluster_permit_ms:{}\r\ncluster_etcd:{}\r\n",
                         std::max<int64_t>(0, left_us / 1000), state.etcd_is_up() ? "up" : "down");
+    text += fmt::format("cluster_topology:{}\r\n", topology_state(view));
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "server/cluster/member/node_file.h"
 #include "server/cluster/member/peer_questions.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
@@ -72,6 +73,13 @@ void clusterx_handover(Context& ctx) {
   });
 }
 
+/* CLUSTERX TOPOLOGY */
+void clusterx_topology(Context& ctx) {
+  answer_later(ctx, [](MemberQueue& queue, PeerAnswered done) {
+    cluster::ask_for_node_file(queue, std::move(done));
+  });
+}
+
 template <void (*handler)(Context&)>
 consteval Command peer_question(std::string_view name, int arity, std::string_view summary,
                                 std::string_view syntax) {
@@ -95,6 +103,8 @@ const Command kQuestions[] = {
                                     "shard epoch"),
     peer_question<clusterx_resigned>("resigned", 4, "Tells that a leader acknowledges nothing more",
                                      "shard epoch"),
+    peer_question<clusterx_topology>("topology", 2, "Returns what this node keeps of its cluster",
+                                     ""),
 };
 
 const Command kClusterxRows[] = {

@@ -30,9 +30,11 @@ TEST(InfoMetricsTest, ParsesFieldsOfAllSections) {
 TEST(InfoMetricsTest, NumbersGetTheExportersNames) {
   const std::string text = text_of_info(
       "used_memory:1024\r\nlatest_fork_usec:2500\r\nrdb_last_bgsave_status:err\r\n"
-      "aof_last_write_status:ok\r\ntotal_commands_processed:7\r\nunknown_field:1\r\n");
+      "aof_last_write_status:ok\r\ntotal_commands_processed:7\r\nunknown_field:1\r\n"
+      "cluster_topology:older\r\n");
   EXPECT_THAT(text,
               HasSubstr("# TYPE redis_memory_used_bytes gauge\nredis_memory_used_bytes 1024\n"));
+  EXPECT_THAT(text, HasSubstr("bloomery_cluster_topology_valid 0\n"));
   EXPECT_THAT(text, HasSubstr("redis_latest_fork_seconds 0.0025"));
   EXPECT_THAT(text, HasSubstr("redis_rdb_last_bgsave_status 0\n"));
   EXPECT_THAT(text, HasSubstr("redis_aof_last_write_status 1\n"));

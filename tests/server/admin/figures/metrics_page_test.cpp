@@ -96,7 +96,8 @@ TEST_F(MetricsPageTest, ANodeTellsOfItsCluster) {
        {"redis_cluster_state 1", "redis_cluster_slots_assigned 16384",
         "redis_cluster_slots_ok 16384", "redis_cluster_slots_fail 0", "redis_cluster_known_nodes 3",
         "redis_cluster_size 2", "redis_cluster_current_epoch 9", "redis_cluster_my_epoch 7",
-        "bloomery_cluster_etcd_up 1", "bloomery_cluster_permit_seconds 0"}) {
+        "bloomery_cluster_etcd_up 1", "bloomery_cluster_topology_valid 1",
+        "bloomery_cluster_permit_seconds 0"}) {
     EXPECT_THAT(whole, HasSubstr(std::string("\n") + line + "\n"));
   }
   cluster_.set_service(cluster::Service::kDown);

@@ -87,10 +87,10 @@ TEST_F(ReplicaReadinessTest, WhileASnapshotComesItIsNotReady) {
 class NodeReadinessTest : public CommandTest {
  protected:
   // 'a' leads, 'b' is its replica, 'd' belongs to nobody.
-  void be(char own) {
+  void be(char own, cluster::TopologyFault fault = cluster::TopologyFault::kNone) {
     cluster_.publish(std::make_shared<cluster::View>(
         cluster::id_of(own), cluster::TopologyVersion{cluster::sample_topology(), 9},
-        std::vector<std::string>{}));
+        std::vector<std::string>{}, fault));
   }
   void permit_for_ms(int64_t length_ms) {
     const int64_t now_us = cluster::permit_clock_us();
@@ -110,6 +110,13 @@ TEST_F(NodeReadinessTest, ALeaderIsReadyWithAPermit) {
   EXPECT_EQ(unready_cause(services_), "");
   permit_for_ms(-1);
   EXPECT_THAT(unready_cause(services_), HasSubstr("no permit"));
+}
+
+TEST_F(NodeReadinessTest, LostTopologyIsNotReady) {
+  be('b', cluster::TopologyFault::kAbsent);
+  EXPECT_THAT(unready_cause(services_), HasSubstr("etcd has no topology"));
+  be('b', cluster::TopologyFault::kOlder);
+  EXPECT_THAT(unready_cause(services_), HasSubstr("older topology"));
 }
 
 TEST_F(NodeReadinessTest, OthersNeedNoPermit) {

@@ -117,5 +117,60 @@ TEST_F(MemberTest, ARemovedNodeFollowsNobody) {
   EXPECT_EQ(last<Follow>().leader, "");
 }
 
+// etcd was restored from a backup: it has a topology of before.
+TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
+  lead();
+  facts_.replicas = {{kB, 1000, true}};
+  pass(kTimes.ask_us);
+  member_->topology_read(now_us_, last<ReadTopology>().call, ReadOutcome::kChanged,
+                         {sample_topology(), 9});
+  run();
+  EXPECT_EQ(member_->topology_fault(), TopologyFault::kOlder);
+  EXPECT_EQ(member_->topology().revision, 11U);
+  EXPECT_TRUE(member_->leads());
+  // It goes on as without etcd: by promises.
+  for (int i = 0; i < 5; ++i) pass(kTimes.ask_us);
+  EXPECT_FALSE(all<AskPromise>().empty());
+}
+
+TEST_F(MemberTest, RecoveredTopologyIsTakenOverAtALowerRevision) {
+  lead();
+  Topology recovered = member_->topology().topology;
+  member_->topology_checked(now_us_, 11, ReadOutcome::kAbsent);
+  EXPECT_EQ(member_->topology_fault(), TopologyFault::kAbsent);
+  see(recovered, 3);
+  EXPECT_EQ(member_->topology().revision, 11U) << "its epochs have not grown";
+  for (Shard& shard : recovered.shards) ++shard.epoch;
+  see(recovered, 4);
+  EXPECT_EQ(member_->topology().revision, 4U);
+  EXPECT_EQ(member_->topology_fault(), TopologyFault::kNone);
+}
+
+TEST_F(MemberTest, LateReadIsNoOlderTopology) {
+  lead();
+  member_->topology_checked(now_us_, 10, ReadOutcome::kChanged, {sample_topology(), 10});
+  EXPECT_EQ(member_->topology_fault(), TopologyFault::kNone);
+}
+
+TEST_F(MemberTest, LeaderPutsADeletedTopologyBack) {
+  lead();
+  member_->topology_deleted(now_us_);
+  run();
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.revision, 0U) << "only where there is none";
+  EXPECT_EQ(change.topology, member_->topology().topology);
+  commit(20);
+  EXPECT_EQ(member_->topology_fault(), TopologyFault::kNone);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(MemberTest, ReplicaPutsNothingBack) {
+  replicate();
+  member_->topology_deleted(now_us_);
+  pass(kTimes.ask_us);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  EXPECT_EQ(member_->topology_fault(), TopologyFault::kAbsent);
+}
+
 }  // namespace
 }  // namespace server::cluster

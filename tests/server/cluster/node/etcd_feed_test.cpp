@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base64.h"
@@ -26,18 +28,26 @@ class EtcdFeedTest : public ::testing::Test {
   }
   std::string answer(const std::string& request) {
     if (request.starts_with("POST /v3/watch")) {
+      ++watches_;
       return http_stream("{\"result\":{\"created\":true}}\n");
     }
     ++reads_;
-    return http_reply(fmt::format(R"({{"header":{{"revision":"9"}},"succeeded":true,"responses":[)"
-                                  R"({{"response_range":{{"count":"1","kvs":[{}]}}}},)"
-                                  R"({{"response_range":{{"count":"1","kvs":[{}]}}}}]}})",
-                                  topology_kv(5), kv(keys_.alive(id_of('a')), "{}", 6)));
+    const std::string reply = read_reply();
+    if (std::exchange(races_, false)) {
+      tell(fmt::format(R"({{"kv":{}}})", kv(keys_.alive(id_of('b')), "{}", 12)));
+      store_revision_ = 12;
+      alive_ids_ = "ab";
+    }
+    return reply;
   }
-  bool watches() {
-    return run_until(io_, [&] {
-      return !etcd_.requests().empty() && etcd_.requests().back().starts_with("POST /v3/watch");
-    });
+  std::string read_reply() {
+    std::vector<std::string> alive;
+    for (const char id : alive_ids_) alive.push_back(kv(keys_.alive(id_of(id)), "{}", 6));
+    return http_reply(fmt::format(
+        R"({{"header":{{"cluster_id":"{}","revision":"{}"}},"succeeded":true,"responses":[)"
+        R"({{"response_range":{{"kvs":[{}]}}}},{{"response_range":{{"kvs":[{}]}}}}]}})",
+        cluster_id_, store_revision_, has_topology_ ? topology_kv(topology_revision_) : "",
+        fmt::join(alive, ",")));
   }
   void tell(const std::string& event) {
     etcd_.send(http_chunk(fmt::format(
@@ -47,21 +57,43 @@ class EtcdFeedTest : public ::testing::Test {
   boost::asio::io_context io_;
   const EtcdKeys keys_{"test"};
   int reads_ = 0;
+  int watches_ = 0;
+  // The answers to reads.
+  int store_revision_ = 9;
+  int topology_revision_ = 5;
+  std::string alive_ids_ = "a";
+  bool races_ = false;  // the watch reports a change before the next read is answered
+  std::string cluster_id_ = "14841639068965178418";
+  uint64_t known_revision_ = 5;
+  bool has_topology_ = true;
+  std::vector<ReadOutcome> checks_;
+  int deleted_ = 0;
+  std::vector<std::string> clusters_;
   std::vector<uint64_t> revisions_;
   std::vector<IdSet> alive_;
   ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
   std::unique_ptr<EtcdClient> client_ =
       *EtcdClient::make(io_, {.endpoints = {etcd_.url()}, .call_limit = std::chrono::seconds(10)});
-  EtcdFeed feed_{io_,
-                 *client_,
-                 keys_,
-                 {[this](const TopologyVersion& seen) { revisions_.push_back(seen.revision); },
-                  [this](const IdSet& alive) { alive_.push_back(alive); }}};
+  // `check_interval`: shorter only where a read is to show what the watch does not tell.
+  void start(std::chrono::milliseconds check_interval = std::chrono::seconds(10)) {
+    feed_ = std::make_unique<EtcdFeed>(
+        io_, *client_, keys_, check_interval,
+        EtcdFeed::Handlers{
+            .on_topology =
+                [this](const TopologyVersion& seen) { revisions_.push_back(seen.revision); },
+            .on_alive = [this](const IdSet& alive) { alive_.push_back(alive); },
+            .known_revision = [this] { return known_revision_; },
+            .on_check = [this](const TopologyCheck& check) { checks_.push_back(check.outcome); },
+            .on_deleted = [this] { ++deleted_; },
+            .on_etcd = [this](const std::string& id) { clusters_.push_back(id); }});
+    feed_->start();
+    ASSERT_TRUE(run_until(io_, [&] { return watches_ == 1; }));
+  }
+  std::unique_ptr<EtcdFeed> feed_;
 };
 
 TEST_F(EtcdFeedTest, TellsWhatIsThereAndWhatChanges) {
-  feed_.start();
-  ASSERT_TRUE(watches());
+  start();
   EXPECT_EQ(revisions_, std::vector<uint64_t>{5});
   EXPECT_EQ(alive_.back(), IdSet{id_of('a')});
   EXPECT_NE(etcd_.requests().back().find(R"("start_revision":"10")"), std::string::npos);
@@ -75,20 +107,79 @@ TEST_F(EtcdFeedTest, TellsWhatIsThereAndWhatChanges) {
 }
 
 TEST_F(EtcdFeedTest, OldAndInvalidDocumentsArePassedOver) {
-  feed_.take_topology({.key = keys_.topology, .value = "{}", .mod_revision = 7});
+  topology_revision_ = 6;
+  start();
+  revisions_.clear();
+  feed_->take_topology({.key = keys_.topology, .value = "{}", .mod_revision = 7});
   EXPECT_TRUE(revisions_.empty());
   const std::string text = topology_json(sample_topology());
-  feed_.take_topology({.key = keys_.topology, .value = text, .mod_revision = 8});
-  feed_.take_topology({.key = keys_.topology, .value = text, .mod_revision = 8});
-  feed_.take_topology({.key = keys_.topology, .value = text, .mod_revision = 7});
+  feed_->take_topology({.key = keys_.topology, .value = text, .mod_revision = 8});
+  feed_->take_topology({.key = keys_.topology, .value = text, .mod_revision = 8});
+  feed_->take_topology({.key = keys_.topology, .value = text, .mod_revision = 7});
   EXPECT_EQ(revisions_, std::vector<uint64_t>{8});
 }
 
 TEST_F(EtcdFeedTest, EndedWatchIsFollowedByARead) {
-  feed_.start();
-  ASSERT_TRUE(watches());
+  start();
   etcd_.send(http_chunk("{\"result\":{\"canceled\":true,\"compact_revision\":\"15\"}}\n"));
   EXPECT_TRUE(run_until(io_, [&] { return reads_ == 2; }));
+}
+
+TEST_F(EtcdFeedTest, ReadFindsWhatASilentWatchDoesNotTell) {
+  start(std::chrono::milliseconds(20));
+  ASSERT_TRUE(run_until(io_, [&] { return reads_ >= 5; }));
+  EXPECT_EQ(watches_, 1) << "a watch that has nothing to tell goes on";
+  store_revision_ = 40;
+  topology_revision_ = 31;
+  alive_ids_ = "b";
+  ASSERT_TRUE(run_until(io_, [&] { return watches_ == 2; }));
+  EXPECT_EQ(revisions_.back(), 31U);
+  EXPECT_EQ(alive_.back(), IdSet{id_of('b')});
+  const auto watch = std::ranges::find_if(
+      etcd_.requests().rbegin(), etcd_.requests().rend(),
+      [](const auto& request) { return request.starts_with("POST /v3/watch"); });
+  EXPECT_NE(watch->find(R"("start_revision":"41")"), std::string::npos);
+}
+
+// A read may be answered after the watch has told what came later.
+TEST_F(EtcdFeedTest, ReadOfBeforeTheWatchIsPassedOver) {
+  start(std::chrono::milliseconds(20));
+  races_ = true;
+  ASSERT_TRUE(run_until(io_, [&] { return alive_.back().size() == 2; }));
+  const int before = reads_;
+  ASSERT_TRUE(run_until(io_, [&] { return reads_ >= before + 3; }));
+  EXPECT_EQ(alive_.back().size(), 2U);
+  EXPECT_EQ(watches_, 1);
+}
+
+TEST_F(EtcdFeedTest, ReadsAreComparedWithWhatIsKnown) {
+  start(std::chrono::milliseconds(20));
+  EXPECT_EQ(checks_.back(), ReadOutcome::kUnchanged);
+  EXPECT_EQ(clusters_, std::vector<std::string>{cluster_id_});
+  topology_revision_ = 4;
+  ASSERT_TRUE(run_until(io_, [&] { return checks_.back() == ReadOutcome::kChanged; }));
+  has_topology_ = false;
+  ASSERT_TRUE(run_until(io_, [&] { return checks_.back() == ReadOutcome::kAbsent; }));
+  EXPECT_EQ(deleted_, 0) << "no watch has told it";
+}
+
+TEST_F(EtcdFeedTest, ReportsADeletion) {
+  start();
+  tell(fmt::format(R"({{"type":"DELETE","kv":{{"key":"{}","mod_revision":"13"}}}})",
+                   core::encode_base64(keys_.topology)));
+  EXPECT_TRUE(run_until(io_, [&] { return deleted_ == 1; }));
+}
+
+// A watch from a revision that etcd does not have again for long would be silent.
+TEST_F(EtcdFeedTest, RestoredEtcdIsWatchedAgain) {
+  start(std::chrono::milliseconds(20));
+  store_revision_ = 7;
+  topology_revision_ = 3;
+  ASSERT_TRUE(run_until(io_, [&] { return watches_ == 2; }));
+  EXPECT_EQ(revisions_.back(), 3U);
+  cluster_id_ = "1";
+  ASSERT_TRUE(run_until(io_, [&] { return watches_ == 3; }));
+  EXPECT_EQ(clusters_.back(), "1");
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(ClusterDescriptionTest, InfoTellsOfEpochsAndOfEtcd) {
                  "cluster_size:2\r\ncluster_current_epoch:9\r\ncluster_my_epoch:1\r\n"
                  "cluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\n"
                  "total_cluster_links_buffer_limit_exceeded:0\r\n"
-                 "cluster_permit_ms:0\r\ncluster_etcd:up\r\n"));
+                 "cluster_permit_ms:0\r\ncluster_etcd:up\r\ncluster_topology:ok\r\n"));
   cluster_.set_service(cluster::Service::kDown);
   EXPECT_NE(run({"CLUSTER", "INFO"}).find("cluster_state:fail\r\n"), std::string::npos);
 }

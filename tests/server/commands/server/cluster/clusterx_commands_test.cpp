@@ -57,6 +57,18 @@ TEST_F(ClusterxCommandsTest, TellsItsOffset) {
   EXPECT_THAT(ask({"CLUSTERX", "HANDOVER", "s1", id_of('b')}), testing::StartsWith("-ERR "));
 }
 
+TEST_F(ClusterxCommandsTest, TellsWhatItKeeps) {
+  be('b');
+  const std::string line = ask({"CLUSTERX", "TOPOLOGY"});
+  ASSERT_TRUE(line.starts_with('+') && line.ends_with("\r\n")) << line;
+  const auto file = cluster::parse_node_file(line.substr(1, line.size() - 3));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->id, id_of('b'));
+  EXPECT_EQ(file->topology.revision, 10U);
+  EXPECT_EQ(file->topology.topology, cluster::sample_topology());
+  EXPECT_EQ(file->kept_epoch, 7U);
+}
+
 TEST_F(ClusterxCommandsTest, IsRefusedInATransaction) {
   be('b');
   EXPECT_EQ(run({"MULTI"}), kOk);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/node/node_file.h"
+#include "server/cluster/member/node_file.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,8 @@
 #include <system_error>
 
 #include "persistence/files/file.h"
+#include "server/cluster/member/member.h"
+#include "server/cluster/member/member_queue.h"
 
 namespace server::cluster {
 namespace {
@@ -51,7 +53,8 @@ core::Result<NodeFile> parse_node_file(std::string_view text) {
   const auto revision = number_of(*object, "revision");
   if (!id || !is_node_id(*id)) return node_file_fault("has no id");
   if (!shard || !epoch || !revision) return node_file_fault("lacks a value");
-  NodeFile file{*id, {}, *shard, *epoch};
+  // Versions before 0.2 wrote none.
+  NodeFile file{*id, {}, *shard, *epoch, text_of(*object, "etcd_cluster").value_or("")};
   if (*revision == 0) return file;
   const json::value* topology = object->if_contains("topology");
   if (topology == nullptr) return node_file_fault("lacks a value");
@@ -67,11 +70,22 @@ std::string node_file_text(const NodeFile& file) {
   object["id"] = file.id;
   object["kept_shard"] = file.kept_shard;
   object["kept_epoch"] = file.kept_epoch;
+  object["etcd_cluster"] = file.etcd_cluster;
   object["revision"] = file.topology.revision;
   if (file.topology.revision != 0) {
     object["topology"] = json::parse(topology_json(file.topology.topology));
   }
   return json::serialize(object) + "\n";
+}
+
+void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done) {
+  queue.post([done = std::move(done)](Member& member, int64_t /*now_us*/) {
+    NodeFile file{member.id(), member.topology(), member.kept_epoch().shard(),
+                  member.kept_epoch().epoch()};
+    std::string text = node_file_text(file);
+    text.pop_back();  // the end of the line
+    done("+" + std::move(text));
+  });
 }
 
 core::Result<std::optional<NodeFile>> read_node_file(const std::string& path) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/node/node_file.h"
+#include "server/cluster/member/node_file.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ NodeFile sample_file() {
   return {id_of('a'), {sample_topology(), 12}, "s1", 7};
 }
 
-TEST(NodeFileTest, WhatIsWrittenIsRead) {
+TEST(NodeFileTest, ReadsBackAWrittenFile) {
   const auto parsed = parse_node_file(node_file_text(sample_file()));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->id, id_of('a'));
