@@ -58,6 +58,10 @@ core::Result<Done> run(ClusterTool& tool, const ToolCall& call) {
   if (call.command == "create") return tool.create(call.nodes, call.replicas);
   if (call.command == "add") return tool.add(call.nodes.front(), call.shard);
   if (call.command == "remove") return tool.remove(call.nodes.front());
+  if (call.command == "replace") {
+    return tool.replace(call.shard, call.nodes.front(), call.accepts_loss);
+  }
+  if (call.command == "recover") return tool.recover(call.nodes, call.is_confirmed);
   if (call.command == "failover") return tool.fail_over(call.shard, call.to, call.force);
   const auto status = tool.status();
   if (!status) return status.error();

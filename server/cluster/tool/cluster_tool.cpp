@@ -73,6 +73,7 @@ core::Result<ClusterTool::Seen> ClusterTool::read() {
   }
   if (result.reply.responses.size() != 2) return core::Error{"ERR etcd: a reply is missing"};
   Seen seen;
+  seen.store_revision = result.reply.revision;
   for (const EtcdKeyValue& kv : result.reply.responses[1].kvs) {
     if (kv.key.starts_with(prefix)) seen.alive.push_back(kv.key.substr(prefix.size()));
   }
@@ -87,7 +88,9 @@ core::Result<ClusterTool::Seen> ClusterTool::read() {
 core::Result<ClusterTool::Seen> ClusterTool::read_cluster() {
   auto seen = read();
   if (seen && !seen->version) {
-    return core::Error{fmt::format("ERR there is no cluster '{}' in etcd", name_)};
+    return core::Error{fmt::format(
+        "ERR there is no cluster '{}' in etcd; if its topology was lost, `recover` puts it back",
+        name_)};
   }
   return seen;
 }
@@ -200,7 +203,7 @@ core::Result<Done> ClusterTool::add(const Address& address, const std::string& s
   auto node = newcomer(address, seen->alive);
   if (!node) return node.error();
   const std::string id = node->id;
-  const auto topology = plan_add(seen->version->topology, *std::move(node), shard);
+  const auto topology = plan_add(seen->version->topology, seen->alive, *std::move(node), shard);
   if (!topology) return topology.error();
   const auto revision = write(*topology, seen->version->revision);
   if (!revision) return revision.error();
@@ -218,6 +221,26 @@ core::Result<Done> ClusterTool::remove(const Address& address) {
   if (!revision) return revision.error();
   return Done{fmt::format("{} does not belong to cluster {} any more; its server may be stopped\n",
                           address.text(), name_)};
+}
+
+core::Result<Done> ClusterTool::replace(const std::string& shard, const Address& address,
+                                        bool accepts_loss) {
+  const auto seen = read_cluster();
+  if (!seen) return seen.error();
+  auto node = newcomer(address, seen->alive);
+  if (!node) return node.error();
+  const auto topology = plan_replace(seen->version->topology, seen->alive, *std::move(node), shard);
+  if (!topology) return topology.error();
+  if (!accepts_loss) {
+    return core::Error{fmt::format(
+        "ERR all data of shard {} would be lost: with --accept-loss it gets an empty leader",
+        shard)};
+  }
+  const auto revision = write(*topology, seen->version->revision);
+  if (!revision) return revision.error();
+  return Done{
+      fmt::format("{} leads shard {} now, without its former data\n", address.text(), shard) +
+      wait_for_nodes(*topology, *revision)};
 }
 
 core::Result<Done> ClusterTool::fail_over(const std::string& shard,
@@ -246,6 +269,32 @@ core::Result<Done> ClusterTool::fail_over(const std::string& shard,
     std::this_thread::sleep_for(kPause);
   }
   return with_address(address, "it has not taken over in time; its log says why");
+}
+
+std::vector<KeptFile> ClusterTool::ask_all(std::vector<Address> addresses) const {
+  std::vector<KeptFile> kept;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const auto file = ask_kept(addresses[i], access_);
+    kept.push_back({addresses[i], file ? std::optional(*file) : std::nullopt});
+    if (!file) continue;
+    for (const Node& node : file->topology.topology.nodes) {
+      const Address address = address_of(node);
+      if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
+    }
+  }
+  return kept;
+}
+
+core::Result<Done> ClusterTool::recover(const std::vector<Address>& addresses, bool writes) {
+  const auto seen = read();
+  if (!seen) return seen.error();
+  const auto plan = plan_recovery(seen->version, seen->store_revision, ask_all(addresses));
+  if (!plan) return plan.error();
+  if (!plan->topology) return Done{plan->text};
+  if (!writes) return Done{plan->text + "nothing was changed: with --yes it is written\n"};
+  const auto revision = write(*plan->topology, seen->version ? seen->version->revision : 0);
+  if (!revision) return revision.error();
+  return Done{plan->text + fmt::format("etcd has the topology again, revision {}\n", *revision)};
 }
 
 core::Result<ClusterStatus> ClusterTool::status() {

@@ -20,6 +20,7 @@
 #include "server/cluster/etcd_client.h"
 #include "server/cluster/tool/node_client.h"
 #include "server/cluster/tool/plan.h"
+#include "server/cluster/tool/recovery.h"
 #include "server/cluster/tool/status.h"
 
 namespace server::cluster {
@@ -39,8 +40,13 @@ class ClusterTool {
   core::Result<Done> create(const std::vector<Address>& addresses, unsigned replicas);
   core::Result<Done> add(const Address& address, const std::string& shard);
   core::Result<Done> remove(const Address& address);
+  // Gives a shard whose data are lost an empty leader. Errors: also, that the loss is not accepted.
+  core::Result<Done> replace(const std::string& shard, const Address& address, bool accepts_loss);
   core::Result<Done> fail_over(const std::string& shard, const std::optional<Address>& to,
                                bool force);
+  // Asks the servers at `addresses`, and all servers in the topologies that they keep. Puts the
+  // newest topology into etcd; without `writes` it only says what it would do.
+  core::Result<Done> recover(const std::vector<Address>& addresses, bool writes);
   core::Result<ClusterStatus> status();
 
  private:
@@ -48,6 +54,7 @@ class ClusterTool {
   struct Seen {
     std::optional<TopologyVersion> version;
     std::vector<std::string> alive;
+    uint64_t store_revision = 0;  // of etcd as a whole
   };
 
   ClusterTool(std::string cluster_name, NodeAccess access)
@@ -64,6 +71,7 @@ class ClusterTool {
   core::Result<std::optional<uint64_t>> outcome(const std::string& text, uint64_t revision);
   // A server that may join: empty, in cluster mode, registered in this cluster.
   core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive);
+  std::vector<KeptFile> ask_all(std::vector<Address> addresses) const;
   // Where this tool reaches the node.
   Address address_of(const Node& node) const;
   // Lines on nodes that have not taken the revision over in time; "" is none.

@@ -248,10 +248,19 @@ core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& acces
   facts.keys = keys->integer;
   if (const auto cluster = client->call({"CLUSTER", "INFO"})) {
     facts.cluster_state = info_field(cluster->text, "cluster_state");
+    facts.topology_state = info_field(cluster->text, "cluster_topology");
     facts.topology_epoch = number_field(cluster->text, "cluster_current_epoch");
   }
   apply_announced(*client, facts.node, access.uses_tls);
   return facts;
+}
+
+core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access) {
+  auto client = NodeClient::connect(address, access);
+  if (!client) return client.error();
+  const auto reply = client->call({"CLUSTERX", "TOPOLOGY"});
+  if (!reply) return reply.error();
+  return parse_node_file(reply->text);
 }
 
 }  // namespace server::cluster

@@ -19,6 +19,7 @@
 #include "core/result.h"
 #include "protocol/reply.h"
 #include "protocol/reply_parser.h"
+#include "server/cluster/member/node_file.h"
 #include "server/cluster/tool/plan.h"
 
 namespace server::cluster {
@@ -74,10 +75,16 @@ struct NodeFacts {
   int64_t offset = 0;          // of the replication stream
   int64_t topology_epoch = 0;  // the revision of the topology that it has; 0: none
   std::string cluster_state;   // "ok" or "fail"
+  // Of the topology in etcd, as the server sees it: "ok", "absent", "older" or "invalid".
+  std::string topology_state = {};
 };
 
 // Errors: as NodeClient's, and a reply that makes no sense.
 core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access);
+
+// Asks for the server's cluster.json, by CLUSTERX TOPOLOGY.
+// Errors: as NodeClient's, and a reply that makes no sense.
+core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access);
 
 // The value of "name:value" in a text of lines, as INFO has it; "" if there is none.
 std::string_view info_field(std::string_view text, std::string_view name);

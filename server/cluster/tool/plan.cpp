@@ -30,6 +30,21 @@ core::Result<Topology> checked(Topology topology) {
   return topology;
 }
 
+std::string or_replace(const Shard& shard) {
+  return fmt::format(
+      "if all members in sync are lost for good, `replace {} HOST:PORT --accept-loss` gives it an "
+      "empty leader",
+      shard.name);
+}
+
+void take_out(Topology& topology, const std::string& id) {
+  for (Shard& shard : topology.shards) {
+    std::erase(shard.members, id);
+    std::erase(shard.insync, id);
+  }
+  std::erase_if(topology.nodes, [&](const Node& node) { return node.id == id; });
+}
+
 Shard* smallest_shard(Topology& topology) {
   const auto size = [](const Shard& shard) { return shard.members.size(); };
   const auto found = std::ranges::min_element(topology.shards, {}, size);
@@ -89,13 +104,54 @@ core::Result<Topology> plan_create(std::vector<Node> nodes, unsigned replicas) {
   return checked(std::move(topology));
 }
 
-core::Result<Topology> plan_add(Topology topology, Node node, std::string_view shard_name) {
+core::Result<Topology> plan_add(Topology topology, const std::vector<std::string>& alive, Node node,
+                                std::string_view shard_name) {
   if (topology.node(node.id) != nullptr) {
     return core::Error{fmt::format("ERR the node with id {} is in the cluster already", node.id)};
   }
-  Shard* shard = shard_name.empty() ? smallest_shard(topology) : topology.shard(shard_name);
-  if (shard == nullptr) return unknown_shard(topology, shard_name);
+  std::string name(shard_name);
+  const Node* const former =
+      node_at(topology, {node.ip, node.port != 0 ? node.port : node.tls_port});
+  if (former != nullptr && !is_among(alive, former->id)) {
+    const std::string former_id = former->id;
+    const Shard& place = *topology.shard_of(former_id);
+    if (place.leader == former_id) {
+      return core::Error{
+          fmt::format("ERR the server that was at this address leads shard {}: give it another "
+                      "leader first, by "
+                      "`failover {} --force`; {}",
+                      place.name, place.name, or_replace(place))};
+    }
+    if (name.empty()) name = place.name;
+    take_out(topology, former_id);
+  }
+  Shard* shard = name.empty() ? smallest_shard(topology) : topology.shard(name);
+  if (shard == nullptr) return unknown_shard(topology, name);
   shard->members.push_back(node.id);
+  topology.nodes.push_back(std::move(node));
+  return checked(std::move(topology));
+}
+
+core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
+                                    Node node, std::string_view shard_name) {
+  Shard* shard = topology.shard(shard_name);
+  if (shard == nullptr) return unknown_shard(topology, shard_name);
+  if (topology.node(node.id) != nullptr) {
+    return core::Error{fmt::format("ERR the node with id {} is in the cluster already", node.id)};
+  }
+  for (const std::string& id : shard->insync) {
+    if (!is_among(alive, id)) continue;
+    return core::Error{fmt::format("ERR {} has the data of shard {} and is alive: `failover {}`",
+                                   topology.node(id)->ip, shard->name, shard->name)};
+  }
+  const std::vector<std::string> members = shard->members;
+  shard->leader = node.id;
+  ++shard->epoch;
+  for (const std::string& id : members) {
+    if (!is_among(alive, id)) take_out(topology, id);
+  }
+  shard->members.insert(shard->members.begin(), node.id);
+  shard->insync = {node.id};
   topology.nodes.push_back(std::move(node));
   return checked(std::move(topology));
 }
@@ -107,20 +163,18 @@ core::Result<Topology> plan_remove(Topology topology, const Address& address) {
         fmt::format("ERR there is no node {} in the cluster", core::printable(address.text()))};
   }
   const std::string id = found->id;
-  for (Shard& shard : topology.shards) {
-    if (shard.leader == id) {
-      return core::Error{
-          shard.members.size() == 1
-              ? fmt::format("ERR {} is all that shard {} has: its slots would have no owner",
-                            address.text(), shard.name)
-              : fmt::format("ERR {} leads shard {}: give it another leader first, by "
-                            "`failover {}`",
-                            address.text(), shard.name, shard.name)};
-    }
-    std::erase(shard.members, id);
-    std::erase(shard.insync, id);
+  const Shard& shard = *topology.shard_of(id);
+  if (shard.leader == id && shard.members.size() == 1) {
+    return core::Error{
+        fmt::format("ERR {} is all that shard {} has: its slots would have no owner; {}",
+                    address.text(), shard.name, or_replace(shard))};
   }
-  std::erase_if(topology.nodes, [&](const Node& node) { return node.id == id; });
+  if (shard.leader == id) {
+    return core::Error{
+        fmt::format("ERR {} leads shard {}: give it another leader first, by `failover {}`; {}",
+                    address.text(), shard.name, shard.name, or_replace(shard))};
+  }
+  take_out(topology, id);
   return checked(std::move(topology));
 }
 
@@ -144,12 +198,16 @@ core::Result<FailoverTarget> plan_failover(const Topology& topology,
     const auto found = std::ranges::find_if(shard->insync, [&](const std::string& id) {
       return id != shard->leader && is_among(alive, id);
     });
-    if (found == shard->insync.end()) return refuse("no replica is alive and in sync");
+    if (found == shard->insync.end()) {
+      return refuse("no replica is alive and in sync; " + or_replace(*shard));
+    }
     chosen = *found;
   }
   if (chosen == shard->leader) return refuse("this node leads it already");
-  if (!shard->is_insync(chosen)) return refuse("this replica is not in sync, writes would be lost");
-  if (!is_among(alive, chosen)) return refuse("this replica is not alive");
+  if (!shard->is_insync(chosen)) {
+    return refuse("this replica is not in sync, writes would be lost; " + or_replace(*shard));
+  }
+  if (!is_among(alive, chosen)) return refuse("this replica is not alive; " + or_replace(*shard));
   if (!force && !is_among(alive, shard->leader)) {
     return refuse("its leader is not alive; with --force it is not asked");
   }

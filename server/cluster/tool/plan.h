@@ -35,11 +35,20 @@ const Node* node_at(const Topology& topology, const Address& address);
 // of slots; the others are dealt to the shards in turn. Replicas are not in sync yet.
 core::Result<Topology> plan_create(std::vector<Node> nodes, unsigned replicas);
 
-// The node becomes a replica of the shard; of that with the fewest members if `shard` is empty.
-core::Result<Topology> plan_add(Topology topology, Node node, std::string_view shard);
+// The node becomes a replica of the shard; of that with the fewest members if `shard` is empty. A
+// server with an empty directory has a new id. It gets the place of the member that had its address
+// and is not among `alive`.
+core::Result<Topology> plan_add(Topology topology, const std::vector<std::string>& alive, Node node,
+                                std::string_view shard);
 
 // Errors: a leader is not removed.
 core::Result<Topology> plan_remove(Topology topology, const Address& address);
+
+// The node leads the shard, whose data are lost. Members that are not alive leave it, so that what
+// they have is not replaced by the new leader's data when they come back.
+// Errors: a member in sync is alive.
+core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
+                                    Node node, std::string_view shard);
 
 // Who is asked to take over: the node at `to`, or the first in sync of those alive.
 struct FailoverTarget {

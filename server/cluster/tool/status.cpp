@@ -26,6 +26,11 @@ struct MemberLine {
   bool alive = false;
   bool in_sync = false;
   const NodeFacts* facts = nullptr;  // null: no answer
+
+  // Another process answers at its address, as after a start with an empty directory.
+  bool has_new_id() const {
+    return facts != nullptr && !facts->node.id.empty() && facts->node.id != node->id;
+  }
 };
 
 std::vector<MemberLine> member_lines(const ClusterStatus& status, const Shard& shard) {
@@ -51,6 +56,7 @@ std::string address_of(const Node& node) {
 }
 
 std::string_view state_of(const MemberLine& line) {
+  if (!line.alive && line.has_new_id()) return "registered under a new id";
   if (!line.alive) return line.facts == nullptr ? "down" : "not registered";
   if (line.facts == nullptr) return "no answer";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";
@@ -90,6 +96,12 @@ bool ClusterStatus::is_whole() const {
   });
 }
 
+size_t ClusterStatus::disagreeing() const {
+  return static_cast<size_t>(std::ranges::count_if(facts, [](const auto& node) {
+    return node && (node->topology_state == "older" || node->topology_state == "absent");
+  }));
+}
+
 std::string status_table(const ClusterStatus& status) {
   const std::vector<Row> rows = rows_of(status);
   std::array<size_t, kColumns> widths{};
@@ -104,6 +116,12 @@ std::string status_table(const ClusterStatus& status) {
     for (size_t i = 0; i < kColumns; ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
+  }
+  if (const size_t count = status.disagreeing(); count != 0) {
+    text += fmt::format(
+        "\n{} servers keep a newer topology than etcd: no replica takes over before "
+        "`recover`.\n",
+        count);
   }
   if (!status.is_whole()) text += "\nA shard has no live leader: its slots are not served.\n";
   return text;
@@ -135,6 +153,7 @@ std::string status_json(const ClusterStatus& status) {
   return json::serialize(json::object{{"cluster", status.name},
                                       {"revision", status.version.revision},
                                       {"whole", status.is_whole()},
+                                      {"topology_valid", status.disagreeing() == 0},
                                       {"shards", std::move(shards)}}) +
          "\n";
 }

@@ -25,6 +25,8 @@ struct ClusterStatus {
 
   // Every shard has a leader that is alive.
   bool is_whole() const;
+  // How many servers keep a newer topology than etcd.
+  size_t disagreeing() const;
 };
 
 std::string status_table(const ClusterStatus& status);

@@ -62,6 +62,15 @@ void describe_commands(CLI::App& app, ToolCall& call, Texts& texts) {
   failover->add_option("shard", call.shard, "Its name")->required();
   failover->add_option("--to", texts.to, "HOST:PORT of the new leader");
   failover->add_flag("--force", call.force, "Do not ask the old leader");
+  CLI::App* replace =
+      app.add_subcommand("replace", "Give a shard whose data are lost an empty leader");
+  replace->add_option("shard", call.shard, "Its name")->required();
+  replace->add_option("node", texts.node, "HOST:PORT of an empty server")->required();
+  replace->add_flag("--accept-loss", call.accepts_loss, "The shard's data may be lost");
+  CLI::App* recover =
+      app.add_subcommand("recover", "Put the newest topology that a server keeps back into etcd");
+  recover->add_option("nodes", texts.nodes, "HOST:PORT of a server, or of several")->required();
+  recover->add_flag("--yes", call.is_confirmed, "Write it; without, only show what would be done");
   // Options of the program may stand behind the command.
   for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
 }

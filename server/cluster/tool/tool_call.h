@@ -27,11 +27,13 @@ struct ToolCall {
   std::string node_password_file = {};
 
   std::string command = {};
-  std::vector<Address> nodes = {};  // of create all, of add and remove one
+  std::vector<Address> nodes = {};  // of create and recover all, of add, remove and replace one
   unsigned replicas = 0;
   std::string shard = {};
   std::optional<Address> to = {};
   bool force = false;
+  bool is_confirmed = false;
+  bool accepts_loss = false;
 };
 
 // Help, the version, or what is wrong with the arguments.

@@ -2,9 +2,10 @@
 """Starts clusters of several servers for the system tests: ours with etcd, Redis' own."""
 
 import json
+import subprocess
 
 import redis
-from harness import ServerTest, free_port, wait_until
+from harness import CLUSTER_TOOL, DEADLINE_S, ServerTest, free_port, wait_until
 from harness.etcd import EtcdTest
 
 SLOTS = 16384
@@ -75,6 +76,35 @@ class ClusterTest(EtcdTest, ServerTest):
             },
         }
         self.etcd.control("put", TOPOLOGY, json.dumps(document))
+
+    def run_tool(self, *words):
+        """Runs bloomery-cluster; what has become of it."""
+        return subprocess.run(
+            [CLUSTER_TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", NAME,
+             *map(str, words)],
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+        )  # fmt: skip
+
+    def tool(self, *words):
+        done = self.run_tool(*words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout
+
+    def has_role(self, server, role):
+        with server.connect() as connection:
+            return connection.call("ROLE")[0] == role
+
+    def wait_for_writes(self, server):
+        def writes():
+            with server.connect() as connection:
+                return connection.call("SET", "key", "value") == b"OK"
+
+        wait_until(writes, f"{server.port} takes writes")
+
+    def check_takeover(self, leader, replica):
+        leader.crash()
+        wait_until(lambda: self.has_role(replica, b"master"), "the replica takes over")
+        self.wait_for_writes(replica)
 
     def topology(self):
         text = self.etcd.control("get", "--print-value-only", TOPOLOGY)

@@ -24,6 +24,7 @@ class CuttingProxy:
         self.is_refusing = False
         self._lock = threading.Lock()
         self._open = set()
+        self._stalled = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._accept, daemon=True)
@@ -39,6 +40,12 @@ class CuttingProxy:
             pairs = list(self._open)
         for pair in pairs:
             self._cut(pair)
+
+    def stall_all(self):
+        """Open connections stay open and carry no byte, as behind a middlebox that drops packets.
+        New connections work."""
+        with self._lock:
+            self._stalled |= self._open
 
     def _accept(self):
         while True:
@@ -70,6 +77,8 @@ class CuttingProxy:
                 data = source.recv(65536 if budget is None else min(budget, 65536))
                 if not data:
                     break
+                if pair in self._stalled:
+                    continue
                 sink.sendall(data)
                 if budget is not None:
                     budget -= len(data)

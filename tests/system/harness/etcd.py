@@ -120,6 +120,26 @@ class Etcd:
             raise AssertionError(f"{member.name} of etcd has ended:\n{self._log_of(member)}")
         return self.status(member) is not None
 
+    def save(self, path):
+        """Writes a backup."""
+        self.control("snapshot", "save", path, member=self.members[0])
+
+    def restore(self, path=None):
+        """Replaces the store by a backup, or by an empty one. For clusters of one member."""
+        (member,) = self.members
+        member.kill()
+        shutil.rmtree(self.folder / member.name)
+        if path is not None:
+            subprocess.run(
+                ["etcdctl", "snapshot", "restore", path, "--data-dir", self.folder / member.name,
+                 "--name", member.name, "--initial-cluster", f"{member.name}={member.peer_url}",
+                 "--initial-cluster-token", self.folder.name,
+                 "--initial-advertise-peer-urls", member.peer_url],
+                env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, check=True,
+                timeout=DEADLINE_S,
+            )  # fmt: skip
+        self.start()
+
     def stop(self):
         for member in self.members:
             member.kill()

@@ -179,6 +179,50 @@ TEST_F(ClusterToolCallsTest, NobodyJoinsTwiceOrWhatIsNotThere) {
               HasSubstr("no shard 's7'"));
 }
 
+TEST_F(ClusterToolCallsTest, NewIdTakesTheDeadMembersPlace) {
+  const Nodes nodes = create("ab", 1);
+  const std::string former = nodes[1]->id;
+  etcd_.remove(alive_prefix("test") + former);
+  Topology moved = topology();
+  const auto back = node('c');
+  moved.node(former)->port = back->address().port;  // where it is reached now
+  etcd_.put(topology_key("test"), topology_json(moved));
+  EXPECT_THAT(text_of(tool_->add(back->address(), "")), HasSubstr("replica of shard s1"));
+  EXPECT_THAT(topology().shards[0].members, ElementsAre(nodes[0]->id, back->id));
+}
+
+TEST_F(ClusterToolCallsTest, LostShardIsReplacedOnceTheLossIsAccepted) {
+  const Nodes nodes = create("ab", 0);
+  const auto empty = node('c');
+  const auto replace = [&](bool accepts_loss) {
+    return tool_->replace("s1", empty->address(), accepts_loss);
+  };
+  EXPECT_THAT(refusal([&] { return replace(true); }), HasSubstr("is alive"));
+  etcd_.remove(alive_prefix("test") + nodes[0]->id);
+  EXPECT_THAT(refusal([&] { return replace(false); }), HasSubstr("--accept-loss"));
+  EXPECT_THAT(text_of(replace(true)), HasSubstr("leads shard s1 now, without its former data"));
+  EXPECT_THAT(topology().shards[0].members, ElementsAre(empty->id));
+}
+
+TEST_F(ClusterToolCallsTest, DeletedTopologyIsRecoveredFromAServer) {
+  const Nodes nodes = create("ab", 0);
+  const Topology before = topology();
+  NodeFile file;
+  file.id = nodes[0]->id;
+  file.topology = {before, etcd_.revision()};
+  file.kept_shard = "s1";
+  file.kept_epoch = 1;
+  nodes[0]->keep(node_file_text(file));
+  etcd_.remove(topology_key("test"));
+  EXPECT_THAT(text_of(tool_->recover({nodes[0]->address()}, false)), HasSubstr("with --yes"));
+  EXPECT_EQ(etcd_.value(topology_key("test")), "");
+  const std::string done = text_of(tool_->recover({nodes[0]->address()}, true));
+  EXPECT_THAT(done, HasSubstr(nodes[1]->address().text() + " does not answer"))
+      << "it is asked because the first one names it";
+  EXPECT_EQ(topology(), before);
+  EXPECT_THAT(text_of(tool_->recover({nodes[0]->address()}, true)), HasSubstr("nothing"));
+}
+
 TEST_F(ClusterToolCallsTest, OnlyReplicasAreRemoved) {
   const Nodes nodes = create("ab", 0);
   const auto added = node('c');

@@ -23,6 +23,11 @@ std::string error_of(const auto& result) {
   return result ? "" : result.error().message;
 }
 
+std::string or_replace(const std::string& shard) {
+  return "; if all members in sync are lost for good, `replace " + shard +
+         " HOST:PORT --accept-loss` gives it an empty leader";
+}
+
 TEST(PlanTest, AddressEndsInItsPort) {
   EXPECT_EQ(*parse_address("a.example:7001"), (Address{"a.example", 7001}));
   EXPECT_EQ(*parse_address("[::1]:7001"), (Address{"::1", 7001}));
@@ -62,16 +67,75 @@ TEST(PlanTest, TwoNodesWithOneAddressAreRefused) {
 
 TEST(PlanTest, NodeJoinsTheSmallestShardOrTheOneNamed) {
   const Node node{id_of('d'), "10.0.0.4", 7001, 0, ""};
-  const auto smallest = plan_add(sample_topology(), node, "");
+  const auto smallest = plan_add(sample_topology(), {}, node, "");
   ASSERT_TRUE(smallest);
   EXPECT_EQ(smallest->shard_of(node.id)->name, "s2");
   EXPECT_FALSE(smallest->shard_of(node.id)->is_insync(node.id));
-  const auto named = plan_add(sample_topology(), node, "s1");
+  const auto named = plan_add(sample_topology(), {}, node, "s1");
   ASSERT_TRUE(named);
   EXPECT_EQ(named->shard_of(node.id)->name, "s1");
-  EXPECT_EQ(error_of(plan_add(sample_topology(), node, "s9")),
+  EXPECT_EQ(error_of(plan_add(sample_topology(), {}, node, "s9")),
             "ERR there is no shard 's9'; there are s1, s2");
-  EXPECT_FALSE(plan_add(sample_topology(), sample_topology().nodes[0], ""));
+  EXPECT_FALSE(plan_add(sample_topology(), {}, sample_topology().nodes[0], ""));
+}
+
+TEST(PlanTest, NewIdTakesTheDeadMembersPlace) {
+  const Node back{id_of('d'), "10.0.0.2", 7001, 7101, ""};
+  const auto added = plan_add(sample_topology(), {id_of('a'), id_of('d')}, back, "");
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_EQ(added->shard("s1")->members, (std::vector{id_of('a'), id_of('d')}));
+  EXPECT_EQ(added->shard("s1")->insync, std::vector{id_of('a')});
+  EXPECT_EQ(added->node(id_of('b')), nullptr);
+  const std::vector alive{id_of('a'), id_of('b'), id_of('d')};
+  EXPECT_NE(error_of(plan_add(sample_topology(), alive, back, "")).find("two nodes have"),
+            std::string::npos);
+  const Node leader{id_of('d'), "10.0.0.1", 7001, 0, ""};
+  EXPECT_NE(
+      error_of(plan_add(sample_topology(), {id_of('b')}, leader, "")).find("`failover s1 --force`"),
+      std::string::npos);
+}
+
+TEST(PlanTest, LostShardGetsAnEmptyLeader) {
+  Topology topology = sample_topology();
+  topology.shards[0].insync = {id_of('a')};
+  const Node empty{id_of('d'), "10.0.0.4", 7001, 0, ""};
+  const auto replaced = plan_replace(topology, {id_of('b'), id_of('c'), id_of('d')}, empty, "s1");
+  ASSERT_TRUE(replaced) << replaced.error().message;
+  const Shard& shard = *replaced->shard("s1");
+  EXPECT_EQ(shard.leader, id_of('d'));
+  EXPECT_EQ(shard.epoch, 8U);
+  EXPECT_EQ(shard.members, (std::vector{id_of('d'), id_of('b')}));
+  EXPECT_EQ(shard.insync, std::vector{id_of('d')});
+  EXPECT_EQ(replaced->node(id_of('a')), nullptr) << "what it has is not to be wiped";
+  // At the address of the dead leader, too.
+  const Node back{id_of('d'), "10.0.0.1", 7001, 0, ""};
+  EXPECT_TRUE(plan_replace(topology, {id_of('b'), id_of('d')}, back, "s1"));
+}
+
+TEST(PlanTest, ShardWithLiveDataIsNotReplaced) {
+  const Node empty{id_of('d'), "10.0.0.4", 7001, 0, ""};
+  for (const char digit : {'a', 'b'}) {
+    EXPECT_NE(error_of(plan_replace(sample_topology(), {id_of(digit)}, empty, "s1")).find("alive"),
+              std::string::npos);
+  }
+  EXPECT_FALSE(plan_replace(sample_topology(), {}, empty, "s9"));
+  EXPECT_FALSE(plan_replace(sample_topology(), {}, sample_topology().nodes[1], "s1"));
+}
+
+// Where only `replace` helps, each refusal names it.
+TEST(PlanTest, RefusalsNameReplace) {
+  Topology topology = sample_topology();
+  topology.shards[0].insync = {id_of('a')};
+  const std::vector alive{id_of('b')};
+  const Address leader{"10.0.0.1", 7001};
+  const Address replica{"10.0.0.2", 7001};
+  const Node back{id_of('d'), "10.0.0.1", 7001, 0, ""};
+  for (const std::string& refusal :
+       {error_of(plan_failover(topology, alive, "s1", nullptr, true)),
+        error_of(plan_failover(topology, alive, "s1", &replica, true)),
+        error_of(plan_remove(topology, leader)), error_of(plan_add(topology, alive, back, ""))}) {
+    EXPECT_NE(refusal.find("`replace s1 HOST:PORT --accept-loss`"), std::string::npos) << refusal;
+  }
 }
 
 TEST(PlanTest, OnlyReplicasAreRemoved) {
@@ -80,9 +144,11 @@ TEST(PlanTest, OnlyReplicasAreRemoved) {
   EXPECT_EQ(removed->node(id_of('b')), nullptr);
   EXPECT_EQ(removed->shard("s1")->members, std::vector{id_of('a')});
   EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.1", 7001})),
-            "ERR 10.0.0.1:7001 leads shard s1: give it another leader first, by `failover s1`");
+            "ERR 10.0.0.1:7001 leads shard s1: give it another leader first, by `failover s1`" +
+                or_replace("s1"));
   EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.3", 7001})),
-            "ERR 10.0.0.3:7001 is all that shard s2 has: its slots would have no owner");
+            "ERR 10.0.0.3:7001 is all that shard s2 has: its slots would have no owner" +
+                or_replace("s2"));
   EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.9", 1})),
             "ERR there is no node 10.0.0.9:1 in the cluster");
 }
@@ -108,17 +174,19 @@ TEST(PlanTest, FailoverRefusesWhoMustNotLead) {
   };
   EXPECT_EQ(refusal("s1", &leader, alive, false), "ERR shard s1: this node leads it already");
   EXPECT_EQ(refusal("s1", &other, alive, false), "ERR shard s1: 10.0.0.3:7001 is no member");
-  EXPECT_EQ(refusal("s2", nullptr, alive, false), "ERR shard s2: no replica is alive and in sync");
+  EXPECT_EQ(refusal("s2", nullptr, alive, false),
+            "ERR shard s2: no replica is alive and in sync" + or_replace("s2"));
   EXPECT_NE(refusal("s9", nullptr, alive, false), "");
   const std::vector only_leader{id_of('a')};
-  EXPECT_EQ(refusal("s1", &replica, only_leader, true), "ERR shard s1: this replica is not alive");
+  EXPECT_EQ(refusal("s1", &replica, only_leader, true),
+            "ERR shard s1: this replica is not alive" + or_replace("s1"));
   const std::vector only_replica{id_of('b')};
   EXPECT_EQ(refusal("s1", &replica, only_replica, false),
             "ERR shard s1: its leader is not alive; with --force it is not asked");
   EXPECT_EQ(refusal("s1", &replica, only_replica, true), "");
   topology.shards[0].insync = {id_of('a')};
   EXPECT_EQ(refusal("s1", &replica, alive, true),
-            "ERR shard s1: this replica is not in sync, writes would be lost");
+            "ERR shard s1: this replica is not in sync, writes would be lost" + or_replace("s1"));
 }
 
 }  // namespace

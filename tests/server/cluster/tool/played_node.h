@@ -50,6 +50,12 @@ class PlayedNode {
     on_failover_ = std::move(on_failover);
   }
 
+  // Sets the answer to CLUSTERX TOPOLOGY, which is an error otherwise.
+  void keep(std::string file) {
+    const std::scoped_lock lock(mutex_);
+    kept_ = std::move(file);
+  }
+
   const std::string id;
   std::atomic<int> keys{0};
   std::atomic<bool> is_enabled{true};  // for clusters
@@ -96,6 +102,10 @@ class PlayedNode {
     if (command.starts_with("CONFIG GET")) {
       return "*2\r\n" + bulk(words[2]) + bulk(words[2].ends_with("port") ? "0" : "");
     }
+    if (command == "CLUSTERX TOPOLOGY") {
+      const std::scoped_lock lock(mutex_);
+      if (!kept_.empty()) return bulk(kept_);
+    }
     if (command.starts_with("CLUSTER FAILOVER")) {
       const std::scoped_lock lock(mutex_);
       failovers_.push_back(command);
@@ -108,6 +118,7 @@ class PlayedNode {
   LoopbackListener listener_;
   mutable std::mutex mutex_;  // guards the members below
   std::vector<std::string> failovers_;
+  std::string kept_;
   std::function<void()> on_failover_ = [] {};
   std::thread thread_;
 };

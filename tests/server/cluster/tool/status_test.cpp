@@ -44,9 +44,26 @@ TEST(StatusTest, StateSaysWhatIsMissing) {
   EXPECT_TRUE(status.is_whole());
 }
 
+TEST(StatusTest, ServerWithAnEmptyDirectoryHasANewId) {
+  ClusterStatus status = sample_status();
+  status.alive = {id_of('a'), id_of('c'), id_of('d')};
+  status.facts[1]->node.id = id_of('d');
+  EXPECT_NE(status_table(status).find("replica  registered under a new id"), std::string::npos);
+}
+
+TEST(StatusTest, ServersThatKeepANewerTopologyAreCounted) {
+  ClusterStatus status = sample_status();
+  EXPECT_EQ(status.disagreeing(), 0U);
+  status.facts[0]->topology_state = "older";
+  EXPECT_NE(status_table(status).find("\n1 servers keep a newer topology than etcd"),
+            std::string::npos);
+  EXPECT_NE(status_json(status).find(R"("topology_valid":false)"), std::string::npos);
+}
+
 TEST(StatusTest, JsonHasTheSame) {
   EXPECT_EQ(status_json(sample_status()),
-            R"({"cluster":"bloomery","revision":12,"whole":false,"shards":[{"name":"s1","epoch":7,)"
+            R"({"cluster":"bloomery","revision":12,"whole":false,"topology_valid":true,)"
+            R"("shards":[{"name":"s1","epoch":7,)"
             R"("slots":"0-5460 7000","nodes":[{"id":")" +
                 id_of('a') +
                 R"(","address":"10.0.0.1:7001","role":"leader","alive":true,"in_sync":true,)"

@@ -72,6 +72,19 @@ TEST(ToolCallTest, OtherCommandsNameANodeOrAShard) {
   EXPECT_FALSE(call_of({"--etcd", "http://a:1", "failover", "s1"}).to);
 }
 
+TEST(ToolCallTest, WaysBackAreConfirmed) {
+  const ToolCall shown = call_of({"--etcd", "http://a:1", "recover", "a:1", "b:1"});
+  EXPECT_EQ(shown.nodes.size(), 2U);
+  EXPECT_FALSE(shown.is_confirmed);
+  EXPECT_TRUE(call_of({"--etcd", "http://a:1", "recover", "a:1", "--yes"}).is_confirmed);
+  const ToolCall refused = call_of({"--etcd", "http://a:1", "replace", "s1", "a:1"});
+  EXPECT_EQ(refused.shard, "s1");
+  EXPECT_EQ(refused.nodes, (std::vector<Address>{{"a", 1}}));
+  EXPECT_FALSE(refused.accepts_loss);
+  EXPECT_TRUE(
+      call_of({"--etcd", "http://a:1", "replace", "s1", "a:1", "--accept-loss"}).accepts_loss);
+}
+
 TEST(ToolCallTest, WrongArgumentsAreAUsageError) {
   const std::vector<std::vector<std::string>> wrong = {
       {},
@@ -81,6 +94,8 @@ TEST(ToolCallTest, WrongArgumentsAreAUsageError) {
       {"--etcd", "http://a:1", "create", "a"},
       {"--etcd", "http://a:1", "create", "--replicas", "-1", "a:1"},
       {"--etcd", "http://a:1", "add"},
+      {"--etcd", "http://a:1", "recover"},
+      {"--etcd", "http://a:1", "replace", "s1"},
       {"--etcd", "http://a:1", "add", "a:1", "b:1"},
       {"--etcd", "http://a:1", "failover", "s1", "--to", "b"},
       {"--etcd", "http://a:1", "status", "--unknown"},

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// Recovery: the topology that `bloomery-cluster recover` writes to an etcd that has lost it: the
+// newest one that a server keeps.
+//
+// Invariants: servers take the planned topology over, whatever its revision becomes. Where etcd has
+// gone back, each shard has a higher epoch than any that a server keeps: see supersedes() in
+// server/cluster/topology.h.
+// Thread safety: values and pure functions.
+// Source: docs/cluster.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "server/cluster/member/node_file.h"
+#include "server/cluster/tool/plan.h"
+
+namespace server::cluster {
+
+// The cluster.json of a server; nullopt: the server has not answered.
+struct KeptFile {
+  Address address;
+  std::optional<NodeFile> file;
+};
+
+struct Recovery {
+  std::string text;  // lines for a person: what there is, and what is to be done
+  // nullopt: nothing is to be done.
+  std::optional<Topology> topology;
+};
+
+// `stored`: what etcd has; nullopt for nothing. `store_revision`: that of etcd as a whole.
+// Errors: no server keeps a topology; the newest one is behind another in a shard.
+core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
+                                     uint64_t store_revision, const std::vector<KeptFile>& kept);
+
+}  // namespace server::cluster

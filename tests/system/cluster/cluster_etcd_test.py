@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""etcd that goes wrong without going away. A connection carries no byte. The store was restored
+from a backup, or is a new one. The topology was deleted."""
+
+import json
+import unittest
+
+from harness import wait_until
+from harness.cluster import TOPOLOGY, ClusterTest
+from harness.cutting_proxy import CuttingProxy
+
+LOST = "Cluster: etcd has|Cluster: etcd was restored|another etcd|the watch of etcd"
+
+
+class EtcdBehindProxy:
+    """The way to etcd of one server."""
+
+    def __init__(self, etcd):
+        self.proxy = CuttingProxy(etcd.members[0].client_port)
+        self.endpoints = [f"http://127.0.0.1:{self.proxy.port}"]
+
+
+class ClusterEtcdTest(ClusterTest):
+    def start_pair(self):
+        """A leader and its replica, in sync; etcd's faults are in their logs."""
+        servers = self.start_cluster(1, 1, "--appendonly", "yes")
+        for server in servers:
+            server.expect_log(LOST)
+            server.expect_log("Cluster: |onnection|eader")
+        self.wait_for_replicas(servers, 1)
+        return servers
+
+    def info(self, server):
+        with server.connect() as connection:
+            told = connection.call("CLUSTER", "INFO")
+        return dict(line.split(":", 1) for line in told.decode().split("\r\n") if line)
+
+    def wait_for_topology(self, servers, state):
+        for server in servers:
+            wait_until(lambda one=server: self.info(one).get("cluster_topology") == state,
+                       lambda one=server: f"{one.port} says {state}: {self.info(one)}")  # fmt: skip
+
+    def test_silent_watch_hides_no_dead_leader(self):
+        self.etcd = self.start_etcd()
+        way = EtcdBehindProxy(self.etcd)
+        self.addCleanup(way.proxy.close)
+        leader = self.start_node(self.etcd, 0)
+        replica = self.start_node(way, 1)
+        replica.expect_log(".*")
+        self.put_topology([leader, replica], 1)
+        self.wait_for_replicas([leader, replica], 1)
+        way.proxy.stall_all()
+        self.check_takeover(leader, replica)
+
+    def test_restored_etcd_is_noticed_and_recovered(self):
+        servers = self.start_pair()
+        backup = self.etcd.folder / "backup.db"
+        self.etcd.save(backup)
+        self.tool("failover", "s1")
+        old, new = servers
+        wait_until(lambda: self.has_role(new, b"master"), "the replica leads")
+        self.wait_for_replicas(servers, 1)
+        self.etcd.restore(backup)
+        self.wait_for_topology(servers, "older")
+        old.wait_for_log("etcd has an older topology than this node")
+        status = self.tool("status")
+        self.assertIn("2 servers keep a newer topology than etcd", status)
+        self.assertFalse(json.loads(self.tool("--json", "status"))["topology_valid"])
+        self.wait_for_writes(new)
+        before = self.topology()
+
+        # One server knows all others.
+        address = f"127.0.0.1:{old.port}"
+        shown = self.tool("recover", address)
+        self.assertIn(f"127.0.0.1:{new.port} keeps revision", shown)
+        self.assertIn("nothing was changed", shown)
+        self.assertEqual(self.topology(), before)
+        self.tool("recover", address, "--yes")
+        self.wait_for_topology(servers, "ok")
+        self.assertEqual(self.topology()["shards"]["s1"]["leader"], new.node_id)
+        self.wait_for_replicas(servers, 1)
+        self.assertIn("nothing to recover", self.tool("recover", address, "--yes"))
+        self.check_takeover(new, old)
+
+    def test_new_etcd_is_recovered(self):
+        servers = self.start_pair()
+        before = self.topology()
+        self.etcd.restore()
+        self.wait_for_topology(servers, "absent")
+        servers[0].wait_for_log("etcd has no topology")
+        refused = self.run_tool("status")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("`recover` puts it back", refused.stderr)
+        self.wait_for_writes(servers[0])
+        self.tool("recover", f"127.0.0.1:{servers[1].port}", "--yes")
+        self.wait_for_topology(servers, "ok")
+        self.assertEqual(self.topology()["nodes"], before["nodes"])
+        self.wait_for_replicas(servers, 1)
+        self.check_takeover(*servers)
+
+    def test_deleted_topology_is_put_back_by_a_leader(self):
+        servers = self.start_pair()
+        before = self.topology()
+        self.etcd.control("del", TOPOLOGY)
+        wait_until(lambda: self.etcd.control("get", TOPOLOGY), "it is there again")
+        self.assertEqual(self.topology(), before)
+        self.wait_for_topology(servers, "ok")
+        for server in servers:
+            server.wait_for_log("etcd has no topology")
+        self.check_takeover(*servers)
+
+
+if __name__ == "__main__":
+    unittest.main()

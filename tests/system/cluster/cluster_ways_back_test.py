@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Servers and shards that were lost, and how an operator gets the cluster whole again."""
+
+import unittest
+
+from harness import wait_until
+from harness.cluster import NAME, ClusterTest
+
+NEW = 7  # the index of a server that is added, which makes its id
+
+
+class ClusterWaysBackTest(ClusterTest):
+    def wait_until_dead(self, server):
+        key = f"bloomery/{NAME}/alive/{server.node_id}"
+        wait_until(lambda: not self.etcd.control("get", key), f"the lease of {server.port} ends")
+
+    def refused(self, *words):
+        done = self.run_tool(*words)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+        return done.stderr
+
+    def test_empty_directory_gets_its_place_again(self):
+        leader, replica = self.start_cluster(1, 1)
+        self.wait_for_replicas([leader, replica], 1)
+        replica.crash()
+        self.wait_until_dead(replica)
+        back = self.start_node(self.etcd, NEW, port=replica.port)
+        for server in (leader, back):
+            server.expect_log(".*")
+        wait_until(lambda: "registered under a new id" in self.tool("status"), "it has a new id")
+        self.tool("add", f"127.0.0.1:{back.port}")
+        self.wait_for_replicas([leader, back], 1)
+        self.assertEqual(sorted(self.topology()["nodes"]), sorted([leader.node_id, back.node_id]))
+        self.check_takeover(leader, back)
+
+    def test_lost_shard_gets_an_empty_leader(self):
+        lost, other = self.start_cluster(2)
+        other.expect_log(".*")
+        with lost.connect() as connection:
+            self.assertEqual(connection.call("SET", "{06S}", "1"), b"OK")  # slot 0
+        lost.crash()
+        self.wait_until_dead(lost)
+        empty = self.start_node(self.etcd, NEW)
+        empty.expect_log(".*")
+        address = f"127.0.0.1:{empty.port}"
+        for words in (("failover", "s1"), ("remove", f"127.0.0.1:{lost.port}")):
+            self.assertIn("`replace s1 HOST:PORT --accept-loss`", self.refused(*words))
+        wait_until(lambda: "--accept-loss" in self.refused("replace", "s1", address),
+                   "it has registered")  # fmt: skip
+        self.tool("replace", "s1", address, "--accept-loss")
+        self.wait_for_state(empty)
+        self.assertTrue(self.redis_py(other).set("{06S}", "2"))
+        # The lost server's data are not touched when it comes back.
+        self.assertNotIn(lost.node_id, self.topology()["nodes"])
+
+
+if __name__ == "__main__":
+    unittest.main()
