@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// NodeFile: the contents of cluster.json, which a node of a cluster keeps on its disk. They are its id, the
-// last topology, and the highest epoch of its shard. The node never falls behind that epoch.
+// NodeFile: the contents of cluster.json, which a node of a cluster keeps on its disk. They are its
+// id, the last topology, and the highest epoch of its shard. The node never falls behind that
+// epoch.
 //
 // Invariants: a written file is on the disk, whole, when write_node_file() returns.
 // Thread safety: free functions; one writer of a path at a time.

@@ -253,6 +253,7 @@ void ClusterNode::settle() {
   const uint64_t revision = member_->topology().revision;
   if (revision != 0 && revision != file_.topology.revision) {
     file_.topology = member_->topology();
+    peers_->keep_only(file_.topology.topology);
     due_ = Due{true, true, due_.release};
   }
   for (auto actions = member_->take_actions(); !actions.empty();

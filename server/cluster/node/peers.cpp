@@ -58,6 +58,7 @@ class Peers::Link {
     waker_.wake();
     has_calls_.notify_all();
     thread_.join();
+    for (Call& call : calls_) answer(std::move(call.handler), std::nullopt);
   }
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;

@@ -4,6 +4,7 @@
 from a backup, or is a new one. The topology was deleted."""
 
 import json
+import pathlib
 import unittest
 
 from harness import wait_until
@@ -52,6 +53,20 @@ class ClusterEtcdTest(ClusterTest):
         self.wait_for_replicas([leader, replica], 1)
         way.proxy.stall_all()
         self.check_takeover(leader, replica)
+
+    def links(self, server):
+        """How many threads of the server keep a link to another one."""
+        names = pathlib.Path(f"/proc/{server.pid}/task").glob("*/comm")
+        return [name.read_text().strip() for name in names].count("peer")
+
+    def test_links_to_former_members_end(self):
+        leader, replica = self.start_pair()
+        # Without etcd the leader asks its replica.
+        self.etcd.members[0].suspend()
+        wait_until(lambda: self.links(leader) == 1, "the leader asks its replica")
+        self.etcd.members[0].resume()
+        self.tool("remove", f"127.0.0.1:{replica.port}")
+        wait_until(lambda: self.links(leader) == 0, "the link ends")
 
     def test_restored_etcd_is_noticed_and_recovered(self):
         servers = self.start_pair()

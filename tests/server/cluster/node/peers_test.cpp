@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "server/config/config.h"
+#include "tests/server/cluster/scripted_etcd.h"
 #include "tests/support/loopback_listener.h"
 
 namespace server::cluster {
@@ -129,6 +130,16 @@ TEST_F(PeersTest, ConnectsAnewWhenTheKeptLinkHasEnded) {
   EXPECT_EQ(ask(node.node(), {"A"}), "+OK");
   EXPECT_EQ(ask(node.node(), {"B"}), "-NO reason");
   EXPECT_EQ(node.connections(), 2);
+}
+
+TEST_F(PeersTest, CallsOverALinkThatEndsAreAnswered) {
+  const FakeNode silent({""});
+  int answers = 0;
+  for (int i = 0; i < 3; ++i) {
+    peers_->call(silent.node(), {"A"}, [&](const auto& line) { answers += line ? 100 : 1; });
+  }
+  peers_->keep_only({});
+  EXPECT_TRUE(run_until(io_, [&] { return answers == 3; })) << answers;
 }
 
 TEST_F(PeersTest, ANodeThatIsSilentIsNoAnswerInTime) {
