@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import DEADLINE_S, ROOT, SERVER, ServerTest, free_port, wait_until
+from harness import CLUSTER_TOOL, DEADLINE_S, ROOT, SERVER, ServerTest, free_port, wait_until
 from harness.resp import Connection
 from harness.yaml_files import documents_of
 
@@ -41,13 +41,16 @@ class SamplesTest(ServerTest):
                     seen += 1
                     # A health check reads its options as a start does, and starts nothing.
                     words = [word for word in words if word != "--health-check"]
+                    # Kubernetes fills these in.
+                    words = [re.sub(r"\$\(POD_IP\)", "10.0.0.1", word) for word in words]
+                    words = [re.sub(r"\$\(POD_NAME\)", "pod-0", word) for word in words]
                     done = subprocess.run(
                         [SERVER, "--health-check", *words, "--port", str(free_port())],
                         capture_output=True, text=True, timeout=DEADLINE_S, check=False,
                     )  # fmt: skip
                     self.assertEqual(done.stderr, "", f"{path}: {words}")
                     self.assertIn("Connection refused", done.stdout)
-        self.assertGreaterEqual(seen, 7)
+        self.assertGreaterEqual(seen, 9)
 
     def test_compose_installs_nothing_publishes_locally(self):
         for path in (ROOT / "conf/compose").glob("*.yml"):
@@ -70,6 +73,47 @@ class SamplesTest(ServerTest):
         self.assertEqual(
             commands, {"livenessProbe": [*check, "--alive"], "readinessProbe": check}
         )
+
+    def test_kubernetes_cluster_names_all_of_its_parts(self):
+        found = {
+            (document["kind"], document["metadata"]["name"]): document["spec"]
+            for document in documents_of(ROOT / "conf/kubernetes/cluster.yml")
+        }
+        name = "bloomery-cluster"
+        servers = found["StatefulSet", name]
+        labels = servers["template"]["metadata"]["labels"]
+        budget = found["PodDisruptionBudget", name]
+        self.assertEqual((budget["maxUnavailable"], budget["selector"]["matchLabels"]), (1, labels))
+        for service in (name, "bloomery-seed"):
+            self.assertEqual(found["Service", service]["selector"], labels)
+        # Servers that are not ready yet must be found.
+        self.assertTrue(found["Service", name]["publishNotReadyAddresses"])
+        self.assertEqual(servers["serviceName"], name)
+
+        server = servers["template"]["spec"]["containers"][0]
+        words = server["command"]
+        told = set(re.findall(r"\$\((\w+)\)", " ".join(words)))
+        self.assertEqual(told, {variable["name"] for variable in server["env"]})
+        ports = {port["name"]: str(port["containerPort"]) for port in server["ports"]}
+        self.assertEqual(words[words.index("--http-port") + 1], ports["http"])
+        self.assertEqual(server["readinessProbe"]["httpGet"], {"path": "/readyz", "port": "http"})
+
+        (job,) = found["Job", f"{name}-create"]["template"]["spec"]["containers"]
+        pods = [f"{name}-{i}.{name}:{ports['redis']}" for i in range(servers["replicas"])]
+        self.assertEqual(job["command"][-len(pods) :], pods)
+        self.check_create(job["command"], words)
+
+    def check_create(self, command, server):
+        """The tool takes the job's words, and means the servers' etcd and cluster."""
+        etcd = command.index("--etcd") + 1
+        self.assertEqual(command[etcd].split(","), server[server.index("--cluster-etcd") + 1 :])
+        cluster = command[command.index("--cluster") + 1]
+        self.assertEqual(cluster, server[server.index("--cluster-name") + 1])
+        words = ["http://127.0.0.1:1" if i == etcd else word for i, word in enumerate(command)]
+        done = subprocess.run([CLUSTER_TOOL, *words[1:]], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False)  # fmt: skip
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("Connection refused", done.stderr)
 
     def test_kubernetes_configuration_is_one_of_ours(self):
         documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")
