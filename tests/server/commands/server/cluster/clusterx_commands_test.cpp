@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/cluster/member/node_file.h"
 #include "tests/server/cluster/member/fake_member_queue.h"
 #include "tests/support/command_test.h"
 
