@@ -44,7 +44,7 @@ constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kIdleConnectionsMax = 4;
 constexpr std::chrono::seconds kTokenLimit{10};
 constexpr uint32_t kHeaderBytesMax = 16 * 1024;
-constexpr size_t kHostMax = 253;  // RFC 1035
+constexpr size_t kHostBytesMax = 253;  // RFC 1035
 
 }  // namespace
 
@@ -65,7 +65,7 @@ core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url) {
   if (std::regex_match(url.data(), url.data() + url.size(), parts, kUrl)) {
     const int64_t port = parts[4].matched ? core::parse_int64(parts[4].str()).value_or(0) : 2379;
     const std::string host = parts[2].str() + parts[3].str();
-    if (port > 0 && port <= kPortMax && host.size() <= kHostMax) {
+    if (port > 0 && port <= kPortMax && host.size() <= kHostBytesMax) {
       return EtcdEndpoint{host, static_cast<uint16_t>(port), parts[1].length() != 0};
     }
   }
