@@ -175,8 +175,12 @@ void ClusterModel::roll() {
     if (!is_whole || leader.holds_writes) continue;
     const auto number = static_cast<size_t>(pick(0, options_.members - 1));
     Node& node = *by_id_.at(shard->members[number]);
+    // One that ends leaves the list a moment later, and then the leader has the only copy.
+    const bool are_all_up =
+        std::ranges::all_of(shard->members, [this](auto& id) { return by_id_.at(id)->is_up; });
     if (&node == &leader && chance(0.5)) {
       die(leader, *facts);
+      if (are_all_up && chance(0.5)) lose_disk(leader);
     } else if (node.is_up) {
       end(node);
     }
@@ -188,7 +192,24 @@ void ClusterModel::die(Node& leader, ShardFacts& facts) {
   while (!kept.empty() && written_us_[kept.back()] > now_us_ - kLagUs) kept.pop_back();
   if (kept.size() > facts.safe.size()) facts.safe = std::move(kept);
   leader.is_up = false;
-  at(30 * kSecond, [this, &leader] { start(leader, false); });
+  at(30 * kSecond, [this, &leader] {
+    if (!leader.is_up) start(leader, false);
+  });
+}
+
+// It is back with its id: before its lease has ended, or behind that. The others may be down then.
+void ClusterModel::lose_disk(Node& leader) {
+  leader.disk.clear();
+  leader.kept_shard.clear();
+  leader.kept_epoch = 0;
+  leader.kept_topology = nullptr;
+  at(pick(10 * kMs, 10 * kSecond), [this, &leader] { start(leader, false); });
+  if (chance(0.5)) return;
+  for (auto& node : nodes_) {
+    if (node.get() == &leader || !node->is_up) continue;
+    node->is_up = false;
+    at(pick(10 * kMs, 25 * kSecond), [this, other = node.get()] { start(*other, false); });
+  }
 }
 
 // SIGTERM: hands over what it leads, if it can. Or SHUTDOWN, which hands nothing over.

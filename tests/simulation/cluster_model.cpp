@@ -144,6 +144,7 @@ void ClusterModel::start(Node& node, bool is_first) {
   node.holds_writes = false;
   node.follows.clear();
   node.history_epoch = 0;
+  node.stream_epoch = 0;
   node.acks.clear();
   node.log = node.disk;
   const bool forgets = options_.mutation == Mutation::kForgetsEpoch;
@@ -173,7 +174,8 @@ void ClusterModel::tick(Node& node) {
     }
   }
   ReplicationFacts facts;
-  facts.has_whole_copy = true;
+  facts.has_whole_copy =
+      options_.mutation == Mutation::kLeadsEmpty || !node.log.empty() || node.history_epoch != 0;
   facts.hears_leader = !node.follows.empty() && now_us_ - node.heard_us < kSecond;
   facts.present_until_us = node.is_present ? node.lease_end_us : 0;
   if (options_.mutation == Mutation::kAbsentMayLead) facts.present_until_us = INT64_MAX;
@@ -195,7 +197,9 @@ void ClusterModel::watch(Node& node) {
   const int64_t pause_us = pick(20 * kMs, 100 * kMs);
   const bool is_down = is_cut(node, nullptr) || now_us_ < etcd_down_until_us_;
   if (is_down) return at_node(node, pause_us, [this](Node& self) { watch(self); });
-  auto topology = chance(0.1) ? etcd_->stale() : etcd_->topology();
+  // The first read of a life is linearizable.
+  const bool may_lag = node.seen_alive != 0;
+  auto topology = may_lag && chance(0.1) ? etcd_->stale() : etcd_->topology();
   const uint64_t version = etcd_->alive_version();
   std::optional<IdSet> alive;
   if (version != node.seen_alive) alive = etcd_->alive();
@@ -215,6 +219,7 @@ void ClusterModel::watch(Node& node) {
 void ClusterModel::keep_lease(Node& node) {
   const int64_t timeout_us = 10 * times_.ask_us;
   at_node(node, timeout_us / 4, [this](Node& self) { keep_lease(self); });
+  if (node.member->has_lost_data(node.clock(now_us_))) return;
   call_etcd(
       node,
       [this, timeout_us, sent_us = node.clock(now_us_)](Node& self) -> Work {
@@ -373,6 +378,7 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
     node.holds_writes = false;
   } else if (const auto* promote = std::get_if<Promote>(&action)) {
     ++result_.leaders;
+    node.stream_epoch = promote->epoch;
     node.follows.clear();
     node.acks.clear();
     if (options_.mutation == Mutation::kSuccessorNeverWaits && promote->epoch != 0) {
@@ -401,8 +407,7 @@ void ClusterModel::replicate(Node& node) {
   const uint64_t acked = is_synced && is_prefix(node.disk, node.log) ? node.disk.size() : 0;
   at_node(leader, delay(),
           [this, &node, acked, epoch = node.follows_epoch, life = node.life](Node& self) {
-            const auto* shard = self.member->topology().topology.shard_of(self.id);
-            if (!self.member->leads() || shard == nullptr || shard->epoch != epoch) return;
+            if (!self.member->leads() || self.stream_epoch != epoch) return;
             if (acked != 0) self.acks[node.id] = {acked, now_us_, life};
             if (node.life != life || is_cut(self, &node)) return;
             auto log = std::make_shared<Log>(self.log);

@@ -41,6 +41,7 @@ enum class Mutation : uint8_t {
   kLeavesLate,            // a replica whose link has ended stays in sync for seconds
   kRevokesEarly,          // an ending leader gives its lease back whatever the list says
   kIgnoresRewind,         // only documents of higher revisions are looked at
+  kLeadsEmpty,            // a leader whose disk is gone does not know it
 };
 
 // The faults of a run.
@@ -52,8 +53,9 @@ enum class Faults : uint8_t {
   // The first leader's id is given to a second process. etcd always answers, and ends no lease
   // early. Data may be lost, for the two have different data.
   kTwins,
-  // Whenever all members are in sync, one of them ends as after SIGTERM, or its leader dies. No
-  // acknowledged write of before may be lost; of a dead leader, none that is older than kLagUs.
+  // Whenever all members are in sync, one of them ends as after SIGTERM, or their leader dies, or
+  // it dies and loses its disk. No acknowledged write of before may be lost; of a dead leader, none
+  // that is older than kLagUs.
   kRollingRestarts,
   // etcd is restored from a backup that is some changes old. Later the newest document that a node
   // keeps is written there, and the leader dies.
@@ -138,6 +140,7 @@ class ClusterModel {
   void end(Node& node);
   void close_list(Node& node, int64_t until_us);
   void die(Node& leader, ShardFacts& facts);
+  void lose_disk(Node& leader);
 
   // Of every run, without faults.
   static constexpr int64_t kQuietSeconds = 40;

@@ -42,6 +42,7 @@ struct ClusterModel::Node {
   uint64_t follows_epoch = 0;
   int64_t heard_us = 0;  // when the leader's stream came last
   uint64_t history_epoch = 0;
+  uint64_t stream_epoch = 0;  // of a leader: whose replicas it gives its stream; 0: to none
   Log log;
   struct Ack {
     uint64_t acked = 0;

@@ -172,6 +172,10 @@ TEST(ClusterMutation, ARewindThatIsIgnoredIsCaught) {
   EXPECT_NE(fault, "");
 }
 
+TEST(ClusterMutation, LeaderThatLeadsEmptyIsCaught) {
+  EXPECT_NE(first_loss(Mutation::kLeadsEmpty), 0U);
+}
+
 // Safe without: but then every leader that etcd cannot reach loses its shard.
 TEST(ClusterMutation, PromisesThatBlockNothingChangeLeadersMoreOften) {
   int with_promises = 0;

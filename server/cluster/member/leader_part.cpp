@@ -18,7 +18,7 @@ constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout over PermitTimes::
 constexpr int64_t kLapseAsks = 4;
 // Too short for the own lease to end.
 constexpr int64_t kPauseAsks = 5;
-// If nobody has taken over by then, nobody has more than this leader.
+// A member that has more than this leader takes over within this time, once it is there.
 constexpr int64_t kLostDataTimeouts = 4;
 
 // etcd does not answer.
@@ -42,6 +42,7 @@ void LeaderPart::start(const Shard& shard, bool must_renew, int64_t now_us) {
   epoch_ = shard.epoch;
   needs_new_epoch_ = must_renew;
   begun_us_ = now_us;
+  others_missing_us_ = now_us;
   lapsed_us_ = 0;
   etcd_confirmed_us_ = 0;
   next_read_us_ = now_us;
@@ -90,11 +91,20 @@ bool LeaderPart::etcd_answers(int64_t now_us) const {
 }
 
 bool LeaderPart::has_lost_data(const Shard& shard, int64_t now_us) const {
+  if (epoch_ == 0 || !needs_new_epoch_ || shard.insync.size() < 2) return false;
   const MemberOptions& options = state_.options;
-  return epoch_ != 0 && needs_new_epoch_ && shard.insync.size() > 1 &&
-         !(state_.facts.has_whole_copy && state_.facts.keeps_log) && options.kept_epoch != 0 &&
-         options.kept_shard == shard.name &&
-         now_us < options.started_us + kLostDataTimeouts * kTimeoutAsks * options.times.ask_us;
+  const int64_t patience_us = kLostDataTimeouts * kTimeoutAsks * options.times.ask_us;
+  // An empty disk holds no kept epoch either. The data may be with a member that is down now.
+  if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us;
+  return !state_.facts.keeps_log && options.kept_epoch != 0 && options.kept_shard == shard.name &&
+         now_us < options.started_us + patience_us;
+}
+
+void LeaderPart::look_at_others(const Shard& shard, int64_t now_us) {
+  const bool are_all_there = state_.alive && std::ranges::all_of(shard.insync, [&](const auto& id) {
+                               return id == state_.options.id || state_.alive->contains(id);
+                             });
+  if (!are_all_there) others_missing_us_ = now_us;
 }
 
 MemberService LeaderPart::service(int64_t now_us) const {
@@ -126,6 +136,7 @@ void LeaderPart::note_lapse(int64_t now_us) {
 void LeaderPart::step(const Shard& shard, int64_t now_us) {
   note_pause(now_us);
   note_lapse(now_us);
+  look_at_others(shard, now_us);
   insync_.look(shard, state_.facts, now_us);
   if (now_us >= next_read_us_) {
     next_read_us_ = now_us + state_.options.times.ask_us;

@@ -77,6 +77,7 @@ class LeaderPart {
   void open_permit();
   void note_pause(int64_t now_us);
   void note_lapse(int64_t now_us);
+  void look_at_others(const Shard& shard, int64_t now_us);
   void renew(const Shard& shard, int64_t now_us);
   void step_promises(const Shard& shard, int64_t now_us);
   void step_insync(const Shard& shard, int64_t now_us);
@@ -93,6 +94,7 @@ class LeaderPart {
   uint64_t epoch_ = 0;
   bool needs_new_epoch_ = false;
   int64_t begun_us_ = 0;           // when it learned that it leads
+  int64_t others_missing_us_ = 0;  // when a member in sync was last not alive
   int64_t lapsed_us_ = 0;          // when it noticed that its permit had ended; 0: it has not
   int64_t etcd_confirmed_us_ = 0;  // when the last question was sent that etcd has confirmed
   int64_t stepped_us_ = 0;

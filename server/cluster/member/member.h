@@ -105,8 +105,10 @@ class Member {
   const Shard* shard() const { return state_.shard(); }
   // etcd answered this leader not long ago.
   bool etcd_answers(int64_t now_us) const;
-  // A leader that has lost its data in a restart, or may have lost the newest: it leaves the shard
-  // to the members that have them, for a while. alive/<own id> is not to be written then.
+  // A leader that has lost its data in a restart, or may have lost the newest. It leaves the shard
+  // to the members that have them, and alive/<own id> must not be written. With nothing at all it
+  // waits until every member in sync has been alive long enough to take over. With an old snapshot
+  // it waits no longer than that after its start.
   bool has_lost_data(int64_t now_us) const;
 
  private:

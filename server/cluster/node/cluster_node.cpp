@@ -73,6 +73,20 @@ bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
   return true;
 }
 
+// Whether alive/<own id> is to be written.
+std::function<bool()> may_appear(const Member& member) {
+  return [&member, was_leaving = false]() mutable {
+    const bool leaves_shard = member.has_lost_data(permit_clock_us());
+    if (leaves_shard && !was_leaving) {
+      log_warning(
+          "Cluster: this node leads its shard and lacks data that other members have: it waits for "
+          "one of them to take over");
+    }
+    was_leaving = leaves_shard;
+    return !leaves_shard;
+  };
+}
+
 }  // namespace
 
 bool FollowedLeader::has_moved(const Topology& topology) const {
@@ -107,7 +121,6 @@ ClusterNode::ClusterNode(const Parts& parts, NodeFile file, std::string path,
     : parts_(parts),
       file_(std::move(file)),
       path_(std::move(path)),
-      timeout_(timeout),
       keys_(parts.config.text(OptionId::kClusterName)),
       times_(PermitTimes::of_timeout(timeout.count() * 1000)),
       work_(boost::asio::make_work_guard(io_)),
@@ -132,8 +145,9 @@ core::Result<> ClusterNode::connect() {
   auto client = EtcdClient::make(io_, std::move(options));
   if (!client) return client.error();
   client_ = *std::move(client);
+  const std::chrono::milliseconds timeout(config.integer(OptionId::kClusterNodeTimeout));
   feed_ = std::make_unique<EtcdFeed>(
-      io_, *client_, keys_, 2 * timeout_,
+      io_, *client_, keys_, 2 * timeout,
       EtcdFeed::Handlers{
           .on_topology = [this](const TopologyVersion& seen) { topology_seen(seen); },
           .on_alive = [this](const IdSet& alive) { alive_seen(alive); },
@@ -153,8 +167,7 @@ core::Result<> ClusterNode::connect() {
   const std::string value =
       fmt::format(R"({{"run":"{}","ver":"{}"}})", parts_.run_id, BLOOMERY_VERSION);
   presence_ = std::make_unique<Presence>(
-      io_, *client_, Presence::Terms{keys_.alive(file_.id), value, timeout_},
-      [this] { return !member_->has_lost_data(permit_clock_us()); });
+      io_, *client_, Presence::Terms{keys_.alive(file_.id), value, timeout}, may_appear(*member_));
   announcer_ = std::make_unique<Announcer>(*client_, keys_, config, file_.id);
   peers_ = std::make_unique<Peers>(io_, config, parts_.tls);
   return {};

@@ -119,7 +119,6 @@ class ClusterNode final : public MemberQueue {
   const Parts parts_;
   NodeFile file_;
   const std::string path_;
-  const std::chrono::milliseconds timeout_;
   const EtcdKeys keys_;
   const PermitTimes times_;
   boost::asio::io_context io_;

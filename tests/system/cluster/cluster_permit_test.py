@@ -157,6 +157,34 @@ class ClusterPermitTest(ClusterTest):
             missing = [k for k, *_ in writer.acknowledged if connection.call("GET", k) != b"v"]
         self.assertEqual(missing, [], "it has them again")
 
+    def test_leader_without_its_disk_waits_for_its_replica(self):
+        """It is back with its id and an empty directory before its replica is: it must not lead."""
+        writer = self.start_writer()
+        wait_until(lambda: len(writer.acknowledged) > 200, "some writes")
+        writer.end()
+        wait_until(self.replica_has_all, "the replica has all")
+        with self.replica.connect() as connection:
+            connection.call("SAVE")
+        # In this order: a leader takes a replica that is gone off the list of members in sync.
+        self.leader.crash()
+        self.replica.crash()
+        empty = self.start_node(self.etcd, 0, port=self.leader.port)
+        empty.expect_log(".*")
+        empty.wait_for_log("lacks data that other members have")
+        let_time_pass(12, why="four time-outs and more: for members that are up it waits no longer")
+        with empty.connect() as connection:
+            refused = connection.call("SET", f"{KEY_TAG}:new", "v")
+        self.assertIn("CLUSTERDOWN", str(refused))
+        again = self.start_node(
+            self.etcd, 1, port=self.replica.port, directory=self.replica.directory
+        )
+        again.expect_log(".*")
+        wait_until(lambda: self.shard()["leader"] == again.node_id, "the replica leads")
+        self.wait_for_state(again)
+        self.check_present(again, writer.acknowledged)
+        self.wait_for_replicas([empty, again], 1)
+        self.check_present(again, writer.acknowledged)
+
     def replica_has_all(self):
         with self.leader.connect() as ours, self.replica.connect() as theirs:
             wanted = offset(ours)

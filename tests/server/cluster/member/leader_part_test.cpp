@@ -322,14 +322,29 @@ TEST_F(LeaderPartTest, WithoutEtcdTheListStaysOpen) {
   EXPECT_FALSE(member_->may_leave());
 }
 
-TEST_F(LeaderPartTest, ALeaderThatLostItsDataLeavesTheShardToItsMembersForAWhile) {
+// Its directory is empty: it kept no epoch either.
+TEST_F(LeaderPartTest, EmptyLeaderLeavesShardToMembersInSync) {
+  be(kA);
+  facts_.has_whole_copy = false;
+  pass(0);
+  see(sample_topology(), 10);
+  see_alive({kC});
+  for (int i = 0; i < 100; ++i) pass(kSecondUs);
+  EXPECT_TRUE(member_->has_lost_data(now_us_)) << "b may have the data, and is down";
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  EXPECT_EQ(last<Promote>().epoch, 0U) << "no replica copies its emptiness";
+}
+
+TEST_F(LeaderPartTest, EmptyLeaderLeadsWhenNoMemberHasMore) {
   be(kA, "s1", 7);
   facts_.has_whole_copy = false;
   pass(0);
   see(sample_topology(), 10);
+  see_alive({kB});
+  pass(20 * kSecondUs - 1);
   EXPECT_TRUE(member_->has_lost_data(now_us_));
   EXPECT_TRUE(all<ChangeTopology>().empty());
-  pass(20 * kSecondUs);
+  pass(1);
   EXPECT_FALSE(member_->has_lost_data(now_us_));
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 8U);
 }
