@@ -22,10 +22,12 @@ namespace server::cluster {
 
 class View;
 
-// How the slots that this server leads are served.
+// How the slots of this server's shard are served.
 enum class Service : uint8_t {
   kDown,  // no permit
-  kHeld,  // a new leader waits until the former one's permit has ended: clients wait, too
+  // Clients wait. A new leader may not reply before the former one's permit has ended. Or the shard
+  // is being handed over, to this server or by it.
+  kHeld,
   kUp,
 };
 

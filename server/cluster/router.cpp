@@ -30,11 +30,14 @@ Route route(const View& view, const RouteTerms& terms, const RouteQuery& query) 
   if (!view.owns(query.slot)) return Route::kMoved;
   if (view.leads()) return route_own(terms, query);
   const bool reads = (query.reads_replicas || query.is_channel) && !query.writes;
-  return reads ? Route::kServe : Route::kMoved;
+  if (reads) return Route::kServe;
+  // The shard is being handed over, to this node or by it.
+  return terms.service == Service::kHeld ? Route::kHold : Route::kMoved;
 }
 
 Route route_keyless_write(const View& view, const RouteTerms& terms) {
   if (view.own_shard() == nullptr) return Route::kUnbound;
+  if (terms.service == Service::kHeld) return Route::kHold;
   const bool is_served = terms.service == Service::kUp || !view.leads();
   return is_served ? Route::kServe : route_own(terms, {.writes = true});
 }

@@ -64,6 +64,10 @@ void ClusterModel::schedule_faults() {
     return old_leader_meets_restarted_one();
   }
   if (options_.faults == Faults::kTwins) return trouble_twins();
+  if (options_.faults == Faults::kHandovers) {
+    at(5 * kSecond, [this] { hand_over_often(); });
+    return at(4 * kSecond, [this] { request(*nodes_.front(), 0); });
+  }
   if (options_.faults == Faults::kRollingRestarts) return at(5 * kSecond, [this] { roll(); });
   if (options_.faults == Faults::kRestoredEtcd) {
     // Leaders change, so that there is something to go back over.
@@ -162,6 +166,16 @@ void ClusterModel::recover_etcd() {
   }
   etcd_->recover(newest->topology);
   at(10 * kSecond, [this] { fault_at_node(*by_id_.at(leader_id()), 2); });
+}
+
+void ClusterModel::hand_over_often() {
+  at(pick(kSecond, 5 * kSecond), [this] { hand_over_often(); });
+  for (auto& facts : shards_) {
+    const auto* shard = etcd_->topology()->topology.shard(facts->name);
+    at_node(*by_id_.at(shard->leader), 0, [this](Node& self) {
+      (void)self.member->hand_over(self.clock(now_us_), self.member->successor());
+    });
+  }
 }
 
 // As an operator who goes by `bloomery-cluster status` alone.

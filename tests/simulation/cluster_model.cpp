@@ -20,6 +20,7 @@ using server::cluster::KeepEpoch;
 using server::cluster::Member;
 using server::cluster::MemberAction;
 using server::cluster::MemberOptions;
+using server::cluster::MemberService;
 using server::cluster::PermitTimes;
 using server::cluster::Promote;
 using server::cluster::ReadOutcome;
@@ -203,7 +204,8 @@ void ClusterModel::watch(Node& node) {
   const uint64_t version = etcd_->alive_version();
   std::optional<IdSet> alive;
   if (version != node.seen_alive) alive = etcd_->alive();
-  const int64_t late_us = chance(0.01) ? pick(0, 3 * kSecond) : delay();
+  const bool is_quiet = options_.faults == Faults::kHandovers;
+  const int64_t late_us = !is_quiet && chance(0.01) ? pick(0, 3 * kSecond) : delay();
   at_node(node, late_us, [this, topology, alive, version, pause_us](Node& self) {
     const int64_t clock_us = self.clock(now_us_);
     const uint64_t known = self.member->topology().revision;
@@ -391,10 +393,26 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
   } else if (const auto* resigned = std::get_if<TellResigned>(&action)) {
     Node& peer = *by_id_.at(resigned->peer);
     if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up) return;
-    at_node(peer, delay(), [this, told = *resigned](Node& self) {
+    at_node(peer, delay(), [this, told = *resigned, &node](Node& self) {
       self.member->resigned(self.clock(now_us_), told.shard, told.epoch);
+      answer_when_serving(self, node, told.epoch);
     });
   }
+}
+
+// The answer to a resignation of the leader of `epoch`.
+void ClusterModel::answer_when_serving(Node& node, Node& former, uint64_t epoch) {
+  const auto* shard = node.member->topology().topology.shard_of(node.id);
+  if (shard == nullptr || shard->epoch > epoch + 1) return;
+  if (node.member->service(node.clock(now_us_)) != MemberService::kServes) {
+    return at_node(node, kMs, [this, &former, epoch](Node& self) {
+      answer_when_serving(self, former, epoch);
+    });
+  }
+  if (is_cut(node, &former) || is_cut(former, &node) || !former.is_up) return;
+  at_node(former, delay(), [this, epoch](Node& self) {
+    self.member->successor_serves(self.clock(now_us_), self.shard, epoch);
+  });
 }
 
 // Asks the leader for what is missing, and tells it what is on the disk.
@@ -420,6 +438,26 @@ void ClusterModel::replicate(Node& node) {
               replica.history_epoch = epoch;
             });
           });
+}
+
+void ClusterModel::request(Node& node, int moved) {
+  constexpr int kMovedMax = 2;
+  if (moved > kMovedMax) return fail("a client is sent in circles");
+  const MemberService service = node.member->service(node.clock(now_us_));
+  const bool may_wait = options_.mutation != Mutation::kMovedWhileNamed || node.member->leads();
+  const bool is_served = service == MemberService::kServes;
+  const bool waits =
+      (is_served && node.holds_writes) || (service == MemberService::kWaits && may_wait);
+  if (waits) return at(kMs, [this, &node, moved] { request(node, moved); });
+  if (is_served) {
+    ++result_.requests;
+    return at(pick(0, 20 * kMs), [this, &node] { request(node, 0); });
+  }
+  const auto* shard = node.member->topology().topology.shard_of(node.id);
+  const std::string leader = shard == nullptr ? node.id : shard->leader;
+  // No client is sent to the node that it asks: a leader without a permit refuses.
+  if (leader == node.id) return fail("a client is refused");
+  at(pick(100, kMs), [this, &next = *by_id_.at(leader), moved] { request(next, moved + 1); });
 }
 
 bool ClusterModel::serves(const Node& node) const {

@@ -42,6 +42,7 @@ enum class Mutation : uint8_t {
   kRevokesEarly,          // an ending leader gives its lease back whatever the list says
   kIgnoresRewind,         // only documents of higher revisions are looked at
   kLeadsEmpty,            // a leader whose disk is gone does not know it
+  kMovedWhileNamed,       // only a leader has clients wait, not its successor
 };
 
 // The faults of a run.
@@ -60,6 +61,8 @@ enum class Faults : uint8_t {
   // etcd is restored from a backup that is some changes old. Later the newest document that a node
   // keeps is written there, and the leader dies.
   kRestoredEtcd,
+  // Nothing fails, and leaders hand over. No client is sent on more than twice for one request.
+  kHandovers,
 };
 
 struct RunOptions {
@@ -75,6 +78,7 @@ struct RunResult {
   std::string fault;  // empty: none
   int leaders = 0;    // how often leadership began
   int entries = 0;    // acknowledged writes
+  int requests = 0;   // answered, of the client
 };
 
 class ClusterModel {
@@ -116,6 +120,7 @@ class ClusterModel {
   void change(Node& node, const ChangeTopology& change);
   void ask_promise(Node& node, const server::cluster::AskPromise& ask);
   void ask_offset(Node& node, const server::cluster::AskOffset& ask);
+  void answer_when_serving(Node& node, Node& former, uint64_t epoch);
 
   bool serves(const Node& node) const;
   void check(Node& node);
@@ -141,6 +146,9 @@ class ClusterModel {
   void close_list(Node& node, int64_t until_us);
   void die(Node& leader, ShardFacts& facts);
   void lose_disk(Node& leader);
+  void hand_over_often();
+  // A request of the only client; it asks this node, having been sent on so often.
+  void request(Node& node, int moved);
 
   // Of every run, without faults.
   static constexpr int64_t kQuietSeconds = 40;

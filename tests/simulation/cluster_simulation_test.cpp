@@ -172,6 +172,33 @@ TEST(ClusterMutation, ARewindThatIsIgnoredIsCaught) {
   EXPECT_NE(fault, "");
 }
 
+RunOptions handing_over(uint64_t seed, Mutation mutation = Mutation::kNone) {
+  RunOptions options;
+  options.seed = seed;
+  options.faults = Faults::kHandovers;
+  options.mutation = mutation;
+  return options;
+}
+
+TEST(ClusterHandovers, SendNoClientInCircles) {
+  int leaders = 0;
+  int requests = 0;
+  for (uint64_t i = 0; i < kRuns / 10; ++i) {
+    const RunResult result = ClusterModel(handing_over(first_seed() + i)).run();
+    ASSERT_EQ(result.fault, "");
+    leaders += result.leaders;
+    requests += result.requests;
+  }
+  EXPECT_GT(leaders, 10);
+  EXPECT_GT(requests, 1000);
+}
+
+TEST(ClusterMutation, MovedWhileNamedIsCaught) {
+  const RunResult result =
+      ClusterModel(handing_over(first_seed(), Mutation::kMovedWhileNamed)).run();
+  EXPECT_THAT(result.fault, testing::HasSubstr("in circles"));
+}
+
 TEST(ClusterMutation, LeaderThatLeadsEmptyIsCaught) {
   EXPECT_NE(first_loss(Mutation::kLeadsEmpty), 0U);
 }

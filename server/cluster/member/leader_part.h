@@ -54,6 +54,8 @@ class LeaderPart {
   std::string successor(const Shard& shard) const;
   void writes_held(uint64_t offset);
   void end_handover();
+  // It has resigned, and waits for what etcd makes of that.
+  bool has_resigned() const { return handover_.state == Handover::State::kResigned; }
   // This node ends. From now on the list of members in sync holds, beside it, only those that have
   // the stream up to `offset`.
   void close_list(uint64_t offset) { closed_offset_ = offset; }

@@ -24,6 +24,7 @@ const Permit& Member::permit() const {
 }
 
 MemberService Member::service(int64_t now_us) const {
+  if (!leads() && succession_.holds_clients(now_us)) return MemberService::kWaits;
   return leader_->service(now_us);
 }
 
@@ -60,6 +61,10 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   const Shard* now = state_.shard();
   const bool moved = now == nullptr || before.name != now->name;
   if (now != nullptr) state_.kept.join(now->name);
+  const bool is_handed_over = !moved && leader_->has_resigned() &&
+                              now->leader != state_.options.id && now->epoch == before.epoch + 1;
+  if (is_handed_over) succession_.handed_over(before.epoch, now_us);
+  succession_.epoch_seen(now == nullptr ? 0 : now->epoch);
   if (now != nullptr && now->leader == state_.options.id) {
     if (!moved && leader_->epoch() == now->epoch) return;
     const MemberOptions& options = state_.options;
@@ -91,6 +96,15 @@ void Member::epoch_kept(int64_t now_us, std::string_view shard, uint64_t epoch) 
 
 void Member::resigned(int64_t now_us, std::string_view shard, uint64_t epoch) {
   leader_->resigned(shard, epoch, now_us);
+  const Shard* own = state_.shard();
+  const bool is_own = own != nullptr && own->name == shard && own->epoch == epoch;
+  if (is_own && !leads()) succession_.named(epoch, now_us);
+  step(now_us);
+}
+
+void Member::successor_serves(int64_t now_us, std::string_view shard, uint64_t epoch) {
+  const Shard* own = state_.shard();
+  if (own != nullptr && own->name == shard) succession_.successor_serves(epoch);
   step(now_us);
 }
 

@@ -28,6 +28,7 @@
 
 #include "core/result.h"
 #include "server/cluster/member/member_state.h"
+#include "server/cluster/member/succession.h"
 
 namespace server::cluster {
 
@@ -76,6 +77,8 @@ class Member {
   // nullopt: this node cannot stand.
   std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
   void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
+  // The answer to TellResigned: the peer leads, and serves. Not to be called if it does not say so.
+  void successor_serves(int64_t now_us, std::string_view shard, uint64_t epoch);
 
   // CLUSTER FAILOVER, on the leader. Errors: the reply; nothing has changed then.
   core::Result<> hand_over(int64_t now_us, std::string_view target);
@@ -122,6 +125,7 @@ class Member {
   MemberState state_;
   bool puts_back_ = false;  // the deleted topology, while this node leads
   int64_t put_again_us_ = 0;
+  Succession succession_;
   const std::unique_ptr<LeaderPart> leader_;
   const std::unique_ptr<ReplicaPart> replica_;
 };

@@ -80,6 +80,7 @@ struct AskOffset {
 };
 
 // CLUSTERX RESIGNED <shard> <epoch>, to `peer`: that epoch's leader acknowledges nothing any more.
+// Answered by Member::successor_serves(), once the peer serves.
 struct TellResigned {
   std::string peer;
   std::string shard;

@@ -19,6 +19,9 @@ class Member;
 class MemberQueue {
  public:
   virtual void post(std::function<void(Member&, int64_t now_us)> task) = 0;
+  // Calls `done` when the condition holds, or after `limit_us` with false.
+  virtual void await(std::function<bool(const Member&, int64_t now_us)> condition, int64_t limit_us,
+                     std::function<void(bool holds)> done) = 0;
   // Sends a command to the leader of the own shard; `done` gets its line, or nothing.
   virtual void ask_leader(std::vector<std::string> words,
                           std::function<void(const std::optional<std::string>& line)> done) = 0;

@@ -43,10 +43,15 @@ void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done) {
 
 void tell_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done) {
   queue.post(
-      [shard = std::move(shard), epoch, done = std::move(done)](Member& member, int64_t now_us) {
-        member.resigned(now_us, shard, epoch);
-        done(kYes);
-      });
+      [shard, epoch](Member& member, int64_t now_us) { member.resigned(now_us, shard, epoch); });
+  const auto serves = [shard = std::move(shard), epoch](const Member& member, int64_t now_us) {
+    const Shard* const own = member.shard();
+    return own != nullptr && own->name == shard && own->epoch > epoch &&
+           member.service(now_us) == MemberService::kServes;
+  };
+  queue.await(serves, Succession::kHoldUs, [done = std::move(done)](bool holds) {
+    done(holds ? kYes : "-NO this node does not serve the shard yet");
+  });
 }
 
 void ask_for_handover(MemberQueue& queue, std::string shard, std::string replica_id,

@@ -87,6 +87,10 @@ std::function<bool()> may_appear(const Member& member) {
   };
 }
 
+void show_permit(ClusterState& state, const Member& member) {
+  state.set_permit(member.permit().from_us(), member.permit().until_us());
+}
+
 }  // namespace
 
 bool FollowedLeader::has_moved(const Topology& topology) const {
@@ -210,6 +214,15 @@ void ClusterNode::post(std::function<void(Member&, int64_t now_us)> task) {
   });
 }
 
+void ClusterNode::await(std::function<bool(const Member&, int64_t now_us)> condition,
+                        int64_t limit_us, std::function<void(bool holds)> done) {
+  boost::asio::post(io_, [this, until_us = permit_clock_us() + limit_us,
+                          condition = std::move(condition), done = std::move(done)]() mutable {
+    waits_.add(std::move(condition), until_us, std::move(done));
+    settle();
+  });
+}
+
 void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done) {
   boost::asio::post(io_, [this, words = std::move(words), done = std::move(done)]() mutable {
     const Shard* const shard = member_->topology().topology.shard_of(file_.id);
@@ -262,7 +275,8 @@ void ClusterNode::settle() {
   // An end of the permit at once, its beginning behind what comes with it. How commands are served
   // is shown behind the view, with which a deposed leader sends clients on; but a new leader has
   // them wait before it shows that it leads. Else both would answer CLUSTERDOWN in between.
-  if (service_of(member_->service(permit_clock_us())) != Service::kUp) show_permit();
+  if (service_of(member_->service(permit_clock_us())) != Service::kUp)
+    show_permit(parts_.state, *member_);
   const uint64_t revision = member_->topology().revision;
   if (revision != 0 && revision != file_.topology.revision) {
     file_.topology = member_->topology();
@@ -290,19 +304,16 @@ void ClusterNode::settle() {
   }
   show_service();
   if (std::exchange(due_.release, false)) parts_.host.release_writes();
+  waits_.step(*member_, permit_clock_us());
   // Last: clients need not wait for the disk, unless an epoch had to be kept.
   if (due_.file) (void)keep_file();
   departure_.step(permit_clock_us());
 }
 
-void ClusterNode::show_permit() {
-  parts_.state.set_permit(member_->permit().from_us(), member_->permit().until_us());
-}
-
 void ClusterNode::show_service() {
   const int64_t now_us = permit_clock_us();
   const Service service = service_of(member_->service(now_us));
-  show_permit();
+  show_permit(parts_.state, *member_);
   parts_.state.set_etcd_up(presence_->etcd_answers());
   const Service before = parts_.state.service();
   if (before == service) return;
@@ -416,7 +427,11 @@ void ClusterNode::carry_out(const AskOffset& action) {
 
 void ClusterNode::carry_out(const TellResigned& action) {
   ask_peer(action.peer, {"CLUSTERX", "RESIGNED", action.shard, std::to_string(action.epoch)},
-           [](const std::optional<std::string>&) {});
+           [this, action](const std::optional<std::string>& line) {
+             if (line != "+OK") return;
+             member_->successor_serves(permit_clock_us(), action.shard, action.epoch);
+             settle();
+           });
 }
 
 void ClusterNode::carry_out(const KeepEpoch& action) {

@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/result.h"
 #include "server/cluster/cluster_state.h"
@@ -31,6 +32,7 @@
 #include "server/cluster/member/node_file.h"
 #include "server/cluster/node/departure.h"
 #include "server/cluster/node/etcd_feed.h"
+#include "server/cluster/node/member_waits.h"
 #include "server/cluster/node/node_host.h"
 #include "server/cluster/node/peers.h"
 #include "server/cluster/node/presence.h"
@@ -80,6 +82,8 @@ class ClusterNode final : public MemberQueue {
   void stop();
   // What the Member wants behind it is done.
   void post(std::function<void(Member&, int64_t now_us)> task) override;
+  void await(std::function<bool(const Member&, int64_t now_us)> condition, int64_t limit_us,
+             std::function<void(bool holds)> done) override;
   void ask_leader(std::vector<std::string> words, Peers::Handler done) override;
 
  private:
@@ -99,7 +103,6 @@ class ClusterNode final : public MemberQueue {
   void alive_seen(const IdSet& alive);
   // After each event: carries out what the Member wants and shows clients what has changed.
   void settle();
-  void show_permit();
   void show_service();
   void publish_view();
   bool keep_file();
@@ -127,6 +130,7 @@ class ClusterNode final : public MemberQueue {
   const std::unique_ptr<Member> member_;
   std::optional<IdSet> alive_;  // nullopt until etcd has told
   Due due_;
+  MemberWaits waits_;
   std::unique_ptr<EtcdClient> client_;
   std::unique_ptr<EtcdFeed> feed_;
   std::unique_ptr<Presence> presence_;

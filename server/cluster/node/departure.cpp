@@ -31,7 +31,9 @@ void Departure::close_list(int64_t now_us, uint64_t offset, std::function<void()
 
 void Departure::step(int64_t now_us) {
   if (handover_) {
-    if (!member_.leads() && !std::exchange(is_handed_over_, true)) {
+    // Clients wait until the successor serves; then they are redirected.
+    const bool redirects = member_.service(now_us) == MemberService::kNone;
+    if (redirects && !std::exchange(is_handed_over_, true)) {
       handover_->until_us = now_us + kLingerUs;
     }
     if (now_us >= handover_->until_us) std::exchange(handover_, std::nullopt)->done();

@@ -82,6 +82,16 @@ TEST(RouterTest, ClientsOfANewLeaderWait) {
   EXPECT_EQ(route(view, held, {.slot = kForeign, .writes = true}), Route::kMoved);
 }
 
+TEST(RouterTest, ClientsOfASuccessorWait) {
+  const View view = view_of('b');
+  const RouteTerms held{.service = Service::kHeld};
+  EXPECT_EQ(route(view, held, {.slot = kOwnShard, .writes = true}), Route::kHold);
+  EXPECT_EQ(route(view, held, {.slot = kOwnShard}), Route::kHold);
+  EXPECT_EQ(route(view, held, {.slot = kOwnShard, .reads_replicas = true}), Route::kServe);
+  EXPECT_EQ(route(view, held, {.slot = kForeign, .writes = true}), Route::kMoved);
+  EXPECT_EQ(route_keyless_write(view, held), Route::kHold);
+}
+
 TEST(RouterTest, WritesWithoutKeysNeedAPermitToo) {
   const View leader = view_of('a');
   EXPECT_EQ(route_keyless_write(leader, up()), Route::kServe);

@@ -13,10 +13,12 @@ from harness import let_time_pass, wait_until
 from harness.cluster_load import SHARDS, ClusterLoadTest
 from harness.counts import count
 from harness.process import Process
+from harness.redirects import FollowingClient
 from harness.settings import SERVER
 
 ROLLING_RESTARTS = count("ROLLING_RESTARTS")
 TAKEOVER_S = 5
+FAILOVERS = 6
 
 
 class ClusterHandoverTest(ClusterLoadTest):
@@ -49,6 +51,35 @@ class ClusterHandoverTest(ClusterLoadTest):
         for writer in self.writers:
             writer.stop()
         self.check_all()
+
+    def test_failovers_send_no_client_in_circles(self):
+        servers = self.start_cluster(1, 1, "--repl-diskless-sync-delay", "0")
+        self.wait_for_replicas(servers, 1)
+        clients = []
+        for number in range(4):
+            client = FollowingClient(f"f{number}", servers[number % 2].port)
+            self.addCleanup(client.end)
+            clients.append(client)
+        for number in range(FAILOVERS):
+            self.wait_for_replicas(servers, 1)
+            added = [client.added for client in clients]
+            wait_until(
+                lambda: all(client.added > since for client, since in zip(clients, added)),
+                lambda: f"all clients go on; {[client.errors for client in clients]}",
+            )
+            new = servers[(number + 1) % 2]
+            with new.connect() as connection:
+                self.assertEqual(connection.call("CLUSTER", "FAILOVER"), b"OK")
+            wait_until(lambda: self.shard(0)["leader"] == new.node_id, "the replica leads")
+        for client in clients:
+            client.end()
+        self.assertEqual([client.errors for client in clients], [[]] * len(clients))
+        moved = [count for client in clients for count in client.moved if count]
+        longest = max(pause for client in clients for pause in client.pauses)
+        print(f"{len(moved)} requests sent on, at most {max(moved)} times; "
+              f"longest pause {longest * 1000:.0f} ms", flush=True)  # fmt: skip
+        self.assertGreaterEqual(len(moved), FAILOVERS)
+        self.assertLessEqual(max(moved), 2)
 
     def test_sigterm_ends_a_node_that_loads(self):
         options = ["--appendonly", "yes"]

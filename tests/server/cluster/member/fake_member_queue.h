@@ -15,6 +15,7 @@
 
 #include "server/cluster/member/member.h"
 #include "server/cluster/member/member_queue.h"
+#include "server/cluster/node/member_waits.h"
 #include "tests/server/cluster/sample_topology.h"
 
 namespace server::cluster {
@@ -35,18 +36,31 @@ class FakeMemberQueue final : public MemberQueue {
   void post(std::function<void(Member&, int64_t)> task) override {
     tasks.push_back(std::move(task));
   }
+  void await(std::function<bool(const Member&, int64_t)> condition, int64_t limit_us,
+             std::function<void(bool)> done) override {
+    waits.add(std::move(condition), now_us + limit_us, std::move(done));
+  }
   void ask_leader(std::vector<std::string> words,
                   std::function<void(const std::optional<std::string>&)> done) override {
     asked = std::move(words);
     done(leader_says);
   }
+  // etcd confirms that the member leads, if it has asked.
+  void confirm() {
+    for (const MemberAction& action : member.take_actions()) {
+      const auto* read = std::get_if<ReadTopology>(&action);
+      if (read != nullptr) member.topology_read(now_us, read->call, ReadOutcome::kUnchanged);
+    }
+  }
   void run() {
     for (; !tasks.empty(); tasks.pop_front()) tasks.front()(member, now_us);
+    waits.step(member, now_us);
   }
 
   Member member;
   int64_t now_us = kStartedUs + 60'000'000;
   std::deque<std::function<void(Member&, int64_t)>> tasks;
+  MemberWaits waits;
   std::vector<std::string> asked;
   std::optional<std::string> leader_says;
 };

@@ -222,6 +222,55 @@ TEST_F(LeaderPartTest, AHandoverResignsBeforeItNamesTheSuccessor) {
   EXPECT_EQ(all<ReleaseWrites>().size(), 1U);
 }
 
+TEST_F(LeaderPartTest, ClientsWaitUntilTheSuccessorServes) {
+  const auto hand_over = [this] {
+    lead();
+    EXPECT_TRUE(member_->hand_over(now_us_, kB));
+    member_->writes_held(now_us_, 1000);
+    run();
+    commit(12);
+  };
+  hand_over();
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  member_->successor_serves(now_us_, "s1", 7);
+  member_->successor_serves(now_us_, "s2", 8);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  member_->successor_serves(now_us_, "s1", 8);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone) << "now they are redirected";
+  hand_over();
+  pass(Succession::kHoldUs);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone) << "however long that takes";
+}
+
+TEST_F(LeaderPartTest, SuccessorMayServeBeforeEtcdAnswers) {
+  lead();
+  ASSERT_TRUE(member_->hand_over(now_us_, kB));
+  member_->writes_held(now_us_, 1000);
+  run();
+  member_->successor_serves(now_us_, "s1", 8);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  commit(12);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone);
+}
+
+TEST_F(LeaderPartTest, SuccessorHoldsClientsOnceItIsNamed) {
+  replicate();
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone);
+  member_->resigned(now_us_, "s1", 6);
+  member_->resigned(now_us_, "s2", 7);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone);
+  member_->resigned(now_us_, "s1", 7);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  // etcd has refused the change: the leader leads on in a new epoch.
+  Topology next = sample_topology();
+  next.shard("s1")->epoch = 8;
+  see(next, 11);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone);
+  member_->resigned(now_us_, "s1", 8);
+  pass(Succession::kHoldUs);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone) << "etcd has not named it";
+}
+
 TEST_F(LeaderPartTest, TheSuccessorOfAResignedLeaderDoesNotWait) {
   replicate();
   Topology next = sample_topology();

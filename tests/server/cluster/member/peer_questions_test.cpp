@@ -80,13 +80,23 @@ TEST_F(PeerQuestionsTest, ALeaderDoesNotTakeOver) {
 
 TEST_F(PeerQuestionsTest, AResignationSparesTheWait) {
   tell_resigned(queue_, "s1", 7, taken());
-  EXPECT_EQ(answer(), "+OK");
+  EXPECT_EQ(answer(), "") << "it does not serve yet";
   Topology next = sample_topology();
   next.shard("s1")->leader = id_of('b');
   next.shard("s1")->epoch = 8;
   queue_.member.topology_seen(queue_.now_us, {next, 11});
   queue_.member.epoch_kept(queue_.now_us, "s1", 8);
   EXPECT_EQ(queue_.member.permit().from_us(), queue_.now_us);
+  EXPECT_EQ(answer(), "");
+  queue_.confirm();
+  EXPECT_EQ(answer(), "+OK") << "now the former leader sends its clients here";
+}
+
+TEST_F(PeerQuestionsTest, SuccessorThatDoesNotServeSaysSoInTime) {
+  tell_resigned(queue_, "s1", 7, taken());
+  EXPECT_EQ(answer(), "");
+  queue_.now_us += Succession::kHoldUs;
+  EXPECT_EQ(code(), "-NO");
 }
 
 }  // namespace

@@ -49,11 +49,29 @@ TEST_F(DepartureTest, RedirectsForAMomentAfterAHandover) {
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->leader, kB);
   commit(12);
   step(0);
+  member_->successor_serves(now_us_, "s1", 8);
+  step(0);
   step(kLingerUs - 1);
   EXPECT_EQ(done_, 0);
   step(1);
   EXPECT_EQ(done_, 1);
   step(kSecondUs);
+  EXPECT_EQ(done_, 1);
+}
+
+TEST_F(DepartureTest, RedirectsWhenTheSuccessorServes) {
+  constexpr int64_t kLingerUs = 500'000;
+  lead_and_depart();
+  hand_over();
+  member_->writes_held(now_us_, 1000);
+  step(0);
+  commit(12);
+  step(Succession::kHoldUs - 1);
+  member_->successor_serves(now_us_, "s1", 8);
+  step(0);
+  step(kLingerUs - 1);
+  EXPECT_EQ(done_, 0);
+  step(1);
   EXPECT_EQ(done_, 1);
 }
 

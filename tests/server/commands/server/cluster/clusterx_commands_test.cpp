@@ -54,7 +54,10 @@ TEST_F(ClusterxCommandsTest, AReplicaPromisesToItsLeader) {
 TEST_F(ClusterxCommandsTest, TellsItsOffset) {
   be('b');
   EXPECT_EQ(ask({"CLUSTERX", "OFFSET", "s1"}), "+7 1000\r\n");
-  EXPECT_EQ(ask({"CLUSTERX", "RESIGNED", "s1", "7"}), kOk);
+  EXPECT_EQ(ask({"CLUSTERX", "RESIGNED", "s1", "7"}), "") << "answers once it serves";
+  queue_->now_us += 1'000'000;
+  queue_->run();
+  EXPECT_THAT(client_->try_answer(), testing::StartsWith("-NO "));
   EXPECT_THAT(ask({"CLUSTERX", "HANDOVER", "s1", id_of('b')}), testing::StartsWith("-ERR "));
 }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// Succession: whether the clients of a shard wait while its leader hands over to a member. Else the
+// two would send them to each other. The successor holds clients from when it is named, the former
+// leader until the successor serves.
+//
+//   former leader   resigns ── tells ──► etcd has the successor ── clients wait ──► MOVED
+//   successor                  named ──────── clients wait ────────► serves ── tells ──┘
+//
+// Invariants: clients wait for kHoldUs at most, and no longer than the shard has the epoch that
+// belongs to the handover.
+// Thread safety: belongs to one thread; times are given by the caller.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace server::cluster {
+
+class Succession {
+ public:
+  static constexpr int64_t kHoldUs = 500'000;
+
+  // This node takes over from the leader of `epoch`.
+  void named(uint64_t epoch, int64_t now_us) { hold(epoch, now_us); }
+  // This node led in `epoch`, and etcd names its successor.
+  void handed_over(uint64_t epoch, int64_t now_us) {
+    if (served_epoch_ <= epoch) hold(epoch + 1, now_us);
+  }
+  // The successor of the leader of `epoch` serves.
+  void successor_serves(uint64_t epoch) {
+    served_epoch_ = std::max(served_epoch_, epoch + 1);
+    if (epoch_ == epoch + 1) until_us_ = 0;
+  }
+  // The shard's epoch, after each change of the topology; 0: the node is in none.
+  void epoch_seen(uint64_t epoch) {
+    if (epoch != epoch_) until_us_ = 0;
+  }
+  bool holds_clients(int64_t now_us) const { return now_us < until_us_; }
+
+ private:
+  void hold(uint64_t epoch, int64_t now_us) {
+    epoch_ = epoch;
+    until_us_ = now_us + kHoldUs;
+  }
+
+  uint64_t epoch_ = 0;  // of the shard while clients wait
+  int64_t until_us_ = 0;
+  uint64_t served_epoch_ = 0;
+};
+
+}  // namespace server::cluster

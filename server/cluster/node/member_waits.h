@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// MemberWaits: callers that wait until something holds of the Member.
+//
+// Invariants: each `done` is called once, after a bounded time.
+// Thread safety: belongs to one thread; times are monotonic, in microseconds, given by the caller.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace server::cluster {
+
+class Member;
+
+class MemberWaits {
+ public:
+  using Condition = std::function<bool(const Member&, int64_t now_us)>;
+
+  // `done` gets whether the condition holds; false at `until_us`.
+  void add(Condition condition, int64_t until_us, std::function<void(bool holds)> done) {
+    waits_.push_back({std::move(condition), until_us, std::move(done)});
+  }
+  // Must be called after each event of the Member.
+  void step(const Member& member, int64_t now_us) {
+    std::erase_if(waits_, [&](const Wait& wait) {
+      const bool holds = wait.condition(member, now_us);
+      if (!holds && now_us < wait.until_us) return false;
+      wait.done(holds);
+      return true;
+    });
+  }
+
+ private:
+  struct Wait {
+    Condition condition;
+    int64_t until_us = 0;
+    std::function<void(bool holds)> done;
+  };
+
+  std::vector<Wait> waits_;
+};
+
+}  // namespace server::cluster
