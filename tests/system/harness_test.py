@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The harness itself: a check that cannot fail proves nothing."""
+"""Tests of the harness: a check that cannot fail proves nothing."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ from harness.mode_matrix.filter_model import FilterModel
 from harness.reply_matching import values_match
 from harness.resp import Connection, ErrorReply, Push, encode
 
-# Behaves as its options say; `--exit N` is the code it ends with on SIGTERM.
+# Behaves by its options; `--exit N` is its exit code on SIGTERM.
 STAND_IN = """#!/usr/bin/python3
 import signal, sys
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -63,7 +63,7 @@ class ProcessTest(unittest.TestCase):
 
 
 class SkippedTest(unittest.TestCase):
-    def test_a_skipped_test_is_told(self):
+    def test_skipped_test_is_reported(self):
         class Skipping(ServerTest):
             def test(self):
                 self.skipTest("no disk here")
@@ -77,7 +77,7 @@ class SkippedTest(unittest.TestCase):
 
 
 class RespTest(unittest.TestCase):
-    """Every reply whole and byte by byte."""
+    """Reads every reply whole and byte by byte."""
 
     REPLIES = [
         (b"+OK\r\n", b"OK"),
@@ -118,7 +118,7 @@ class RespTest(unittest.TestCase):
 
 
 class DifferentialRulesTest(unittest.TestCase):
-    def test_only_what_a_clock_may_change_may_differ(self):
+    def test_only_times_may_differ(self):
         self.assertTrue(values_match(b"TTL", 100, 101, []))
         self.assertFalse(values_match(b"TTL", 100, 200, []))
         self.assertFalse(values_match(b"TTL", -1, -2, []))
@@ -127,7 +127,7 @@ class DifferentialRulesTest(unittest.TestCase):
         self.assertTrue(values_match(b"KEYS", [b"a", b"b"], [b"b", b"a"], []))
         self.assertFalse(values_match(b"MGET", [b"a", b"b"], [b"b", b"a"], []))
 
-    def test_transactions_are_compared_by_what_they_queued(self):
+    def test_compares_transactions_by_queued_commands(self):
         self.assertTrue(values_match(b"EXEC", [b"OK", 100], [b"OK", 101], [b"SET", b"TTL"]))
         self.assertFalse(values_match(b"EXEC", [b"OK", 100], [b"OK", 101], [b"SET", b"INCR"]))
         self.assertFalse(values_match(b"EXEC", [1], [1, 2], [b"INCR", b"INCR"]))
@@ -224,7 +224,7 @@ class ModeMatrixTest(unittest.TestCase):
 
 
 class ExactFilters:
-    """Stands in for a server whose filters make no mistakes, but those that a test makes."""
+    """A fake server whose filters make no errors except those that a test makes."""
 
     def __init__(self):
         self.items = {}
@@ -247,7 +247,7 @@ class ExactFilters:
 
 
 class FilterModelTest(unittest.TestCase):
-    """The model of the mode matrix notices what a filter does wrong."""
+    """The model of the mode matrix detects each error of a filter."""
 
     def setUp(self):
         self.server = ExactFilters()

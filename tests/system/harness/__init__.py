@@ -6,12 +6,12 @@ that most tests need are exported here. The other building blocks are imported b
 
 | module | building block |
 | --- | --- |
-| settings, counts | what the environment says: programs, seed, how much of a test is run |
+| settings, counts | settings from the environment: programs, seed, size of a test |
 | process, server_case | a server process, and the test case that owns servers |
 | waiting, ports | waiting for a condition, and free ports |
 | resp | a raw client that keeps the bytes of each reply |
 | tls, tls_files | servers and connections with certificates |
-| preloads | what a server's system says of time, processes and threads |
+| preloads | libraries that change the time, processes and threads of a server |
 | disks, network, cutting_proxy | disks that fill or lose power, networks and links that are cut |
 | mode_matrix | the features of the server, and a test of each pair |
 | write_load | writers that know what a server must hold |
@@ -20,7 +20,7 @@ that most tests need are exported here. The other building blocks are imported b
 | sentinel, sentinel_writers | a leader, its replicas and redis-sentinel, and their clients |
 | etcd, cluster, cluster_load, cluster_writers | clusters, and writers to them |
 | node, pages, web_tools | Node clients, the programs of docs/, programs that serve HTTP |
-| stories, vector_checks | what tests of users' stories and of other servers' files share |
+| stories, vector_checks | shared parts of users' stories and of tests with other servers' files |
 | debian_root | a bare Debian, to install into |
 | yaml_files | what a YAML file holds |
 | soak_load | the load of scripts/soak.sh |

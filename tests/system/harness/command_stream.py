@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Seeded random commands over few keys, so that commands meet each other's results.
+"""Seeded random commands over few keys, so that commands use the results of others.
 
 Two rules keep the replies of two servers comparable. No key may expire while the test runs: an
 expiry is far away, or already past for commands that then delete at once. And no two relative
-expiries are equal, for which of two equal ones is later depends on the millisecond of arrival.
+expiries are equal, because the order of equal ones depends on the millisecond of arrival.
 """
 
 import time
@@ -20,7 +20,7 @@ SMALL_KEYS = [b"k%d" % index for index in range(28)] + [
     b"{tag}x",
     b"quo\"te",
 ]
-# Big offsets go here only, so that LCS never meets strings it would need gigabytes for.
+# Only these keys get big offsets, so that LCS never reads strings that would need gigabytes.
 BIG_KEYS = [b"big:1", b"big:2", b"big:3"]
 KEYS = SMALL_KEYS + BIG_KEYS
 
@@ -55,7 +55,8 @@ class CommandStream:
         self.functions = [function for _, function in self.makers]
 
     def next(self):
-        """One command as a list of byte strings; a few in a hundred are spoilt on purpose."""
+        """Returns one command as a list of byte strings; a few in a hundred are broken on purpose.
+        """
         maker = self.rng.choices(self.functions, self.weights)[0]
         command = [part if isinstance(part, bytes) else str(part).encode() for part in maker()]
         if self.rng.random() < 0.05:
@@ -66,7 +67,7 @@ class CommandStream:
 
     def _spoil(self, command):
         # An absolute expiry in the past would leave a dead key that DBSIZE may or may not count.
-        # And SCAN's cursors are each server's own.
+        # SCAN is left out because each server has its own cursors.
         if {b"EXAT", b"PXAT", b"SCAN"} & {word.upper() for word in command}:
             return command
         kind = self.rng.randrange(3)
@@ -79,7 +80,7 @@ class CommandStream:
             return command[:index] + [self.rng.choice(GARBAGE)] + command[index + 1 :]
         return command
 
-    # Arguments.
+    # Methods that make arguments.
 
     def key(self):
         return self.rng.choice(SMALL_KEYS)
@@ -137,7 +138,7 @@ class CommandStream:
         pieces = [*"*?k12[]^-\\b", "*", "[1-3]", "[^k]", "[3-1]", "[k\\]]", "\\k", "big:", "[b-"]
         return "".join(self.rng.choice(pieces) for _ in range(self.rng.randint(1, 6)))
 
-    # Commands that need more than a line.
+    # Methods that make commands of more than one line.
 
     def set_command(self):
         options = []
@@ -208,7 +209,7 @@ class CommandStream:
         sources = [self.any_key() for _ in range(self.rng.randint(1, 4))]
         if name == "NOT" and self.rng.random() < 0.8:
             sources = sources[:1]
-        # A destination among the small keys could be made big.
+        # A destination among the small keys could become big.
         if any(source in BIG_KEYS for source in sources):
             return ["BITOP", name, self.rng.choice(BIG_KEYS), *sources]
         return ["BITOP", name, self.any_key(), *sources]
@@ -231,7 +232,7 @@ class CommandStream:
 
     def setrange_command(self):
         offset = self.rng.choice([0, 1, 5, 44, 200, -1, 536870912, 2**32, MAX_I64, -(2**63)])
-        # Nothing may grow to 512 MiB in forty keys; only the refusal is wanted.
+        # No value may grow to 512 MiB in forty keys; the test needs only the error.
         value = self.value() or b"z" if offset == 536870912 else self.value()
         return ["SETRANGE", self.key(), offset, value]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How much of a test is run: one table of the counts that tests take from the environment.
+"""Sizes of tests: one table of the counts that tests take from the environment.
 
 BLOOMERY_TIER chooses the column: unset for the default tier, which every change runs, or `long`.
 BLOOMERY_NAME=N overrides one count. A sanitized server is many times slower, so it gets the column
@@ -21,7 +21,7 @@ class Count:
 
 
 COUNTS = {
-    # Commands that are compared with redis-server.
+    # Commands to compare with redis-server.
     "DIFFERENTIAL_COMMANDS": Count(100_000, 500_000, "random commands on keys", sanitized=40_000),
     "SERVER_COMMANDS": Count(10_000, 200_000, "random commands about the server", sanitized=4_000),
     "CLUSTER_COMMANDS": Count(3_000, 60_000, "random commands to three nodes of a cluster"),
@@ -47,7 +47,7 @@ COUNTS = {
     "PROMOTION_KILLS": Count(2, 50, "killed leaders whose replica is promoted"),
     "FAILOVERS": Count(1, 10, "failovers by redis-sentinel"),
     "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is judged from 1"),
-    # In C++, where cluster_simulation_test.cpp and durability_model_test.cpp have their defaults.
+    # cluster_simulation_test.cpp and durability_model_test.cpp have their own defaults in C++.
     "MODEL_RUNS": Count(1_000, 10_000, "seeded runs of a log whose disk fails"),
     "SIMULATION_RUNS": Count(1_000, 10_000, "seeded runs of a cluster in virtual time"),
     # Sizes.
@@ -64,7 +64,7 @@ IS_LONG = os.environ.get("BLOOMERY_TIER") == "long"
 
 
 def count(name):
-    """The count of this run, of the same type as the default."""
+    """Returns the count of this run, with the type of the default."""
     row = COUNTS[name]
     if told := os.environ.get(f"BLOOMERY_{name}"):
         return type(row.default)(told)

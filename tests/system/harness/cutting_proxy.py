@@ -12,8 +12,9 @@ from harness.waiting import DEADLINE_S
 class CuttingProxy:
     """Forwards connections to 127.0.0.1:`target_port`.
 
-    `budget()` is asked for each connection: after so many bytes from the leader it is cut; None
-    lets it live. `count` says how many connections there were, `cuts` how many were cut.
+    `budget()` returns the bytes from the leader after which a connection is cut, or None to leave
+    it. It is called for each connection. `count` is the number of connections, `cuts` the number of
+    those cut.
     """
 
     def __init__(self, target_port, budget=lambda: None):
@@ -35,7 +36,7 @@ class CuttingProxy:
         self.cut_all()
 
     def cut_all(self):
-        """Ends what is open now, without a goodbye."""
+        """Closes the open connections abruptly."""
         with self._lock:
             pairs = list(self._open)
         for pair in pairs:
@@ -95,7 +96,7 @@ class CuttingProxy:
             self._open.discard(pair)
         for one in pair:
             with contextlib.suppress(OSError):
-                # What was forwarded arrives; shutdown wakes the other thread.
+                # Forwarded data still arrives; shutdown wakes the other thread.
                 one.shutdown(socket.SHUT_RDWR)
             with contextlib.suppress(OSError):
                 one.close()

@@ -26,13 +26,13 @@ def run(*command, timeout_s=240, **options):
 
 
 def make_root(root):
-    """Fills a directory. Raises AssertionError or OSError where that cannot be done."""
+    """Fills a directory. Raises AssertionError or OSError if that is impossible."""
     archive = BUILD / "debian-bookworm.tar"
     with open(f"{archive}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
             run("debootstrap", "--variant=minbase", "bookworm", root, MIRROR, timeout_s=400)
-            # Complete, or not there.
+            # The archive is complete or absent.
             run("tar", "-C", root, "--numeric-owner", "-cf", f"{archive}.new", ".")
             os.replace(f"{archive}.new", archive)
             return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Disks that tests may fill or cut from power, for tests that run as root.
+"""Disks that tests can fill or cut from power. The tests must run as root.
 
-All mounts are made in a mount namespace of the test's own: they vanish with its last process,
-however that ends, and a loop device vanishes with its mount.
+All mounts are made in a mount namespace of the test. They vanish with its last process, however
+that ends, and a loop device vanishes with its mount.
 """
 
 import array
@@ -15,7 +15,7 @@ import tempfile
 
 CLONE_NEWNS = 0x00020000
 PAGE_BYTES = 4096
-# _IOR('X', 125, __u32) of the kernel's ext4.h: from now on no byte reaches the disk.
+# _IOR('X', 125, __u32) of the kernel's ext4.h: no byte reaches the disk after it.
 EXT4_IOC_SHUTDOWN = 0x8004587D
 EXT4_GOING_FLAGS_NOLOGFLUSH = 2
 
@@ -25,7 +25,7 @@ def run(*command):
 
 
 def enter_own_namespace():
-    """To be called once, before any thread is started. Raises OSError when it is not allowed."""
+    """Call once, before any thread is started. Raises OSError if the machine forbids it."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
@@ -33,7 +33,7 @@ def enter_own_namespace():
 
 
 def why_no_mounts():
-    """Enters a namespace of its own; empty if mounts work there, else the reason."""
+    """Enters a namespace of its own. Returns the reason if mounts fail there, else ""."""
     try:
         enter_own_namespace()
         disk = Tmpfs(1 << 20)
@@ -44,7 +44,7 @@ def why_no_mounts():
 
 
 class Disk:
-    """Mounted at `path` until remove()."""
+    """A tmpfs that stays mounted at `path` until remove()."""
 
     def __init__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-disk-"))
@@ -58,8 +58,9 @@ class Disk:
         return status.f_bavail * status.f_frsize
 
     def fill(self, leave_bytes=0):
-        """Takes the space that is left, but for some, page by page: a bigger step that fails would
-        give space back, and a writer that has failed beside it would work again."""
+        """Takes the space that is left, except `spare` bytes, page by page. A bigger step that
+        fails would give space back, and another writer that has failed would work again.
+        """
         with open(self.path / "filler", "ab") as file:
             size = file.tell()
             while self.free_bytes() > leave_bytes:
@@ -80,7 +81,7 @@ class Tmpfs(Disk):
 
 
 class PowerDisk(Disk):
-    """An ext4 of its own, whose power can be cut."""
+    """An ext4 file system of its own, whose power can be cut."""
 
     def __init__(self, size_mib=64):
         super().__init__()
@@ -93,7 +94,7 @@ class PowerDisk(Disk):
         run("mount", "-o", "loop", self.image, self.path)
 
     def cut_power(self):
-        """All that was not synced is gone; every call fails from now on."""
+        """Drops everything that was not synced; every later call fails."""
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             flags = array.array("I", [EXT4_GOING_FLAGS_NOLOGFLUSH])
@@ -102,7 +103,7 @@ class PowerDisk(Disk):
             os.close(descriptor)
 
     def restore_power(self):
-        """REQUIRES: nobody has a file of it open."""
+        """REQUIRES: no process has a file of it open."""
         run("umount", self.path)
         self.mount()
 

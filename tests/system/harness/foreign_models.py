@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Models of RedisBloom and of valkey-bloom as replicas. They apply a stream of commands as these
-modules do, and refuse every word that the modules do not know.
+modules do, and reject every argument that the modules do not know.
 
 foreign_replica_test.py compares the models with files that the modules wrote themselves."""
 
@@ -11,7 +11,7 @@ MASK = (1 << 64) - 1
 
 
 class Refused(Exception):
-    """The other server answers an error, of which its leader never hears."""
+    """The other server answers an error, which its leader never sees."""
 
 
 def murmur_64(data, seed):
@@ -148,7 +148,7 @@ class RedisBloomFilter(Filter):
 
     @classmethod
     def from_header(cls, header):
-        """With the checks of RedisBloom's release 2.8.20."""
+        """Uses the checks of RedisBloom's release 2.8.20."""
         if len(header) < 20:
             raise Refused("received bad data")
         total, count, options, growth = struct.unpack_from("<QIII", header)
@@ -251,7 +251,7 @@ class Replica:
 
     def add_all(self, key, items):
         if key not in self.filters:
-            # It would be made as the other server's own configuration says.
+            # The other server would make the filter by its own configuration.
             raise Refused(f"an add to a filter that is not there: {key}")
         for item in items:
             self.filters[key].add(item)
@@ -283,7 +283,7 @@ class RedisBloomReplica(Replica):
 
     @staticmethod
     def split(words, known, without_value):
-        """The options by name, and the items behind ITEMS."""
+        """Returns the options by name, and the items behind ITEMS."""
         options, rest = {}, list(words)
         while rest and rest[0].upper() != b"ITEMS":
             name = rest.pop(0).upper()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Network namespaces that a test can cut off: one per node, joined by a bridge in one more.
 
-The test process stays outside and has an address in the same network. Where the machine allows no
-namespaces, LocalNetwork puts every node on 127.0.0.1, and nothing can be cut.
+The test process stays outside and has an address in the same network. If the machine allows no
+namespaces, LocalNetwork puts every node on 127.0.0.1, and no node can be cut off.
 """
 
 import itertools
@@ -37,7 +37,7 @@ class NamespaceNetwork:
     serials = itertools.count()
 
     def __init__(self, count):
-        # The kernel takes its time to remove the links of the network before this one.
+        # The kernel removes the links of the previous network with a delay.
         self.tag = f"bl{os.getpid() % 100000}{next(self.serials) % 1000}"
         self.hub = f"{self.tag}-hub"
         self.namespaces = []
@@ -58,11 +58,11 @@ class NamespaceNetwork:
             raise
 
     def prefix(self, node):
-        """What a command line starts with to run on the node."""
+        """The beginning of a command line that runs on the node."""
         return ["ip", "netns", "exec", self._name(node)]
 
     def cut(self, node):
-        """Nothing reaches the node or leaves it; its processes notice nothing but silence."""
+        """Drops all packets to and from the node; its processes see only silence."""
         self._in_hub("ip", "link", "set", self._port(node), "down")
 
     def heal(self, node):
@@ -70,7 +70,7 @@ class NamespaceNetwork:
 
     def close(self):
         for namespace in self.namespaces:
-            # Takes the ends of its links with it.
+            # Removes the ends of its links with it.
             subprocess.run(["ip", "netns", "delete", namespace], check=False)
         self.namespaces = []
 
@@ -90,7 +90,7 @@ class NamespaceNetwork:
         run("ip", "netns", "exec", self.hub, *words)
 
     def _join(self, link, namespace, address, port):
-        """A link from the namespace (or the machine itself) to a port of the bridge."""
+        """Makes a link from the namespace (or the machine itself) to a port of the bridge."""
         run("ip", "link", "add", link, "type", "veth", "peer", "name", port, "netns", self.hub)
         inside = ["ip"] if namespace is None else ["ip", "-n", namespace]
         if namespace is not None:
@@ -101,7 +101,7 @@ class NamespaceNetwork:
 
 
 def create_network(count):
-    """Namespaces if the machine allows them."""
+    """Returns namespaces if the machine allows them, else a LocalNetwork."""
     if shutil.which("ip") is not None:
         try:
             return NamespaceNetwork(count)

@@ -11,6 +11,6 @@ MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
 
 
 def node():
-    """The Node to run: one of our own where the system's is too old for the newest clients."""
+    """Returns the Node to run: our own if the system's is too old for the newest clients."""
     own = MODULES / "node_modules_node" / "node_modules" / "node" / "bin" / "node"
     return own if own.exists() else "node"

@@ -9,8 +9,7 @@ from harness.node import MODULES
 from harness.settings import ROOT
 from harness.waiting import DEADLINE_S
 
-PORT = "7000"  # of the texts
-# How a block of a language is run; {} is its file.
+PORT = "7000"  # the command that runs a block of a language; {} is its file
 PROGRAMS = {
     "sh": ["sh", "-e", "{}.sh"],
     "python": ["/usr/bin/python3", "{}.py"],
@@ -21,7 +20,7 @@ PROGRAMS = {
 
 
 def blocks_of(path):
-    """Pairs of language and text of a page's blocks."""
+    """Returns pairs of language and text of a page's blocks."""
     text = (ROOT / path).read_text(encoding="utf-8")
     return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
@@ -31,7 +30,7 @@ def run_program(folder, language, text, name="example"):
     command = [word.format(folder / name) for word in PROGRAMS[language]]
     pathlib.Path(command[-1]).write_text(text, encoding="utf-8")
     if language == "javascript":
-        library = "ioredis5" if "ioredis" in text else "redis5"  # as the page installs
+        library = "ioredis5" if "ioredis" in text else "redis5"  # The page installs it like this.
         modules = folder / "node_modules"
         modules.unlink(missing_ok=True)
         modules.symlink_to(MODULES / f"node_modules_{library}" / "node_modules")

@@ -39,5 +39,5 @@ def free_port(offsets=(0,)):
 
 
 def free_port_with_bus():
-    """A port as free_port() gives, and the one where a redis-server in a cluster listens too."""
+    """Returns a free port whose cluster bus port is also free, for a redis-server in a cluster."""
     return free_port((0, 10_000))

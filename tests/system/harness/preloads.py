@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Libraries that are preloaded into a server, and change what its system says.
+"""Libraries that are preloaded into a server, and change the answers of its system.
 
   self.start_server(prefix=process_faults(FORKS_MAX=1))
 
@@ -22,7 +22,7 @@ from harness.settings import SERVER
 
 
 def preloaded(variable, target, settings):
-    """The words before a program that preload this library with its settings."""
+    """Returns the words before a program that preload this library with its settings."""
     usual = SERVER.parent / "tests" / f"lib{target}.so"
     library = pathlib.Path(os.environ.get(variable, usual)).absolute()
     if not library.exists():
@@ -37,7 +37,7 @@ def process_faults(**settings):
 
 
 class SimulatedClock:
-    """The time of day that servers started with `prefix` see."""
+    """The wall clock of the servers that are started with `prefix`."""
 
     def __init__(self, now_ms):
         self.directory = tempfile.TemporaryDirectory(prefix="bloomery-clock-")

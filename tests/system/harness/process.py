@@ -24,14 +24,14 @@ from harness.waiting import DEADLINE_S, wait_until
 # A line is `PID:role date time level text`; only `#` is a warning or worse.
 WARNING_LINE = re.compile(r"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ # (.*)$")
 SANITIZER_LINE = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
-# Said by a healthy start on a machine whose settings are not ours to change, or by every Redis
-# when it starts or ends.
+# A healthy start logs these. Some are about settings of the machine that we must not change; every
+# Redis logs the others at its start or end.
 HARMLESS_WARNINGS = [
     r"overcommit_memory",
     r"TCP backlog setting",
     r"Transparent Huge Pages",
     r"open files",
-    # A test may end while a rewrite that the server began by itself goes on.
+    # A test may end while a rewrite of the server still runs.
     r"There is a child saving. Killing it!",
 ]
 REDIS_WARNINGS = [
@@ -47,15 +47,16 @@ REDIS_WARNINGS = [
 
 
 def suspend(pid):
-    """SIGSTOP; returns when no thread of the process runs. On a busy machine a thread still runs
-    until it was scheduled, and may serve a request."""
+    """Sends SIGSTOP; returns when no thread of the process runs. On a busy machine a thread still
+    runs until it was scheduled, and may serve a request.
+    """
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: _is_stopped(pid), what=f"all threads of {pid} are stopped")
 
 
 def _is_stopped(pid):
     stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
-    with contextlib.suppress(OSError):  # a thread has just ended
+    with contextlib.suppress(OSError):  # The thread has just ended.
         return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
     return False
 
@@ -116,7 +117,7 @@ class Process:
             self.log.append(line.rstrip("\n"))
             if "Ready to accept connections" in line:
                 self._ready.set()
-        # The end of the output wakes a waiter too: the server died.
+        # The end of the output also wakes a waiter, because the server has died.
         self._ready.set()
 
     def wait_until_ready_or_ended(self):
@@ -149,18 +150,18 @@ class Process:
         self.announced.append(pattern)
 
     def children(self):
-        """The processes that it has forked; any of its threads may have."""
+        """Returns the child processes that any of its threads has forked."""
         found = []
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            with contextlib.suppress(OSError):  # a thread that has ended
+            with contextlib.suppress(OSError):  # The thread has ended.
                 found += [int(child) for child in (task / "children").read_text("ascii").split()]
         return found
 
     def suspend_children(self):
-        """SIGSTOP to each child that saves and has not ended; returns those that stand still.
+        """Sends SIGSTOP to each child that still saves; returns the stopped children.
 
-        A child stopped in its first instants would outlive the server: it has not yet bound its
-        life to the server's. It ignores SIGINT right after it has.
+        A child that is stopped too early would outlive the server: it must first bind its life to
+        the server's. It ignores SIGINT right after it has.
         """
         stopped = []
         for child in self.children():
@@ -179,15 +180,15 @@ class Process:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def suspend(self):
-        """SIGSTOP; returns when no thread of it runs."""
+        """Sends SIGSTOP; returns when no thread of the server runs."""
         suspend(self.pid)
 
     def resume(self):
-        """Lets a suspended process go on; one that has ended is left alone."""
+        """Resumes a suspended process; ignores one that has ended."""
         self.process.send_signal(signal.SIGCONT)
 
     def crash(self):
-        """SIGKILL, as part of a test: stop() then finds nothing wrong with it."""
+        """Sends SIGKILL as part of a test: stop() then reports no problem."""
         self.expected_exit = -signal.SIGKILL
         self.process.kill()
         return self.wait_for_exit()
@@ -198,7 +199,7 @@ class Process:
         self.process.wait()
 
     def stop(self):
-        """SIGTERM; returns what was wrong with the end or the log, an empty list if nothing."""
+        """Sends SIGTERM; returns the problems of the end and of the log, or an empty list."""
         problems = []
         try:
             if self.process.poll() is None:
@@ -234,7 +235,8 @@ class Process:
 
 
 def process_state(pid):
-    """As ps(1) tells it: T is stopped, Z a zombie, and X here also one that is gone."""
+    """Returns the state as ps(1) shows it: T is stopped, Z a zombie. X is also a missing process.
+    """
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:

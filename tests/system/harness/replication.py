@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of replicas share: pairs of servers, and waiting until one is as the other."""
+"""Shared parts of replica tests: pairs of servers, and waits until their data are equal."""
 
 from harness import ServerTest, wait_until
 
-DEBUG = ("--enable-debug-command", "yes")  # of servers that are asked for a digest
+DEBUG = ("--enable-debug-command", "yes")  # servers that are asked for a digest
 
 
 def info(connection, section="replication"):
-    """The fields of one section of INFO."""
+    """Returns the fields of one section of INFO."""
     text = connection.call("INFO", section).decode()
     return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
 
 def digest(connection):
-    """Of all that a server started with DEBUG holds."""
-    return connection.call("DEBUG", "DIGEST").decode()  # not of an error
+    """Returns the digest of all data of a server that was started with DEBUG."""
+    return connection.call("DEBUG", "DIGEST").decode()  # The line is not an error.
 
 
 def offset(connection):
@@ -31,7 +31,9 @@ class ReplicaTest(ServerTest):
         self.assertEqual(replica.call("REPLICAOF", "127.0.0.1", port), b"OK")
 
     def wait_for_writes(self, writers, more):
-        """Until the writers, which count theirs in `count`, have made so many more together."""
+        """Waits until the writers together have made `more` more writes; each counts its own in
+        `count`.
+        """
         end = sum(writer.count for writer in writers) + more
         wait_until(
             lambda: sum(writer.count for writer in writers) >= end,
@@ -45,8 +47,9 @@ class ReplicaTest(ServerTest):
         )
 
     def wait_until_deleted_what_expired(self, connection):
-        """In the database of the connection: KEYS shows only what still lives, DBSIZE and DIGEST
-        count all that is there."""
+        """Compares the database of the connection. KEYS shows only live keys, DBSIZE and DIGEST
+        count all existing ones.
+        """
         wait_until(
             lambda: connection.call("DBSIZE") == len(connection.call("KEYS", "*")),
             what="the active expiry",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What replication tests need beyond the harness: a replica that is only a socket, a proxy that
-cuts links, and what INFO replication says."""
+"""More parts of replication tests: a replica that is only a socket, a proxy that cuts links, and
+the fields of INFO replication.
+"""
 
 import random
 import socket
@@ -12,7 +13,7 @@ from harness.waiting import DEADLINE_S, pace
 
 
 def info(connection, section="replication"):
-    """The fields of one section of INFO as a dictionary of texts."""
+    """Returns the fields of one section of INFO as a dictionary of texts."""
     text = connection.call("INFO", section).decode()
     return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
@@ -39,7 +40,7 @@ class RawReplica:
         self.buffer += data
 
     def read_line(self):
-        """One line without its end; lines of keep-alive are skipped."""
+        """Returns one line without its end; skips keep-alive lines."""
         while True:
             while b"\n" not in self.buffer:
                 self.receive()
@@ -56,7 +57,7 @@ class RawReplica:
         return data
 
     def psync(self, replication_id="?", offset=-1):
-        """The leader's answer; after a full one, id and offset are known."""
+        """Returns the leader's answer; after a full one, id and offset are known."""
         self.link.send(encode("PSYNC", replication_id, offset))
         line = self.read_line()
         if line.startswith(b"+FULLRESYNC"):
@@ -65,7 +66,7 @@ class RawReplica:
         return line
 
     def read_snapshot(self):
-        """The RDB, in either form."""
+        """Returns the RDB, in either form."""
         line = self.read_line()
         assert line.startswith(b"$"), line
         if not line.startswith(b"$EOF:"):
@@ -91,14 +92,14 @@ class RawReplica:
         self.link.send(encode("REPLCONF", "ACK", self.offset if offset is None else offset, *more))
 
     def read_stream(self, size):
-        """So many bytes of the stream, counted."""
+        """Reads this many bytes of the stream, and counts them."""
         data = self.read_exactly(size)
         self.stream += data
         self.offset += size
         return data
 
     def read_command(self):
-        """The words of the stream's next command."""
+        """Returns the arguments of the stream's next command."""
 
         def read_number(kind):
             while b"\r\n" not in self.buffer:
@@ -119,8 +120,9 @@ class RawReplica:
 
 
 class CuttingProxy:
-    """Passes bytes between replicas and their leader; each link ends after a number of bytes from
-    the leader that `lengths()` gives, None being never."""
+    """Passes bytes between replicas and their leader. `lengths()` gives the number of bytes from
+    the leader after which a link is cut; None never cuts it.
+    """
 
     def __init__(self, port, lengths=lambda: None):
         self.port_behind = port
@@ -179,7 +181,7 @@ class CuttingProxy:
 
 
 class Writers:
-    """Threads that write strings and filters until stop()."""
+    """Runs threads that write strings and filters until stop()."""
 
     def __init__(self, port, count, seed, *, filters=False):
         self.stopping = False

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Whether two replies of two servers to one command say the same."""
+"""Decides whether two replies of two servers to one command are equivalent."""
 
 from harness.command_stream import TTL_COMMANDS
 
-# Both servers see a command within this time of each other, on a machine that is busy.
+# Both servers get a command within this time, even on a busy machine.
 CLOCK_TOLERANCE_S = 20
 SHARED_INTEGER_REFCOUNT = 2147483647
 
@@ -16,9 +16,9 @@ def times_match(name, ours, theirs):
 
 
 def values_match(name, ours, theirs, queued):
-    """Whether two replies that differ in their bytes still say the same."""
+    """Returns whether two replies with different bytes are still equivalent."""
     if name == b"OBJECT" and type(ours) is type(theirs) is int:
-        # A copied small integer is shared again in ours, and a number of its own in Redis.
+        # Our server shares a copied small integer again; Redis keeps a separate number.
         return {ours, theirs} == {1, SHARED_INTEGER_REFCOUNT}
     if name in TTL_COMMANDS:
         return times_match(name, ours, theirs)

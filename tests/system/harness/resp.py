@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A raw RESP2/RESP3 client: sends what it is told and keeps the reply's exact bytes.
+"""A raw RESP2/RESP3 client: sends given bytes and keeps the reply's exact bytes.
 
-Real client libraries hide what a server wrote; tests that compare byte for byte use this one.
-A parsed reply is bytes for strings (Simple for `+`), int, None, float, bool, list, dict, set,
-Push, or ErrorReply, which is a value and never raised: error replies are what many tests ask for.
+Real client libraries hide the exact reply; tests that compare byte for byte use this client. A
+parsed reply is bytes for strings (Simple for `+`), int, None, float, bool, list, dict, set, Push,
+or ErrorReply. An ErrorReply is a value and never raised, because many tests expect errors.
 """
 
 import select
@@ -37,7 +37,7 @@ class Push(list):
 
 
 class ProtocolError(Exception):
-    """The server wrote something that is not RESP."""
+    """The server wrote bytes that are not RESP."""
 
 
 def encode(*arguments):
@@ -96,7 +96,8 @@ class Connection:
     def pipeline(self, commands):
         """Sends all commands at once and returns [(parsed, raw)] in their order.
 
-        REQUIRES: the replies fit the sockets' buffers, for nothing is read while sending.
+        REQUIRES: the replies fit the sockets' buffers, because the client does not read while it
+        sends.
         """
         self.send(b"".join(encode(*command) for command in commands))
         return [self.read_reply() for _ in commands]
@@ -110,11 +111,11 @@ class Connection:
         return value, raw
 
     def has_reply(self, timeout_s=0):
-        """Whether bytes have come, or come within the time, that no read_reply() has taken."""
+        """Returns whether unread bytes exist, or arrive within the time."""
         return bool(self._buffer) or bool(select.select([self.socket], [], [], timeout_s)[0])
 
     def read_to_end(self):
-        """All bytes until the server closes; an abortive close counts as the end too."""
+        """Returns all bytes until the server closes; an abortive close counts as the end too."""
         try:
             while self._receive():
                 pass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A leader that says what a test tells it to: snapshots from files, streams, lies."""
+"""A leader whose replies a test scripts: snapshots from files, streams, false data."""
 
 import contextlib
 import socket
@@ -11,7 +11,7 @@ REPLICATION_ID = "a" * 40
 
 
 def read_command(stream):
-    """One command of a replica, as a list of bytes; None at the end."""
+    """Returns one command of a replica, as a list of bytes; None at the end."""
     while True:
         line = stream.readline()
         if not line:
@@ -29,9 +29,9 @@ def read_command(stream):
 
 
 class ScriptedLeader:
-    """Answers the handshake, then sends what `script(link)` says for each connection.
+    """Answers the handshake, then sends the bytes that `script(link)` gives for each connection.
 
-    A link has send(), the question `asked` of its PSYNC, and `acks`, the offsets that came.
+    A link has send(), the `asked` arguments of its PSYNC, and `acks`, the acknowledged offsets.
     """
 
     def __init__(self, script):
@@ -64,7 +64,7 @@ class ScriptedLeader:
                 link.read_acks()
         except (OSError, ValueError):
             pass
-        except Exception as problem:  # noqa: BLE001: told by the test, which runs elsewhere
+        except Exception as problem:  # noqa: BLE001: the test reports it
             self.problems.append(problem)
         finally:
             link.close()
@@ -101,7 +101,7 @@ class Link:
         self.send(b"".join(encode(*command) for command in commands))
 
     def full_resync(self, snapshot, offset=0, mark=None, replication_id=REPLICATION_ID):
-        """The answer to PSYNC and the snapshot, by its size or with an end mark."""
+        """Sends the answer to PSYNC and the snapshot, by its size or with an end mark."""
         self.send(b"+FULLRESYNC %b %d\r\n" % (replication_id.encode(), offset))
         self.send_snapshot(snapshot, mark)
 

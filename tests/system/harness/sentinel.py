@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A leader, two replicas and a redis-sentinel beside each of them, for tests of failover.
 
-Each server has a configuration file of its own, which Sentinel has it rewrite: what a server is
-after a restart is what that file says.
+Each server has its own configuration file, which Sentinel makes it rewrite. After a restart this
+file decides the server's role.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ QUORUM = 2
 CONNECT_TIMEOUT_S = 2
 
 PASSWORD = "change-me"
-# Not for three servers on one machine in a hurry, but for the test.
+# The test shortens these times; production should not.
 SERVER_EXTRA = {"save": '""', "enable-debug-command": "yes", "repl-diskless-sync-delay": "0"}
 
 
 def sample(name, changes):
-    """A sample of conf/, with other values for some directives; None takes a line out."""
+    """Returns a sample of conf/, with other values for some directives; None removes a line."""
     lines = []
     changes = dict(changes)
     used = set()
@@ -47,7 +47,7 @@ def parse_info(text):
 
 
 def quietly(ask, *arguments):
-    """The answer; None if a node does not give it now."""
+    """Returns the answer; None if a node does not give it now."""
     with contextlib.suppress(OSError, EOFError):
         return ask(*arguments)
     return None
@@ -77,7 +77,7 @@ class Node:
             directory=self.directory,
             config_file=self.config_file,
         )
-        # What a failover does to a server is no surprise to this test.
+        # A failover causes these warnings.
         self.process.expect_log(".*")
         self.process.wait_until_ready()
 
@@ -127,7 +127,7 @@ class Node:
 
 class Cluster:
     def __init__(self, directory, changes=(), sentinel_changes=()):
-        """`changes` are directives of the servers with their values, and of the sentinels."""
+        """`changes` are directives and values for the servers, and for the sentinels."""
         self.directory = pathlib.Path(directory)
         self.network = create_network(NODES)
         self.nodes = [Node(self, index) for index in range(NODES)]
@@ -141,7 +141,7 @@ class Cluster:
             node.start_sentinel()
 
     def stop(self):
-        """What was wrong with the ends, as Process.stop()."""
+        """Returns the problems of the ends, as Process.stop() does."""
         problems = []
         for node in self.nodes:
             for process in (node.sentinel, node.process):
@@ -155,7 +155,7 @@ class Cluster:
         return [(node.address, node.sentinel_port) for node in self.nodes]
 
     def leader_known_to(self, node):
-        """The node that this node's sentinel calls the leader; None if it names none."""
+        """Returns the node that this node's sentinel calls the leader; None if it names none."""
         reply = node.ask_sentinel("GET-MASTER-ADDR-BY-NAME", NAME)
         if not isinstance(reply, list):
             return None
@@ -163,7 +163,7 @@ class Cluster:
         return next(one for one in self.nodes if (one.address, one.port) == address)
 
     def problem(self):
-        """What keeps the cluster from being whole, in words; None if nothing does."""
+        """Returns the reason why the cluster is incomplete, in words; None if it is complete."""
         leaders = {self.leader_known_to(node) for node in self.nodes}
         if len(leaders) != 1 or None in leaders:
             return f"the sentinels name {len(leaders)} leaders"
@@ -198,7 +198,7 @@ class Cluster:
         return None
 
     def wait_until_whole(self):
-        """Until all sentinels agree and all replicas follow; returns the leader."""
+        """Waits until all sentinels agree and all replicas follow; returns the leader."""
         trouble = None
 
         def is_whole():
@@ -213,7 +213,7 @@ class Cluster:
         return self.leader_known_to(self.nodes[0])
 
     def wait_until_equal(self, leader):
-        """Until every node holds the leader's data; REQUIRES: nobody writes."""
+        """Waits until every node holds the leader's data. REQUIRES: no client writes."""
 
         def digests():
             return {node.call("DEBUG", "DIGEST").decode() for node in self.nodes}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Clients that find the leader through Sentinel and write without end, each in its own way.
+"""Clients that find the leader through Sentinel and write without end, one class per client
+library.
 
-Every write has a key of its own, so that a write which was acknowledged and is gone can be told.
+Every write has its own key, so that the test detects a lost acknowledged write.
 """
 
 import subprocess
@@ -14,14 +15,14 @@ from redis.sentinel import Sentinel
 from harness.resp import Connection
 from harness.waiting import DEADLINE_S, pace
 
-# A client that hears nothing for so long looks for the leader again.
+# A client that gets no reply for this time looks for the leader again.
 SOCKET_TIMEOUT_S = 1
 PAUSE_S = 0.004
 PAUSE_AFTER_ERROR_S = 0.05
 
 
 class Writer:
-    """What the writers share: acknowledged keys, each with the time of its acknowledgement."""
+    """Shared state of the writers: acknowledged keys, each with the time of its acknowledgement."""
 
     def __init__(self, name):
         self.name = name
@@ -45,7 +46,9 @@ class Writer:
         self.errors[text] = self.errors.get(text, 0) + 1
 
     def first_after(self, moment):
-        """When the first write after the moment was acknowledged; None if none was yet."""
+        """Returns the time of the first acknowledged write after the moment; None if there is none
+        yet.
+        """
         for _, at in reversed(self.acknowledged[-1:]):
             if at < moment:
                 return None
@@ -126,8 +129,9 @@ class ProgramWriter(Writer):
 
 
 def write_to_one(host, port, password):
-    """Writes to one server and looks for no other, as a client on the wrong side of a cut would;
-    prints what it acknowledges. Ends with its input."""
+    """Writes to one server and never looks for another, like a client that is cut off with its
+    leader. Prints the acknowledged keys. Ends with its input.
+    """
     is_over = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()
     connection = None

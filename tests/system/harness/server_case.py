@@ -11,7 +11,7 @@ from harness.ports import free_port_with_bus
 from harness.process import Process
 from harness.settings import SERVER
 
-# A leader would wait five seconds for more replicas.
+# Otherwise a leader would wait five seconds for more replicas.
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 
 
@@ -21,7 +21,7 @@ class ServerTest(unittest.TestCase):
     maxDiff = 4000
 
     def skipTest(self, reason):
-        """Told in a line that scripts/test_report.py looks for: a skipped test has not passed."""
+        """scripts/test_report.py looks for this line: a skipped test has not passed."""
         print(f"\nSKIPPED {self.id()}: {reason}", flush=True)
         super().skipTest(reason)
 
@@ -39,7 +39,7 @@ class ServerTest(unittest.TestCase):
         return self._start(program, options, (), True, more)
 
     def _defaults(self, options):
-        # Few tests are about persistence: keep the disk out of the others.
+        # Few tests are about persistence, so the others write no disk.
         return ["--appendonly", "no", "--save", "", *AT_ONCE, *options]
 
     def _start(self, program, options, prefix, listen, more):

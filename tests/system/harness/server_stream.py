@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Seeded random commands about the server and its connections; CommandStream makes those on keys.
 
-A word may be an Id, which stands for the id of the test's n-th connection on either server.
+A word may be an Id, which represents the id of the test's n-th connection on either server.
 """
 
 import dataclasses
@@ -10,11 +10,11 @@ KEYS = [b"k1", b"k2", b"k3", b"user:1", b"user:2", b"{t}a"]
 EVENT_CLASSES = b"KEg$xetdmnA"
 NAMES = [b"", b"app", b"a.b-c_d", b"with space", b"line\nend", b"\x00", b"~!", b"\xff", b"x" * 300]
 NUMBERS = [b"0", b"1", b"-1", b"5", b"100", b"9223372036854775807", b"-9223372036854775808",
-           b"9223372036854775808", b"abc", b"", b"1.5"]  # fmt: skip
-# What CONFIG SET is tried with besides an option's own value.
+           b"9223372036854775808", b"abc", b"", b"1.5"]  # fmt: skip Values for CONFIG SET, in
+# addition to an option's own value.
 VALUES = [b"yes", b"no", b"0", b"1", b"-1", b"7", b"100", b"1000000", b"1mb", b"2gb", b"10k", b"5x",
-          b"abc", b"4294967296", b" 1", b"YES", b"No"]  # fmt: skip
-# CONFIG SET of these would change what the test stands on, or asks the machine and not the server.
+          b"abc", b"4294967296", b" 1", b"YES", b"No"]  # fmt: skip CONFIG SET of these would break
+# the test, or depends on the machine and not on the server.
 UNTOUCHED = {
     b"activedefrag", b"appenddirname", b"appendfilename", b"appendonly", b"bind",
     b"cluster-announce-ip", b"cluster-node-timeout", b"databases", b"dbfilename", b"dir",
@@ -26,15 +26,14 @@ UNTOUCHED = {
     b"slave-announce-ip", b"slowlog-log-slower-than", b"slowlog-max-len", b"timeout",
     b"tracking-table-max-keys", b"aclfile", b"masterauth", b"client-query-buffer-limit",
     b"client-output-buffer-limit", b"cluster-announce-hostname",
-}  # fmt: skip
-# COMMAND tells all; CONFIG SET has a random end already. Of a HELLO that is refused for its last
-# word, Redis has done the beginning.
+}  # fmt: skip COMMAND lists all commands, and CONFIG SET already ends randomly. Redis executes the
+# beginning of a HELLO whose last word it rejects.
 UNSPOILT = {b"COMMAND", b"CONFIG", b"SWAPDB", b"HELLO"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Id:
-    """Of the connection with this index."""
+    """The id of the connection with this index."""
 
     index: int
 
@@ -134,7 +133,7 @@ class ServerStream:
     def config_get(self):
         rng = self.rng
         names = rng.sample(self.names, rng.randint(1, 3))
-        # A pattern is as good as a name, if it fits names of both servers only.
+        # A pattern is as good as a name if both servers match the same names with it.
         return ["CONFIG", "GET", *[name.upper() if rng.random() < 0.2 else name for name in names]]
 
     def config_set(self):
@@ -199,7 +198,7 @@ class ServerStream:
         if self.rng.random() < 0.5:
             classes = self.rng.choice([b"KEA", b"KA", b"EA", b"KEAm", b"", b"Kg$", b"q", b"KEn$g"])
         if b"A" in classes:
-            # Redis 7.0 hides an `n` beside it, and loses it with the next value that it refuses.
+            # Redis 7.0 hides an `n` beside it, and loses it with the next value that it rejects.
             classes = classes.replace(b"n", b"")
         return ["CONFIG", *self.rng.choice([["SET", "notify-keyspace-events", classes],
                                             ["GET", "notify-keyspace-events"]])]  # fmt: skip

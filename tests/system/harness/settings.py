@@ -23,7 +23,7 @@ SERVER = pathlib.Path(
 CLUSTER_TOOL = pathlib.Path(
     os.environ.get("BLOOMERY_CLUSTER_TOOL", SERVER.parent / "bloomery-cluster")
 ).absolute()
-# The same tests may run against a Redis, to tell a wrong test from a wrong server.
+# The same tests may run against a Redis, to distinguish a wrong test from a wrong server.
 SERVER_IS_REDIS = SERVER.name.startswith("redis")
 # A sanitizer's quarantine and shadow count as the server's memory, and it is many times slower.
 SANITIZED = "BLOOMERY_SANITIZED" in os.environ
@@ -39,5 +39,5 @@ def seed_from_environment():
 
 
 def module_command(name):
-    """The words that run a module of this package as a program."""
+    """Returns the command line that runs a module of this package as a program."""
     return ["env", f"PYTHONPATH={SYSTEM_TESTS}", sys.executable, "-m", f"harness.{name}"]

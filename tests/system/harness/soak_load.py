@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The load of scripts/soak.sh: threads that send one kind of commands each, over and over.
+"""The load of scripts/soak.sh: threads that repeatedly send one kind of commands each.
 
 Each kind holds a bounded number of keys of bounded size, so that a server which serves it for hours
 needs no more memory than after the first seconds.
@@ -18,8 +18,9 @@ PIPELINE = 350
 
 
 class Gate:
-    """Where loads stop between two rounds while it is closed: there each kind holds the same data
-    every time, but for what expires."""
+    """A closed gate stops the loads between two rounds. There each kind always holds the same data,
+    except for expired keys.
+    """
 
     def __init__(self):
         self.open = threading.Event()
@@ -33,7 +34,7 @@ class Gate:
         self.waiting.discard(load)
 
     def close(self, loads, timeout_s=180):
-        """Returns when none of these is inside of a round."""
+        """Returns when no load is inside a round."""
         self.open.clear()
         wait_until(
             lambda: all(load in self.waiting or not load.is_alive() for load in loads),
@@ -43,7 +44,7 @@ class Gate:
 
 
 class Load(threading.Thread):
-    """Calls round() until stopped; counts replies, and keeps the first thing that went wrong."""
+    """Calls round() until stopped; counts replies, and keeps the first error."""
 
     def __init__(self, server, gate):
         super().__init__(daemon=True, name=type(self).__name__)
@@ -67,13 +68,13 @@ class Load(threading.Thread):
             self.fault = f"{self.name}: {fault!r}"
 
     def begin(self):
-        """Before the first round."""
+        """Called before the first round."""
 
     def round(self):
         raise NotImplementedError
 
     def send(self, commands):
-        """A pipeline; its parsed replies, none of them an error."""
+        """Sends a pipeline; returns its parsed replies and raises on an error."""
         self.client.send(b"".join(encode(*command) for command in commands))
         replies = [self.client.read_reply()[0] for _ in commands]
         self.replies += len(replies)
@@ -87,8 +88,9 @@ class Load(threading.Thread):
 
 
 class BloomBatches(Load):
-    """Eight filters in turn, each made anew and given as many items. Seven have room for just
-    these; one has room for 400 times as many, in memory that it shares with children that save."""
+    """Makes eight filters in turn again and adds the same number of items to each. Seven are sized
+    for these. One has room for 400 times as many, in memory that it shares with children that save.
+    """
 
     ITEMS = 50_000
 
@@ -119,7 +121,7 @@ class GrowingFilter(Load):
 
 
 class Bits(Load):
-    """What a Bloom filter made of SETBITs does."""
+    """Sends the SETBITs of a Bloom filter in a client."""
 
     def begin(self):
         self.send([("SETBIT", f"bits:{i}", (1 << 22) - 1, 1) for i in range(16)])
@@ -175,7 +177,7 @@ class Deletable(Load):
 
 
 class Windows(Load):
-    """Filters whose generations turn about once a second, by time and by number of items."""
+    """Filters whose generations rotate about once a second, by time and by number of items."""
 
     def begin(self):
         self.send([
@@ -188,14 +190,15 @@ class Windows(Load):
         for key in ("window:time", "window:items"):
             (added,) = self.send([("BF.MADD", key, *items)])
             (known,) = self.send([("BF.MEXISTS", key, *items)])
-            # Without REFRESH a false positive adds nothing, and may come from a dying generation.
+            # Without REFRESH a false positive adds no item, and may come from an expiring
+            # generation.
             promised = known if key == "window:time" else itertools.compress(known, added)
             assert all(promised), "an item is forgotten before its window has passed"
         self.stopping.wait(0.02)
 
 
 class Clients(Load):
-    """Connections that come and go, with what the server remembers of each."""
+    """Connections that open and close, with all their state in the server."""
 
     def round(self):
         name = f"soak:{next(self.serial)}"
@@ -212,7 +215,7 @@ class Clients(Load):
 
 
 class Upkeep(Load):
-    """Every second one of: a save, a rewrite, a replica that lost its link or all its data."""
+    """Once a second it starts a save, a rewrite, or a replica without its link or data."""
 
     def __init__(self, server, gate, replica):
         super().__init__(server, gate)
@@ -230,7 +233,7 @@ class Upkeep(Load):
         self.stopping.wait(1)
 
     def children_are_gone(self):
-        """Waits until nobody saves, so that the next child can begin."""
+        """Waits until no child saves, so that the next one can begin."""
         for server, client in ((self.server, self.client), (self.replica, self.replica_client)):
             while not self.stopping.is_set():
                 info = server.info(client, "persistence")
@@ -257,7 +260,7 @@ class Upkeep(Load):
 
 
 class Watcher(Load):
-    """The dashboard in a browser, and Prometheus: all they fetch, each second."""
+    """Requests of a dashboard in a browser and of Prometheus, each second."""
 
     PATHS = (
         "/", "/dashboard.css", "/dashboard.js", "/healthz", "/metrics", "/api/overview",
@@ -272,7 +275,7 @@ class Watcher(Load):
             page.request("GET", path)
             answer = page.getresponse()
             text = answer.read()
-            # The first requests may come before the filter is there; a replica may be loading.
+            # The first requests may come before the filter exists; a replica may be loading.
             if answer.status != 200 and not path.startswith("/api/filter"):
                 raise AssertionError(f"{path}: {answer.status} {text[:200]!r}")
             self.replies += 1

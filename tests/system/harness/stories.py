@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the users' stories (story_*_test.py) have in common: their size, and what a rate allows.
+"""Shared parts of the users' stories (story_*_test.py): their size, and the allowed error rate.
 
-They run small by default, some seconds each. As large as the users have it, some minutes each:
+By default they run small, for some seconds each. In the users' full size they take minutes:
   BLOOMERY_STORY_SCALE=1 BLOOMERY_SERVER=build/release/bloomery-server \\
     /usr/bin/python3 tests/system/data/story_feed_test.py
 """
@@ -14,17 +14,19 @@ from harness import ServerTest, seed_from_environment
 from harness.counts import count
 
 SCALE = count("STORY_SCALE")
-# Commands that a client of theirs sends at once.
+# Commands that a client in a story sends at once.
 PIPELINE = 350
 
 
 def scaled(full, least):
-    """A count of the full story at today's scale."""
+    """Returns a count of the full story at the current scale."""
     return max(least, int(full * SCALE))
 
 
 def allowed(asked, rate):
-    """How many of `asked` may be wrong at this rate; four deviations are chance."""
+    """Returns how many of `asked` answers may be wrong at this rate, with four deviations of
+    chance.
+    """
     return asked * rate + 4 * math.sqrt(asked * rate) + 3
 
 
@@ -47,7 +49,7 @@ class StoryTest(ServerTest):
         return client
 
     def send(self, commands):
-        """The replies, by pipelines of PIPELINE."""
+        """Returns the replies, by pipelines of PIPELINE."""
         replies = []
         for start in range(0, len(commands), PIPELINE):
             with self.client.pipeline(transaction=False) as pipeline:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of TLS share: servers with certificates, and connections to them."""
+"""Shared parts of the TLS tests: servers with certificates, and connections to them."""
 
 import tempfile
 

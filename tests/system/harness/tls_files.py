@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Makes the keys and certificates of the TLS tests with the openssl program, in one folder.
 
-An authority `ca` signs `server`, `client` and whatever else a test asks for; `other-ca` is one that
-nobody trusts. Keys are on an elliptic curve, which are made at once.
+An authority `ca` signs `server`, `client` and any other certificate of a test. No server trusts
+`other-ca`. Keys are on an elliptic curve, because these are generated quickly.
 """
 
 import pathlib
@@ -59,7 +59,7 @@ class TlsFiles:
         ]  # fmt: skip
 
     def client_options(self, *, certificate=None):
-        """For redis-cli and redis-benchmark."""
+        """Options for redis-cli and redis-benchmark."""
         options = ["--tls", "--cacert", self.path("ca.crt")]
         if certificate:
             options += ["--cert", self.path(f"{certificate}.crt")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the files under tests/vectors hold, as the servers that wrote them answered."""
+"""The contents of the files under tests/vectors, as answered by the servers that wrote them."""
 
 from harness import ROOT
 
@@ -9,7 +9,7 @@ BINARY_KEY = b"bin\x00key\xff"
 
 
 def expected_filters(vendor):
-    """Name to BF.INFO's figures and the numbers of absent items that answer 1."""
+    """name: the figures of BF.INFO, and the numbers of absent items that answer 1"""
     filters = {}
     for line in (VECTORS / vendor / "expected.txt").read_text().splitlines():
         name, *figures = line.split()
@@ -19,7 +19,7 @@ def expected_filters(vendor):
 
 
 class VectorChecks:
-    """For a ServerTest."""
+    """Mixed into a ServerTest."""
 
     def check_filter(self, connection, name, figures, absent):
         answers = [connection.call("BF.INFO", name, field)[0] for field in FIELDS]

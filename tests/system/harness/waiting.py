@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""All waiting of the system tests.
+"""The only module of the system tests that waits.
 
-wait_until() waits for a condition that the test can observe, and is what a test should use.
-let_time_pass() is for the rare fact that is about time itself, and pace() for programs that make
-load. No other module sleeps: scripts/check_tree.py sees to it.
+A test should use wait_until(), which waits for a condition that it can observe. let_time_pass() is
+for the rare fact about time itself, and pace() for programs that make load. No other module sleeps:
+scripts/check_tree.py checks that.
 
 Environment:
   BLOOMERY_SLOW  a factor for all deadlines, for machines that are slow (default 1)
@@ -13,7 +13,7 @@ import os
 import time
 
 SLOW = float(os.environ.get("BLOOMERY_SLOW", "1"))
-# Generous: a test that fails by it has found something that never happens.
+# The limit is generous: a condition that exceeds it will never hold.
 DEADLINE_S = 60 * SLOW
 POLL_EVERY_S = 0.02
 
@@ -35,7 +35,7 @@ def wait_until_loaded(connection):
 
 
 def let_time_pass(seconds, why):
-    """Sleeps, because time is the subject of the test: `why` says what may happen in it, or not.
+    """Sleeps, because time is the subject of the test: `why` says what may happen meanwhile.
 
     REQUIRES: what the test asserts afterwards also holds if far more time has passed.
     """

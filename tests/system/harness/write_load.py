@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Writers that know what a server must hold: what was acknowledged, in flight, or never sent.
-
-Each Writer has keys of its own and sends pipelines of random writes over one connection. Commands
-of one connection take effect in their order, so that after a crash the server must hold the state
-behind some prefix of what the writer has sent: at least all that was acknowledged, at most all
-that was sent. A transaction counts as one step. Model replays the steps and finds that prefix.
+"""Writers that know the state of a server: acknowledged, in-flight and unsent writes.
+Each Writer has its own keys and sends pipelines of random writes over one connection. Commands of
+one connection take effect in order. After a crash the server must therefore hold the state after
+some prefix of the writes. It has at least all acknowledged ones and at most all that were sent. A
+transaction counts as one step. Model replays the steps and finds that prefix.
 """
 
 import random
@@ -16,14 +15,14 @@ from harness.waiting import DEADLINE_S, wait_until
 
 FILTER_CAPACITY = 50
 BITMAP_BITS = 2048
-# What makes the filters that items are deleted from: of either kind, of one layer and growing.
+# Arguments that make deletable filters: of either kind, of one layer and growing.
 DELETABLE = [
     ("CAPACITY", 2000, "DELETABLE"),
     ("CAPACITY", 2000, "DELETABLE", "REGIONS", 4),
     ("CAPACITY", 40, "DELETABLE"),
     ("CAPACITY", 40, "DELETABLE", "REGIONS", 4),
 ]
-# Windows whose generations have one layer, and two: too small for what a generation takes.
+# Windows whose generations have one layer, and two: they are too small for a generation's items.
 WINDOW_ITEMS = 60
 WINDOWS = {
     "w1": ("CAPACITY", WINDOW_ITEMS, "WINDOW", WINDOW_ITEMS, "ITEMS", "GENERATIONS", 3),
@@ -34,12 +33,12 @@ ANY_COUNT = (0, 1 << 60)
 
 
 def is_uncertain(reply):
-    """The log failed behind this write: it may be kept or lost."""
+    """The log failed after this write: the server may keep or lose it."""
     return isinstance(reply, ErrorReply) and reply.text.startswith("IOERR")
 
 
 class Step:
-    """One write, or one transaction: its bytes, how many replies it gets, and what it changes."""
+    """One write, or one transaction: its bytes, its number of replies, and its changes."""
 
     __slots__ = ("kind", "key", "value", "reply", "acked_at", "was_refused")
 
@@ -83,7 +82,7 @@ class Step:
     def take_reply(self, replies):
         last = replies[-1]
         if is_uncertain(last):
-            return  # as if it had not been answered
+            return  # Treated as if it had no reply.
         self.reply = last
         self.acked_at = time.monotonic()
         self.was_refused = isinstance(last, ErrorReply)
@@ -100,7 +99,7 @@ def is_window(key):
 
 
 def change_filter(before, step):
-    """A filter's value is the least and the most its cardinality may be."""
+    """The value of a filter is the least and the most that its cardinality may be."""
     if is_window(step.key):
         return ANY_COUNT
     low, high = before or (0, 0)
@@ -132,7 +131,7 @@ def increment_field(before, index, by):
 
 
 class Model:
-    """The values of one writer's keys; a key that is not there has none."""
+    """The values of one writer's keys; a missing key has none."""
 
     def __init__(self, values=None):
         self.values = dict(values or {})
@@ -183,12 +182,12 @@ class Writer:
         self.name = name
         self.rng = random.Random(f"{seed}/{name}")
         self.longest_pipeline = longest_pipeline
-        self.base = Model()  # what the server held when it was last compared
+        self.base = Model()  # state of the server at the last comparison
         self.steps = []  # sent since then
-        # Of each filter: all that were acknowledged as added or present; as added, where they may
-        # be deleted, without those that were to be.
+        # For each filter, the items acknowledged as added or present. In deletable filters, only
+        # those added and not to be deleted.
         self.items = {}
-        self.window_items = {}  # of each filter with a window: all that were sent, in their order
+        self.window_items = {}  # for each filter with a window: all items sent, in their order
         self.faults = []
         self.sequence = 0
         self.acked_count = 0
@@ -233,7 +232,7 @@ class Writer:
         return Step("incr", self.key("i"))
 
     def run(self, port, stop=None):
-        """Until the server closes or `stop` is set. What was not answered stays in flight."""
+        """Writes until the server closes or `stop` is set. Unanswered writes stay in flight."""
         try:
             with Connection(port) as connection:
                 while stop is None or not stop.is_set():
@@ -272,20 +271,22 @@ class Writer:
         return sorted(keys)
 
     def read_actual(self, connection):
-        """The values that the server holds of this writer's keys."""
+        """Returns the server's values of this writer's keys."""
         keys = self.all_keys()
         commands = [("BF.CARD" if ":bf:" in key else "GET", key) for key in keys]
         actual = {}
         for start in range(0, len(commands), 64):
             chunk = keys[start : start + 64]
             for key, (value, _) in zip(chunk, connection.pipeline(commands[start : start + 64])):
-                # BF.CARD of a key that is not there is 0.
+                # BF.CARD of a missing key is 0.
                 if value is not None and not (":bf:" in key and value == 0):
                     actual[key] = value
         return actual
 
     def least_prefix(self, since=None):
-        """How many steps must be there: those answered, or answered before the time `since`."""
+        """Returns the number of steps that must survive: the answered ones, or those answered
+        before the time `since`.
+        """
         needed = 0
         for index, step in enumerate(self.steps):
             if step.acked_at is None or step.was_refused:
@@ -295,8 +296,9 @@ class Writer:
         return needed
 
     def check(self, connection, *, lost_since=None):
-        """Compares with the server; returns how many acknowledged steps are missing, which may be
-        those since `lost_since` only. Goes on from what the server holds."""
+        """Compares with the server; returns the number of missing acknowledged steps. Only steps
+        since `lost_since` may be missing. Continues from the server's state.
+        """
         if self.faults:
             raise AssertionError("; ".join(self.faults))
         actual = self.read_actual(connection)
@@ -313,7 +315,7 @@ class Writer:
         return missing
 
     def find_prefix(self, actual, least):
-        """The longest prefix of the steps whose model is `actual`."""
+        """Finds the longest prefix of the steps whose model is `actual`."""
         model = Model(self.base.values)
         keys = self.all_keys()
         wrong = {k for k in keys if not fits(model.values.get(k), actual.get(k))}
@@ -354,14 +356,18 @@ class Writer:
         return "\n".join(lines)
 
     def items_answered_since(self, since):
-        """Those of windows, which may be lost: a window's count fits any prefix of the steps."""
+        """Returns the keys of windows, which may be lost: a window's count fits any prefix of the
+        steps.
+        """
         if since is None:
             return set()
         late = [s for s in self.steps if s.kind == "bf.insert" and (s.acked_at or 0) >= since]
         return {item for step in late if is_window(step.key) for item in step.items()}
 
     def check_items(self, connection, lost):
-        """No false negative: all that was acknowledged, unless a DEL in flight took it away."""
+        """Checks for false negatives: all acknowledged items are found, unless a DEL in flight
+        removed them.
+        """
         deleted = {s.key for s in self.steps if s.kind == "del" and s.acked_at is None}
         for key, items in self.items.items():
             if key in deleted:
@@ -379,14 +385,14 @@ class Writer:
 
 
 class Observer:
-    """Increments and reads a counter that all share: no value that was seen may be forgotten."""
+    """Increments and reads a shared counter: a value that was seen must not be lost."""
 
     KEY = "shared:counter"
 
     def __init__(self):
-        self.mutex = threading.Lock()  # guards what follows
+        self.mutex = threading.Lock()  # guards the following fields
         self.sent = 0
-        self.seen = [(0, 0)]  # when, and what value
+        self.seen = [(0, 0)]  # (time, value)
 
     def run(self, port, stop=None):
         try:
@@ -402,7 +408,7 @@ class Observer:
         connection.send(encode("INCR", self.KEY) + encode("GET", self.KEY))
         replies = [connection.read_reply()[0] for _ in range(2)]
         with self.mutex:
-            # Reads that go on while the log fails promise nothing.
+            # Reads while the log fails guarantee no value.
             if isinstance(replies[0], ErrorReply):
                 self.sent -= not is_uncertain(replies[0])
             else:
@@ -418,7 +424,7 @@ class Observer:
 
 
 def disturb(server, rng, load, writes):
-    """Saves and rewrites at random moments, until the load has so many more writes acknowledged."""
+    """Saves and rewrites at random moments, until the load has `more` more acknowledged writes."""
     end = load.acked_count + writes
     with server.connect() as connection:
         while (left := end - load.acked_count) > 0:
@@ -427,7 +433,7 @@ def disturb(server, rng, load, writes):
 
 
 class Load:
-    """Some writers and observers, each in a thread, against one server."""
+    """Runs writers and observers, each in a thread, against one server."""
 
     def __init__(self, seed, *, writers=4, observers=2, longest_pipeline=32):
         self.writers = [
@@ -453,7 +459,7 @@ class Load:
         return any(thread.is_alive() for thread in self._threads)
 
     def join(self):
-        """Waits until the server's end has ended the threads; lets them end if it lives."""
+        """Waits until the server's end has ended the threads; ends them if it lives."""
         self._stop.set()
         for thread in self._threads:
             thread.join(DEADLINE_S)
@@ -465,7 +471,8 @@ class Load:
         return sum(writer.acked_count for writer in self.writers)
 
     def wait_for_writes(self, more):
-        """Until so many more writes are acknowledged, or the load has ended with the server."""
+        """Waits for `more` more acknowledged writes, or until the load has ended with the server.
+        """
         end = self.acked_count + more
         wait_until(
             lambda: self.acked_count >= end or not self.is_running(),
@@ -478,7 +485,9 @@ class Load:
         return sum(writer.refused_count for writer in self.writers)
 
     def check(self, connection, *, lost_since=None):
-        """Returns how many acknowledged writes are missing; only some since `lost_since` may."""
+        """Returns the number of missing acknowledged writes; only some since `lost_since` may be
+        missing.
+        """
         missing = sum(w.check(connection, lost_since=lost_since) for w in self.writers)
         self.observer.check(connection, lost_since=lost_since)
         known = {self.observer.KEY}.union(*(writer.base.values for writer in self.writers))
@@ -486,5 +495,5 @@ class Load:
         # All items of such a filter may have been deleted.
         known.update(f"{w.name}:bf:d{i}" for w in self.writers for i in range(len(DELETABLE)))
         if held - known:
-            raise AssertionError(f"keys nobody has written: {sorted(held - known)[:9]}")
+            raise AssertionError(f"keys that no writer has written: {sorted(held - known)[:9]}")
         return missing

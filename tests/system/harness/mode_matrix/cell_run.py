@@ -64,7 +64,8 @@ class Node:
 
 
 class CellRun:
-    """Owns what a cell needs. `test` is a ReplicaTest, which stops the servers when it ends."""
+    """Owns the resources of a cell. `test` is a ReplicaTest, which stops the servers when it ends.
+    """
 
     def __init__(self, test, cell, features, seed, refusal=None):
         """`refusal` is the pattern of the error that ends the event, if it must be refused."""
@@ -171,7 +172,7 @@ class CellRun:
             self.check(node, expected)
 
     def end(self, node):
-        """The server goes on working, with all rights and limits that its options say."""
+        """Checks that the server still works, with all rights and limits of its options."""
         self.clock.advance(self.model.STEP_MS)
         self.check(node)
         self.write(node)

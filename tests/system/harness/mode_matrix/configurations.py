@@ -36,7 +36,7 @@ class Configuration:
         return Connection(port)
 
     def disturb(self, run, node):
-        """Does to other keys what this configuration is about."""
+        """Changes other keys in the way that this configuration is about."""
 
     def contents(self, run, node):
         return digest(node.operator)
@@ -122,7 +122,7 @@ class Eviction(Configuration):
         while self.evicted(node) < wanted:
             for _ in range(5):
                 victim = f"victim:{run.rng.randrange(10**9)}"
-                # A short command in the log, for a long value.
+                # A short command in the log that makes a long value.
                 node.operator.run("SETRANGE", victim, self.VICTIM_BYTES, "end")
                 node.operator.run("EXPIRE", victim, 10**6)
 

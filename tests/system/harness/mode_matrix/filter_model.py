@@ -79,7 +79,7 @@ class FilterModel:
         return [f"item:{number}" for number in range(self.fresh - count, self.fresh)]
 
     def some_items(self, key, count):
-        """Some of those that were added before."""
+        """Returns some of the items added before."""
         known = [*self.items[key].counted, *self.items[key].repeated]
         return self.rng.sample(known, min(count, len(known)))
 
