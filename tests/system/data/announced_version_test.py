@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command, subcommand and option of the version that INFO and HELLO announce."""
+"""Checks every command, subcommand and option of the version that INFO and HELLO announce."""
 
 import unittest
 
@@ -9,7 +9,7 @@ from harness import ServerTest
 ANNOUNCED = "7.4.0"
 
 # Redis 7.4's commands of the groups bitmap, cluster, connection, generic, pubsub, scripting,
-# server, string and transactions, each with the words of its options. Continued lines are indented.
+# server, string and transactions, each with the names of its options. Continued lines are indented.
 COMMANDS = """
 acl
 acl|cat
@@ -237,18 +237,18 @@ waitaof
 watch
 """
 
-# Those of them that are not here, with what docs/compatibility.md says of them.
+# The commands that this server does not have, with the reason in docs/compatibility.md.
 ABSENT = {
     "scripts and functions": """eval eval_ro evalsha evalsha_ro fcall fcall_ro function|delete
         function|dump function|load function|restore script|debug script|load""",
     "MIGRATE, SORT": "migrate sort sort_ro",
-    # Sent by nodes of Redis Cluster to each other.
+    # Nodes of Redis Cluster send these to each other.
     "clusters of several servers": "restore-asking",
 }
 
 
 def parse_commands(text):
-    """The options of each command, by its name."""
+    """Returns the options of each command, by its name."""
     commands = {}
     for line in text.strip().splitlines():
         if not line.startswith(" "):
@@ -261,7 +261,7 @@ def parse_commands(text):
 
 
 def tokens_of(arguments):
-    """The words that the arguments of COMMAND DOCS have, upper case."""
+    """Returns the upper-case words in the arguments of COMMAND DOCS."""
     found = set()
     for argument in arguments:
         if b"token" in argument:

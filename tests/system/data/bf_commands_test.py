@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What BF.* commands answer, byte for byte, in RESP2 and RESP3.
+"""Compares the replies of BF.* commands byte for byte, in RESP2 and RESP3.
 
 A row is (command, RESP2 reply, RESP3 reply); one reply means that both are the same. Rows of one
 table run in their order on one server, once per protocol.
@@ -26,7 +26,7 @@ def arity(name):
 
 
 def answers(*flags):
-    """An array of what BF.ADD or BF.EXISTS says of each item."""
+    """An array of the answers of BF.ADD or BF.EXISTS for each item."""
     head = b"*%d\r\n" % len(flags)
     return tuple(head + b"".join((NO, YES)[flag][i] for flag in flags) for i in (0, 1))
 
@@ -74,7 +74,7 @@ RESERVE = [
     ("BF.RESERVE k 0.01 100 NO", unknown("NO")),
     ("SET s text", OK),
     ("BF.RESERVE s 0.01 100", WRONG_TYPE),
-    # A bad number hides the wrong type: numbers are looked at first.
+    # A bad number hides the wrong type, because numbers are checked first.
     ("BF.RESERVE s x 100", error("ERR bad error rate")),
     ("BF.RESERVE a 0.01 100 expansion 4", OK),
     ("BF.RESERVE b 0.01 100 nonscaling", OK),
@@ -186,7 +186,7 @@ INSERT = [
 INFO = [
     ("BF.INFO", arity("bf.info")),
     ("BF.INFO none", NOT_FOUND),
-    # A missing key is told before a bad field.
+    # A missing key takes precedence over a bad field.
     ("BF.INFO none NOSUCH", NOT_FOUND),
     ("BF.RESERVE k 0.01 2 EXPANSION 3", OK),
     ("BF.INFO k NOSUCH", error("Invalid information value")),
@@ -226,7 +226,7 @@ TRANSACTION = [
     ("MULTI", OK),
     ("PING", b"+QUEUED\r\n"),
     ("EXEC", b"*-1\r\n", b"_\r\n"),
-    # Nothing changes, so nothing is lost.
+    # Nothing changes, so no data is lost.
     ("WATCH k", OK),
     ("BF.ADD k a", *NO),
     ("MULTI", OK),
@@ -261,7 +261,7 @@ class BfCommandsTest(ServerTest):
     def test_tables(self):
         for name, rows in TABLES.items():
             for protocol in (2, 3):
-                # A table may end its connection without spoiling the next one.
+                # A table may end its connection without an effect on the next one.
                 with self.server.connect() as client:
                     client.call("FLUSHALL")
                     client.call("HELLO", protocol)

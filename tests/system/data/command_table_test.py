@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What COMMAND tells of every command that redis-server 7.0 has too, compared with redis-server."""
+"""Compares COMMAND of every command that redis-server 7.0 also has with redis-server."""
 
 import unittest
 
 from harness import ServerTest
 
-# The fields of COMMAND INFO, in order; subcommands stand at the end and are compared on their own.
+# The fields of COMMAND INFO, in order. Subcommands are the last field and are compared separately.
 FIELDS = (
     "name",
     "arity",
@@ -18,11 +18,11 @@ FIELDS = (
     "tips",
     "key specifications",
 )
-# Filters, and what the nodes of a cluster ask each other.
+# Filters, and commands that the nodes of a cluster send to each other.
 OURS_ONLY_PREFIXES = (b"bf.", b"clusterx")
-# Of this version are the oracle's commands: what came later is ours only.
+# The oracle's commands are of this version; only our server has later ones.
 ORACLE_VERSION = (7, 0)
-# Redis keeps DEBUG's words out of its table.
+# Redis keeps the subcommands of DEBUG out of its table.
 DEBUG_WORDS = (
     b"change-repl-id", b"config-rewrite-force-all", b"digest", b"digest-value", b"error", b"help",
     b"loadaof", b"log", b"object", b"pause-cron", b"populate", b"protocol", b"reload",
@@ -30,19 +30,19 @@ DEBUG_WORDS = (
 )
 DEBUG = {b"debug|" + word for word in DEBUG_WORDS}
 
-# Every difference that is meant: (command, field) to what ours has more, and Redis has more.
+# Every intended difference: (command, field) to the elements that only ours has, and only Redis
+# has.
 DELIBERATE = {}
 
 
-# Types that are not here, and scripts.
+# Types that this server does not support, and scripts.
 MISSING_GROUPS = {b"list", b"hash", b"set", b"sorted-set", b"stream", b"geo", b"hyperloglog",
-                  b"scripting"}  # fmt: skip
-# Of the other groups; the last one is only for Redis' own use.
+                  b"scripting"}  # fmt: skip Other groups; the last one is only for Redis' own use.
 MISSING = {b"migrate", b"sort", b"sort_ro", b"restore-asking"}
 
 
 def command_table(connection):
-    """Every command and subcommand by its full name."""
+    """Returns every command and subcommand by its full name."""
     table = {}
 
     def add(command):
@@ -57,7 +57,7 @@ def command_table(connection):
 
 
 def without_note(specification):
-    """Notes are prose, and each server has its own; that there is one is compared."""
+    """Notes are prose, and each server has its own; the test compares only whether there is one."""
     words = list(specification)
     if words[0] == b"notes":
         words[1] = b"..." if words[1] else b""
@@ -81,7 +81,7 @@ class CommandTableTest(ServerTest):
         return {name: (ours[name], theirs[name]) for name in sorted(shared)}
 
     def newer_than_the_oracle(self):
-        """By what their rows say."""
+        """Requests commands by the flags of their rows."""
         connection = self.server.connect()
         self.addCleanup(connection.close)
         connection.call("HELLO", "3")
@@ -96,7 +96,7 @@ class CommandTableTest(ServerTest):
         self.assertIn(b"waitaof", newer)
         return newer
 
-    def test_every_difference_to_redis_is_meant(self):
+    def test_every_difference_to_redis_is_listed(self):
         found = set()
         for name, (ours, theirs) in self.shared_tables().items():
             for specifications in (ours, theirs):
@@ -115,7 +115,9 @@ class CommandTableTest(ServerTest):
         self.assertEqual(found, set(DELIBERATE), "a listed difference is none any more")
 
     def test_replies_are_the_same_bytes(self):
-        """Strings or simple strings, sets or arrays: clients' parsers see the difference."""
+        """Strings or simple strings, sets or arrays: the parsers of clients treat these
+        differently.
+        """
         different = {name for name, _ in DELIBERATE}
         noted = {b"bitfield", b"getex", b"set"}
         for protocol in ("2", "3"):
@@ -145,8 +147,8 @@ class CommandTableTest(ServerTest):
                 compared += 1
         self.assertGreater(compared, 100)
 
-    def test_what_is_missing_is_meant(self):
-        """docs/compatibility.md says so too."""
+    def test_missing_commands_are_listed(self):
+        """docs/compatibility.md lists them too."""
         groups = []
         for connection in (self.ours, self.theirs):
             connection.call("HELLO", "3")
@@ -162,10 +164,10 @@ class CommandTableTest(ServerTest):
         self.assertEqual(missing, MISSING)
 
     def flatten(self, name, document):
-        """Group and version of a command and of its subcommands."""
+        """Returns the group and version of a command and of its subcommands."""
         flat = {name: (document[b"group"], document[b"since"])}
         for sub_name, one in document.get(b"subcommands", {}).items():
-            # Ours has one row for every HELP, so one version.
+            # Our table has one row for every HELP, so they have one version.
             version = None if sub_name.endswith(b"|help") else one[b"since"]
             flat[sub_name] = (one[b"group"], version)
         return flat

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Items are deleted while everything else happens: snapshots and rewrites, keys that move, a
-replica, kill -9. No item is lost that was added and not deleted, and all sides hold the same."""
+"""Items are deleted during snapshots, rewrites, moves of keys, replication and kill -9. No item is
+lost that was added and not deleted, and all servers hold the same.
+"""
 
 import pathlib
 import random
@@ -26,7 +27,7 @@ class DeletionTest(ReplicaTest):
         self.rng = random.Random(f"{seed_from_environment()}/{self.id()}")
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-deletion-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-        # Added with the answer 1 and not deleted.
+        # Returns the items whose add answered 1 and that are not deleted.
         self.kept = {key: set() for key in FILTERS}
 
     def start_logged(self):
@@ -47,7 +48,7 @@ class DeletionTest(ReplicaTest):
             if not gone:
                 continue
             answers = connection.call("BF.DEL", key, *gone)
-            # What stays was there; only what never was is not.
+            # Remaining items were present; only items that were never added are absent.
             self.assertNotIn(0, answers, key)
             kept.difference_update(gone)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The same random commands to our server and to redis-server: every reply byte must be equal.
+"""Sends the same random commands to our server and to redis-server: every reply byte must be equal.
 
 BLOOMERY_SEED replays a run; BLOOMERY_DIFFERENTIAL_COMMANDS shortens it.
 """
@@ -22,7 +22,7 @@ SHOWN_BEFORE_DIFFERENCE = 60
 
 
 class Pair:
-    """One connection to each server, and what a transaction on it has queued."""
+    """One connection to each server, and the queue of its transaction."""
 
     def __init__(self, ours, theirs, protocol):
         self.both = [ours.connect(), theirs.connect()]
@@ -59,7 +59,7 @@ class DifferentialTest(ServerTest):
         self.history = []
         self.errors = self.transactions = 0
         ours, theirs = self.start_server(), self.start_redis()
-        # The second pair speaks RESP3 and is what the first one's WATCH can lose against.
+        # The second pair speaks RESP3, and its writes make the WATCH of the first pair fail.
         self.pairs = [Pair(ours, theirs, 2), Pair(ours, theirs, 3)]
         for pair in self.pairs:
             self.addCleanup(pair.close)
@@ -78,7 +78,7 @@ class DifferentialTest(ServerTest):
                 self.compare_scans(pair)
         print(f"{sent} commands in {pipelines} pipelines, {self.errors} errors, "
               f"{self.transactions} transactions, seed {self.seed}")
-        # A stream of refusals would prove nothing.
+        # A stream of errors would prove nothing.
         self.assertLess(self.errors, sent / 2)
         self.assertGreater(self.transactions, 0)
 
@@ -95,8 +95,8 @@ class DifferentialTest(ServerTest):
             self.transactions += name == b"EXEC" and isinstance(ours, list)
 
     def compare_scans(self, pair):
-        """A whole SCAN on both; only the set of keys is promised, not its order."""
-        # A transaction left open would queue the cursor calls.
+        """Runs a whole SCAN on both. Only the set of keys is guaranteed, not its order."""
+        # An open transaction would queue the cursor calls.
         pair.call("DISCARD")
         pair.queued = []
         options = self.rng.choice(
@@ -114,7 +114,7 @@ class DifferentialTest(ServerTest):
                 return keys
 
     def report(self, command, ours, theirs):
-        """Fails with what led here: the last commands on the keys of this one."""
+        """Fails with the history: the last commands on the keys of this one."""
         keys = set(KEYS) & set(command[1:])
         related = [
             (index, pair, words)

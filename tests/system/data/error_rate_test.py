@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Full filters keep their error rate and lose no item, asked over the wire in pipelines.
+"""Full filters keep their error rate and lose no item, tested over the wire in pipelines.
 
-BLOOMERY_ABSENT_ITEMS shortens the test. The items follow from the case's name alone, so that a
-run is either always right or always wrong.
+BLOOMERY_ABSENT_ITEMS shortens the test. The items follow from the case's name alone, so that every
+run has the same result.
 """
 
 import math
@@ -29,7 +29,7 @@ class ErrorRateTest(ServerTest):
         self.addCleanup(self.client.close)
 
     def ask(self, command, words):
-        """The integers that `command` answers for all of the words."""
+        """Returns the integers that `command` answers for all of the words."""
         commands = [
             (command, "f", *words[start : start + BATCH]) for start in range(0, len(words), BATCH)
         ]
@@ -47,7 +47,9 @@ class ErrorRateTest(ServerTest):
         return value
 
     def fill(self, capacity):
-        """Adds items until `capacity` are counted: an item that seems present is not. All added."""
+        """Adds items until `capacity` are counted: an item that seems present is not. Returns all
+        added.
+        """
         added = []
         while (missing := capacity - self.info("ITEMS")) > 0:
             more = items(b"added", len(added), len(added) + missing)

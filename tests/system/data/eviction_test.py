@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""maxmemory: with several threads that write, and with redis-server as leader and as replica."""
+"""Tests maxmemory with several writing threads, and with redis-server as leader and as replica."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def figure(client, name, section="stats"):
 
 class EvictionTest(ServerTest):
 
-    def test_uses_come_with_the_snapshot_here_and_there(self):
+    def test_snapshots_keep_the_use_of_keys(self):
         for policy, option, value in (
             ("allkeys-lru", "IDLETIME", 5000),
             ("volatile-lfu", "FREQ", 200),
@@ -45,13 +45,13 @@ class EvictionTest(ServerTest):
                     client.call("SET", "source", "value")
                     payload = client.call("DUMP", "source")
                     client.call("RESTORE", "k", 10**9, payload, option, value)
-                    other.call("FLUSHALL")  # or the key may be the one from the other direction
+                    other.call("FLUSHALL")  # or it is from the other direction
                     other.call("REPLICAOF", "127.0.0.1", leader.port)
                     wait_until(lambda: other.call("EXISTS", "k") == 1, what="the snapshot")
                     got = other.call("OBJECT", option, "k")
                     self.assertAlmostEqual(got, value, delta=20)
                     other.call("REPLICAOF", "NO", "ONE")
-                    # A server that ends while its child lives warns of it.
+                    # A server that ends while its child lives logs a warning.
                     wait_until(
                         lambda: b"rdb_bgsave_in_progress:0" in client.call("INFO", "persistence"),
                         what="the end of the child",
@@ -79,7 +79,7 @@ class EvictionTest(ServerTest):
             self.assertEqual(errors, [])
             self.assertGreater(figure(client, "evicted_keys"), 8000)
             self.assertLess(memory(client), limit + (1 << 20))
-            # Keys may still be leaving between one command and the next.
+            # The server may still delete keys between one command and the next.
             wait_until(
                 lambda: client.call("DBSIZE") == 16_000 - figure(client, "evicted_keys"),
                 what=lambda: f"{client.call('DBSIZE')} keys are left, "
@@ -89,7 +89,7 @@ class EvictionTest(ServerTest):
     def test_one_client_near_the_limit_is_never_refused(self):
         server = self.start_server("--maxmemory-policy", "allkeys-lru")
         with server.connect() as client:
-            for i in range(300):  # the tables stay when their keys go
+            for i in range(300):  # the tables stay when their keys are deleted
                 client.call("SETEX", f"old:{i}", 1000, b"v" * 1000)
             limit = memory(client) + 100_000
             client.call("CONFIG", "SET", "maxmemory", limit)
@@ -109,18 +109,18 @@ class EvictionTest(ServerTest):
             self.assertLess(peak, (20 << 20) + 600_000, "room is made before values are read")
             self.assertGreater(figure(client, "evicted_keys"), 150)
 
-    def test_reads_evict_and_tell_before_they_answer(self):
-        """As redis-server does: else a cache would drop the value that it has just read."""
+    def test_reads_publish_evictions_before_the_reply(self):
+        """As in redis-server: otherwise a cache would drop the value that it has just read."""
         for server in (self.start_server(), self.start_redis()):
             server.expect_log("the new maxmemory value set via CONFIG SET")
             with server.connect() as client:
                 client.call("HELLO", 3)
                 client.call("CLIENT", "TRACKING", "ON")
                 client.call("CONFIG", "SET", "maxmemory-policy", "volatile-random")
-                client.call("SETBIT", "big", 1_600_000, 0)  # it cannot go
+                client.call("SETBIT", "big", 1_600_000, 0)  # its flag forbids eviction
                 client.call("SETEX", "goes", 10_000, "x")
                 client.call("GET", "goes")
-                # All three in one batch.
+                # All three are in one batch.
                 client.send(
                     encode("CONFIG", "SET", "maxmemory", "100kb")
                     + encode("GETBIT", "big", 0)
@@ -135,7 +135,7 @@ class EvictionTest(ServerTest):
 
 
 class BuffersTest(ServerTest):
-    """Buffers that evict no keys, as in redis-server."""
+    """Tests of buffers that evict no keys, as in redis-server."""
 
     KEYS = 50
 
@@ -201,17 +201,19 @@ class BuffersTest(ServerTest):
 
 
 class ChildTest(ServerTest):
-    """Deleted filters while a child saves: only what the child may read stays, and it counts."""
+    """Tests of filters deleted while a child saves: only memory that the child may read stays, and
+    it counts.
+    """
 
     def resident_arrays(self, client):
         return figure(client, "mem_filter_arrays_resident", "memory")
 
     def make(self, client, key):
-        """A filter of 1.2 MB whose pages are all in use."""
+        """Makes a filter of 1.2 MB whose pages are all in use."""
         client.call("BF.RESERVE", key, "0.01", 1_000_000)
         client.call("BF.MADD", key, *range(5000))
 
-    def test_filters_made_after_the_fork_go_at_once(self):
+    def test_filters_made_after_the_fork_are_freed(self):
         slow = ("--enable-debug-command", "yes", "--rdb-key-save-delay", 5_000_000)
         server = self.start_server("--maxmemory", "20mb", *slow)
         with server.connect() as client:

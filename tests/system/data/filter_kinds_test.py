@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Filters of every kind, of one, two and more layers, where two things meet: growth that maxmemory
-refuses, and an expiry while the server saves, rewrites its log or loads again."""
+"""Tests filters of every kind, of one, two and more layers. Growth is refused by maxmemory, and an
+expiry comes while the server saves, rewrites its log or loads again.
+"""
 
 import itertools
 import pathlib
@@ -24,7 +25,7 @@ BATCH = 1000
 
 
 def layer_count(connection, key):
-    """Of a window: those of its only generation."""
+    """For a window, the options of its only generation."""
     return connection.call("BF.INFO", key, "FILTERS")[0]
 
 
@@ -39,7 +40,7 @@ class FilterKindsTest(ServerTest):
         return connection
 
     def grow(self, connection, key, layers, numbers):
-        """Adds items until the filter has so many layers."""
+        """Adds items until the filter has this many layers."""
         while layer_count(connection, key) < layers:
             items = itertools.islice(numbers, BATCH)
             self.assertLessEqual(set(connection.call("BF.MADD", key, *items)), {0, 1})
@@ -49,7 +50,7 @@ class FilterKindsTest(ServerTest):
         connection = self.client(server)
         for kind, words in KINDS.items():
             connection.call("FLUSHALL")
-            # What is still to be freed would count as used for a while.
+            # Memory that is still to be freed would count as used for a while.
             wait_until(
                 lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0",
                 "the flush",
@@ -84,8 +85,8 @@ class FilterKindsTest(ServerTest):
         return replies
 
     def refuse_growth(self, connection, kind, layers, numbers):
-        # Memory is measured right before the growth: threads that end after the start give theirs
-        # back some time, which may be as much as a layer lacks.
+        # Memory is measured right before the growth. Threads that end after the start free their
+        # memory at some time, which may be as much as a layer needs.
         self.nearly_fill(connection, kind, numbers)
         self.assertEqual(layer_count(connection, kind), layers)
         layer_bytes = connection.call("MEMORY", "USAGE", kind) // layers
@@ -108,7 +109,7 @@ class FilterKindsTest(ServerTest):
         if added:
             self.assertEqual(set(connection.call("BF.MEXISTS", kind, *added)), {1})
         if "DELETABLE" in KINDS[kind]:
-            # A refused add leaves deletions possible, and what is deleted makes room.
+            # A refused add does not prevent deletions, and deleted items make room.
             self.assertIn(connection.call("BF.DEL", kind, 0), ([1], [-1]))
         connection.call("CONFIG", "SET", "maxmemory", 0)
         connection.call("BF.ADD", kind, 0)
@@ -138,15 +139,15 @@ class FilterKindsTest(ServerTest):
         return items
 
     def check_expiring(self, connection, copy, items, deadline):
-        """Whole before its time, gone behind it."""
+        """The filter is whole before its expiry, and absent after it."""
         asked = time.time()
         found = connection.call("BF.MEXISTS", copy, *items)
         if time.time() < deadline:
             self.assertEqual(set(found), {1}, copy)
-        elif asked > deadline + 0.002:  # in the millisecond behind it
+        elif asked > deadline + 0.002:  # in the millisecond after it
             self.assertEqual(set(found), {0}, copy)
 
-    def test_an_expiry_meets_saves_rewrites_and_reloads(self):
+    def test_expiry_during_saves_rewrites_and_reloads(self):
         server, connection = self.start_logged()
         items = self.fill(connection)
         before = digest(connection)
@@ -161,7 +162,7 @@ class FilterKindsTest(ServerTest):
         rounds = 0
         while rounds < 3 or time.time() < max(deadlines.values()):
             connection.call(("BGREWRITEAOF", "BGSAVE")[rounds % 2])
-            # Not while a child saves.
+            # Skipped while a child saves.
             wait_until(lambda: connection.call("DEBUG", "RELOAD") == b"OK", "a reload")
             rounds += 1
             near = sorted(deadlines, key=lambda copy: abs(deadlines[copy] - time.time()))[:6]
@@ -171,7 +172,7 @@ class FilterKindsTest(ServerTest):
         wait_until(lambda: time.time() > max(deadlines.values()) + 0.01, "the last expiry")
         for copy in deadlines:
             self.assertEqual(connection.call("EXISTS", copy), 0)
-        # The digest counts what is over and not deleted yet.
+        # The digest counts expired keys that are not deleted yet.
         wait_until(lambda: connection.call("DBSIZE") == len(items), "the active expiry")
         self.assertEqual(digest(connection), before)
         for key in items:

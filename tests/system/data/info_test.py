@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""CONFIG RESETSTAT takes back what INFO has counted, as in redis-server."""
+"""CONFIG RESETSTAT resets the counters of INFO, as in redis-server."""
 
 import unittest
 
 from harness import ServerTest, wait_until
 
-# Fields of INFO stats that a server without persistence and replication makes move here.
+# Fields of INFO stats that change in a server without persistence and replication.
 MOVED = {
     "total_connections_received",
     "total_commands_processed",
@@ -35,7 +35,7 @@ class InfoTest(ServerTest):
         self.addCleanup(self.client.close)
 
     def make_events(self, server, client):
-        """Something of everything that INFO counts."""
+        """Sends commands for each counter of INFO."""
         client.call("CONFIG", "SET", "maxclients", "2")
         with server.connect(), server.connect() as refused:
             refused.read_to_end()
@@ -49,7 +49,7 @@ class InfoTest(ServerTest):
         wait_until(lambda: int(info(client, "stats")["expired_keys"]) == 50, what="expiry")
         wait_until(lambda: float(info(client, "stats")["expired_stale_perc"]) > 0, what="staleness")
 
-    def test_resetstat_takes_back_what_redis_takes_back(self):
+    def test_resetstat_resets_the_same_as_redis(self):
         oracle = self.start_redis()
         with oracle.connect() as theirs:
             after = []
@@ -65,12 +65,12 @@ class InfoTest(ServerTest):
                     set(info(client, "commandstats")),
                     {"cmdstat_config|resetstat", "cmdstat_info"},
                 )
-        # Of the commands since then there are few bytes and a few calls.
+        # The commands since then have few bytes and a few calls.
         for name in MOVED:
             for figures in after:
                 self.assertLess(float(figures[name]), 20_000 if "bytes" in name else 10, name)
         for name in after[1].keys() & after[0].keys():
-            # The threads of ours read and write whatever Redis does, this INFO too.
+            # Our threads read and write like those of Redis, also for this INFO.
             if float(after[1][name]) == 0 and not name.startswith("io_threaded_"):
                 self.assertEqual(float(after[0][name]), 0, name)
 

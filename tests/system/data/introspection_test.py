@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""MONITOR, compared with redis-server: what is shown, how it is quoted, which secrets are hidden.
-Monitors of several threads, and of a replica, are checked, too; and CONFIG SET of an option."""
+"""Compares MONITOR with redis-server: the lines, their quotes, and the hidden secrets. It also
+tests monitors of several threads and of a replica, and CONFIG SET of an option.
+"""
 
 import re
 import unittest
@@ -9,7 +10,7 @@ import unittest
 from harness import ServerTest, wait_until
 from harness.resp import encode
 
-# Commands, and whether both servers run them alike; those that fail are shown too.
+# Commands, and whether both servers run them alike; MONITOR shows failing ones too.
 COMMANDS = [
     ["SET", "k", "a b\"c\\d\n\r\t\a\b\x00\x7f"],
     [b"SET", b"bin\xff\x80", b"\x01\x02"],
@@ -57,7 +58,7 @@ COMMANDS = [
 
 
 def shown(line):
-    """A line of MONITOR without what differs between two servers."""
+    """A line of MONITOR without the parts that differ between two servers."""
     match = re.fullmatch(rb"\d{10,}\.\d{6} \[(\d+) 127\.0\.0\.1:\d+\] (.*)", bytes(line), re.S)
     assert match, line
     return match.groups()
@@ -82,7 +83,7 @@ class IntrospectionTest(ServerTest):
             if mark in lines[-1][1]:
                 return lines
 
-    def test_monitors_see_what_they_see_in_redis(self):
+    def test_monitors_show_the_same_as_in_redis(self):
         seen = []
         for client, monitor in zip(self.connect_both(), self.connect_both()):
             self.assertEqual(monitor.call("MONITOR"), b"OK")
@@ -102,8 +103,8 @@ class IntrospectionTest(ServerTest):
                 self.assertEqual(connection.call("CONFIG", "SET", name, "20000"), b"OK")
                 self.assertEqual(connection.call("CONFIG", "GET", name)[1], b"20000")
 
-    def test_a_replicas_monitor_shows_what_its_leader_sends(self):
-        """As in Redis, under the leader's address."""
+    def test_replicas_monitor_shows_the_leaders_stream(self):
+        """As in Redis, the line has the leader's address."""
         leader = self.servers[0]
         leader.expect_log("lost")
         replica = self.start_server("--replicaof", f"127.0.0.1 {leader.port}")

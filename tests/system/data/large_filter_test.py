@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """A filter whose array is far larger than 2^32 bits uses all of it, also after a restart.
 
-BLOOMERY_TIER=long reserves ten billion items at 1 %, 12.4 GB, and adds a million: it needs 16 GB
-of free memory, of which it touches 4, and 100 MB of disk. Otherwise the same is done at a
-thousandth of this size. Items fall anywhere in the array, so each touches a page of its own. A
-truncated offset would touch fewer pages, and leave parts of the array without bits.
+BLOOMERY_TIER=long reserves ten billion items at 1 %, 12.4 GB, and adds a million. It needs 16 GB of
+free memory, of which it touches 4, and 100 MB of disk. Otherwise the test has a thousandth of this
+size. Items fall anywhere in the array, so each touches a page of its own. A truncated offset would
+touch fewer pages, and leave parts of the array without bits.
 """
 
 import hashlib
@@ -30,10 +30,10 @@ BATCH = 1000 if IS_LONG else 100
 PAGE_BYTES = 4096
 CHUNK_BYTES_MAX = 16 << 20
 TAIL_BYTES = 1 << 20
-HEADER_BYTES = 1000  # at most, of what BF.INFO counts beside the array
+HEADER_BYTES = 1000  # at most this is used beside the array in INFO
 MB = 1_000_000
 OTHER_MEMORY_BYTES = 200 * MB
-ITEM_FILE_BYTES_MAX = 200  # where each item lies in a page of its own
+ITEM_FILE_BYTES_MAX = 200  # where each item is in a page of its own
 
 
 class LargeFilterTest(ServerTest):
@@ -95,12 +95,12 @@ class LargeFilterTest(ServerTest):
             for start in range(0, ITEMS_PER_CLIENT, BATCH):
                 found = self.connection.call("BF.MEXISTS", "f", *items(owner, start))
                 self.assertEqual(found, [1] * BATCH)
-        # Lookups touch pages too, so few are made of items that are absent.
+        # Lookups touch pages too, so only a few are of absent items.
         found = self.connection.call("BF.MEXISTS", "f", *items("absent", 0))
         self.assertEqual(found, [0] * BATCH)
 
     def expect_resident(self, size_bytes):
-        """As many pages as random lines touch, and little memory beside them."""
+        """The resident pages match random lines, and other memory is small."""
         pages = size_bytes // PAGE_BYTES
         lines = ITEMS + BATCH
         expected = pages * (1 - math.exp(-lines / pages)) * PAGE_BYTES
@@ -112,7 +112,8 @@ class LargeFilterTest(ServerTest):
         self.assertLess(self.peak_bytes, expected + OTHER_MEMORY_BYTES)
 
     def expect_bits_everywhere(self, array_bytes, hash_count):
-        """Samples of the array have as many bits as items fall there. Returns their digests."""
+        """Checks that samples of the array have the expected number of bits. Returns their digests.
+        """
         places = [0, array_bytes // 4, array_bytes // 2, array_bytes * 3 // 4]
         places += [array_bytes - TAIL_BYTES]
         if IS_LONG:

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Limits on what clients may leave unread and cost, with the server's own timers; and on data that
-were there before the limit."""
+"""Tests limits on unread replies and on the memory of clients, with the server's own timers; and
+limits lowered after the data were written.
+"""
 
 import contextlib
 import shutil
@@ -14,7 +15,7 @@ from harness import SERVER_IS_REDIS, ServerTest, wait_until
 from harness.resp import encode
 
 MIB = 1 << 20
-# Bigger than what the kernel's buffers of both ends take.
+# Larger than the kernel's buffers of both ends.
 REPLY_BYTES = 16 * MIB
 
 
@@ -31,11 +32,11 @@ class OutputLimitTest(ServerTest):
         self.assertEqual(reply, b"OK")
 
     def slow_client(self):
-        """A client that has asked for more than the kernel holds for it and reads nothing yet."""
+        """A client whose replies exceed the kernel's buffers and that reads nothing yet."""
         client = self.server.connect()
         self.addCleanup(client.close)
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
-        # Answered means accepted, so it is listed from here on.
+        # An answered client was accepted, so CLIENT LIST has it from here on.
         self.assertEqual(client.call("PING"), b"PONG")
         client.send(encode("GET", "big"))
         return client
@@ -70,7 +71,7 @@ class SumTest(ServerTest):
         with server.connect() as admin, server.connect() as small, server.connect() as big:
             self.assertEqual(admin.call("CONFIG", "SET", "maxmemory-clients", "8mb"), b"OK")
             self.assertEqual(small.call("PING"), b"PONG")
-            # The server may close the connection before it has read all.
+            # The server may close the connection before it has read everything.
             with contextlib.suppress(OSError):
                 big.send(b"*2\r\n$3\r\nGET\r\n$90000000\r\n" + b"x" * 80 * MIB)
             self.assertTrue(big.is_closed_by_server())
@@ -79,14 +80,14 @@ class SumTest(ServerTest):
 
 
 class LowerLimitsTest(ServerTest):
-    def test_a_start_under_lower_limits_has_all_that_was_taken(self):
+    def test_start_under_lower_limits_loads_all_data(self):
         directory = tempfile.mkdtemp(prefix="bloomery-test-")
         self.addCleanup(shutil.rmtree, directory)
         options = ["--appendonly", "yes", "--proto-max-bulk-len", "1mb"]
         options += ["--enable-debug-command", "yes"]
         first = self.start_server(*options, directory=directory)
         with first.connect() as client:
-            # No base holds what follows: it is replayed.
+            # No base holds the following commands, so the start replays them.
             self.assertEqual(client.call("CONFIG", "SET", "proto-max-bulk-len", "8mb"), b"OK")
             client.call("SETBIT", "bits", 16 << 20, 1)
             client.call("SET", "big", b"x" * (3 << 20))

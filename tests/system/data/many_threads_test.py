@@ -28,9 +28,9 @@ from harness.resp import ErrorReply
 
 SCALE = 20 if os.environ.get("BLOOMERY_TIER") == "long" else 1
 IO_THREADS = 16
-STEPS = 60 * SCALE  # of each worker
+STEPS = 60 * SCALE  # for each worker
 SAVES = 2 * SCALE
-LIVES = 5 * SCALE  # of each client that is killed
+LIVES = 5 * SCALE  # for each client that is killed
 ADDERS = COUNTERS = WRITERS = TRANSFERS = SWAP_COUNTERS = 6
 PUBLISHERS = SUBSCRIBERS = MONITORS = 3
 VICTIMS = FLUSHERS = 3
@@ -67,7 +67,7 @@ class ManyThreadsTest(ServerTest):
             self.assertEqual(connection.call("SELECT", database), b"OK")
         return connection
 
-    # Workers. Each gets its number and its random generator; what it returns is summed or checked.
+    # Workers. Each gets its number and its random generator; its result is summed or checked.
 
     def add_items(self, number, _):
         """Returns the number of replies of 1. Half of the items are added by every adder."""
@@ -137,7 +137,9 @@ class ManyThreadsTest(ServerTest):
         return seen
 
     def be_killed(self, _, __):
-        """Increments until the connection is closed by others. Returns what was acknowledged."""
+        """Increments until another client closes the connection. Returns the acknowledged
+        increments.
+        """
         acknowledged = 0
         for _ in range(LIVES):
             with self.server.connect() as connection:
@@ -200,7 +202,7 @@ class ManyThreadsTest(ServerTest):
             if step % 10 == 9:
                 self.assertEqual(connection.call("FLUSHDB"), b"OK")
 
-    # The run.
+    # The run of all workers.
 
     def run_worker(self, worker, *arguments):
         try:
@@ -211,7 +213,8 @@ class ManyThreadsTest(ServerTest):
             raise
 
     def run_workers(self):
-        """{name of the worker: the results of all of its threads}, in the order of numbers."""
+        """Returns {name of the worker: the results of all of its threads}, in the order of numbers.
+        """
         counts = {
             self.add_items: ADDERS, self.count: COUNTERS, self.write_keys: WRITERS,
             self.transfer: TRANSFERS, self.publish: PUBLISHERS, self.be_killed: VICTIMS,

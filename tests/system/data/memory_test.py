@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What filters cost, and whether the server tells the truth about it."""
+"""Tests the memory of filters, and whether the server reports it correctly."""
 
 import unittest
 
@@ -8,7 +8,8 @@ from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import ErrorReply
 
 MIB = 1 << 20
-# Looks, 20 ms apart, and how much they may differ by: a reply of INFO, not what a thread takes.
+# Number of readings, 20 ms apart, and how much they may differ by: a reply of INFO, not the memory
+# of a thread.
 STILL_LOOKS = 25
 STILL_BYTES = 16 << 10
 
@@ -21,8 +22,9 @@ class MemoryTest(ServerTest):
         self.wait_until_all_threads_run()
 
     def wait_until_all_threads_run(self):
-        """A thread takes some memory when it first gets its turn, which may be after the server
-        is ready: until the figure has stood still for a while."""
+        """A thread takes some memory when it first runs, which may be after the server is ready.
+        Waits until the figure has been stable for a while.
+        """
         seen = [self.used_bytes()]
 
         def stands_still():
@@ -57,7 +59,7 @@ class MemoryTest(ServerTest):
             usage_bytes += self.client.call("MEMORY", "USAGE", f"f:{i:05}")
         print(f"used_memory {each_bytes:.1f} bytes each, MEMORY USAGE {usage_bytes / count:.1f}")
         self.assertLessEqual(each_bytes, 250)
-        # Rounding up to the allocator's sizes is all that a key's own figure may be off by.
+        # A key's own figure may differ only by the allocator's rounding.
         self.assertLess(abs(usage_bytes / count - each_bytes), 0.1 * each_bytes)
         for i in range(count):
             self.client.call("DEL", f"f:{i:05}")
@@ -83,7 +85,9 @@ class MemoryTest(ServerTest):
         return dict(zip((word.decode() for word in words[::2]), words[1::2]))
 
     def fill(self):
-        """Keys of all kinds, one filter with an array of its own among them; their names."""
+        """Makes keys of all kinds, one filter with an array of its own among them; returns their
+        names.
+        """
         keys = [f"long:{i}" for i in range(36_000)] + [f"short:{i}" for i in range(20_000)]
         for start in range(0, len(keys), 500):
             self.client.pipeline(
@@ -119,7 +123,7 @@ class MemoryTest(ServerTest):
             print(f"resident: parts {resident / MIB:.1f} MiB, process {measured / MIB:.1f} MiB")
             if not SANITIZED:
                 self.assertAlmostEqual(resident / measured, 1, delta=0.03)
-            # Every key, client and table tells its own size.
+            # Sums the sizes that every key, client and table reports.
             usage = sum(
                 bytes_of
                 for at in range(0, len(keys), 500)
@@ -147,7 +151,7 @@ class MemoryTest(ServerTest):
         self.assertLess(self.server.resident_bytes() - resident_bytes, 4 * MIB)
         self.assertAlmostEqual(self.used_bytes() - before_bytes, planned_bytes, delta=MIB)
         self.assertEqual(self.info("f", "SIZE"), planned_bytes)
-        # Statistics read a sample and touch no more than that.
+        # Statistics read only a sample, and touch no further pages.
         self.assertEqual(self.client.call("BF.STATS", "f")[15], b"0")
         self.assertLess(self.server.resident_bytes() - resident_bytes, 80 * MIB)
         self.client.call("DEL", "f")

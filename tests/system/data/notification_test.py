@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Keyspace notifications: those of random streams of commands are compared with redis-server's,
-message by message; those of a replica with its leader's. Between I/O threads they keep their order.
+"""Tests keyspace notifications. Random streams of commands give the same messages as in
+redis-server. A replica publishes the same as its leader. Messages of several I/O threads keep their
+order.
 
 BLOOMERY_SEED replays a run; BLOOMERY_NOTIFICATION_COMMANDS shortens it.
 """
@@ -22,7 +23,7 @@ FENCE = b"fence"
 
 
 class Listener:
-    """Everything that is published on one server, until a fence."""
+    """Collects everything that is published on one server, until a fence."""
 
     def __init__(self, server):
         self.subscriber, self.publisher = server.connect(), server.connect()
@@ -39,7 +40,7 @@ class Listener:
             messages.append((channel, payload))
 
     def events(self):
-        """'event key' of each message that names one, with the database where it is not 0."""
+        """'"event key" of each message that names one, with the database if it is not 0."""
         told = []
         for channel, payload in self.take():
             head, _, event = channel.decode("latin1").partition("__:")
@@ -78,7 +79,7 @@ class NotificationTest(ReplicaTest):
 
     # --- against redis-server ---
 
-    def test_a_random_stream_tells_what_redis_tells(self):
+    def test_random_stream_publishes_the_same_as_redis(self):
         seed = seed_from_environment()
         rng = random.Random(seed)
         stream = CommandStream(rng)
@@ -86,7 +87,7 @@ class NotificationTest(ReplicaTest):
         listeners = [self.listen(server) for server in servers]
         connections = [self.connection_to(server) for server in servers]
         sent = told = 0
-        # Those under the classes ALL: others may leave hardly any event.
+        # Half of the streams use the classes ALL, because others may leave hardly any event.
         sent_to_all = events_of_all = 0
         classes = ALL
         while sent < COMMANDS:
@@ -124,7 +125,7 @@ class NotificationTest(ReplicaTest):
 
     # --- what Redis does not have ---
 
-    def test_a_replica_tells_what_its_leader_sends(self):
+    def test_replica_publishes_its_leaders_changes(self):
         redis = self.start_redis("--repl-diskless-sync-delay", "0")
         redis.expect_log("")
         for leader in (self.start_server(), redis):
@@ -170,7 +171,7 @@ class NotificationTest(ReplicaTest):
         told = [payload for _, payload in listener.take()]
         self.assertEqual(told, [b"append", b"set", b"setrange"] * rounds * len(writers))
 
-    def test_the_option_outlives_a_restart(self):
+    def test_option_survives_a_restart(self):
         server = self.start_server("--notify-keyspace-events", "KEAn")
         with server.connect() as connection:
             value = connection.call("CONFIG", "GET", "notify-keyspace-events")[1]

@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The same pub/sub session, over several connections, to our server and to redis-server: every
+"""Runs the same pub/sub session, over several connections, on our server and on redis-server. Every
 byte of every reply and message must be equal.
-
-What Redis promises no order for is compared without one: the messages that one PUBLISH brings to
-one client by several patterns, the confirmations of an UNSUBSCRIBE without names, lists of
-channels. A RESP3 client that publishes to itself gets message and reply in either order (Redis
-7.0 and 7.2 differ), so they are compared apart.
+Replies without a guaranteed order are compared without one. These are the messages of one PUBLISH
+to one client by several patterns, confirmations of an UNSUBSCRIBE without names, and lists of
+channels. A RESP3 client that publishes to itself gets message and reply in either order (Redis 7.0
+and 7.2 differ), so they are compared separately.
 
 BLOOMERY_SEED replays a run; BLOOMERY_PUBSUB_STEPS shortens it.
 """
@@ -99,7 +98,7 @@ class PubSubDifferentialTest(ServerTest):
         return 1
 
     def read_frames(self, connection, replies):
-        """Frames up to and with so many that are no messages."""
+        """Returns the frames up to the last of this many that are not messages."""
         frames = []
         while replies > 0:
             frames.append(connection.read_reply())
@@ -107,7 +106,7 @@ class PubSubDifferentialTest(ServerTest):
         return frames
 
     def collect(self, server, messages, count):
-        """Reads until `count` messages have come to the clients of the server."""
+        """Reads until `count` messages have arrived at the clients of the server."""
         deadline = time.monotonic() + DEADLINE_S
         missing = count - sum(map(len, messages.values()))
         while missing > 0:
@@ -192,7 +191,7 @@ class PubSubDifferentialTest(ServerTest):
             connection.send(encode("EXEC"))
             for _ in range(5):
                 connection.read_reply()
-        # The array's four elements, and the fifth reply that SUBSCRIBE has pushed out of it.
+        # The array has four elements, and SUBSCRIBE has pushed the fifth reply out of it.
         for _ in range(2):
             self.assertEqual(*(connection.read_reply()[1] for connection in client.both))
         for _ in range(2):
@@ -220,7 +219,7 @@ class PubSubDifferentialTest(ServerTest):
         for _ in range(STEPS):
             self.random_step()
         for client in self.clients:
-            # Nothing more has come than was read.
+            # No further bytes have arrived.
             self.run_step(client, [b"PING", b"end"])
         print(f"{len(self.history)} steps, {self.messages} messages, seed {self.seed}")
         self.assertGreater(self.messages, STEPS / 10)
@@ -274,7 +273,7 @@ class PubSubDifferentialTest(ServerTest):
         client.close()
         client.both = [server.connect() for server in self.servers]
         client.protocol, client.subscribed = 2, [set(), set(), set()]
-        # The servers notice in their own time that the old connections have gone.
+        # The servers detect at different times that the old connections are closed.
         expected = 1 + len(self.clients)
         for server in self.servers:
             with server.connect() as probe:

@@ -54,7 +54,7 @@ class PubSubTest(ServerTest):
             self.assertEqual(own, [b"%d %d" % (number, i) for i in range(messages)])
 
     def test_nothing_comes_after_the_last_unsubscription(self):
-        """A late message would be taken for the reply of the next command."""
+        """The client would take a late message for the reply of the next command."""
         server = self.start_server(*THREADS)
         rng = random.Random(seed_from_environment())
         is_over = threading.Event()
@@ -102,7 +102,7 @@ class PubSubTest(ServerTest):
         publisher.pipeline([("MULTI",), ("SET", "k", "v"), ("PUBLISH", "c", "end"), ("EXEC",)])
         heard = [subscriber.read_reply()[0][2] for _ in range(101)]
         self.assertEqual(heard, [b"%d" % i for i in range(100)] + [b"end"])
-        # What is published on the replica stays there.
+        # Messages published on the replica stay there.
         listener = self.connect(leader)
         listener.call("SUBSCRIBE", "c")
         self.assertEqual(on_replica.call("PUBLISH", "c", "here"), 1)

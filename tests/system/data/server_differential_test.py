@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Commands about the server and its connections to our server and to redis-server: replies and
-messages must be the same but for what differs between any two servers: ids, addresses, times,
-sizes. docs/compatibility.md lists every other difference.
+"""Sends commands about the server and its connections to our server and to redis-server. Replies
+and messages must be equal, except for ids, addresses, times and sizes. docs/compatibility.md lists
+every other difference.
 
-BLOOMERY_SEED replays a run; BLOOMERY_SERVER_COMMANDS says how many commands there are.
+BLOOMERY_SEED replays a run; BLOOMERY_SERVER_COMMANDS is the number of commands.
 """
 
 import random
@@ -19,12 +19,13 @@ from harness.server_stream import Id, ServerStream
 
 COMMANDS = count("SERVER_COMMANDS")
 CONNECTIONS = 5
-# Of a line of CLIENT LIST; the others are addresses, ages and sizes, or newer than the oracle.
+# Compared fields of CLIENT LIST; the others are addresses, ages and sizes, or newer than the
+# oracle.
 CLIENT_FIELDS = (b"id", b"name", b"flags", b"db", b"sub", b"psub", b"ssub", b"multi", b"cmd",
                  b"user", b"redir", b"resp")  # fmt: skip
 FIELD = re.compile(rb"(\S+?)=(\S*)")
 KINDS_OF_MESSAGES = (b"message", b"pmessage", b"invalidate")
-# Later releases know more values, which the error of CONFIG SET lists.
+# Later releases have more values, which the error of CONFIG SET lists.
 NEWER_CHOICES = {b"repl-diskless-load"}
 
 
@@ -53,7 +54,7 @@ class ServerDifferentialTest(ServerTest):
     def setUp(self):
         self.seed = seed_from_environment()
         self.rng = random.Random(self.seed)
-        # How long a command takes is not the same on both; the stream logs all or none.
+        # The time of a command differs between the servers; the stream logs all or none.
         quick = ("--slowlog-log-slower-than", "-1")
         self.servers = [self.start_server("--io-threads", "2", *quick), self.start_redis(*quick)]
         self.servers[1].expect_log("Deprecation warning: Allowing a first arg")
@@ -63,7 +64,7 @@ class ServerDifferentialTest(ServerTest):
         self.history = []
         self.errors = self.messages = self.replaced = 0
         self.past_ids = [{}, {}]
-        self.ended = [set(), set()]  # of the clients, those that a server has closed
+        self.ended = [set(), set()]  # clients that a server has closed
 
     def shared_options(self):
         """Options with the same value on both servers."""
@@ -76,7 +77,7 @@ class ServerDifferentialTest(ServerTest):
 
     def test_replies_and_messages_equal_those_of_redis(self):
         stream = ServerStream(self.rng, CONNECTIONS, self.shared_options())
-        # It hears what the others do.
+        # This connection gets messages about the others.
         listener = self.clients[0]
         for connection in listener.both:
             connection.call("PSUBSCRIBE", "__key*__:*")
@@ -86,7 +87,7 @@ class ServerDifferentialTest(ServerTest):
         for _ in range(COMMANDS):
             client = self.rng.choice(self.clients[1:])
             command = stream.next()
-            # Ours tells of a transaction's changes behind its end, when tracking may be off.
+            # Ours sends the invalidations of a transaction after its end, when tracking may be off.
             if client.queued is not None and command[:2] == [b"CLIENT", b"TRACKING"]:
                 continue
             self.run_step(client, command)
@@ -126,7 +127,7 @@ class ServerDifferentialTest(ServerTest):
         self.replace_ended()
 
     def replace_ended(self):
-        """A user that changes ends the connections of who is that user: of both servers."""
+        """A change of a user ends the connections of that user, on both servers."""
         ours, theirs = self.ended
         if ours != theirs:
             self.fail(self.tell(f"closed connections differ\nours:    {ours}\nredis's: {theirs}"))
@@ -142,8 +143,9 @@ class ServerDifferentialTest(ServerTest):
             self.wait_until_gone(self.clients[index])
 
     def wait_until_gone(self, client):
-        """Both servers notice in their own time that a connection has ended. They are asked equally
-        often: the slow log counts."""
+        """Each server detects at its own time that a connection has ended. Both get equally many
+        requests, because the slow log counts.
+        """
         wait_until(
             lambda: all([
                 len(connection.call("CLIENT", "LIST").splitlines()) == len(self.clients)
@@ -153,19 +155,21 @@ class ServerDifferentialTest(ServerTest):
         )  # fmt: skip
 
     def messages_in(self, client, frames):
-        """By connection, what came before the reply."""
+        """The messages before the reply, by connection."""
         heard = [[] for _ in self.clients]
         heard[self.clients.index(client)] = [raw for _, raw in frames[:-1]]
         return heard
 
     def hear(self, server, heard, expected):
-        """What has come to the connections of a server, up to the reply to a PING; of ours, whose
-        threads hand messages to each other, as many as Redis has sent, if they come in time."""
+        """Returns the messages to the connections of a server, up to the reply to a PING. Our
+        threads hand messages to each other, so for our server it waits for as many as Redis has
+        sent.
+        """
         deadline = time.monotonic() + DEADLINE_S
         ended = self.ended[server]
         for index, client in enumerate(self.clients):
             connection = client.both[server]
-            # Inside MULTI nothing answers at once; its messages come with a later reply.
+            # Inside MULTI no command is answered at once; its messages come with a later reply.
             if client.queued is not None:
                 continue
             # Ours may still answer before another thread closes it.
@@ -183,24 +187,26 @@ class ServerDifferentialTest(ServerTest):
                 if not is_message(value):
                     break
                 heard[index].append(raw)
-            # One fence for both servers: SLOWLOG counts them.
+            # One fence for both servers, because SLOWLOG counts commands.
             is_open = index not in ended
             while is_open and expected is not None and len(heard[index]) < len(expected[index]):
                 if not connection.has_reply(max(0.0, deadline - time.monotonic())):
                     break
                 heard[index].append(connection.read_reply()[1])
-        # Redis redirects a null in the protocol of who has read the keys.
+        # Redis redirects a null in the protocol of the client that has read the keys.
         null, other_null = b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n"
         heard = [[raw.replace(other_null, null) for raw in messages] for messages in heard]
-        # News that are redirected from another thread come when they come, among messages and
-        # among other news; tracking_test compares the order on one thread.
+        # Invalidations redirected from another thread may arrive anywhere among messages and other
+        # invalidations; tracking_test compares the order on one thread.
         def place(raw):
             return (True, raw) if b"invalidate\r\n" in raw else (False, b"")
 
         return [sorted(messages, key=place) for messages in heard]
 
     def pull_apart(self, connection, frames):
-        """Redis 7.0 writes news of a transaction's own changes into the midst of EXEC's array."""
+        """Redis 7.0 writes the invalidations of a transaction's own changes between the elements of
+        EXEC's array.
+        """
         value, raw = frames.pop()
         while isinstance(value, list) and any(isinstance(part, Push) for part in value):
             news = [part for part in value if isinstance(part, Push)]
@@ -211,7 +217,7 @@ class ServerDifferentialTest(ServerTest):
             value += [connection.read_reply()[0] for _ in news]
         frames.append((value, raw))
 
-    # Comparison.
+    # Methods that compare.
 
     def note_transaction(self, client, command, reply):
         name = command[0].upper()
@@ -223,7 +229,7 @@ class ServerDifferentialTest(ServerTest):
             client.queued = None
 
     def values_match(self, client, command, ours, theirs):
-        """Whether two replies that differ in their bytes still say the same."""
+        """Returns whether two replies with different bytes are still equivalent."""
         if type(ours) is not type(theirs) or isinstance(ours, ErrorReply):
             return False
         if command[0].upper() == b"EXEC":
@@ -253,7 +259,7 @@ class ServerDifferentialTest(ServerTest):
         return compare is not None and compare(ours, theirs)
 
     def logical(self, server, number):
-        """The index of the connection with this id, or the number itself."""
+        """Returns the index of the connection with this id, or the number itself."""
         for index, client in enumerate(self.clients):
             if client.ids[server] == number:
                 return f"connection {index}"
@@ -268,9 +274,9 @@ class ServerDifferentialTest(ServerTest):
             fields = dict(FIELD.findall(line))
             for name in (b"id", b"redir"):
                 fields[name] = self.logical(server, int(fields[name]))
-            # Ours does not tell that a watched key has changed, and ends NO-EVICT with RESET.
+            # Ours does not show that a watched key has changed, and RESET ends NO-EVICT.
             fields[b"flags"] = re.sub(rb"[de]", b"", fields[b"flags"]) or b"N"
-            # Inside EXEC ours tells that the transaction has ended.
+            # Inside EXEC ours shows that the transaction has ended.
             if fields[b"cmd"] == b"exec":
                 fields[b"multi"], fields[b"flags"] = b"-1", b"N"
             lines.append({name: fields[name] for name in CLIENT_FIELDS})
@@ -292,7 +298,7 @@ class ServerDifferentialTest(ServerTest):
         return both[0] == both[1]
 
     def slowlogs_match(self, ours, theirs):
-        """Numbers, words and names of clients; times and addresses are each server's own."""
+        """Returns numbers, arguments and names of clients; times and addresses differ by server."""
         shapes = [
             [(entry[0], self.without_ids(server, entry[3]), entry[5]) for entry in log]
             for server, log in enumerate((ours, theirs))
@@ -300,7 +306,7 @@ class ServerDifferentialTest(ServerTest):
         return shapes[0] == shapes[1]
 
     def without_ids(self, server, words):
-        # Of an AUTH with too many words Redis shows all; they may be passwords.
+        # Redis shows all arguments of an AUTH that has too many; they may be passwords.
         if words[0].upper() == b"AUTH" and len(words) > 3 and server == 1:
             return [words[0], *[b"(redacted)"] * (len(words) - 1)]
         if words[0].upper() != b"CLIENT":
@@ -323,8 +329,10 @@ class ServerDifferentialTest(ServerTest):
         return counts[0] == counts[1]
 
     def users_match(self, ours, theirs):
-        """All but the rules about commands: Redis 7.0 tells which rules would have had the same
-        effect on its own commands, ours and 7.2 those that were given. DRYRUN compares effects."""
+        """Returns all fields except rules about commands. Redis 7.0 shows rules that would have had
+        the same effect on its own commands; ours and 7.2 show the given ones. DRYRUN compares
+        effects.
+        """
         return self.without_rules(ours) == self.without_rules(theirs)
 
     def without_rules(self, reply):
@@ -335,7 +343,7 @@ class ServerDifferentialTest(ServerTest):
         return [self.without_rules(part) for part in reply] if isinstance(reply, list) else reply
 
     def access_logs_match(self, ours, theirs):
-        """Who was refused what, and how often; the rest is ids and times."""
+        """Returns refused users and commands, with counts; the other fields are ids and times."""
         shapes = []
         for log in (ours, theirs):
             entries = [
@@ -362,7 +370,7 @@ class ServerDifferentialTest(ServerTest):
         return ours == theirs
 
     def test_commands_of_restricted_users(self):
-        """What users with random rules are refused, and in which words."""
+        """Users with random rules are refused the same commands with the same texts."""
         stream = ServerStream(self.rng, CONNECTIONS, self.shared_options(), {"acl"})
         refused = 0
         for _ in range(COMMANDS // 100):
@@ -374,7 +382,7 @@ class ServerDifferentialTest(ServerTest):
             self.run_step(client, [b"AUTH", user, b"pass"])
             for _ in range(40):
                 command = stream.next()
-                # A user that changes ends connections, this one's perhaps.
+                # A change of a user ends connections, perhaps also this one.
                 if command[0] not in (b"ACL", b"RESET", b"HELLO", b"AUTH"):
                     self.run_step(client, command)
                     refused += self.last_was_noperm
@@ -394,10 +402,10 @@ class ServerDifferentialTest(ServerTest):
         for _ in range(COMMANDS // 20):
             client = self.rng.choice(self.clients[1:])
             command = [word for word in stream.next() if isinstance(word, bytes)]
-            # Of refused commands Redis shows EXEC alone.
+            # For refused commands Redis shows EXEC alone.
             if command[0].upper() in (b"HELLO", b"RESET") or command[:-1] == [b"EXEC"]:
                 continue
-            # Of an AUTH with too many words Redis shows all.
+            # Redis shows all arguments of an AUTH that has too many.
             is_hidden = command[0].upper() == b"AUTH" and len(command) > 3
             lines = []
             for server, connection in enumerate(client.both):
@@ -418,7 +426,7 @@ class ServerDifferentialTest(ServerTest):
         self.assertGreater(compared, COMMANDS / 400)
 
     def monitored(self, server, client):
-        """The lines about the last command, without times and ports, up to one of a fence."""
+        """Returns the lines about the last command, without times and ports, up to a fence."""
         fence = b"fence %d" % self.rng.randrange(1 << 30)
         other = self.servers[server].connect()
         other.call("ECHO", fence)

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A filter with room for many items and few in it costs the few, whatever is done with it.
+"""A filter with a large capacity and few items costs only the items, in every operation.
 
-BLOOMERY_SPARSE_CAPACITY=2000000000 BLOOMERY_SPARSE_ITEMS=20000 make it as large as can be; the
-figures are printed."""
+BLOOMERY_SPARSE_CAPACITY=2000000000 BLOOMERY_SPARSE_ITEMS=20000 is the largest useful size; the test
+prints the figures.
+"""
 
 import pathlib
 import shutil
@@ -17,7 +18,7 @@ from harness.replication import ReplicaTest, info
 CAPACITY = count("SPARSE_CAPACITY")
 ITEMS = count("SPARSE_ITEMS")
 MB = 1_000_000
-# An item of a growing native filter at 1 % lies in two cache lines, so it touches two pages.
+# An item of a growing native filter at 1 % is in two cache lines, so it touches two pages.
 TOUCHED_BYTES = ITEMS * 2 * 4096
 GROWTH_BYTES_MAX = 64 * MB * CAPACITY // 2_000_000_000 + 4 * MB
 FILE_BYTES_MAX = 60 * MB * CAPACITY // 2_000_000_000 + MB
@@ -37,7 +38,7 @@ class SparseFilterTest(ReplicaTest):
         return server, connection
 
     def memory(self, server, connection):
-        """Resident bytes: of the arrays, whoever touched them, and of all else."""
+        """Returns resident bytes: of the arrays, including children, and of all other memory."""
         fields = info(connection, "memory")
         arrays = int(fields["mem_filter_arrays_resident"])
         self.assertLess(arrays, int(fields["mem_filter_arrays_reserved"]) + MB)
@@ -78,7 +79,7 @@ class SparseFilterTest(ReplicaTest):
             items = range(start, min(start + 1000, ITEMS))
             self.assertNotIn(0, connection.call("BF.MEXISTS", "f", *items))
 
-    def test_saving_copying_and_loading_cost_what_the_items_do(self):
+    def test_saves_copies_and_loads_cost_only_the_items(self):
         server, connection = self.start()
         before_bytes = self.memory(server, connection)
         self.fill(connection)

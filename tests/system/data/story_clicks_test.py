@@ -3,7 +3,7 @@
 """The story of the click log: a click counts once in ten minutes.
 
 Clicks come by pipelines of 350 BF.ADD to one filter with a window; one in a hundred is a repetition
-of an earlier one. The server's wall clock is simulated, so a day takes seconds. The twin knows for
+of an earlier one. The server's wall clock is simulated, so a day takes seconds. The model knows for
 each click when it last counted.
 """
 
@@ -21,7 +21,7 @@ START_MS = 1_790_000_000_000
 
 
 class Clicks:
-    """The exact twin: when each click last counted, in milliseconds or in clicks that counted."""
+    """The exact model: when each click last counted, in milliseconds or in counted clicks."""
 
     def __init__(self, test, window):
         self.test = test
@@ -62,7 +62,7 @@ class ClicksStoryTest(StoryTest):
         self.client = self.new_client()
 
     def click(self, number, history):
-        """A new one, or with a chance of 1 % one of the last two windows or so."""
+        """Returns a new click or, with a chance of 1 %, one of about the last two windows."""
         if history and self.random.random() < 0.01:
             return self.random.choice(history)
         return f"user:{self.random.randrange(10**6)}:banner:{number}"
@@ -99,7 +99,7 @@ class ClicksStoryTest(StoryTest):
         self.run_clicks(clicks, windows * each, 3 * each // 2, position_of)
         clicks.check()
         self.assertGreater(clicks.repeats, windows * each // 300)
-        # The memory of a window, not of a day.
+        # The memory is for a window, not for a day.
         stats = self.client.execute_command("BF.STATS", "clicks")
         held = dict(zip(stats[::2], stats[1::2]))[b"items"]
         self.assertLess(held, each * 1.4)
@@ -118,11 +118,11 @@ class ClicksStoryTest(StoryTest):
             )
         self.clock.advance(WINDOW_S * 1250)
         self.assertEqual(sum(self.client.execute_command("BF.MEXISTS", "clicks", *items)), 0)
-        # Another time, which is a day later.
+        # The same click at another time, a day later.
         self.clock.advance(86_400_000)
         self.assertGreater(sum(self.send([("BF.ADD", "clicks", item) for item in items])), 290)
 
-    def test_a_crash_in_the_midst_of_a_window_forgets_nothing(self):
+    def test_crash_within_a_window_forgets_nothing(self):
         self.client.execute_command("BF.RESERVE", "clicks", RATE, 1000, "WINDOW", WINDOW_S)
         for number in range(300):
             self.client.execute_command("BF.ADD", "clicks", f"click:{number}")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The story of the billing system: unique contacts of each customer and month.
 
-A contact counts once in a month. The old way is a bit for each contact, by pipelines of 350 SETBIT,
-and a counter; the new one is a filter that BF.INSERT makes when the month's first contact comes,
-with the month's end as its expiry.
+A contact counts once in a month. The old solution is a bit for each contact, by pipelines of 350
+SETBIT, and a counter. The new one is a filter that BF.INSERT creates with the month's first
+contact, with the month's end as its expiry.
 """
 
 import time
@@ -20,14 +20,14 @@ MONTHS = ("2026-10", "2026-11")
 
 class ContactsStoryTest(StoryTest):
     def events(self, count):
-        """(customer, contact) as they come: few contacts come often."""
+        """Yields (customer, contact) in order of arrival: few contacts come often."""
         return [
             (self.random.randrange(CUSTOMERS), int(self.random.paretovariate(0.7)) % 1_000_000)
             for _ in range(count)
         ]
 
     def count_with_bits(self, month, events):
-        """Exact: a bit that was clear is a new contact."""
+        """The count is exact: a bit that was clear is a new contact."""
         replies = self.send([("SETBIT", f"bits:{month}:{who}", what, 1) for who, what in events])
         self.count("exact", month, events, [reply == 0 for reply in replies])
 
@@ -67,11 +67,11 @@ class ContactsStoryTest(StoryTest):
                 at_ms = self.client.execute_command("PEXPIRETIME", f"seen:{month}:{who}")
                 self.assertEqual(at_ms, month_end_s * 1000)
 
-    def test_last_months_filters_are_gone_and_the_contact_counts_again(self):
+    def test_contact_counts_again_in_the_next_month(self):
         words = ("CAPACITY", 1000, "ERROR", RATE)
         end_ms = int(time.time() * 1000) + 1500
         first = ("BF.INSERT", "seen", *words, "PXAT", end_ms, "ITEMS", "contact")
-        # The expiry belongs to the creation: what comes later does not move it.
+        # The expiry is set at the creation: later adds do not change it.
         later = ("BF.INSERT", "seen", *words, "EX", 3600, "ITEMS", "contact", "other")
         self.assertEqual(self.send([first, later]), [[1], [0, 1]])
         self.assertEqual(self.client.execute_command("PEXPIRETIME", "seen"), end_ms)

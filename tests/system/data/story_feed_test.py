@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The story of the feed: posts are hidden by their readers, and un-hidden, again and again.
+"""The story of the feed: readers repeatedly hide posts and show them again.
 
-Each user has a deletable filter of hidden posts; a feed shows what it does not find there. A post
-whose BF.ADD answered 1 is in the filter until its BF.DEL; one that answered 0 was found by mistake
-and is not in it, so the few such posts of a user are remembered in a bitmap beside it. The twin is
-a set for each user.
+Each user has a deletable filter of hidden posts; a feed shows the posts that are not in it. A post
+whose BF.ADD answered 1 is in the filter until its BF.DEL. A post that answered 0 was found by
+mistake and is not in it. A bitmap beside the filter holds the few such posts of a user. The model
+is a set for each user.
 """
 
 import unittest
@@ -18,7 +18,7 @@ ROUNDS = 6
 
 
 class Reader:
-    """A user, and what is known exactly of the posts that he has hidden."""
+    """A user, and the exact set of the posts that the user has hidden."""
 
     def __init__(self, number):
         self.key = f"hidden:{number}"
@@ -32,7 +32,7 @@ class Reader:
 
 class FeedStoryTest(StoryTest):
     def flip(self, readers, each):
-        """Hides some posts of each reader and un-hides others. Returns how many answered 0."""
+        """Hides some posts of each reader and shows others again. Returns how many answered 0."""
         commands, notes = [], []
         for reader in readers:
             hidden = reader.hidden()
@@ -64,7 +64,7 @@ class FeedStoryTest(StoryTest):
             reader.in_filter.remove(post)
 
     def shown(self, reader):
-        """The feed: what is shown of all posts."""
+        """The feed: the posts shown, of all posts."""
         with self.client.pipeline(transaction=False) as pipeline:
             pipeline.execute_command("BF.MEXISTS", reader.key, *range(POSTS))
             pipeline.get(reader.rest)
@@ -95,7 +95,7 @@ class FeedStoryTest(StoryTest):
     def test_fingerprints(self):
         self.DELETIONS = (1,)
         readers = self.run_story(("DELETABLE",), RATE)
-        # All is un-hidden at last: nothing is left in any filter.
+        # Finally all posts are shown again: no filter has an item.
         self.send([("BF.DEL", r.key, post) for r in readers for post in sorted(r.in_filter)])
         cards = self.send([("BF.CARD", reader.key) for reader in readers])
         self.assertEqual(cards, [0] * len(readers))
@@ -103,7 +103,8 @@ class FeedStoryTest(StoryTest):
         self.assertEqual(sum(map(sum, found)), 0)
 
     def test_regions(self):
-        # An item that shares all its bits with others stays: it answers -1 and is still hidden.
+        # An item that shares all its bits with others stays: BF.DEL answers -1 and the post is
+        # still hidden.
         self.DELETIONS = (1, -1)
         self.run_story(("DELETABLE", "REGIONS", 10), RATE)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""CLIENT TRACKING: replies and invalidations are compared byte by byte with redis-server's, and
-caches that follow them are compared with the data while several clients write.
+"""CLIENT TRACKING: replies and invalidations are compared byte by byte with redis-server's. Caches
+that follow invalidations are compared with the data while several clients write.
 
 BLOOMERY_SEED replays a run; BLOOMERY_TRACKING_STEPS shortens it.
 """
@@ -23,14 +23,14 @@ FENCE = b"end of the step"
 
 
 def is_news(value):
-    """An invalidation, or the note that a redirect is broken; and a message of the fence."""
+    """An invalidation, or the message that a redirect is broken; and a message of the fence."""
     if isinstance(value, Push):
         return True
     return isinstance(value, list) and len(value) == 3 and value[0] == b"message"
 
 
 class Client:
-    """One connection to each server; `news` is what has come besides replies."""
+    """One connection to each server; `news` holds all that it received except replies."""
 
     def __init__(self, servers):
         self.both = [server.connect() for server in servers]
@@ -46,7 +46,7 @@ class Client:
             self.news[side].append(raw)
 
     def call(self, *words):
-        """The raw replies; `client` in a word is replaced by that one's id."""
+        """Returns the raw replies; `client` in a word is replaced by that client's id."""
         replies = []
         for side, connection in enumerate(self.both):
             here = [str(w.ids[side]) if isinstance(w, Client) else w for w in words]
@@ -55,7 +55,7 @@ class Client:
         return replies
 
     def fence(self):
-        """All that was sent before has come when this returns, unless PING would be queued."""
+        """Returns when everything sent before has arrived, unless PING would be queued."""
         if self.is_in_multi:
             return
         for side, connection in enumerate(self.both):
@@ -97,13 +97,15 @@ class TrackingDifferentialTest(ServerTest):
         self.assertEqual(self.without_ids(ours), self.without_ids(theirs), self.tell("replies"))
 
     def without_ids(self, raw):
-        """Ids differ between the servers. And Redis' null is that of the protocol of who redirects,
-        which may be another one than that of who is told."""
+        """Ids differ between the servers. Redis sends a null in the protocol of the redirecting
+        client, which may differ from that of the receiver.
+        """
         raw = raw.replace(b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n")
         return re.sub(rb"(redirect\r\n:|tracking-redir-broken\r\n:|^:)[1-9]\d*", rb"\1ID", raw)
 
     def compare_news(self):
-        """Waits until ours has as many as Redis, whose are sent before the reply to the writer."""
+        """Waits until ours has as many as Redis, which sends them before the reply to the writer.
+        """
         news = []
 
         def are_equal():
@@ -162,7 +164,8 @@ class TrackingDifferentialTest(ServerTest):
         elif kind == "caching":
             self.run_step(client, "CLIENT", "CACHING", rng.choice(["YES", "NO"]))
         elif kind == "many":
-            # Redis 7.0 writes news of a client's own change into the midst of EXEC's array.
+            # Redis 7.0 writes the invalidations of a client's own change between the elements of
+            # EXEC's array.
             for words in (["MULTI"], ["GET", key], ["SET", "never read", "1"],
                           ["MGET", *rng.sample(KEYS, 2)], ["EXEC"]):  # fmt: skip
                 self.run_step(client, *words)
@@ -171,7 +174,7 @@ class TrackingDifferentialTest(ServerTest):
 
 
 class CachingClient(threading.Thread):
-    """Reads keys into a cache and drops what it is told to, until stop(); then catches up."""
+    """Reads keys into a cache and drops invalidated ones, until stop(); then catches up."""
 
     def __init__(self, port, keys, *options):
         super().__init__(daemon=True)
@@ -205,7 +208,7 @@ class CachingClient(threading.Thread):
             self.read(*self.random.sample(self.keys, 5))
 
     def catch_up(self):
-        """What has come since; news that another thread tells may still be on its way."""
+        """Returns the invalidations since; those of another thread may still be under way."""
         while self.connection.has_reply():
             self.take(self.connection.read_reply()[0])
 
@@ -231,7 +234,7 @@ class TrackingTest(ReplicaTest):
             return {k: (v, data[k]) for k, v in client.cache.items() if data[k] != v}
 
         for client in clients:
-            # News that is lost, or came too early, leaves a value behind for good.
+            # A lost or early invalidation leaves a stale value in the cache forever.
             wait_until(
                 lambda one=client: not stale(one), lambda one=client: f"none of {stale(one)}"
             )
@@ -270,7 +273,7 @@ class TrackingTest(ReplicaTest):
             self.stop_and_check(server, clients)
 
     def test_a_lower_limit_of_keys_is_kept_at_once(self):
-        """As in Redis, no periodic task is needed for it."""
+        """As in Redis, this needs no periodic task."""
         server = self.start_server("--enable-debug-command", "yes")
         tracker, other = self.connect(server), self.connect(server)
         self.assertEqual(other.call("DEBUG", "PAUSE-CRON", "1"), b"OK")
@@ -282,7 +285,7 @@ class TrackingTest(ReplicaTest):
         self.assertIn(news, [Push([b"invalidate", [key]]) for key in (b"a", b"b")])
         self.assertIn(b"\r\ntracking_total_keys:1\r\n", other.call("INFO", "stats"))
 
-    def test_a_replica_tells_of_its_leaders_changes(self):
+    def test_replica_sends_invalidations_of_its_leader(self):
         leader, replica = self.start_server(), self.start_server("--io-threads", "2")
         ahead, behind = self.connect(leader), self.connect(replica)
         ahead.call("SET", "before", "1")
@@ -290,7 +293,7 @@ class TrackingTest(ReplicaTest):
         tracker.call("HELLO", "3")
         tracker.call("CLIENT", "TRACKING", "ON")
         self.follow(behind, leader.port)
-        # All keys were replaced by the leader's.
+        # The leader's data replaced all keys.
         self.assertEqual(tracker.read_reply()[0], Push([b"invalidate", None]))
         self.wait_for_link(behind)
         for write in (("SET", "k", "1"), ("BF.ADD", "k2", "x"), ("DEL", "k")):

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Commands on whole filters (BF.MERGE, BF.CLEAR), on many filters (BF.KADD) and with an expiry at
-creation, while children save: what is loaded again, or repeated by a replica, is the same."""
+"""Tests commands on whole filters (BF.MERGE, BF.CLEAR), on many filters (BF.KADD) and with an
+expiry at creation, while children save. Data that are loaded again or repeated by a replica are the
+same.
+"""
 
 import pathlib
 import random
@@ -46,7 +48,7 @@ class WholeFiltersTest(ReplicaTest):
                         connection.call("BF.MADD", key, *range(start, start + 1000))
 
     def commands(self):
-        """All are carried out, not refused."""
+        """The server executes all of them and refuses none."""
         chance = self.rng
         layout = chance.choice(LAYOUTS)
         one, other = (f"{layout}:{name}" for name in chance.sample("abc", 2))
@@ -70,7 +72,7 @@ class WholeFiltersTest(ReplicaTest):
             self.assertNotIn(b"WRONGTYPE", str(reply).encode())
 
     def digest(self, connection):
-        """Without what expires."""
+        """Returns the data without expiring keys."""
         wait_until(lambda: not self.keys_that_go(connection), "the end of what expires")
         for database in (0, 5):
             connection.call("SELECT", database)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Filters that forget turn while everything else happens: snapshots and rewrites, keys that move,
-replicas, kill -9. What a replica holds, and what a log brings back, is what the leader held."""
+"""Windows rotate during snapshots, rewrites, moves of keys, replication and kill -9. A replica and
+a replayed log hold the same as the leader.
+"""
 
 import pathlib
 import random
@@ -44,7 +45,7 @@ class WindowTest(ReplicaTest):
             self.assertEqual(len(connection.call("BF.MADD", key, *items)), len(items))
 
     def disturb(self, connection, step):
-        """One of the things that may happen to a key, or to all of them."""
+        """Runs one of the events on a key, or on all of them."""
         key = self.rng.choice(list(FILTERS))
         what = step % 8
         if what == 0:
@@ -96,7 +97,7 @@ class WindowTest(ReplicaTest):
                   self.generations(connection, "grown")]  # fmt: skip
         return len(self.generations(connection, "time")) == 5 and max(layers) >= 3
 
-    def test_turns_are_the_same_everywhere(self):
+    def test_rotations_are_the_same_everywhere(self):
         leader = self.start_logged()
         connection = self.connect(leader)
         for key, words in FILTERS.items():
@@ -106,7 +107,7 @@ class WindowTest(ReplicaTest):
         self.wait_for_link(replica)
         self.run_for_a_while(connection)
 
-        # A pause stops turns as well as writes.
+        # A pause stops rotations as well as writes.
         connection.call("CLIENT", "PAUSE", 3_600_000, "WRITE")
         self.wait_until_equal_offsets(connection, replica)
         before = digest(connection)
@@ -115,13 +116,13 @@ class WindowTest(ReplicaTest):
         self.assertEqual(digest(replica), before)
         leader.crash()
 
-        # A replica turns nothing by itself, so it shows what the log held.
+        # A replica rotates nothing by itself, so it shows the state of the log.
         server = self.start_logged("--replicaof", f"127.0.0.1 {free_port()}")
         again = self.connect(server)
         wait_until(lambda: info(again, "persistence")["loading"] == "0", "the data")
         self.assertEqual(digest(again), before)
 
-        # Promoted, both go on turning, though nobody writes.
+        # After promotion both rotate again, although no client writes.
         for promoted in (again, replica):
             self.assertEqual(promoted.call("REPLICAOF", "NO", "ONE"), b"OK")
         for promoted in (again, replica):
