@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""bloomery-server --build-filter: its file in a server, beside a filter that the server made."""
+"""Tests bloomery-server --build-filter: its file in a server, compared with a filter that the
+server made.
+"""
 
 import contextlib
 import os
@@ -59,7 +61,7 @@ class ProgramTest(Builder, unittest.TestCase):
                 self.assertEqual(told.count("\n"), 1, told)
                 self.assertEqual(self.names(), [])
 
-    def test_old_file_stays_until_the_new_one_is_there(self):
+    def test_old_file_stays_until_the_new_one_is_complete(self):
         self.out.write_bytes(b"old")
         self.build(b"\xff", "--error", "0.1", "--records", "length32", code=1)
         self.assertEqual(self.out.read_bytes(), b"old")
@@ -85,8 +87,8 @@ class ProgramTest(Builder, unittest.TestCase):
         self.assertEqual(self.names(), [])
 
     def reads_pipe(self, pid):
-        """Whether it holds the file, which has no name by then, that it keeps the items in."""
-        with contextlib.suppress(OSError):  # a file that has just been closed
+        """Returns whether it holds the temporary file of the items, which has no name by then."""
+        with contextlib.suppress(OSError):  # The file has just been closed.
             files = pathlib.Path(f"/proc/{pid}/fd")
             return any(SPOOL.search(os.readlink(file)) for file in files.iterdir())
         return False
@@ -120,13 +122,13 @@ class ProgramTest(Builder, unittest.TestCase):
 
 class BuildFilterTest(Builder, ServerTest):
     def serve(self, snapshot, *options):
-        """A client of a server that has loaded the file."""
+        """Returns a client of a server that has loaded the file."""
         directory = tempfile.mkdtemp(prefix="bloomery-test-")
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         shutil.copy(snapshot, pathlib.Path(directory) / "dump.rdb")
         return self.start_server(*options, directory=directory).connect()
 
-    def test_file_is_what_a_server_makes_of_the_same_items(self):
+    def test_file_equals_the_filter_of_a_server(self):
         items = [b"user:%d" % (number * 7919 % 30000) for number in range(40000)]
         for layout in LAYOUTS:
             for capacity in (40000, 3000):
@@ -159,7 +161,7 @@ class BuildFilterTest(Builder, ServerTest):
                 return found
             found.append((position, data))
 
-    def test_pipes_and_files_and_records_make_the_same(self):
+    def test_pipes_files_and_records_make_the_same_filter(self):
         items = [b"line %d" % number for number in range(5000)]
         text = b"\n".join(items) + b"\n"
         records = b"".join(struct.pack("<I", len(item)) + item for item in items)
@@ -184,13 +186,13 @@ class BuildFilterTest(Builder, ServerTest):
         self.assertEqual(len(answers), 4)
         self.assertEqual(len(set(answers)), 1)
 
-    def test_full_disk_is_told(self):
+    def test_full_disk_is_reported(self):
         if reason := NO_MOUNTS:
             self.skipTest(reason)
         disk = Tmpfs(1 << 20)
         self.addCleanup(disk.remove)
         items = b"".join(b"item %d\n" % number for number in range(200000))
-        for options in ((), ("--capacity", 2000000)):  # the spool, the snapshot
+        for options in ((), ("--capacity", 2000000)):  # the temporary file, the snapshot
             out = disk.path / "out.rdb"
             told = self.build(items, "--error", 1e-6, *options, out=out, code=1)
             self.assertIn("No space left on device", told)

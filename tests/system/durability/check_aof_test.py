@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""bloomery-server --check-aof on the files of other servers, whole and torn."""
+"""Tests bloomery-server --check-aof on the files of other servers, whole and torn."""
 
 import os
 import pathlib
@@ -38,7 +38,7 @@ class CheckAofTest(unittest.TestCase):
                 self.assertEqual(status, 0, text)
                 self.assertTrue(text.endswith("The log is sound.\n"), text)
 
-    def test_torn_tail_is_told_and_cut_on_demand(self):
+    def test_torn_tail_is_reported_and_cut_on_demand(self):
         log = self.copy("redisbloom/aof-preamble-yes-rewritten")
         manifest, incremental = log / "appendonly.aof.manifest", log / "appendonly.aof.2.incr.aof"
         whole = incremental.read_bytes()
@@ -52,7 +52,7 @@ class CheckAofTest(unittest.TestCase):
         self.assertEqual(incremental.read_bytes(), whole[: whole.rindex(b"*3\r\n")])
         self.assertEqual(self.check(manifest)[0], 0)
 
-    def test_damage_is_told_and_never_mended(self):
+    def test_damage_is_reported_and_never_fixed(self):
         log = self.copy("valkey-bloom/aof-preamble-no-rewritten")
         incremental = log / "appendonly.aof.2.incr.aof"
         wrong = b"x" + incremental.read_bytes()[1:]
@@ -63,7 +63,7 @@ class CheckAofTest(unittest.TestCase):
             self.assertIn("offset 0: damaged: '*' or '#' expected", text)
         self.assertEqual(incremental.read_bytes(), wrong)
 
-    def test_missing_file_is_told(self):
+    def test_missing_file_is_reported(self):
         log = self.copy("redisbloom/aof-preamble-no-live")
         (log / "appendonly.aof.1.incr.aof").unlink()
         status, text = self.check(log / "appendonly.aof.manifest")

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Damaged files of a real server's data: told with file and place, never read as other data.
+"""Damaged files of a real server's data are reported with file and place, and never read as other
+data.
 
 Environment:
-  BLOOMERY_DAMAGE_TAILS  how many torn tails
-  BLOOMERY_DAMAGE_FLIPS  how many flipped bits
+  BLOOMERY_DAMAGE_TAILS  number of torn tails
+  BLOOMERY_DAMAGE_FLIPS  number of flipped bits
 """
 
 import contextlib
@@ -32,7 +33,9 @@ OPTIONS = ["--save", "", "--enable-debug-command", "yes", "--io-threads", "1"]
 
 
 class Outcome:
-    """How one start over some files went: a digest of what it loaded, or why it refused."""
+    """The result of one start with some files: a digest of the loaded data, or the reason of the
+    refusal.
+    """
 
     def __init__(self, directory, *options):
         port = free_port()
@@ -60,7 +63,7 @@ class Outcome:
 
 
 class DamageTest(ServerTest):
-    """The files are made once: a snapshot, and a log of a base and an incremental file."""
+    """Creates the files once: a snapshot, and a log of a base and an incremental file."""
 
     @classmethod
     def setUpClass(cls):
@@ -96,7 +99,7 @@ class DamageTest(ServerTest):
             for _ in range(20):
                 writer.send_pipeline(connection)
             (incremental,) = (self.sound / LOG).glob("*.incr.aof")
-            # What the file holds at which length.
+            # Records the states of the file by its length.
             digests = type(self).digests = []
             for _ in range(40):
                 writer.longest_pipeline = 1
@@ -112,8 +115,9 @@ class DamageTest(ServerTest):
         return target
 
     def expected_digests(self, size):
-        """Of the last state that the file holds whole in its first bytes, and of the next one,
-        whose last annotation may be what is missing."""
+        """Returns the digest of the last state that is whole in the first bytes of the file, and of
+        the next one. Only the last annotation of the next one may be missing.
+        """
         count = sum(at <= size for at, _ in self.digests)
         return {digest for _, digest in self.digests[max(0, count - 1) : count + 1]}
 
@@ -123,7 +127,7 @@ class DamageTest(ServerTest):
         damage(incremental)
         outcome = Outcome(directory, "--appendonly", "yes")
         self.assertIn(outcome.digest, self.expected_digests(size), outcome.log)
-        # What was cut off is not there at the next start: it says nothing.
+        # The cut-off bytes are gone at the next start, which reports nothing.
         again = Outcome(directory, "--appendonly", "yes")
         self.assertEqual(again.digest, outcome.digest, again.log)
         self.assertNotIn("is torn", again.log)
@@ -149,7 +153,8 @@ class DamageTest(ServerTest):
 
             with self.subTest(size=size, is_zero=is_zero):
                 outcome = self.check_torn(append, whole)
-                # Garbage that opens with a whole # line is torn behind it: every loader skips such.
+                # Garbage that opens with a whole # line is torn after that line, because every
+                # loader skips such lines.
                 cut = r"\d+" if garbage.startswith(b"#") else size
                 self.assertRegex(outcome.log, rf"is torn: .*its last {cut} bytes are cut off")
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Disks that are full, files that may not grow, calls that fail: nothing acknowledged is lost.
+"""Full disks, files that may not grow, and failing system calls: no acknowledged write is lost.
 
 Environment:
-  BLOOMERY_FAULT_ROUNDS  how often each disk is filled
+  BLOOMERY_FAULT_ROUNDS  number of times that each disk is filled
 """
 
 import os
@@ -70,7 +70,7 @@ class DiskFaultTest(ServerTest):
         return re.search(rf"^{field}:(.*?)\r?$", text, re.MULTILINE)[1]
 
     def check_restart(self, server, load, fsync, directory=None):
-        """All is there after a kill, and no torn record stayed in the file."""
+        """All data survive a kill, and no torn record stayed in the file."""
         if server.process.poll() is None:
             server.crash()
         server = self.start(fsync, directory=directory)
@@ -80,7 +80,7 @@ class DiskFaultTest(ServerTest):
         server.crash()
 
     def check_refusing(self, server):
-        """Writes and PING are refused, reads are served, INFO tells."""
+        """Writes and PING are refused, reads are served, INFO shows the error."""
         with server.connect() as connection:
             for command in (("SET", "refused", "1"), ("BF.ADD", "refused", "1"), ("PING",)):
                 reply = connection.call(*command)
@@ -118,7 +118,9 @@ class DiskFaultTest(ServerTest):
             load = Load(self.rng.random())
 
     def serve_with_slow_syncs(self, fsync):
-        """A thread's third sync and those after it take three seconds; a reader, a writer."""
+        """From a thread's third sync on, each takes three seconds; meanwhile there are a reader and
+        a writer.
+        """
         slow = strace("fdatasync:delay_enter=3000000:when=3+")
         server = self.start(fsync, prefix=slow)
         reader, writer = server.connect(), server.connect()
@@ -143,7 +145,7 @@ class DiskFaultTest(ServerTest):
         self.addCleanup(other.close)
         items = []
         asked = 0
-        # On a busy machine a sync may end before anything was asked beside it.
+        # On a busy machine a sync may end before another command was sent.
         while not asked:
             while not self.is_syncing(reader):
                 self.assertEqual(writer.call("INCR", "n"), acknowledged + 1)
@@ -161,12 +163,13 @@ class DiskFaultTest(ServerTest):
             self.assertEqual(set(connection.call("BF.MEXISTS", "filter", *items)), {1})
 
     def ask_beside_an_overdue_sync(self, reader, writer, other, item):
-        """When a sync has taken two seconds, writers wait and readers do not. How often both were
-        asked while it took more."""
+        """When a sync has taken two seconds, writers wait and readers do not. Counts the requests
+        of both while it took longer.
+        """
         let_time_pass(2.2, why="a sync that takes more than two seconds makes writers wait")
         writer.send(encode("INCR", "n") + encode("BF.ADD", "filter", item))
         wait_until(lambda: reader.call("BF.EXISTS", "filter", item) == 1)
-        # This add changes nothing, but its reply shows the unsynced write, so it waits too.
+        # This add changes nothing, but its reply depends on the unsynced write, so it waits too.
         other.send(encode("BF.ADD", "filter", item))
         delayed = self.info(reader, "aof_delayed_fsync")
         asked = 0
@@ -195,7 +198,9 @@ class DiskFaultTest(ServerTest):
         self.fill_and_free("no")
 
     def test_full_disk_answers_everyone(self):
-        """The write that meets it hears that it may be kept, the next ones are refused."""
+        """The write that meets the full disk gets an error that it may be kept; the next ones are
+        refused.
+        """
         for fsync in ("everysec", "no"):
             disk = self.small_disk()
             server = self.start(fsync, directory=disk.path)
@@ -209,7 +214,7 @@ class DiskFaultTest(ServerTest):
                 self.check_refusing(server)
                 disk.free()
                 server.wait_for_log("The append log takes writes again")
-                # It was in memory all the time.
+                # The data were in memory all the time.
                 self.assertEqual(connection.call("APPEND", "key", "!"), 25_001)
                 disk.fill()
                 self.write_to_full_disk(connection, "second" * 5000)
@@ -238,7 +243,7 @@ class DiskFaultTest(ServerTest):
         self.assertIsInstance(connection.call("EXEC"), ErrorReply)
 
     def test_slow_syncs_of_a_replica(self):
-        """While one hangs, the offset that the leader is told stands still."""
+        """While a sync hangs, the acknowledged offset does not move."""
         leader = self.start_server("--repl-diskless-sync-delay", "0")
         replica, reader, writer = self.serve_with_slow_syncs("everysec")
         writer.close()
@@ -249,7 +254,7 @@ class DiskFaultTest(ServerTest):
         fields = {}
 
         def is_overdue():
-            """On a busy machine the sync may be over before it is looked at."""
+            """On a busy machine the sync may have ended before the test checks it."""
             writer.call("INCR", "n")
             fields.update(replication_info(reader))
             reason = fields.get("master_link_down_reason", "")
@@ -264,7 +269,7 @@ class DiskFaultTest(ServerTest):
         replica.crash()
 
     def test_full_disk_of_a_replica(self):
-        """It takes no more than its log does, says so, and goes on where it was."""
+        """The replica reads no more than its log can write, reports that, and continues later."""
         disk = self.small_disk(32 << 20)
         leader = self.start_server("--repl-diskless-sync-delay", "0")
         replica = self.start("everysec", directory=disk.path)
@@ -344,13 +349,13 @@ class DiskFaultTest(ServerTest):
             disk.fill(300 << 10)
             for _ in range(ROUNDS):
                 self.fail_to_save(connection, disk)
-            # A failed snapshot stops writes only where save points ask for snapshots.
+            # A failed snapshot stops writes only if save points are configured.
             self.assertEqual(connection.call("SET", "key:0", "1"), b"OK")
             connection.call("CONFIG", "SET", "save", "1 1")
             reply = connection.call("SET", "key:0", "2")
             self.assertTrue(isinstance(reply, ErrorReply) and reply.text.startswith("MISCONF"))
             disk.free()
-            # Tried again without being asked.
+            # The server retries by itself.
             wait_until(lambda: self.info(connection, "rdb_last_bgsave_status") == "ok")
             wait_until(lambda: self.info(connection, "rdb_bgsave_in_progress") == "0")
             self.assertEqual(connection.call("SET", "key:0", "2"), b"OK")
@@ -391,7 +396,7 @@ class DiskFaultTest(ServerTest):
             self.check_restart(server, load, "always", directory)
 
     def test_failing_sync_everysec(self):
-        """No later sync is believed: a rewrite makes good for it, without being asked."""
+        """No later sync counts: only a rewrite, which starts by itself, repairs the log."""
         load = Load(self.rng.random())
         server = self.start("everysec", prefix=strace("fdatasync:error=EIO:when=3"))
         server.expect_log(REFUSES)
@@ -414,7 +419,7 @@ class DiskFaultTest(ServerTest):
             self.assertIn("can't fork", reply.text)
             self.assertEqual(self.info(connection, "rdb_last_bgsave_status"), "err")
             self.assertEqual(connection.call("SET", "first", "1"), b"OK")
-            # Begun behind its reply: INFO tells.
+            # The reply came before the fork, so INFO reports the failure.
             connection.call("BGREWRITEAOF")
             wait_until(lambda: self.info(connection, "aof_last_bgrewrite_status") == "err")
             self.assertEqual(connection.call("SET", "second", "1"), b"OK")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Files of ours for others: Debian's Redis takes our strings, its checker our snapshots."""
+"""Other servers read our files: Debian's Redis loads our strings, its checker our snapshots."""
 
 import pathlib
 import shutil
@@ -38,7 +38,7 @@ class HandoverTest(ServerTest):
         self.assertEqual(connection.call("GETBIT", "bits", "70000"), 1)
 
     def check_in_redis(self, *options):
-        # The harness switches the log off; what comes later counts.
+        # The harness switches the log off; later options override that.
         program = shutil.which("redis-server")
         self.assertIsNotNone(program)
         redis = self._start(program, ["--dir", self.directory, *options], (), True, {})
@@ -65,13 +65,13 @@ class HandoverTest(ServerTest):
         self.check_in_redis("--appendonly", "no", "--save", "")
 
     def export(self, *options):
-        """What the export says, and its exit status."""
+        """Returns the output of the export, and its exit status."""
         done = subprocess.run(
             [SERVER, "--export-rdb", self.directory / "dump.rdb", self.directory / "out.rdb",
              *options], capture_output=True, timeout=DEADLINE_S, check=False)  # fmt: skip
         return (done.stdout + done.stderr).decode(), done.returncode
 
-    def test_redis_loads_what_is_exported_of_a_snapshot_with_our_filters(self):
+    def test_redis_loads_an_export_of_our_filters(self):
         server, connection = self.serve()
         self.fill(connection)
         connection.call("BF.ADD", "ours", "a")
@@ -134,7 +134,7 @@ class HandoverTest(ServerTest):
         self.check_in_redis("--appendonly", "yes", "--save", "")
 
     def layouts(self, connection):
-        """All that there are, as the refusal of another name lists them."""
+        """Returns all layouts, as the error for an unknown name lists them."""
         refusal = str(connection.call("BF.PLAN", "0.01", "100", "LAYOUT", "none"))
         names = refusal.split("layout must be ")[1].replace(" or ", ", ").split(", ")
         self.assertIn("native", names)
@@ -159,7 +159,7 @@ class HandoverTest(ServerTest):
         server, connection = self.serve(*options)
         self.assertEqual(connection.call("DEBUG", "DIGEST"), after)
         self.assertEqual(connection.call("BF.ADD", "native", "later"), 0)
-        # A snapshot becomes the base again as soon as the option says so.
+        # A snapshot becomes the base again as soon as the option allows it.
         connection.call("CONFIG", "SET", "aof-use-rdb-preamble", "yes")
         connection.call("BGREWRITEAOF")
         base = self.directory / "appendonlydir" / "appendonly.aof.2.base.rdb"

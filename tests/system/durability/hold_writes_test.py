@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""CLIENT PAUSE, SHUTDOWN and DEBUG RELOAD go on only when no write is under way any more."""
+"""CLIENT PAUSE, SHUTDOWN and DEBUG RELOAD continue only after all running writes have ended."""
 
 import itertools
 import pathlib
@@ -39,14 +39,14 @@ class HoldWritesTest(ServerTest):
         wait_until(lambda: seen in connection.call("CLIENT", "LIST"), what=f"{name} runs")
 
     def begin_slow_transaction(self, server, watching):
-        """A transaction that has begun, takes its time, and then writes one key."""
+        """Starts a transaction that takes its time and then writes one key."""
         writing = self.connect(server)
         parts = (("MULTI",), ("DEBUG", "SLEEP", "0.5"), ("SET", "key", "value"), ("EXEC",))
         writing.send(b"".join(encode(*part) for part in parts))
         self.await_command(watching, "exec")
         return writing
 
-    def test_no_write_takes_effect_after_the_reply_to_client_pause(self):
+    def test_no_write_takes_effect_after_client_pause(self):
         for mode in ("WRITE", "ALL"):
             server = self.start()
             watching, pausing = self.connect(server), self.connect(server)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""kill -9 at random under load: nothing acknowledged is lost, nothing appears that was not sent.
+"""kill -9 at random under load: no acknowledged write is lost, and no data appear that were not
+sent.
 
 Environment:
   BLOOMERY_KILL_CYCLES  cycles of each combination of appendfsync and io-threads
@@ -32,7 +33,7 @@ class KillTest(ServerTest):
 
     def options(self, fsync, threads):
         options = ["--appendonly", "yes", "--appendfsync", fsync, "--io-threads", threads]
-        # Rewrites come by themselves, too.
+        # Rewrites also start by themselves.
         return [*options, "--auto-aof-rewrite-min-size", "200kb", "--bf-initial-size", "50"]
 
     def start(self, options):
@@ -44,7 +45,7 @@ class KillTest(ServerTest):
         return server
 
     def kill_while_loading(self, options):
-        """A start that is killed before it is done must leave the files as good as they were."""
+        """A start that is killed early must leave the files as good as they were."""
         server = Process(SERVER, self._defaults(options), directory=self.directory)
         let_time_pass(self.rng.uniform(0, 0.02), why="the kill may come at any step of the start")
         server.crash()

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Power cuts under load: with `always` nothing acknowledged is lost, with `everysec` nothing
-older than two seconds, and every start after a cut needs no help.
-
-The power of an ext4 of our own is cut by its shutdown ioctl: what was not synced is gone, as it
-would be for a machine. Where that is not allowed, and besides it, strace tells which bytes of the
-append log a completed sync covers, and the rest is cut off.
+"""Power cuts under load. With `always` no acknowledged write is lost, with `everysec` none older
+than two seconds. Every start after a cut needs no help.
+The power of our own ext4 is cut by its shutdown ioctl: unsynced data are lost, as on a real
+machine. In addition, strace shows the bytes of the append log that a completed sync covers, and the
+test cuts off the rest.
 
 Environment:
   BLOOMERY_POWER_CUTS           cycles of `always`
@@ -71,8 +70,9 @@ class PowerCutTest(ServerTest):
         return disk
 
     def cut(self, disk, server, load, fsync):
-        """Cuts the power; returns when that began. What is answered later nobody relies on: a sync
-        that is under way then may report success for bytes that are gone."""
+        """Cuts the power; returns the time when the cut began. Later replies do not count: a
+        running sync may then report success for bytes that are lost.
+        """
         cut_at = time.monotonic()
         disk.cut_power()
         server.expect_log("Can't rewrite the append log|Background .* failed")
@@ -161,7 +161,7 @@ class PowerCutTest(ServerTest):
 
 
 def synced_bytes(trace, name):
-    """How many of the bytes that the trace shows as written a completed sync covers."""
+    """Returns how many of the written bytes in the trace a completed sync covers."""
     written = covered = at_sync = 0
     syncing = False
     unfinished = {}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""rename-command is for clients: logs and replicas are read by original names."""
+"""rename-command applies to clients: logs and replicas use the original names."""
 
 import pathlib
 import shutil
@@ -52,7 +52,7 @@ class RenamedCommandsTest(ReplicaTest):
         server.crash()
         server, connection = self.serve(*RENAMES)
         self.check(connection)
-        # The log depends on no renames.
+        # The log does not depend on renames.
         self.assertFalse(server.stop())
         _, connection = self.serve()
         self.check(connection, "SELECT")

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Each system call of a rewrite and of a snapshot fails, or the process is killed in it.
-
-Whatever call it is: the next start finds all that was acknowledged, and no left-over files. strace
-counts the calls of each thread and makes the N-th fail or deliver SIGKILL.
+After every call, the next start finds all acknowledged writes, and no left-over files. The program
+strace counts the calls of each thread and makes the N-th fail or deliver SIGKILL.
 
 Environment:
   BLOOMERY_FAULT_CALLS  up to which N each call fails
@@ -31,7 +30,7 @@ ANNOUNCED = (
 
 
 def sequence_of(name):
-    """Bases and incremental files count apart, so that both are told apart here."""
+    """Bases and incremental files have separate counts, so that the test distinguishes them."""
     match = re.search(r"[.](\d+)[.](base|incr)[.]", name)
     return (match[2], int(match[1])) if match else ("", 0)
 
@@ -108,7 +107,7 @@ class RewriteFaultTest(ServerTest):
         manifest = (self.directory / "appendonlydir" / "appendonly.aof.manifest").read_text("ascii")
         named = set(re.findall(r"file (\S+)", manifest)) | {"appendonly.aof.manifest"}
         found = {path.name for path in (self.directory / "appendonlydir").iterdir()}
-        # What a rewrite made before its manifest named it is made anew by the next.
+        # The next rewrite repeats the work of one whose manifest did not name it yet.
         newest = dict(sorted(map(sequence_of, named)))
         places = {name: sequence_of(name) for name in found - named}
         left = [name for name, (kind, number) in places.items() if number <= newest.get(kind, 0)]

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Ends that were asked for, and two servers that want one directory.
+"""Ordered shutdowns, and two servers with one directory.
 
 Environment:
-  BLOOMERY_SHUTDOWN_CYCLES  how often a loaded server is asked to end
+  BLOOMERY_SHUTDOWN_CYCLES  number of times that a loaded server is shut down
 """
 
 import contextlib
@@ -37,7 +37,7 @@ TAKEN = "Another server uses the data directory"
 
 
 def descriptors(pid):
-    """The names of the files and sockets that a process has open."""
+    """Returns the names of the files and sockets that a process has open."""
     found = []
     for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -62,7 +62,7 @@ class ShutdownTest(ServerTest):
         )
 
     def shut_down(self, server, *options):
-        """The reply, if any, or None when the server ended."""
+        """Returns the reply, if any, or None when the server ended."""
         with server.connect() as connection:
             connection.send(encode("SHUTDOWN", *options))
             try:
@@ -105,8 +105,8 @@ class ShutdownTest(ServerTest):
                 self.assertEqual(load.check(connection), 0)
             server.crash()
 
-    def test_what_is_saved(self):
-        """SAVE and NOSAVE decide, without them the save points do; a signal is as SHUTDOWN."""
+    def test_save_options_decide_about_the_snapshot(self):
+        """SAVE and NOSAVE decide; without them the save points do. A signal acts like SHUTDOWN."""
         cases = (
             ((), "", False),
             (("SAVE",), "", True),
@@ -129,7 +129,7 @@ class ShutdownTest(ServerTest):
         self.assertEqual(server.wait_for_exit(), 0)
         self.assertTrue(self.snapshot.exists())
 
-    def test_a_snapshot_that_fails_hinders_the_end_unless_forced(self):
+    def test_failed_snapshot_prevents_an_unforced_end(self):
         if NO_MOUNTS:
             self.skipTest(NO_MOUNTS)
         disk = disks.Tmpfs(2 << 20)
@@ -141,14 +141,14 @@ class ShutdownTest(ServerTest):
             disk.fill(200 << 10)
             reply = self.shut_down(server, "SAVE")
             self.assertIsInstance(reply, ErrorReply)
-            # It serves on, writes too.
+            # The server still serves clients, including writes.
             self.assertEqual(connection.call("SET", "small", "1"), b"OK")
         self.assertIsNone(self.shut_down(server, "SAVE", "FORCE"))
         server = self.start(directory=disk.path)
         with server.connect() as connection:
             self.assertEqual(connection.call("DBSIZE"), 2)
 
-    def test_failed_save_point_does_not_hinder_the_end(self):
+    def test_failed_save_point_does_not_prevent_the_end(self):
         """The append log holds everything, so `dump.rdb` is not needed."""
         for end in (signal.SIGTERM, "SHUTDOWN"):
             server = self.start("--save", "3600 1")
@@ -188,7 +188,7 @@ class ShutdownTest(ServerTest):
         with server.connect() as connection:
             connection.call("SET", "key", "value")
         options = ("--save", "", "--appendonly")
-        # At once, since each waits a while for the lock.
+        # Both start at once, because each waits a while for the lock.
         others = [Process(SERVER, [*options, log], directory=self.directory) for log in LOGS]
         for second in others:
             self.assertEqual(second.wait_for_exit(), 1)
@@ -197,7 +197,7 @@ class ShutdownTest(ServerTest):
         with server.connect() as connection:
             self.assertEqual(connection.call("GET", "key"), b"value")
 
-    def test_config_set_dir_moves_what_is_saved_and_locked(self):
+    def test_config_set_dir_moves_the_lock_and_snapshots(self):
         other = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-shutdown-"))
         self.addCleanup(shutil.rmtree, other, ignore_errors=True)
         server = self.start_server("--enable-protected-configs", "yes", directory=self.directory)
@@ -214,16 +214,16 @@ class ShutdownTest(ServerTest):
             second = Process(SERVER, ["--save", ""], directory=other)
             self.assertEqual(second.wait_for_exit(), 1)
             self.assertTrue([line for line in second.log if TAKEN in line], second.log)
-            self.start()  # where it was, nobody is any more
+            self.start()  # no server uses the old directory any longer
             reply = connection.call("CONFIG", "SET", "dir", self.directory)
             self.assertIn(TAKEN, str(reply))
-            # An open log lies where it was begun.
+            # An open log stays where it was begun.
             self.assertEqual(connection.call("CONFIG", "SET", "appendonly", "yes"), b"OK")
             reply = connection.call("CONFIG", "SET", "dir", tempfile.gettempdir())
             self.assertIn("the append log is in use", str(reply))
 
     def test_start_waits_for_the_child_of_a_killed_server(self):
-        """A child that has not run yet holds what its parent held: the lock and the sockets."""
+        """A child that has not run yet holds its parent's lock and sockets."""
         path = self.directory / "server.sock"
         addresses = ("--unixsocket", path, "--http-port", free_port())
         prefix = process_faults(LATE_CHILD_MS=1500)
@@ -244,7 +244,7 @@ class ShutdownTest(ServerTest):
                 again.crash()
 
     def test_child_holds_no_socket_without_close_range(self):
-        """As on a kernel that lacks the call, or in a sandbox that refuses it."""
+        """The kernel lacks the call, or a sandbox refuses it."""
         server = self.start(prefix=process_faults(NO_CLOSE_RANGE=1))
         with server.connect() as connection:
             for number in range(100):
@@ -263,7 +263,7 @@ class ShutdownTest(ServerTest):
         self.assertFalse([name for name in held if name.startswith("socket:")], held)
 
     def test_the_directory_is_free_after_a_kill(self):
-        """Also when a child was saving: it ends with its parent."""
+        """This holds even when a child was saving: it ends with its parent."""
         server = self.start()
         with server.connect() as connection:
             for number in range(100):
@@ -284,7 +284,7 @@ class ShutdownTest(ServerTest):
             with server.connect() as connection:
                 self.assertEqual(connection.call("DBSIZE"), 100)
             for child in children:
-                # An orphan may stay as a zombie where nobody waits for it.
+                # An orphan may stay as a zombie if no process waits for it.
                 wait_until(
                     lambda pid=child: process_state(pid) in "ZX", what="the end of the orphan"
                 )

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Snapshots between this server's code and Debian's Redis: each loads what the other wrote."""
+"""Snapshots of this server and of Debian's Redis: each loads those of the other."""
 
 import collections
 import os
@@ -45,13 +45,14 @@ class SnapshotTest(ServerTest):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def copy(self, source, *options, name="dump.rdb"):
-        """Our writing of what we read in `source`."""
+        """Writes the data that we have read from `source`."""
         target = self.directory / name
         self.run_client([TOOL, "copy", source, target, *options])
         return target
 
     def listed(self, path):
-        """What we read in a file: its keys, and foreign types with their counts."""
+        """Returns the data that we read from a file: its keys, and foreign types with their counts.
+        """
         keys, foreign = {}, {}
         for line in self.run_client([TOOL, "list", path]).splitlines():
             words = line.split(" ")
@@ -73,7 +74,7 @@ class SnapshotTest(ServerTest):
         return connection
 
     def fill_with_strings(self, redis, count):
-        """Returns what was set: (database, key) to value and expiry, -1 for none."""
+        """Returns the data: {(database, key): value and expiry, -1 for none}."""
         connection, model, database = self.connect(redis), {}, 0
         for number in range(count):
             if number % 50 == 0:
@@ -108,7 +109,7 @@ class SnapshotTest(ServerTest):
         for options in ([], ["no-compression"], ["no-checksum"]):
             with self.subTest(options=options):
                 ours = self.copy(theirs, *options)
-                # The values are stored in the same bytes, so the sizes are the same but for AUX.
+                # The values are stored in the same bytes, so the sizes differ only by AUX.
                 if not options:
                     self.assertLess(abs(ours.stat().st_size - theirs.stat().st_size), 100)
                 loaded = self.start_redis("--dir", self.directory)
@@ -170,14 +171,14 @@ class SnapshotTest(ServerTest):
 
 
 class CheckTest(unittest.TestCase):
-    """Programs that look at files; no server runs."""
+    """Tests of programs that read files; no server runs."""
 
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-snapshot-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def run_program(self, *words, expected_exit=0):
-        """Returns what it printed."""
+        """Returns its output."""
         done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.STDOUT, check=False, timeout=300)  # fmt: skip
         self.assertEqual(done.returncode, expected_exit, f"{words} said:\n{done.stdout}")
@@ -193,7 +194,7 @@ class CheckTest(unittest.TestCase):
                 self.assertIn("RDB looks OK!", said)
                 self.assertIn("[info] 23 keys read", said)
 
-    def test_our_check_tells_sound_files_from_damaged_ones(self):
+    def test_our_check_separates_sound_from_damaged_files(self):
         whole = VECTORS / "redisbloom" / "dump.rdb"
         said = self.run_program(SERVER, "--check-rdb", whole)
         self.assertIn("database 0: 13 redisbloom filter", said)

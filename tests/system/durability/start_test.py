@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a start says of files that it cannot open, does not understand, or removes, and of
-addresses that others have."""
+"""Messages of a start about files that it cannot open, does not understand, or removes, and about
+used addresses.
+"""
 
 import pathlib
 import re
@@ -37,7 +38,7 @@ class StartTest(ServerTest):
         return self.directory / INCREMENTAL
 
     def run_to_its_end(self, *options, prefix=()):
-        """The exit status of the program, or of the starter of a daemon, and what it says."""
+        """Returns the exit status of the program, or of the starter of a daemon, and its output."""
         command = [*prefix, SERVER, "--dir", self.directory, *options]
         done = subprocess.run(
             [str(word) for word in command],
@@ -50,7 +51,7 @@ class StartTest(ServerTest):
         return done.returncode, done.stdout.decode()
 
     def refused(self, *options, **more):
-        """The messages of a server that must not start."""
+        """Returns the messages of a server that must not start."""
         status, said = self.run_to_its_end("--port", free_port(), *options, **more)
         self.assertEqual(status, 1, said)
         return said
@@ -97,7 +98,7 @@ class StartTest(ServerTest):
         self.assertIn("damaged", self.refused(*daemon, "--appendonly", "yes"))
 
     def test_start_at_a_limit_of_threads(self):
-        """Whichever thread cannot be created, the exit status and a message tell."""
+        """Every thread that cannot be created gives an exit status and a message."""
         port = free_port()
         options = ("--port", port, "--appendonly", "yes", "--io-threads", "2", "--save", "")
         options += ("--http-port", free_port(), "--bind", "127.0.0.1", "--daemonize", "yes")
@@ -129,7 +130,7 @@ class StartTest(ServerTest):
             with self.assertRaises((EOFError, ConnectionResetError)):
                 client.read_reply()
 
-    def test_a_damaged_last_checksum_line_is_told(self):
+    def test_damaged_last_checksum_line_is_reported(self):
         path = self.make_log()
         data = path.read_bytes()
         mark = data.rindex(b"#") + 1
@@ -158,7 +159,7 @@ class StartTest(ServerTest):
                 [line for line in server.log if re.search(f"Removed '[^']*{name}'", line)], name
             )
 
-    def test_only_a_start_is_aborted_where_it_cannot_listen(self):
+    def test_only_a_start_fails_when_it_cannot_listen(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             said = self.refused("--bind", "127.0.0.1", "--port", port)
@@ -170,7 +171,7 @@ class StartTest(ServerTest):
                 server.wait_for_log(rf"Failed listening on port {port} \(TCP\): Could not")
                 self.assertEqual(client.call("PING"), b"PONG")
 
-    def test_the_socket_of_another_server_stays_its_own(self):
+    def test_socket_of_another_server_is_not_replaced(self):
         path = self.directory / "server.sock"
         server = self.start_server("--unixsocket", path)
         told = f"Failed opening Unix socket {path}: another server listens on it"

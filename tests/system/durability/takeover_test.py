@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Data directories of Redis + RedisBloom and Valkey + valkey-bloom, served as their owners did."""
+"""Data directories of Redis + RedisBloom and Valkey + valkey-bloom give the same answers here."""
 
 import pathlib
 import shutil
@@ -22,14 +22,14 @@ LOGS = tuple(
 
 class TakeoverTest(VectorChecks, ServerTest):
     def serve(self, *options):
-        """A server on `self.directory`."""
+        """Starts a server on `self.directory`."""
         server = self.start_server("--dir", self.directory, *options)
         connection = server.connect()
         self.addCleanup(connection.close)
         return server, connection
 
     def begin(self):
-        """A new directory; the server on the one before still has its lock."""
+        """Returns a new directory; the server on the previous one still has its lock."""
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-takeover-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
@@ -43,7 +43,8 @@ class TakeoverTest(VectorChecks, ServerTest):
         self.begin()
         source = VECTORS / vendor / log / "appendonlydir"
         shutil.copytree(source, self.directory / "appendonlydir", dirs_exist_ok=True)
-        # Twice: what the first start read, the second finds, with the log that was begun behind it.
+        # Starts twice: the second start finds the data of the first one, with the log that it
+        # began.
         for _ in range(2):
             server, connection = self.serve("--appendonly", "yes")
             changed = ("tiny", "scaled") if log.endswith("rewritten") else ()
@@ -95,7 +96,7 @@ class TakeoverTest(VectorChecks, ServerTest):
         self.assertEqual(connection.call("GET", "k"), b"v")
 
     def test_configuration_of_valkey_9(self):
-        """Its stock file, but for paths and the port, with an option of each kind."""
+        """Its original file, except for paths and the port, with an option of each kind."""
         self.begin()
         lines = [
             "protected-mode yes", "tcp-backlog 511", "hide-user-data-from-log yes",
@@ -116,7 +117,7 @@ class TakeoverTest(VectorChecks, ServerTest):
             )
 
     def refuse(self, *options):
-        """What a server says that must not start on `self.directory`."""
+        """Returns the messages of a server that must not start on `self.directory`."""
         done = subprocess.run(
             [SERVER, "--port", str(free_port()), "--dir", self.directory, *options],
             capture_output=True, text=True, timeout=DEADLINE_S)  # fmt: skip
@@ -135,7 +136,7 @@ class TakeoverTest(VectorChecks, ServerTest):
                 self.assertEqual(snapshot.read_bytes(), before)
 
     def test_commands_that_we_do_not_serve(self):
-        """Of a log that another server has written."""
+        """The log is of another server."""
         commands = [("SELECT", "0"), ("SET", "s", "1"), ("ZADD", "z", "1", "member"),
                     ("MULTI",), ("INCR", "s"), ("XADD", "x", "*", "a", "b"), ("EXEC",),
                     ("BF.ADD", "f", "item")]  # fmt: skip
