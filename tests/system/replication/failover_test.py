@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""FAILOVER: the roles change, no acknowledged write is lost, nothing is copied anew.
+"""FAILOVER: the roles change, no acknowledged write is lost, and no data are copied again.
 
-Environment: BLOOMERY_HANDOVERS  how many of them test_roles_change_under_writers makes
+Environment: BLOOMERY_HANDOVERS  number of role changes in test_roles_change_under_writers
 """
 
 import threading
@@ -19,7 +19,7 @@ COMMON = ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
 
 
 class Writer(threading.Thread):
-    """Writes to whichever of the ports leads, until stop(); remembers what was acknowledged."""
+    """Writes to the port that leads, until stop(); records the acknowledged writes."""
 
     def __init__(self, ports, name):
         super().__init__(daemon=True)
@@ -112,7 +112,7 @@ class FailoverTest(ReplicaTest):
             self.assertEqual(info(old)["role"], "slave")
             self.assertEqual(info(new)["role"], "master")
             self.wait_for_link(old)
-            # A replica that misses two changes of the id would have to begin anew.
+            # A replica that misses two changes of the id would need a full sync.
             wait_until(
                 lambda new=new: info(to_third)["master_replid"] == info(new)["master_replid"],
                 "the third one knows who leads")  # fmt: skip
@@ -152,7 +152,7 @@ class FailoverTest(ReplicaTest):
         return leader, to_leader, replica, to_replica
 
     def force_upon_stopped(self, to_leader, replica, while_stopped=lambda: None):
-        """Begins a handover that does not wait, to a replica that does not answer."""
+        """Begins a handover without a wait, to a replica that does not answer."""
         replica.suspend()
         self.addCleanup(replica.resume)
         to_leader.call("SET", "key", "value")
@@ -218,7 +218,7 @@ class FailoverTest(ReplicaTest):
 
     def test_refusal_gives_the_role_back(self):
         _, to_leader, replica, to_replica = self.pair()
-        # Carried out before the handshake gets as far as PSYNC.
+        # The command runs before the handshake reaches PSYNC.
         self.force_upon_stopped(
             to_leader, replica, lambda: to_replica.send(encode("REPLICAOF", "NO", "ONE"))
         )

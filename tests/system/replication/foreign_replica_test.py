@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Replicas that are no Bloomery: Debian's redis-server, which has no module, and models of
-RedisBloom and valkey-bloom, which refuse what these modules do not know.
-
-The leader's decisions alone: tests/server/replication/leader/foreign_replicas_test.cpp."""
+"""Replicas of other kinds: Debian's redis-server, which has no module, and models of RedisBloom and
+valkey-bloom, which reject the commands that these modules do not know.
+The file tests/server/replication/leader/foreign_replicas_test.cpp tests the leader's decisions
+alone."""
 
 import random
 import struct
@@ -16,9 +16,9 @@ from harness.replication_peer import RawReplica
 from harness.resp import ErrorReply
 from harness.vector_checks import VECTORS
 
-# Commands in the streams of all servers that change nothing.
+# These commands occur in the streams of all servers and change nothing.
 FRAMES = (b"SELECT", b"MULTI", b"EXEC", b"PING", b"REPLCONF")
-# The filters of the vectors' README of which the parts are there: rate, capacity, options, items.
+# The filters of the vectors' README whose fields are known: rate, capacity, options, items.
 VECTOR_FILTERS = {
     "tiny": ("0.01", "100", (), "item", 50),
     "scaled": ("0.01", "10", ("EXPANSION", "2"), "scaled", 200),
@@ -27,7 +27,7 @@ VECTOR_FILTERS = {
     "empty": ("0.01", "100", (), "", 0),
 }
 FIXED_SEED = bytes.fromhex("590FF522EA7811DAA714D8093B3E7BD91D898A733E988887307F97CD28073383")
-LAYER_FIELDS = "<QQQddIQB"  # of a layer in the header of BF.SCANDUMP
+LAYER_FIELDS = "<QQQddIQB"  # bytes of a layer in the header of BF.SCANDUMP
 
 
 def apply_words(model, *words):
@@ -45,7 +45,7 @@ def crc_64(data):
 
 
 class ModelTest(unittest.TestCase):
-    """The models are what the modules are, as far as files of the modules show."""
+    """The models behave like the modules, as far as files of the modules show."""
 
     def add_items(self, model, name):
         *_, prefix, count = VECTOR_FILTERS[name]
@@ -99,7 +99,9 @@ class ModelReplicaTest(ForeignReplicaTest):
         return replica
 
     def apply_stream(self, client, replica, model):
-        """All that the leader has written so far. The model raises what the module refuses."""
+        """Applies everything that the leader has written so far. The model raises when the module
+        would refuse.
+        """
         client.call("SET", "end", "of the stream")
         while True:
             words = replica.read_command()
@@ -110,7 +112,7 @@ class ModelReplicaTest(ForeignReplicaTest):
                 return
 
     def chunks(self, client, key):
-        """The header, and the arrays of all layers in a row."""
+        """Returns the header, and the arrays of all layers in a row."""
         iterator, header = client.call("BF.SCANDUMP", key, 0)
         arrays = []
         while iterator:
@@ -119,7 +121,7 @@ class ModelReplicaTest(ForeignReplicaTest):
         return header, b"".join(arrays)
 
     def random_commands(self, rng, count):
-        """Commands on filters that RedisBloom or valkey-bloom may have."""
+        """Sends commands on filters that RedisBloom or valkey-bloom may have."""
         for _ in range(count):
             key = f"f{rng.randrange(12)}"
             items = [rng.randrange(2000) for _ in range(rng.randrange(1, 40))]
@@ -139,8 +141,9 @@ class ModelReplicaTest(ForeignReplicaTest):
             ])  # fmt: skip
 
     def run_model(self, layout, model):
-        """Returns the leader's client. A replica of ours and the log hold the same, whatever layout
-        their own configuration names."""
+        """Returns the leader's client. Our replica and the log hold the same data, whatever layout
+        they configure.
+        """
         client = self.start_leader("--bf-layout", layout, "--appendonly", "yes")
         replica = self.attach()
         own = self.connect(self.start_server(*DEBUG, "--bf-layout", "native"))
@@ -199,7 +202,7 @@ class ModelReplicaTest(ForeignReplicaTest):
         self.assertEqual(model.filters[b"loaded"].header(), header)
         self.assertEqual(bytes(model.filters[b"loaded"].layers[0].bits), arrays)
 
-    def test_a_union_takes_a_new_snapshot(self):
+    def test_union_causes_a_new_snapshot(self):
         client = self.start_leader("--bf-layout", "redisbloom")
         self.expect_disconnection("that it does not know")
         client.call("BF.MADD", "a", 1, 2)
@@ -217,7 +220,7 @@ class ModelReplicaTest(ForeignReplicaTest):
 
 
 class RedisServerTest(ForeignReplicaTest):
-    """Debian's redis-server, which would end when it loaded a snapshot with a filter."""
+    """Debian's redis-server, whose process would end if it loaded a snapshot with a filter."""
 
     def start_pair(self, *options):
         client = self.start_leader(*options)
@@ -247,7 +250,7 @@ class RedisServerTest(ForeignReplicaTest):
         client.call("CONFIG", "SET", "min-replicas-to-write", 0)
         self.assertEqual(redis.call("GET", "a"), b"1")
         self.assertEqual(info(redis)["master_link_status"], "down")
-        # Served again when there is none.
+        # It is served again when the last filter is deleted.
         client.call("DEL", "seen")
         client.call("SET", "c", "3")
         self.wait_for_value(redis, "c", b"3")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Replicas that say anything: the leader lives, serves clients, and others still follow it."""
+"""Replicas that send arbitrary data: the leader lives, serves clients, and others still follow it.
+"""
 
 import random
 import socket
@@ -66,7 +67,7 @@ class HostileReplicaTest(ServerTest):
 
     def test_a_storm_of_them(self):
         seed = seed_from_environment()
-        self.end = 0  # of the stream, as known last
+        self.end = 0  # offset of the stream, as last known
         leader = self.start_server(
             "--repl-diskless-sync-delay", "0", "--repl-timeout", "2", "--repl-backlog-size", "20kb",
             "--client-output-buffer-limit", "replica 1mb 100kb 1",

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A server of ours as the leader: of Debian's redis-server, of redis-cli, and of scripted replicas
-that leave or hang amidst a full synchronization.
-
-What replicas get byte by byte: tests/server/replication/leader/."""
+"""Our server as the leader of Debian's redis-server, of redis-cli, and of scripted replicas that
+disconnect or hang during a full synchronization.
+The folder tests/server/replication/leader/ compares the bytes that replicas get."""
 
 import os
 import pathlib
@@ -28,12 +27,12 @@ class LeaderTest(ServerTest):
 
     def start_redis_replica(self, port, *options):
         replica = self.start_redis("--replicaof", f"127.0.0.1 {port}", *options)
-        # Said by a replica whose leader is cut off or not there yet.
+        # A replica logs these when its leader is unreachable.
         replica.expect_log(r".*")
         return replica
 
     def wait_for_offset(self, leader, replica):
-        """Until the replica has all that the leader has written."""
+        """Waits until the replica has everything that the leader has written."""
         with leader.connect() as ours, replica.connect() as theirs:
             wait_until(
                 lambda: info(theirs).get("master_link_status") == "up"
@@ -42,7 +41,7 @@ class LeaderTest(ServerTest):
             )
 
     def dump(self, server):
-        """All keys of all databases with their values and whether they expire."""
+        """Returns all keys of all databases with their values and whether they expire."""
         found = {}
         with server.connect() as client:
             for database in range(16):
@@ -51,14 +50,14 @@ class LeaderTest(ServerTest):
                 replies = client.pipeline([("GET", key) for key in keys])
                 ends = client.pipeline([("PEXPIRETIME", key) for key in keys])
                 for key, (value, _), (end, _) in zip(keys, replies, ends):
-                    # Expired ones go when somebody looks.
+                    # Expired keys are deleted when a client reads them.
                     if value is not None:
                         found[database, key] = (value, end)
         return found
 
     def assert_same_data(self, leader, replica):
         self.wait_for_offset(leader, replica)
-        # Keys that expire between two looks are gone from one only.
+        # A key that expires between the two reads is missing from one only.
         wait_until(lambda: self.dump(leader) == self.dump(replica), "the same data")
 
 
@@ -92,7 +91,7 @@ class RedisReplicaTest(LeaderTest):
                 self.assertEqual(role[2][0][:2], [b"127.0.0.1", str(replica.port).encode()])
             self.assertFalse([name for name in os.listdir(leader.directory) if "temp" in name])
 
-    def test_cuts_are_mended_from_the_backlog(self):
+    def test_cuts_are_repaired_from_the_backlog(self):
         seed = seed_from_environment()
         rng = random.Random(seed)
         leader = self.start_leader("--repl-backlog-size", "100mb")
@@ -112,10 +111,10 @@ class RedisReplicaTest(LeaderTest):
         print(f"cuts {proxy.cuts}, commands {writers.commands}, full {stats['sync_full']}, "
               f"partial {stats['sync_partial_ok']}, refused {stats['sync_partial_err']}")
         self.assertGreater(int(stats["sync_partial_ok"]), 0)
-        # A cut before the id is known takes another full sync; afterwards none is needed.
+        # A cut before the id is known causes another full sync; later cuts do not.
         self.assertLess(int(stats["sync_full"]), proxy.cuts)
 
-    def test_a_restarted_leader_goes_on_where_its_snapshot_ends(self):
+    def test_restarted_leader_continues_from_its_snapshot(self):
         directory = tempfile.mkdtemp(prefix="bloomery-test-")
         self.addCleanup(shutil.rmtree, directory)
         options = ("--save", "1000 1000")
@@ -209,7 +208,7 @@ class StreamTest(LeaderTest):
                 wait_until(lambda: info(client)["connected_slaves"] == "0")
             self.assertFalse([name for name in os.listdir(leader.directory) if "temp" in name])
 
-    def test_a_stuck_replica_holds_up_nobody(self):
+    def test_stuck_replica_does_not_delay_others(self):
         leader = self.start_server(
             "--repl-diskless-sync-delay", "1", "--repl-timeout", "2", "--rdbcompression", "no"
         )
@@ -224,7 +223,7 @@ class StreamTest(LeaderTest):
         with leader.connect() as client:
 
             def only_the_good_one_is_left():
-                good.ack()  # or it would soon be taken for stuck, too
+                good.ack()  # otherwise this one would soon count as stuck, too
                 fields = info(client)
                 return fields["connected_slaves"] == "1" and "state=online" in fields["slave0"]
 

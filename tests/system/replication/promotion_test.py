@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The leader dies under load, its replica is promoted and ends soon after: nothing that WAIT or
-WAITAOF has confirmed is lost, nor what the new leader has answered, and each start needs no help.
+"""The leader dies under load, its replica is promoted and ends soon after. Writes that WAIT or
+WAITAOF has confirmed are not lost, nor those that the new leader has acknowledged. Each start needs
+no help.
 
 Environment:
-  BLOOMERY_PROMOTION_KILLS  how many promoted replicas end so, every other by SIGTERM
+  BLOOMERY_PROMOTION_KILLS  number of promoted replicas that end, every other by SIGTERM
 """
 
 import pathlib
@@ -23,20 +24,20 @@ from harness.resp import Connection, ErrorReply
 
 KILLS = count("PROMOTION_KILLS")
 WRITERS = 3
-# So that a snapshot and a new base take a while.
+# With this much data a snapshot and a new base take a while.
 BALLAST_KEYS = 200
 BALLAST_BYTES = 50_000
 COMMON = ("--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10")
 
 
 class Writer(threading.Thread):
-    """Writes to a leader until that dies; remembers what a replica has confirmed."""
+    """Writes to a leader until that dies; records the writes that a replica has confirmed."""
 
     def __init__(self, port, name):
         super().__init__(daemon=True)
         self.port = port
         self.name = name
-        self.confirmed = 0  # so many of the numbers from 1 on
+        self.confirmed = 0  # count of the numbers from 1 on
         self.failure = None
         self.start()
 
@@ -64,7 +65,7 @@ class Writer(threading.Thread):
 
 
 def write(connection, name, number):
-    """Errors: what was refused."""
+    """The writes failed with these errors."""
     for command in (("SET", f"{name}:{number}", number), ("BF.ADD", f"filter:{name}", number)):
         reply = connection.call(*command)
         if isinstance(reply, ErrorReply):
@@ -75,7 +76,7 @@ class PromotionTest(ReplicaTest):
     def setUp(self):
         self.seed = seed_from_environment()
         self.rng = random.Random(f"{self.seed}/{self.id()}")
-        self.held = {}  # name of a writer: how many of its numbers must be there
+        self.held = {}  # name of a writer: how many of its numbers must survive
 
     def make_directory(self):
         directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-promotion-"))
@@ -100,7 +101,7 @@ class PromotionTest(ReplicaTest):
                 self.assertEqual([i for i, is_there in zip(numbers, found) if not is_there], [])
 
     def promote_under_load(self, cycle, leader, replica):
-        """The leader dies; returns when the replica leads and has answered some writes."""
+        """Kills the leader; returns when the replica leads and has answered some writes."""
         writers = [Writer(leader.port, f"w{i}.{cycle}") for i in range(WRITERS)]
         with replica.connect() as connection:
             self.follow(connection, leader.port)
@@ -116,7 +117,7 @@ class PromotionTest(ReplicaTest):
             self.assertEqual(connection.call("REPLICAOF", "NO", "ONE"), b"OK")
 
     def end_soon(self, cycle, server):
-        """Writes to the new leader, and ends it amid that, within a second."""
+        """Writes to the new leader, and ends it during these writes, within a second."""
         name = f"new.{cycle}"
         end = time.monotonic() + self.rng.uniform(0, 0.5)
         with server.connect() as connection:
@@ -136,18 +137,18 @@ class PromotionTest(ReplicaTest):
             for number in range(BALLAST_KEYS):
                 connection.call("SET", f"ballast:{number}", self.rng.randbytes(BALLAST_BYTES))
 
-    def test_a_promoted_replica_that_ends_soon_loses_nothing(self):
+    def test_promoted_replica_that_ends_soon_loses_nothing(self):
         directories = [self.make_directory(), self.make_directory()]
         leader = self.start(directories[0])
         self.fill(leader)
         for cycle in range(KILLS):
-            # Its log holds what it had when it led: data that the new leader's replace.
+            # Its log holds its data as a leader, which the new leader's data replace.
             fsync = self.rng.choice(["always", "everysec", "no"])
             replica = self.start(directories[(cycle + 1) % 2], "--appendfsync", fsync)
             self.promote_under_load(cycle, leader, replica)
             self.end_soon(cycle, replica)
             leader = self.start(directories[(cycle + 1) % 2], "--appendfsync", fsync)
-            # What an earlier one lost is missing at the end, too.
+            # The writes that an earlier one lost are also missing at the end.
             is_last = cycle + 1 == KILLS
             of_cycle = {n: c for n, c in self.held.items() if n.endswith(f".{cycle}")}
             self.check(leader, self.held if is_last else of_cycle)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A leader that is asked to end waits until its replicas have what was written.
+"""A leader that is shut down waits until its replicas have all writes.
 
 Environment:
-  BLOOMERY_SHUTDOWN_CYCLES  how often a loaded leader is asked to end
+  BLOOMERY_SHUTDOWN_CYCLES  number of times that a loaded leader is shut down
 """
 
 import random
@@ -41,7 +41,7 @@ class ReplicaShutdownTest(ReplicaTest):
         return leader, to_leader, replica, to_replica
 
     def stop_taking(self, replica):
-        """Stops a replica's process; the leader's stream goes nowhere from now on."""
+        """Stops a replica's process; the leader's stream is no longer read."""
         replica.suspend()
         self.addCleanup(replica.resume)
 
@@ -73,7 +73,7 @@ class ReplicaShutdownTest(ReplicaTest):
             self.assertEqual(to_replica.call("REPLICAOF", "NO", "ONE"), b"OK")
             self.assertEqual(load.check(to_replica), 0)
 
-    def test_nothing_is_waited_for_when_nothing_is_missing(self):
+    def test_no_wait_when_replicas_have_everything(self):
         leader, to_leader, _, to_replica = self.pair("--shutdown-timeout", "3600")
         to_leader.call("SET", "key", "value")
         self.wait_until_equal_offsets(to_leader, to_replica)
@@ -81,7 +81,7 @@ class ReplicaShutdownTest(ReplicaTest):
         self.assertEqual(leader.wait_for_exit(), 0)
         self.assertEqual(to_replica.call("GET", "key"), b"value")
 
-    def test_reads_go_on_and_writes_wait_until_it_is_aborted(self):
+    def test_reads_continue_and_writes_wait_until_abort(self):
         leader, to_leader, replica, _ = self.pair("--shutdown-timeout", "300")
         to_leader.call("SET", "key", "1")
         self.stop_taking(replica)
@@ -91,7 +91,7 @@ class ReplicaShutdownTest(ReplicaTest):
         wait_until(lambda: self.left_ms(to_leader) > 0, "the shutdown")
         self.assertLessEqual(self.left_ms(to_leader), 300_000)
         writing.send(encode("SET", "key", "3"))
-        # Another client's SHUTDOWN waits along; nobody can be unblocked from it.
+        # Another client's SHUTDOWN also waits, and CLIENT UNBLOCK cannot end the wait.
         asking_too = self.connect(leader)
         own_id = asking_too.call("CLIENT", "ID")
         asking_too.send(encode("SHUTDOWN", "NOSAVE"))
@@ -111,7 +111,7 @@ class ReplicaShutdownTest(ReplicaTest):
         self.assertEqual(to_leader.call("GET", "key"), b"3")
         self.assertEqual(self.left_ms(to_leader), -1)
         self.assertEqual(to_leader.call("SHUTDOWN", "ABORT").text, "ERR No shutdown in progress.")
-        # A client that has gone takes nothing with it.
+        # A client that has disconnected changes nothing.
         asking.send(encode("SHUTDOWN"))
         wait_until(lambda: self.left_ms(to_leader) > 0, "the second shutdown")
         asking.close()
@@ -120,7 +120,7 @@ class ReplicaShutdownTest(ReplicaTest):
         to_leader.send(encode("SHUTDOWN", "NOW"))
         self.assertEqual(leader.wait_for_exit(), 0)
 
-    def test_a_replica_that_takes_nothing_is_waited_for_only_so_long(self):
+    def test_wait_for_a_stuck_replica_has_a_limit(self):
         leader, to_leader, replica, _ = self.pair("--shutdown-timeout", "1")
         leader.expect_log("Lagging replica")
         self.stop_taking(replica)
@@ -131,7 +131,7 @@ class ReplicaShutdownTest(ReplicaTest):
         self.assertGreaterEqual(time.monotonic() - begun, 1)
         self.assertTrue([line for line in leader.log if "0 of 1 replicas are in sync" in line])
 
-    def test_a_second_signal_waits_no_more(self):
+    def test_second_signal_ends_the_wait(self):
         leader, to_leader, replica, _ = self.pair("--shutdown-timeout", "300")
         leader.expect_log("Lagging replica")
         self.stop_taking(replica)

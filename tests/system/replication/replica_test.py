@@ -56,7 +56,7 @@ class Writer(threading.Thread):
 
 
 def contents(connection):
-    """All keys with their values and expiries."""
+    """Returns all keys with their values and expiries."""
     keys = sorted(connection.call("KEYS", "*"))
     values = connection.pipeline([("GET", key) for key in keys])
     expiries = connection.pipeline([("PEXPIRETIME", key) for key in keys])
@@ -66,7 +66,7 @@ def contents(connection):
 class RedisLeaderTest(ReplicaTest):
     def start_leader(self, *options):
         leader = self.start_redis("--repl-diskless-sync-delay", "0", *options)
-        # What it thinks of lost replicas is not in question.
+        # Its warnings about lost replicas do not matter.
         leader.expect_log("")
         return leader, self.connect(leader)
 
@@ -123,7 +123,7 @@ class RedisLeaderTest(ReplicaTest):
         seed = seed_from_environment()
         chance = random.Random(seed)
         redis, leader = self.start_leader("--repl-backlog-size", "512mb")
-        # The first connection gets all it needs; later ones are cut, in the handshake too.
+        # The first connection gets everything it needs; later ones are cut, even in the handshake.
         budgets = iter([200_000])
         proxy = CuttingProxy(
             redis.port, lambda: next(budgets, None) or int(10 ** chance.uniform(0, 5.5))

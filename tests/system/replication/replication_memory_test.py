@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a full sync of a big filter costs in memory besides the filter.
+"""Measures the memory of a full sync of a big filter, in addition to the filter.
 
 Environment: BLOOMERY_FILTER_MB  size of the filter
 """
@@ -29,7 +29,7 @@ def peak_mb(server):
 
 
 class ChildWatcher(threading.Thread):
-    """The most memory that any child of a server has for itself while this runs."""
+    """Measures the highest private memory of any child of a server while this runs."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -41,7 +41,7 @@ class ChildWatcher(threading.Thread):
 
     def run(self):
         while not self.stopping.wait(0.02):
-            with contextlib.suppress(OSError):  # it has ended
+            with contextlib.suppress(OSError):  # The child has ended.
                 for child in self.server.children():
                     self.look_at(child)
 
@@ -77,7 +77,7 @@ class ReplicationMemoryTest(ReplicaTest):
         self.follow(replica, leader_server.port)
         self.wait_for_link(replica)
         first = peak_mb(replica_server) - before - filter_mb
-        # Once more, with as much data to give up.
+        # The second sync also deletes as much old data.
         replica.call("REPLICAOF", "NO", "ONE")
         replica.call("SET", "own", "1")
         self.follow(replica, leader_server.port)
@@ -103,7 +103,7 @@ class ReplicationMemoryTest(ReplicaTest):
         )
         server.expect_log("Replica .* is disconnected|snapshot for replicas")
         leader = self.connect(server)
-        leader.call("SET", "text", b"x" * (64 << 20))  # more than sockets hold
+        leader.call("SET", "text", b"x" * (64 << 20))  # more than the sockets hold
         self.assertEqual(leader.call("BF.RESERVE", "big", "0.01", 40_000_000), b"OK")
         leader.call("BF.ADD", "big", "item")
 

@@ -3,7 +3,7 @@
 """A leader, its replica and a replica of that: after cuts, crashes and changes of role all hold the
 same bytes.
 
-Environment: BLOOMERY_LINK_CUTS  how many links test_cuts cuts
+Environment: BLOOMERY_LINK_CUTS  number of links that test_cuts cuts
 """
 
 import random
@@ -22,7 +22,8 @@ COMMON = ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
 
 
 class Writer(threading.Thread):
-    """Writes of all kinds on one connection, until stop(). A leader that is gone is waited for."""
+    """Sends writes of all kinds on one connection, until stop(). Waits for a leader that is down.
+    """
 
     def __init__(self, port, name, seed):
         super().__init__(daemon=True)
@@ -57,7 +58,7 @@ class Writer(threading.Thread):
                 ("SELECT", "0"), ("APPEND", "a" + key, "x"), ("EXEC",)]  # fmt: skip
 
     def command_on_whole_filters(self, key):
-        """Some of these are refused."""
+        """The server refuses some of these."""
         chance = self.random
         other = f"{self.name}:{chance.randrange(40)}"
         return chance.choice([
@@ -66,7 +67,7 @@ class Writer(threading.Thread):
             ("BF.CLEAR", chance.choice("fu") + key),
             ("BF.KADD", "3", "f" + key, "k" + other, "f" + key, *(chance.randrange(99), "x")),
             ("BF.INSERT", "pf" + key, "PX", chance.randrange(1, 300), "ITEMS", "soon", "gone"),
-            # Beyond the size from which children share an array.
+            # Children share arrays above this size.
             ("BF.INSERT", "wide" + chance.choice("ab"), "CAPACITY", "1000000", "ITEMS", key),
             ("BF.MERGE", "wide" + chance.choice("abc"), "wide" + chance.choice("ab"), "FORCE"),
         ])  # fmt: skip
@@ -95,7 +96,7 @@ class Writer(threading.Thread):
 class ReplicationTest(ReplicaTest):
     def start(self, *options, **more):
         server = self.start_server(*COMMON, *options, **more)
-        # Links that are cut, replicas that are gone: what this test is about.
+        # The test cuts links and ends replicas, which cause these warnings.
         server.expect_log(r"Replica .* is disconnected|A snapshot for replicas failed")
         return server, self.connect(server)
 
@@ -114,7 +115,7 @@ class ReplicationTest(ReplicaTest):
         return connection.call("DEBUG", "DIGEST")
 
     def check_equal(self, leader, *replicas):
-        """REQUIRES: nobody writes any more."""
+        """REQUIRES: no client writes."""
         wait_until(lambda: not leader.call("KEYS", "p*"), "the end of what expires")
         self.wait_until_deleted_what_expired(leader)
         self.wait_until_equal_offsets(leader, *replicas)
@@ -125,7 +126,7 @@ class ReplicationTest(ReplicaTest):
             self.assertEqual(self.digest(replica), expected)
 
     def preload(self, leader):
-        """Some 450 KB, so that some cuts fall into the first snapshot and some behind it."""
+        """Some 450 KB, so that some cuts fall into the first snapshot and some after it."""
         for number in range(200):
             leader.call("SET", f"old:{number}", random.randbytes(1000))
         leader.call("BF.RESERVE", "big", "0.001", "150000")
@@ -163,7 +164,8 @@ class ReplicationTest(ReplicaTest):
         self.wait_for_link(replica)
         self.wait_for_link(chained)
         fulls = [int(info(one, "stats")["sync_full"]) for one in (leader, replica)]
-        # From here on everybody has data, and the backlog covers all: nothing is sent in full.
+        # From here on every server has data, and the backlog covers everything: no full sync is
+        # needed.
         for _ in range(10):
             self.wait_for_writes(writers, 200)
             first.cut_all()
@@ -250,7 +252,7 @@ class ReplicationTest(ReplicaTest):
             for writer in writers:
                 writer.stop()
             self.check_equal(leader, middle, last)
-            # The middle one leads, the old leader goes to the end of the chain.
+            # The middle one leads; the old leader follows at the end of the chain.
             self.assertEqual(middle.call("REPLICAOF", "NO", "ONE"), b"OK")
             self.follow(leader, last_server.port)
             self.wait_for_link(last)
@@ -264,7 +266,9 @@ class ReplicationTest(ReplicaTest):
         self.assertEqual(fulls, 2, "only the first two")
 
     def test_a_change_of_role_under_writes(self):
-        """Whatever the old leader did last, as a replica it holds what the new leader holds."""
+        """The last writes of the old leader do not matter: as a replica it holds the data of the
+        new leader.
+        """
         seed = seed_from_environment()
         first_server, first = self.start()
         second_server, second = self.start()
@@ -273,7 +277,7 @@ class ReplicationTest(ReplicaTest):
         for round_number in range(5):
             writers = self.start_writers(first_server.port, seed + round_number * 10)
             self.wait_for_writes(writers, 1000)
-            # Sentinel's order: the new leader, then the old one, which still takes writes.
+            # Sentinel's order: first the new leader, then the old one, which still accepts writes.
             second.call("REPLICAOF", "NO", "ONE")
             self.wait_for_writes(writers, 200)
             self.follow(first, second_server.port)

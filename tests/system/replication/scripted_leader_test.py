@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A replica of a leader that only acts, with a file of RedisBloom or valkey-bloom, and its restart.
-
-Other files, streams, and leaders that lie or stutter: tests/server/replication/follower/."""
+"""A replica of a scripted leader, with a file of RedisBloom or valkey-bloom, and its restart.
+Other files and streams, and leaders that send false or broken data:
+tests/server/replication/follower/."""
 
 import shutil
 import tempfile
@@ -35,7 +35,7 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         return leader, replica
 
     def check_promoted(self, replica, vendor):
-        """Filters go on growing in their layout when this server has become their leader."""
+        """Filters still grow in their layout after this server has become their leader."""
         self.assertEqual(replica.call("REPLICAOF", "NO", "ONE"), b"OK")
         replica.call("SELECT", "0")
         for number in range(200, 1000):
@@ -47,7 +47,7 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         self.assertGreater(replica.call("BF.INFO", "scaled", "FILTERS")[0], 5)
 
     def test_a_log_whose_base_is_a_snapshot_of_others(self):
-        """It is loaded by their rules, and what follows it counts as effects of ours."""
+        """The base is loaded by their rules, and the following commands count as our effects."""
         for vendor in VENDORS:
             with self.subTest(vendor=vendor):
                 directory = tempfile.mkdtemp(prefix="bloomery-scripted-")

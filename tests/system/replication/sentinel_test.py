@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Debian's redis-sentinel watches a leader and two replicas of ours and fails over, while clients
-with Sentinel support go on writing.
+"""Debian's redis-sentinel watches our leader and two replicas and fails over, while clients with
+Sentinel support continue to write.
 
 Environment:
-  BLOOMERY_FAILOVERS  how many failovers: by kill -9, by a cut of the network, by
+  BLOOMERY_FAILOVERS  number of failovers: by kill -9, by a cut of the network, by
                       SIGSTOP, in turn; without network namespaces by kill -9 and SIGSTOP
-  BLOOMERY_SERVER     may be a redis-server, which tells a wrong test from a wrong server
+  BLOOMERY_SERVER     may be a redis-server, to distinguish a wrong test from a wrong server
 """
 
 import os
@@ -24,13 +24,13 @@ from harness.sentinel_writers import ProgramWriter, PythonWriter
 from harness.settings import module_command
 
 FAILOVERS = count("FAILOVERS")
-# A leader that has come back is made a replica after the sentinels have seen it be wrong for 8 s.
+# Sentinel makes a restarted leader a replica after it has seen the wrong role for 8 s.
 MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
 WRITER_SCRIPT = SCRIPTS / "sentinel_writer.cjs"
-# A filter of the writes, in servers that have filters.
+# A filter of the writes, if the server has filters.
 FILTER = None if SERVER_IS_REDIS else "seen"
 LAG_MAX_S = 2
-# Replicas acknowledge once a second, and the leader looks once a second.
+# Replicas acknowledge once a second, and the leader checks once a second.
 LAG_TOLERANCE_S = 2
 
 
@@ -76,7 +76,7 @@ class SentinelTest(ServerTest):
     # --- users ---
 
     def test_sentinel_and_replicas_need_few_rights(self):
-        """Those that Redis' documentation gives them, and no more."""
+        """The rights are exactly those of Redis' documentation."""
         rights = (
             "-@all allchannels +multi +slaveof +ping +exec +subscribe +config|rewrite +role "
             "+publish +info +client|setname +client|kill +script|kill"
@@ -104,7 +104,7 @@ class SentinelTest(ServerTest):
         self.assertIsNot(new_leader, leader)
         self.assertEqual(new_leader.call("SET", "key", "value"), b"OK")
         cluster.wait_until_equal(new_leader)
-        # Nothing that they sent was refused.
+        # The server refused none of their commands.
         for node in cluster.nodes:
             self.assertEqual(node.call("ACL", "LOG"), [])
 
@@ -127,14 +127,14 @@ class SentinelTest(ServerTest):
             cluster.network.heal(leader.index)
 
     def fail_over(self, cluster, writers, way):
-        """Strikes the leader; returns the seconds until each writer's next success."""
+        """Disables the leader; returns the seconds until each writer's next success."""
         old = cluster.wait_until_whole()
         for writer in writers:
             start = time.monotonic()
             wait_until(lambda: writer.first_after(start), f"a write of {writer.name}")
         struck = time.monotonic()
         self.strike(cluster, old, way)
-        # A reply may still be under way when the leader is gone.
+        # A reply may still be under way after the leader has ended.
         grace = struck + 0.5
         try:
             for writer in writers:
@@ -151,7 +151,7 @@ class SentinelTest(ServerTest):
         return times
 
     def check_files(self, cluster, leader):
-        """Each server's configuration file says what it is now."""
+        """Each server's configuration file has its current role."""
         line = f"replicaof {leader.address} {leader.port}"
         for node in cluster.nodes:
             lines = node.config_file.read_text().splitlines()
@@ -159,7 +159,7 @@ class SentinelTest(ServerTest):
             self.assertEqual(found, [] if node is leader else [line], f"node {node.index}")
 
     def lost_keys(self, leader, writer):
-        """Acknowledged writes that the leader does not have."""
+        """Returns the acknowledged writes that the leader does not have."""
         lost = []
         keys = [key for key, _ in writer.acknowledged]
         with leader.connect() as connection:
@@ -170,7 +170,7 @@ class SentinelTest(ServerTest):
         return lost
 
     def check_transactions(self, leader, writer, lost):
-        """What a transaction has written is there in both places, or in neither."""
+        """Both writes of a transaction exist, or neither."""
         if writer.filter_key is None:
             return
         keys = [key for key, _ in writer.acknowledged]
@@ -181,7 +181,7 @@ class SentinelTest(ServerTest):
     def test_failovers_while_clients_write(self):
         cluster, leader = self.start_cluster(min_replicas_to_write=0)
         if FILTER is not None:
-            # So exact that a lost item is not taken for one that is there.
+            # The rate is so low that a lost item cannot seem present.
             self.assertEqual(leader.call("BF.RESERVE", FILTER, "0.0000001", "100000"), b"OK")
         writers = self.start_writers(cluster)
         ways = ["kill -9", "partition", "SIGSTOP"]
@@ -208,11 +208,11 @@ class SentinelTest(ServerTest):
                 flush=True,
             )
         print(f"slowest failover {slowest:.1f} s, {keys} keys on all three servers", flush=True)
-        # Sentinel promotes the replica with the most data, so what one replica has stays.
+        # Sentinel promotes the replica with the most data, so the data of one replica are enough.
         self.assertEqual(lost["python-wait"], [])
 
     def isolate(self, cluster, leader):
-        """Takes the leader's replicas from it: all others, where the network can be cut."""
+        """Separates the leader from its replicas: from all others, if the network can be cut."""
         if cluster.network.can_cut:
             return cluster.network.cut(leader.index)
         for node in cluster.nodes:
@@ -226,10 +226,10 @@ class SentinelTest(ServerTest):
             node.process.resume()
 
     def test_an_isolated_leader_stops_acknowledging(self):
-        """With min-replicas-to-write 1 nothing acknowledged after the lag is lost."""
+        """With min-replicas-to-write 1 no write acknowledged after the lag is lost."""
         cluster, old = self.start_cluster(min_replicas_max_lag=LAG_MAX_S)
         seeker = self.start_writer(PythonWriter(cluster.sentinel_addresses(), NAME, PASSWORD))
-        # On the leader's side of the cut, and true to it.
+        # This client is on the leader's side of the cut, and stays there.
         loyal = self.start_writer(
             ProgramWriter(
                 "loyal",

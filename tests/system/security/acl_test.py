@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Users: rules, verdicts and categories beside redis-server, a configured one, a replica's."""
+"""Users: rules, decisions and categories compared with redis-server, users of the configuration,
+and a replica's user.
+"""
 
 import random
 import unittest
@@ -54,7 +56,7 @@ class AclDifferentialTest(ReplicaTest):
         return ours
 
     def test_random_rules(self):
-        """Errors, what GETUSER tells but for the commands, and what each command is told."""
+        """Compares errors, GETUSER except for the commands, and the decision for each command."""
         refused = allowed = 0
         self.compare("ACL", "SETUSER", "u")
         for _ in range(ROUNDS):
@@ -63,7 +65,7 @@ class AclDifferentialTest(ReplicaTest):
             for trial in self.rng.choices(TRIALS, k=4):
                 allowed += self.compare("ACL", "DRYRUN", "u", *trial) == b"OK"
             ours, theirs = self.replies("ACL", "GETUSER", "u")
-            # Redis works the list of commands out anew from what is allowed.
+            # Redis computes the list of commands again from the allowed ones.
             self.assertEqual(ours[:4] + ours[6:10], theirs[:4] + theirs[6:10])
             self.assertEqual([s[2:] for s in ours[11]], [s[2:] for s in theirs[11]])
         self.assertGreater(refused, ROUNDS / 10)
@@ -103,7 +105,7 @@ class AclTest(ReplicaTest):
         admin.call("SET", "k", "v")
         replica = self.start_server("--masteruser", "repl", "--masterauth", "p")
         client = self.connect(replica)
-        # What the leader sends is applied whatever the replica's own users may do.
+        # The leader's stream is applied, whatever the replica's own users may do.
         client.call("ACL", "SETUSER", "default", "-set")
         self.follow(client, leader.port)
         self.wait_for_link(client)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the release build's linker and compiler put between a fault and whoever uses it.
+"""Checks the protections that the linker and compiler of the release build add against exploits.
 
-Read from the binary, not from our flags: a toolchain may ignore them or undo them.
+They are read from the binary, not from our flags, because a toolchain may ignore these.
 """
 
 import os
@@ -28,7 +28,7 @@ def readelf(*options):
     "only the release build is hardened",
 )
 class HardeningTest(unittest.TestCase):
-    def test_the_program_may_lie_anywhere(self):
+    def test_program_is_position_independent(self):
         self.assertRegex(readelf("--file-header"), r"Type:\s+DYN")
         self.assertRegex(readelf("--dynamic"), r"FLAGS_1.*\bPIE\b")
 
@@ -36,7 +36,7 @@ class HardeningTest(unittest.TestCase):
         self.assertRegex(readelf("--dynamic"), r"FLAGS_1.*\bNOW\b")
         self.assertIn("GNU_RELRO", readelf("--program-headers"))
 
-    def test_nothing_is_both_written_and_run(self):
+    def test_no_memory_is_writable_and_executable(self):
         headers = readelf("--program-headers")
         stack = re.search(r"GNU_STACK.*", headers)[0]
         self.assertNotIn("E", stack.split()[6])
@@ -49,8 +49,8 @@ class HardeningTest(unittest.TestCase):
 
     @unittest.skipUnless(platform.machine() == "x86_64", "the instruction is x86's")
     def test_jumps_have_marked_targets(self):
-        # Debian's crt1.o has no mark, so the linker leaves the program's own mark out; what the
-        # compiler did is to be seen all the same. Libraries of the standard leave a few hundred.
+        # Debian's crt1.o has no mark, so the linker omits the program's own mark. The compiler's
+        # instructions are visible anyway. Standard libraries have a few hundred of them.
         self.assertGreater(pathlib.Path(SERVER).read_bytes().count(ENDBR64), 2000)
 
 

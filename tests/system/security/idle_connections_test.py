@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a connection that rests costs the server, plain and with TLS.
+"""Measures the memory of an idle connection, plain and with TLS.
 
 Environment:
-  BLOOMERY_IDLE_CONNECTIONS  how many to hold
+  BLOOMERY_IDLE_CONNECTIONS  number of connections
 """
 
 import resource
@@ -27,7 +27,7 @@ class IdleConnectionsTest(TlsTest):
         self.server = self.start_tls_server("--maxclients", COUNT + 300)
 
     def measure(self, connect):
-        """Bytes for each of COUNT connections that have been used and rest now."""
+        """Returns the bytes for each of COUNT connections that were used and are idle now."""
         warm = [connect() for _ in range(100)]
         before = self.server.resident_bytes()
         resting = [connect() for _ in range(COUNT)]

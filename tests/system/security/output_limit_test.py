@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The memory that one large reply takes, with and without client-output-buffer-limit."""
+"""Measures the memory of one large reply, with and without client-output-buffer-limit."""
 
 import pathlib
 import re
@@ -26,7 +26,7 @@ class OutputLimitTest(ServerTest):
         self.before = self.peak_bytes()
 
     def peak_bytes(self):
-        """The most memory that the server has had so far."""
+        """Returns the peak memory of the server so far."""
         status = pathlib.Path(f"/proc/{self.server.pid}/status").read_text(encoding="ascii")
         return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
 
@@ -34,7 +34,7 @@ class OutputLimitTest(ServerTest):
         client.send(b"".join(encode(*command) for command in commands))
 
     def received_bytes(self, client, most=None):
-        """Reads until the server closes, or `most` bytes have come."""
+        """Reads until the server closes, or `most` bytes have arrived."""
         client.socket.settimeout(DEADLINE_S)
         count = 0
         while most is None or count < most:

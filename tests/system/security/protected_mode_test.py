@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Protected mode: a server that nobody has guarded answers its own machine only."""
+"""Protected mode: a server without a password answers only its own machine."""
 
 import unittest
 
@@ -11,7 +11,7 @@ from harness.resp import Connection
 
 class ProtectedModeTest(ServerTest):
     def start(self, *options):
-        """A server in a network of its own, and its address there."""
+        """Starts a server in its own network namespace; returns it with its address there."""
         network = create_network(1)
         self.addCleanup(network.close)
         if not network.can_cut:
@@ -19,7 +19,7 @@ class ProtectedModeTest(ServerTest):
         server = self.start_server("--bind", "*", *options, prefix=network.prefix(0))
         return server, network.addresses[0]
 
-    def test_strangers_from_elsewhere_are_told_why(self):
+    def test_remote_clients_get_a_reason(self):
         server, address = self.start()
         with Connection(server.port, host=address) as client:
             said = client.read_to_end()
@@ -30,7 +30,7 @@ class ProtectedModeTest(ServerTest):
         with Connection(server.port, host=address) as client:
             self.assertRegex(client.call("GET", "k").text, "^NOAUTH ")
             self.assertEqual(client.call("AUTH", "secret"), b"OK")
-            # Taken away, it closes the door to those who come later.
+            # Without the password the server again rejects new clients.
             self.assertEqual(client.call("CONFIG", "SET", "requirepass", ""), b"OK")
             with Connection(server.port, host=address) as late:
                 self.assertRegex(late.read_to_end(), rb"^-DENIED ")

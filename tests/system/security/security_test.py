@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What went wrong in servers like this one, each as a test of ours; docs/security.md maps all of
-them, also those that stand elsewhere.
+"""Vulnerabilities of servers like this one, each as a test of ours; docs/security.md lists all of
+them with their tests.
 
 BLOOMERY_SECURITY_ROUNDS makes the random tests longer; BLOOMERY_SEED replays them.
 """
@@ -31,7 +31,9 @@ class ClientsTest(ServerTest):
         return self.client.call(*words)
 
     def test_cve_2026_81934_56684_23479_clients_that_are_killed(self):
-        """While they pipeline, wait, listen or are in a transaction; by themselves and others."""
+        """Clients are killed while they pipeline, wait, listen or are in a transaction, by
+        themselves and by others.
+        """
         stop = threading.Event()
 
         def live(words):
@@ -76,7 +78,7 @@ class ClientsTest(ServerTest):
 
 
 class ProgramTest(unittest.TestCase):
-    """What the program refuses before it serves."""
+    """Errors of the program before it serves clients."""
 
     def setUp(self):
         self.rng = random.Random(seed_from_environment())
@@ -89,7 +91,7 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
 
     def test_cve_2025_27151_names_given_to_the_check_tools(self):
-        """Long names, odd bytes, and files that are none."""
+        """Long names, odd bytes, and files of other kinds."""
         with tempfile.TemporaryDirectory() as directory:
             odd = pathlib.Path(directory) / "x"
             for path in ("/" + "a/" * 3000 + "x", "a" * 255, "a" * 5000, "\x1b[31m", "%s%n", ""):

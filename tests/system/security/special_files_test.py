@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A FIFO in place of each file that an option names: nothing waits for its other end."""
+"""A FIFO in place of each file that an option names: the server does not wait for its other end."""
 
 import os
 import pathlib
@@ -108,7 +108,7 @@ class StartTest(SpecialFilesTest):
         self.assertTrue(pathlib.Path(self.fifo).is_fifo(), "the server has removed it")
 
     def test_the_configuration_may_come_through_a_pipe(self):
-        """As of <(command) in a shell."""
+        """Like <(command) in a shell."""
         reading, writing = os.pipe()
         os.write(writing, f"port {free_port()}\nbind 127.0.0.1\naclfile {self.fifo}\n".encode())
         os.close(writing)

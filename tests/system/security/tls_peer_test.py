@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Whom a TLS port lets in, and a storm of half handshakes; more of both: tests/server/net/."""
+"""Clients that a TLS port accepts, and a storm of half handshakes; tests/server/net/ has more of
+both.
+"""
 
 import select
 import socket
@@ -10,7 +12,7 @@ import unittest
 from harness import DEADLINE_S, wait_until
 from harness.tls import TlsTest
 
-# A ClientHello's first bytes: the header of a record of 512 bytes, and no more.
+# The first bytes of a ClientHello: the header of a record of 512 bytes.
 HALF_HELLO = bytes.fromhex("1603010200010001fc0303")
 
 
@@ -37,7 +39,7 @@ class ClientCertificateTest(TlsTest):
 
     def test_yes(self):
         server = self.check("yes", "client")
-        # CONFIG SET counts for those who come later.
+        # CONFIG SET applies to later connections.
         with server.connect() as plain:
             self.assertEqual(plain.call("CONFIG", "SET", "tls-auth-clients", "no"), b"OK")
         self.assertTrue(self.is_served(None))
@@ -55,12 +57,12 @@ class HostilePeerTest(TlsTest):
         with server.connect() as plain:
             self.assertEqual(plain.call("PING"), b"PONG")
 
-    def test_half_open_handshakes_hold_nobody_up(self):
+    def test_half_open_handshakes_do_not_delay_others(self):
         server = self.start_tls_server("--io-threads", 2)
         client = self.connect_tls()
 
         def is_served_beside_them():
-            """On a machine so slow that the server has given one up, it is tried again."""
+            """On a very slow machine the server may have closed one, so the test retries."""
             held = [self.connect_raw(HALF_HELLO if i % 2 else b"") for i in range(1500)]
             self.assert_served(server)
             self.assertEqual(client.call("PING"), b"PONG")

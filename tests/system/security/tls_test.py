@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""TLS as clients meet it: the port, certificates and their reload."""
+"""TLS from the view of clients: the port, certificates and their reload."""
 
 import contextlib
 import unittest
@@ -34,7 +34,7 @@ class PortTest(TlsTest):
         with self.assertRaises(OSError):
             server.connect().close()
 
-    def test_the_end_is_told_both_ways(self):
+    def test_both_sides_send_close_notify(self):
         server = self.start_tls_server()
         client = self.connect_tls()
         self.assertEqual(client.call("PING"), b"PONG")
@@ -63,7 +63,7 @@ class HandshakeLogTest(TlsTest):
                         pass
         line = r"Error accepting a client connection: [a-z ]+.* \(addr=127\.0\.0\.1:\d+ "
         server.wait_for_log(line)
-        # The others come within the ten seconds that share one line.
+        # The other errors occur within the ten seconds that share one line.
         self.assertEqual(sum("Error accepting a client" in one for one in server.log), 1)
 
 
@@ -79,7 +79,7 @@ class ConfigSetTest(TlsTest):
             self.assertEqual(plain.call("CONFIG", "SET", "tls-port", 0), b"OK")
             with self.assertRaises(OSError):
                 Connection(port).close()
-            # They change places in one go.
+            # One CONFIG SET swaps both ports.
             self.assertEqual(
                 plain.call("CONFIG", "SET", "port", port, "tls-port", server.port), b"OK"
             )
@@ -102,7 +102,7 @@ class ReloadTest(TlsTest):
         return self.plain.call("CONFIG", "SET", *words)
 
     def shown_name(self):
-        """The common name of the certificate that a new connection sees."""
+        """Returns the common name of the certificate that a new connection sees."""
         client = self.connect_tls()
         self.assertEqual(client.call("PING"), b"PONG")
         return dict(part[0] for part in client.socket.getpeercert()["subject"])["commonName"]
