@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Services: all of the process that commands about connections and about the server may use, and
-// the network: the environment of every command, and what stands above dispatch/.
+// Services: the environment of every command, for commands about connections and the server. It
+// refers to all parts of the process that they use, including the network and other code above
+// dispatch/.
 //
-// Built once by Server, which owns all of it. No logic lives here. Types are only named: a file
-// includes the headers of those that it uses.
-// Thread safety: each member says its own.
+// Built once by Server, which owns all of it. No logic lives here. Types are only declared: a
+// source includes the headers of those that it uses.
+// Thread safety: stated at each member.
 #pragma once
 
 #include "server/dispatch/environment.h"
@@ -36,7 +37,7 @@ struct Services : Environment {
   Shutdown& shutdown;
   Gauges& gauges;
   const ProcessFacts& facts;
-  cluster::MemberQueue* member = nullptr;  // null outside of a cluster that etcd describes
+  cluster::MemberQueue* member = nullptr;  // null unless etcd describes the cluster
 };
 
 }  // namespace server

@@ -27,13 +27,14 @@ struct FieldOperation {
 };
 
 struct FieldProgram {
-  // Room for the usual few without an allocation.
+  // Holds the usual few operations without an allocation.
   boost::container::small_vector<FieldOperation, 8> operations;
-  uint64_t bits_needed = 0;  // up to the end of the last field written
+  uint64_t bits_needed = 0;  // number of bits up to the end of the last field written
   bool writes = false;
 };
 
-// Words a subcommand takes after its own, or nothing when the word is none or too few follow.
+// Returns the number of arguments that a subcommand takes. Returns nullopt if the word is no
+// subcommand or too few arguments follow.
 std::optional<size_t> operand_count(std::string_view word, size_t following) {
   const auto is = [&](std::string_view name, size_t count) {
     return equals_ignore_case(word, name) && following >= count;
@@ -51,7 +52,7 @@ core::Result<Overflow> parse_overflow(std::string_view word) {
   return core::Error{"ERR Invalid OVERFLOW type specified"};
 }
 
-// `words` opens with GET, SET or INCRBY and holds its operands.
+// `words` starts with GET, SET or INCRBY, followed by its arguments.
 core::Result<FieldOperation> parse_operation(Arguments words, uint64_t limit_bits) {
   FieldOperation operation;
   if (equals_ignore_case(words[0], "SET")) operation.action = Action::kSet;
@@ -77,7 +78,7 @@ core::Result<FieldProgram> parse_program(Arguments words, uint64_t limit_bits) {
     const auto count = operand_count(words[0], words.size() - 1);
     if (!count) return core::Error{std::string(kSyntaxError)};
     if (*count == 1) {
-      // It holds for the writes after it, up to the next OVERFLOW.
+      // OVERFLOW applies to the writes after it, up to the next OVERFLOW.
       const auto parsed = parse_overflow(words[1]);
       if (!parsed) return parsed.error();
       overflow = *parsed;
@@ -99,7 +100,7 @@ core::Result<FieldProgram> parse_program(Arguments words, uint64_t limit_bits) {
 
 enum class WriteOutcome : uint8_t { kRefused, kSameValue, kNewValue };
 
-// Answers one write; kRefused when the value overflows under OVERFLOW FAIL.
+// Replies to one write. Returns kRefused if the value overflows under OVERFLOW FAIL.
 WriteOutcome run_write(Context& ctx, const FieldOperation& operation, std::span<uint8_t> bytes) {
   const FieldType type = operation.type;
   const int64_t old = core::bitmap::read_field(bytes, type, operation.bit_offset);
@@ -134,7 +135,7 @@ void run_all(Context& ctx, const FieldProgram& program) {
   const auto lock = ctx.lock(key);
   const auto bits = writable_bits(ctx, key, (program.bits_needed + 7) / 8);
   if (!bits) return;
-  // A write that fails for overflow has made room all the same.
+  // The string has grown even if the write fails with an overflow.
   bool changed = false;
   ctx.reply.array(program.operations.size());
   for (const FieldOperation& operation : program.operations) {
@@ -143,12 +144,13 @@ void run_all(Context& ctx, const FieldProgram& program) {
           core::bitmap::read_field(bits->bytes, operation.type, operation.bit_offset));
     } else {
       const WriteOutcome outcome = run_write(ctx, operation, bits->bytes);
-      // Writing the same value into a string that had to grow for it is a change.
+      // Writing an equal value into a string that had to grow is a change.
       changed |=
           outcome == WriteOutcome::kNewValue || (outcome == WriteOutcome::kSameValue && bits->grew);
     }
   }
-  // A string that only grew, because every write overflowed, is no change to watchers of Redis.
+  // As in Redis, a string that only grew, because every write overflowed, does not count as changed
+  // for WATCH.
   if (changed) {
     ctx.changed(key, KeyEvent::kSetBit);
   } else if (bits->grew) {

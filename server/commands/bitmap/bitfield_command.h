@@ -12,7 +12,7 @@ namespace server {
 void bitfield(Context& ctx);
 void bitfield_ro(Context& ctx);
 
-// Reading only when every subcommand is GET.
+// Returns read-only use if every subcommand is GET.
 uint16_t bitfield_key_use(Arguments args);
 
 }  // namespace server

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SETBIT, GETBIT, BITCOUNT, BITPOS and BITOP: strings as bitmaps. BITFIELD has a file of its own.
+// SETBIT, GETBIT, BITCOUNT, BITPOS and BITOP: strings as bitmaps. BITFIELD is in
+// bitfield_command.cpp.
 #include "core/bitmap/bitmap.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ void getbit(Context& ctx) {
   ctx.reply.integer(core::bitmap::get_bit(bits_of(*found, scratch), *offset) ? 1 : 0);
 }
 
-// The range of BITCOUNT and BITPOS as it was written.
+// The range of BITCOUNT and BITPOS as the client wrote it.
 struct BitRange {
   int64_t start = 0;
   int64_t end = -1;
@@ -62,7 +63,8 @@ std::optional<bool> parse_unit(std::string_view word) {
   return std::nullopt;
 }
 
-// start end [BYTE | BIT] of BITCOUNT. Errors stay in the cursor: other answers come before them.
+// Parses "start end [BYTE | BIT]" of BITCOUNT. Errors stay in the cursor, because other errors take
+// precedence.
 BitRange parse_count_range(ArgumentCursor& cursor) {
   BitRange range;
   const size_t count = cursor.remaining();
@@ -78,7 +80,7 @@ BitRange parse_count_range(ArgumentCursor& cursor) {
   return range;
 }
 
-// [start [end [BYTE | BIT]]] of BITPOS, which looks at the unit before the end.
+// Parses "[start [end [BYTE | BIT]]]" of BITPOS, which parses the unit before the end.
 BitRange parse_position_range(ArgumentCursor& cursor) {
   BitRange range;
   const size_t count = cursor.remaining();
@@ -100,7 +102,7 @@ struct BitSpan {
   uint64_t last = 0;
 };
 
-// Counts negative ends from the back and cuts to the value. Nothing when no bit is left.
+// Converts negative positions and clips the range to the value. Returns nullopt if no bit is left.
 std::optional<BitSpan> resolve(const BitRange& range, size_t size_bytes) {
   const auto total = static_cast<int64_t>(range.in_bits ? size_bytes * 8 : size_bytes);
   const auto from_front = [&](int64_t index) {
@@ -123,8 +125,8 @@ void bitcount(Context& ctx) {
   const auto found = ctx.find_string(key);
   if (!found) return;
   if (*found == nullptr) return ctx.reply.integer(0);
-  // Two negative ends in reverse order hold nothing, even where both are cut to the first byte;
-  // BITPOS does not see it that way.
+  // BITCOUNT: two negative positions in reverse order are an empty range, even if clipping moves
+  // both to the first byte. BITPOS has no such rule.
   if (range.end < range.start && range.start < 0) return ctx.reply.integer(0);
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
   IntegerText scratch;
@@ -140,7 +142,7 @@ int64_t bit_position(std::span<const uint8_t> bytes, bool bit, const BitRange& r
   if (const auto position = core::bitmap::find_bit(bytes, bit, span->first, span->last)) {
     return static_cast<int64_t>(*position);
   }
-  // Who gave no end sees the zeros that follow the value.
+  // Without an end, the value counts as followed by zeros.
   return bit || range.has_end ? -1 : static_cast<int64_t>(bytes.size() * 8);
 }
 
@@ -194,15 +196,15 @@ core::Result<OperationName> parse_operation(std::string_view word, size_t source
   return *name;
 }
 
-// The sources of BITOP, which stay where they are: the keys are locked.
+// The sources of BITOP. They do not move, because the keys are locked.
 struct BitSources {
   boost::container::small_vector<std::span<const uint8_t>, 8> bytes;
-  // Where the digits of integer values are written; never moved once handed out.
+  // Holds the digits of integer values. Must not reallocate, because views point into it.
   boost::container::small_vector<IntegerText, 8> scratch;
   size_t longest_bytes = 0;
 };
 
-// False when one of the keys holds something else, which is answered.
+// If a key holds another type, replies with the error and returns false.
 bool find_sources(Context& ctx, Arguments names, BitSources& sources) {
   sources.scratch.resize(names.size());
   for (size_t i = 0; i < names.size(); ++i) {
@@ -244,7 +246,7 @@ void bitop(Context& ctx) {
     if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), destination);
     ctx.changed(destination, KeyEvent::kSet);
   } else if (replaced != nullptr) {
-    // An empty result deletes, and deleting nothing changes nothing.
+    // An empty result deletes the destination. If the destination is missing, nothing changes.
     if (!operation->is_in_redis_7) journal_instead(ctx, {"DEL", destination.name});
     ctx.changed(destination, KeyEvent::kDel);
   }

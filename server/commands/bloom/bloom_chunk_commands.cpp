@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.SCANDUMP, BF.LOADCHUNK and BF.LOAD: filters in and out, in the forms of RedisBloom and
-// valkey-bloom.
+// BF.SCANDUMP, BF.LOADCHUNK and BF.LOAD: export and import of filters, in the formats of RedisBloom
+// and valkey-bloom.
 //
-// New filters are decoded without the lock; whether the key is taken is asked before and after.
+// New filters are decoded without holding the lock. Whether the key exists is checked before and
+// after.
 #include <string>
 
 #include "core/bloom/redisbloom_layout.h"
@@ -26,14 +27,14 @@ using persistence::ChunkCheck;
 using persistence::ChunkOutcome;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
-// RedisBloom's texts, of which the first has no code.
+// RedisBloom's error texts. The first has no error code.
 constexpr std::string_view kIteratorToRead = "Second argument must be numeric";
 constexpr std::string_view kIteratorToWrite = "ERR Second argument must be numeric";
 constexpr std::string_view kBadData = "ERR received bad data";
 constexpr std::string_view kNoLayer = "ERR invalid offset - no link found";
 constexpr std::string_view kChunkTooLong = "ERR invalid chunk - Too big for current filter";
 
-// The iterator that comes with the header; those of chunks are the end of the chunk and one more.
+// The iterator that comes with the header. The iterator of a chunk is the chunk's end plus one.
 constexpr int64_t kHeaderIterator = 1;
 
 /* BF.SCANDUMP key iterator */
@@ -62,11 +63,11 @@ void scandump(Context& ctx) {
   ctx.reply.bulk(chunk);
 }
 
-// Puts a decoded filter under a new key. `publish` tells journal and listeners of it.
+// Stores a decoded filter under a new key. `publish` notifies the journal and the listeners.
 template <class Publish>
 void create_loaded(Context& ctx, FilterPtr loaded, std::string_view if_taken, Publish&& publish) {
   const KeyRef key = ctx.key(1);
-  // `loaded` outlives the lock: a filter that comes too late is freed after unlocking.
+  // `loaded` outlives the lock, so a filter that cannot be stored is freed after unlocking.
   const auto lock = ctx.lock(key);
   const auto found = find_filter(ctx, key);
   if (!found) return;
@@ -90,13 +91,13 @@ void load_header(Context& ctx) {
   }
   create_loaded(ctx, std::move(*filter), kBadData, [&](const KeyRef& key, auto& loaded) {
     if (has_redisbloom_layout(loaded)) {
-      // Current releases of RedisBloom refuse the older forms of headers.
+      // Current releases of RedisBloom reject the older header formats.
       const std::string header = persistence::encode_chunk_header(loaded);
       journal_instead(ctx, {"BF.LOADCHUNK", key.name, ctx.args[2], header});
     } else {
       announce_own_words(ctx, loaded);
     }
-    // Reservations reach replicas as the header of an empty filter.
+    // Replicas receive a reservation as the header of an empty filter.
     const bool is_reservation = loaded.item_count() == 0;
     ctx.changed(key, is_reservation ? KeyEvent::kBloomReserve : KeyEvent::kBloomLoad);
   });
@@ -107,7 +108,7 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
   if (iterator <= 0 || static_cast<uint64_t>(iterator) < chunk.size()) {
     return ctx.reply.error(kBadData);
   }
-  // One too small wraps to a position that no filter has.
+  // If the iterator is too small, the position wraps to one that no filter has.
   const uint64_t position = static_cast<uint64_t>(iterator) - chunk.size() - 1;
   const auto check = ctx.session.origin == CommandOrigin::kOwnJournal ? ChunkCheck::kNone
                                                                       : ChunkCheck::kOfTheWhole;

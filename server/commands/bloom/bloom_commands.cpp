@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.*: scalable Bloom filters with the replies and error texts of RedisBloom.
+// BF.*: scalable Bloom filters, with the replies and error texts of RedisBloom.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ FilterTimes times_of(const FilterRequest& request) {
   return {request.expires_at_ms, request.window_start_ms};
 }
 
-// To be called behind the other events of a filter that was made as `request` says. REQUIRES: the
+// Must be called after the other events of a filter that was created for `request`. REQUIRES: the
 // key's exclusive lock.
 void tell_key_expires(const Context& ctx, const KeyRef& key, const FilterRequest& request) {
   if (request.expires_at_ms == core::keyspace::kNoExpiry) return;
@@ -56,24 +56,24 @@ void reserve(Context& ctx) {
   ctx.reply.ok();
 }
 
-// With several I/O threads an add looks first, under the shared lock. Items that are there already,
-// most of them in a stream with repeats, need no exclusive lock; for the others the look has
-// fetched the cache lines, so that the exclusive lock is short.
+// With several I/O threads, an add first looks the items up under the shared lock. Items that are
+// present need no exclusive lock, and in a stream with repeats most items are. For the others the
+// lookup has fetched the cache lines, so the exclusive lock is held briefly.
 bool looks_first(const Context& ctx) {
   return ctx.config().io_thread_count() > 1 && !ctx.in_exec &&
          ctx.session.origin == CommandOrigin::kClient;
 }
 
-// The key with the filter for such a look; null when there is none. REQUIRES: the key's shared
-// lock.
+// Returns the key's entry for such a lookup, or null if the key holds no filter. REQUIRES: the
+// key's shared lock.
 Entry* peek_filter(const Context& ctx, const KeyRef& key) {
   Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   const bool serves = entry != nullptr && entry->is_filter() && !is_refreshing(entry->filter());
   return serves ? entry : nullptr;
 }
 
-// Passes on whether such a look has found all. Then no find() follows that would note the use.
-// REQUIRES: the same.
+// Returns `finds_all`, whether the lookup found all items. If so, records the access here, because
+// no find() follows. REQUIRES: the key's shared lock.
 bool end_look(const Context& ctx, Entry& entry, bool finds_all) {
   if (finds_all && !ctx.session.no_touch.load(std::memory_order_relaxed)) note_use(ctx, entry);
   return finds_all;
@@ -117,7 +117,7 @@ void add(Context& ctx) {
   }
   const FilterBudget budget(ctx, *filter);
   const ItemHash item = hash.for_filter(*filter);
-  // A journal of ours lists what was new: it is counted, whatever the bits say.
+  // Our own journal lists only items that were new, so each item counts, whatever the bits say.
   const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
                                  ? filter->replay_add(item, budget)
                                  : filter->add(item, budget);
@@ -129,8 +129,8 @@ void add(Context& ctx) {
   reply_outcome(ctx, outcome, budget);
 }
 
-// What MADD and INSERT share. A missing filter is made as `request` says, or with the defaults
-// when there is none.
+// The common part of MADD and INSERT. A missing filter is created from `request`, or with the
+// defaults if `request` is null.
 void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const KeyRef key = ctx.key(1);
   EarlyBatch early(ctx, items);
@@ -221,12 +221,12 @@ void mexists(Context& ctx) {
 enum class InfoField : uint8_t { kCapacity, kSize, kFilters, kItems, kExpansion };
 
 struct InfoName {
-  std::string_view word;   // what selects it
-  std::string_view label;  // what it is called in the reply
+  std::string_view word;   // the argument that selects this field
+  std::string_view label;  // the field's name in the reply
   InfoField field;
 };
 
-// In the order of RedisBloom's reply, which some clients read by position.
+// The order is that of RedisBloom's reply, because some clients read fields by position.
 constexpr InfoName kInfoNames[] = {
     {"CAPACITY", "Capacity", InfoField::kCapacity},
     {"SIZE", "Size", InfoField::kSize},
@@ -255,7 +255,7 @@ void reply_info_field(Context& ctx, const ScalableFilter& filter, std::string_vi
     return protocol::equals_ignore_case(candidate.word, word);
   });
   if (name == std::end(kInfoNames)) return ctx.reply.error("Invalid information value");
-  // RESP2 has the value alone in an array, RESP3 a map of one pair.
+  // RESP2 replies with an array of the value alone, RESP3 with a map of one pair.
   if (ctx.reply.version() == protocol::RespVersion::kResp3) {
     ctx.reply.map(1);
     ctx.reply.simple(name->label);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.DEL: takes items out of filters that were reserved DELETABLE.
+// BF.DEL: removes items from filters that were reserved DELETABLE.
 //
-// The contract: each BF.DEL may undo one add that answered 1; an item that was added so and not
-// deleted is never lost; to delete what was never added is the caller's fault, and may take another
-// item along. core/bloom/layouts.h says the same of the layouts.
+// Each BF.DEL may undo one add that answered 1. An item that was added this way and not deleted is
+// never lost. Deleting an item that was never added is a client error, and may remove another item.
+// core/bloom/layouts.h states the same for the layouts.
 #include <algorithm>
 
 #include "core/bloom/scalable_filter.h"

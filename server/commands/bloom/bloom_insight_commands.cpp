@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.PLAN, BF.STATS and BF.DEBUG: what a filter would cost, and how a filter is doing. The first
-// two are Bloomery's own.
+// BF.PLAN, BF.STATS and BF.DEBUG: the predicted cost of a filter, and the state of an existing one.
+// BF.PLAN and BF.STATS exist only in Bloomery.
 //
-// BF.STATS counts bits: all of them up to kReadBytes, a sample of that size beyond, under the
-// shared lock. Lookups go on meanwhile; adds to the same stripe wait for the whole reading.
+// BF.STATS counts bits under the shared lock: all bits up to kReadBytes, and a sample of that size
+// in bigger filters. Lookups run meanwhile; adds to the same stripe wait until it has finished.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using core::bloom::LayerInfo;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
-// Half a billion bits tell a fill ratio to four digits, whatever the size of the array.
+// Half a billion bits give a fill ratio to four digits, whatever the size of the array.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
 
 // Writes pairs of a label and a value.
@@ -62,7 +62,7 @@ class PairWriter {
   protocol::ReplyWriter& reply_;
 };
 
-// Shares of the capacity that the residue is predicted for.
+// Fractions of the capacity for which the residue is predicted.
 struct Load {
   std::string_view name;
   double share;
@@ -81,7 +81,7 @@ void write_planned_residue(protocol::ReplyWriter& reply, LayoutId layout,
   }
 }
 
-// Of memory that is reserved at once, only pages that items have touched are resident.
+// A reservation allocates all pages at once, but only pages touched by items are resident.
 struct Fill {
   std::string_view name;
   double share;
@@ -113,7 +113,7 @@ void plan(Context& ctx) {
   if (!layer) return ctx.reply.error(layer.error().message);
   const Geometry& geometry = layer->geometry;
   const bool is_windowed = parameters.window.is_set();
-  // Of a window, with all the generations that are alive once it has passed.
+  // A window counts all generations that are alive after one full window.
   const uint64_t layer_count = live_generations(parameters);
   const uint64_t bits = geometry.bit_count * layer_count;
   const uint64_t bytes =
@@ -124,7 +124,7 @@ void plan(Context& ctx) {
   ctx.reply.map(10 + size_t{is_windowed} + (is_deletable ? 2 : 0));
   PairWriter pairs(ctx.reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
-  // What BF.INFO will say of it.
+  // The size that BF.INFO will show.
   pairs.count("bytes", bytes);
   pairs.count("bits", bits);
   pairs.count("hash count", geometry.hash_count);
@@ -133,8 +133,8 @@ void plan(Context& ctx) {
   pairs.number("error rate of the first layer", layer->error_rate);
   pairs.flag("scaling", parameters.is_scaling());
   if (is_windowed) pairs.count("generations", layer_count);
-  // A snapshot or a base of the log holds the arrays as they are; two of them while the next one
-  // is written.
+  // A snapshot or the base of the log stores the arrays verbatim. Two copies exist while the next
+  // one is written.
   pairs.count("disk bytes", 2 * bytes);
   if (is_deletable) {
     pairs.count("cell bits", geometry.cell_bits);
@@ -144,7 +144,7 @@ void plan(Context& ctx) {
   write_planned_resident(ctx.reply, bits / 8, static_cast<double>(capacity) * lines);
 }
 
-// Null where the errors of the layers are no geometric series, or where there is one layer only.
+// Writes null if the layers' error rates are not a geometric series, or if there is only one layer.
 void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
   constexpr std::string_view kLabel = "tightening ratio";
   const double ratio = parameters.is_scaling() ? tightening_ratio_of(parameters) : 0;
@@ -152,7 +152,7 @@ void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
   pairs.number(kLabel, ratio);
 }
 
-// What is left before the filter grows, or is full, and what growing will take.
+// Writes how many items fit before the filter grows or is full, and what growing will cost.
 void write_room(PairWriter& pairs, const FilterFigures& figures) {
   const auto count_or_null = [&](std::string_view label, std::optional<uint64_t> value) {
     value ? pairs.count(label, *value) : pairs.null(label);
@@ -177,7 +177,7 @@ void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer, bool i
   pairs.number("predicted residue", layer.residue);
 }
 
-// Starts are milliseconds since 1970, or how many items came before.
+// A generation's start is in milliseconds since 1970, or the number of items added before it.
 void write_window(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   const core::bloom::WindowSettings& window = figures.parameters.window;
   reply.bulk("window");
@@ -214,7 +214,7 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   pairs.count("hash count", newest.hash_count);
   pairs.count("cache lines per lookup", core::bloom::lookup_lines(newest));
   pairs.count("items", figures.item_count);
-  // Of unions only.
+  // Only unions have an estimated item count.
   if (is_estimated) pairs.flag("items are estimated", true);
   pairs.count("capacity", figures.capacity);
   pairs.number("fill ratio", figures.fill_ratio());
@@ -273,7 +273,7 @@ void debug(Context& ctx) {
   }
 }
 
-// An upper-case word is a literal one.
+// An upper-case token is a literal.
 std::string layout_tokens() {
   std::string tokens = core::bloom::layout_names(" | ", " | ");
   std::ranges::transform(tokens, tokens.begin(), [](char c) {

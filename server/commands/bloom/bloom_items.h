@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the families of BF.* share that deal with items: the filter that an add makes, the
-// replies to adds, and item_batch.h.
+// Helpers for BF.* commands with items: creating the filter of an add, and the replies to adds.
+// Includes item_batch.h.
 //
 // Thread safety: as Context.
 #pragma once
@@ -23,21 +23,21 @@ namespace server {
 
 inline constexpr std::string_view kFilterFull = "ERR non scaling filter is full";
 
-// What the rows of such commands have.
+// Flags of commands that add items.
 inline constexpr uint32_t kAdds = kWrite | kDenyOom;
 inline constexpr uint32_t kLooks = kReadOnly | kFast;
 inline constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
 inline constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
 
-// Of a filter that is made.
+// Times of a filter that is created.
 struct FilterTimes {
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
-  // Now, where no journal says otherwise.
+  // The window starts now, unless a journal gives another time.
   std::optional<int64_t> window_start_ms{};
 };
 
-// Null when it cannot be made, which is answered. A time in the past is stored as any other, as by
-// SET. REQUIRES: the key is absent and locked.
+// Creates a filter. If that is impossible, replies with the error and returns null. An expiry in
+// the past is stored like any other, as SET does. REQUIRES: the key is absent and locked.
 inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
                                                 const core::bloom::FilterParameters& parameters,
                                                 const FilterTimes& times = {}) {
@@ -55,17 +55,18 @@ inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
   return &entry.filter();
 }
 
-// The same for adding to a missing key; in bloom_commands.cpp.
+// As make_filter(), with the default settings, for adding to a missing key. Defined in
+// bloom_commands.cpp.
 core::bloom::ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key);
 
-// Adds the items that the batch has hashed. A full filter ends the list: the outcomes are as many
-// as were tried. REQUIRES: the key's exclusive lock.
+// Adds the items that the batch has hashed. Stops when the filter is full, and returns one outcome
+// for each item tried. REQUIRES: the key's exclusive lock.
 inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
                                                           core::bloom::ScalableFilter& filter,
                                                           ItemBatch& batch,
                                                           const FilterBudget& budget) {
   const auto outcomes = batch.outcomes();
-  // A journal of ours lists what was new: it is counted, whatever the bits say.
+  // Our own journal lists only items that were new, so each item counts, whatever the bits say.
   if (ctx.session.origin == CommandOrigin::kOwnJournal) {
     std::ranges::transform(batch.hashes(), outcomes.begin(), [&](core::bloom::ItemHash hash) {
       return filter.replay_add(hash, budget);
@@ -75,7 +76,7 @@ inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
   return outcomes.first(filter.add_many(batch.hashes(), outcomes, budget));
 }
 
-// `budget` is what the item was added with.
+// `budget` is the memory budget that the item was added with.
 inline void reply_outcome(Context& ctx, core::bloom::AddOutcome outcome,
                           const FilterBudget& budget) {
   using core::bloom::AddOutcome;

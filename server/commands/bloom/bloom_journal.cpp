@@ -29,7 +29,7 @@ void append(std::vector<std::string_view>& words, std::initializer_list<std::str
   for (const std::string_view word : more) words.push_back(word);
 }
 
-// The settings of a filter as words; the words are views of this object.
+// Formats the settings of a filter as arguments. The arguments are views into this object.
 class SettingWords {
  public:
   SettingWords(const ScalableFilter& filter, int64_t expires_at_ms)
@@ -54,7 +54,7 @@ class SettingWords {
 
   std::string_view error_rate() const { return error_rate_; }
   std::string_view capacity() const { return capacity_.text(); }
-  // All but error rate and capacity, which RESERVE and INSERT write in their own ways.
+  // Appends all options except error rate and capacity, which RESERVE and INSERT place differently.
   void append_options(std::vector<std::string_view>& words) const {
     if (parameters_.is_scaling()) {
       append(words, {"EXPANSION", expansion_.text()});
@@ -62,7 +62,8 @@ class SettingWords {
       words.emplace_back("NONSCALING");
     }
     if (parameters_.layout == ValkeyBloomLayout::kId) {
-      // As that module writes it, which tells its layout and lets it read the log.
+      // The seed is written as valkey-bloom writes it. It identifies the layout and lets
+      // valkey-bloom read the log.
       const auto* const seed = reinterpret_cast<const char*>(parameters_.seed.data());
       return append(words,
                     {"TIGHTENING", tightening_ratio_, "SEED", {seed, parameters_.seed.size()}});
@@ -100,7 +101,7 @@ class SettingWords {
   const core::Decimal region_bits_;
 };
 
-// Room for the words of one command, reused by all commands of a thread.
+// Buffer for the arguments of one command, reused by all commands of a thread.
 std::vector<std::string_view>& words_of_thread() {
   thread_local std::vector<std::string_view> words;
   words.clear();
@@ -113,19 +114,19 @@ void journal_words(const Context& ctx, std::vector<std::string_view>& words) {
   if (words.capacity() > kKeptWords) core::release_storage(words);
 }
 
-// Of the key that was just made.
+// Returns the expiry of the key that was just created.
 int64_t expiry_of(const Context& ctx, const KeyRef& key) {
   return ctx.keyspace().find_any(ctx.database(), key)->expires_at_ms();
 }
 
-// The words of the modules have no time.
+// RedisBloom and valkey-bloom have no option for an expiry, so PEXPIREAT is journalled.
 void journal_expiry(const Context& ctx, const KeyRef& key) {
   const int64_t expires_at_ms = expiry_of(ctx, key);
   if (expires_at_ms == core::keyspace::kNoExpiry) return;
   ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
 }
 
-// The items that had an effect, of which there are `count`.
+// The `count` items that had an effect.
 struct AddedItems {
   Arguments items;
   std::span<const AddOutcome> outcomes;
@@ -151,8 +152,9 @@ void journal_items(const Context& ctx, const KeyRef& key, const AddedItems& adde
   journal_words(ctx, words);
 }
 
-// RedisBloom fills in what BF.RESERVE and BF.INSERT do not say from its own configuration, and its
-// releases cap rates and capacities differently. The header leaves nothing to the receiver.
+// RedisBloom takes settings that BF.RESERVE and BF.INSERT omit from its own configuration, and its
+// releases limit rates and capacities differently. So the filter's header is journalled, which
+// leaves nothing open.
 void journal_made_for_redisbloom(const Context& ctx, const KeyRef& key,
                                  const ScalableFilter& filter, const AddedItems& added) {
   const std::string header = persistence::encode_empty_chunk_header(filter);
@@ -179,7 +181,7 @@ void journal_made_in_one_command(const Context& ctx, const KeyRef& key,
   if (is_valkeys) journal_expiry(ctx, key);
 }
 
-// Journals the making of a filter, the items that it was made with and its expiry as one group.
+// Journals the creation of a filter, its first items and its expiry as one group.
 void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& filter,
                   const AddedItems& added = {}) {
   if (!core::bloom::layout_row(filter.layout()).is_foreign) {
@@ -193,14 +195,14 @@ void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& f
   }
 }
 
-// Whether words for another server make the filter exactly as it was made here. Another machine may
-// have sized a filter that was loaded.
+// Returns whether the other server's commands recreate the filter exactly. A loaded filter may have
+// been sized by another machine.
 bool has_foreign_words(const ScalableFilter& filter) {
   if (filter.layout() == RedisBloomLayout::kId) return true;
   if (filter.layout() != ValkeyBloomLayout::kId) return false;
   const core::bloom::FilterParameters parameters = filter.parameters();
-  // The words of a loaded filter may be out of the range that commands accept. NONSCALING has no
-  // room for a tightening ratio.
+  // A loaded filter's settings may be outside the range that commands accept. NONSCALING cannot
+  // express a tightening ratio.
   if (int64_t{parameters.expansion} > kExpansionMax ||
       (!parameters.is_scaling() && parameters.tightening_ratio != 0)) {
     return false;
@@ -223,7 +225,7 @@ void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& 
   const AddedItems added(items, outcomes);
   if (is_new) return journal_made(ctx, key, filter, added);
   if (added.count == 0) return;
-  // BF.ADD, the hot one, needs no room for words.
+  // Fast path for BF.ADD: it needs no argument buffer.
   if (outcomes.size() == 1) return ctx.journal({"BF.ADD", key.name, items[0]});
   journal_items(ctx, key, added);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.KEXISTS and BF.KADD: many items in many filters at once, under the locks of all the keys.
+// BF.KEXISTS and BF.KADD: many items in many filters, under the locks of all keys.
 //
-// The cache misses of all keys are asked for before any key is looked at: buckets, entries, filters
-// and then the bits of the first item.
+// Before any key is looked up, the cache lines of all keys are prefetched: buckets, entries,
+// filters, and then the bits of the first item.
 #include <optional>
 #include <vector>
 
@@ -23,7 +23,7 @@ using core::bloom::ItemHash;
 using core::bloom::ItemHasher;
 using core::bloom::ScalableFilter;
 
-// Answers of one command: the locks are held until the last of them is known.
+// The limit on answers of one command. The locks are held until the last answer is known.
 constexpr size_t kAnswersMax = size_t{1} << 24;
 
 struct ManyRequest {
@@ -31,7 +31,7 @@ struct ManyRequest {
   Arguments items;
 };
 
-// numkeys key [key ...] item [item ...]
+// Parses "numkeys key [key ...] item [item ...]".
 core::Result<ManyRequest> parse_many(const Context& ctx) {
   const auto key_count = core::parse_int64(ctx.args[1]);
   if (!key_count || *key_count < 1) return core::Error{"ERR numkeys should be greater than 0"};
@@ -45,20 +45,20 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
     return core::Error{"ERR wrong number of arguments for '" + ctx.command->full_name +
                        "' command"};
   }
-  // Neither factor is so big that the product could overflow.
+  // Neither factor is big enough for the product to overflow.
   const size_t answer_count = request.keys.size() * request.items.size();
   if (answer_count > kAnswersMax) {
     return core::Error{"ERR keys times items may be at most " + std::to_string(kAnswersMax)};
   }
-  // The answers, and the reply of up to five bytes for each.
+  // One byte for each answer, and at most five bytes for its reply.
   if (!ctx.admission().memory_suffices(6 * answer_count)) {
     return core::Error{std::string(kOutOfMemory)};
   }
   return request;
 }
 
-// The items hashed for the filter at hand: anew where it hashes them in another way than the one
-// before it.
+// The items, hashed for the current filter. They are hashed again only if this filter hashes
+// differently from the one before.
 class ManyHashes {
  public:
   ManyHashes(const Context& ctx, Arguments items) : batch_(ItemBatch::of_thread()), items_(items) {
@@ -73,7 +73,7 @@ class ManyHashes {
     if (!hasher_ || !(*hasher_ == hasher)) hash(hasher);
     return batch_;
   }
-  // The first item's, when it is known without hashing for the filter.
+  // Returns the first item's hash if it is known without hashing for this filter; otherwise null.
   const ItemHash* at_hand(const ScalableFilter& filter) const {
     return hasher_ && *hasher_ == filter.hasher() ? batch_.hashes().data() : nullptr;
   }
@@ -92,14 +92,14 @@ class ManyHashes {
 struct ManyKey {
   KeyRef key;
   Entry* entry = nullptr;
-  bool is_nil = false;  // answered so for each item
+  bool is_nil = false;  // true if each item is answered with null
 
   ScalableFilter* filter() const {
     return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
   }
 };
 
-// The keys of one command, in memory that serves all commands of a thread.
+// The keys of one command. The buffer is reused by all commands of a thread.
 class ManyKeys {
  public:
   ManyKeys(Context& ctx, Arguments names) : keys_(of_thread()) {
@@ -121,7 +121,7 @@ class ManyKeys {
     return ctx.in_exec ? StripeLock{} : ctx.keyspace().lock(mask_, ctx.lock_mode());
   }
 
-  // REQUIRES: the locks.
+  // REQUIRES: the locks of all keys.
   void find(Context& ctx, const ManyHashes& hashes) {
     const auto& keyspace = ctx.keyspace();
     const bool is_cold = keyspace.is_worth_prefetching(ctx.database(), keys_.front().key);
@@ -153,7 +153,7 @@ class ManyKeys {
   StripeMask mask_ = 0;
 };
 
-// The answers of one command, key by key, in memory that serves all commands of a thread.
+// The answers of one command, key by key. The buffer is reused by all commands of a thread.
 class Answers {
  public:
   explicit Answers(size_t count) : answers_(of_thread()) {
@@ -222,10 +222,10 @@ void kexists(Context& ctx) {
   }
 }
 
-// Adds to one key and answers the array of its items, or the error for a filter that cannot be
-// made. REQUIRES: the key's exclusive lock; it holds no string.
+// Adds the items to one key. Replies with an array of outcomes, or with an error if the filter
+// cannot be created. REQUIRES: the key's exclusive lock; the key holds no string.
 void add_to_key(Context& ctx, const KeyRef& key, Arguments items, ManyHashes& hashes) {
-  // Not what was found before: the same key may stand twice.
+  // The key is looked up again, because the command may name a key twice.
   Entry* const entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   const bool is_new = entry == nullptr;
   ScalableFilter* const filter = is_new ? make_default_filter(ctx, key) : &entry->filter();
@@ -253,7 +253,7 @@ void kadd(Context& ctx) {
   for (const ManyKey& one : keys.all()) {
     if (one.entry != nullptr && !one.entry->is_filter()) return ctx.reply.error(kWrongType);
   }
-  // In the journal, too, all keys or none.
+  // One journal group, so that replay applies all keys or none.
   const persistence::Journal::Group group(ctx.environment.journal);
   ctx.reply.array(keys.all().size());
   for (const ManyKey& one : keys.all()) add_to_key(ctx, one.key, request->items, hashes);

@@ -51,7 +51,8 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
     int64_t window_start_ms) {
   const uint64_t limit_bytes = admission.filter_bytes_max();
   const uint64_t layer_bytes = planned_bytes(parameters);
-  // A size that has no number is refused by create(), which says so; it also must not overflow.
+  // If the size is not representable, create() fails with its own error. The sum below must not
+  // overflow either.
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   const uint64_t layer_count = live_generations(parameters);
   const bool is_possible = layer_bytes <= kMost / layer_count / 2;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterBudget: what one filter may still grow by, the least of what the server has left and of
-// what bf.bloom-memory-usage-limit leaves this filter. With bf.bloom_max_filters layers it is none.
+// FilterBudget: how much one filter may still grow. It is the smaller of the server's free memory
+// and the rest of this filter's bf.bloom-memory-usage-limit. It is zero for a filter of
+// bf.bloom_max_filters layers.
 //
-// Invariants: the limit is on the whole filter, as BF.INFO's Size counts it.
-// Thread safety: asked under the filter's exclusive lock.
+// Invariants: the limit applies to the whole filter, as BF.INFO's Size counts it.
+// Thread safety: must be used under the filter's exclusive lock.
 #pragma once
 
 #include <string_view>
@@ -31,7 +32,7 @@ class FilterBudget final : public core::MemoryBudget {
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
 
-  // Why the filter could not grow, once it could not.
+  // Returns why the filter could not grow. REQUIRES: it could not.
   std::string_view refusal() const {
     if (has_all_layers()) return kTooManyLayers;
     return hit_limit_ ? kFilterTooLarge : "ERR problem inserting into filter";
@@ -46,12 +47,12 @@ class FilterBudget final : public core::MemoryBudget {
   mutable bool hit_limit_ = false;
 };
 
-// What a filter that comes from outside may take, by the same two limits.
+// The budget for a filter that is loaded, by the same two limits.
 class LoadBudget final : public core::MemoryBudget {
  public:
   explicit LoadBudget(const Admission& admission);
   uint64_t available_bytes() const override;
-  // Why a filter did not fit, once it did not.
+  // Returns why a filter did not fit. REQUIRES: it did not.
   std::string_view refusal() const;
 
  private:
@@ -59,7 +60,7 @@ class LoadBudget final : public core::MemoryBudget {
   uint64_t limit_bytes_;
 };
 
-// A new filter, if both limits allow it. Errors: texts that name what is too much.
+// Creates a filter if both limits allow it. Errors: the text names the limit that was exceeded.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
     const Admission& admission, const core::bloom::FilterParameters& parameters,
     int64_t window_start_ms);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.MERGE and BF.CLEAR: whole filters united and emptied.
+// BF.MERGE and BF.CLEAR: unite filters, and empty one.
 //
-// Both make a new filter and put it in the place of the old one, which the reclaimer frees: what
-// fails has changed nothing, and children that save go on to see the old one.
+// Both commands create a new filter that replaces the old one, which the reclaimer frees. So a
+// command that fails changes nothing, and children that are saving still see the old filter.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ using core::bloom::Overfill;
 using core::bloom::ScalableFilter;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
-// The old entry, to be dropped after unlocking; the new one has its expiry.
+// Stores the new filter with the old one's expiry. Returns the old entry, to be freed after
+// unlocking.
 EntryPtr put_filter(const Context& ctx, const KeyRef& key, const Entry* old, FilterPtr filter) {
   EntryPtr made = Entry::create(key.name);
   made->set_filter(std::move(filter));
@@ -41,7 +42,7 @@ EntryPtr put_filter(const Context& ctx, const KeyRef& key, const Entry* old, Fil
   return ctx.keyspace().put(ctx.database(), key, std::move(made));
 }
 
-// The filters that BF.MERGE unites, each once: the destination first if it exists.
+// The filters that BF.MERGE unites, without duplicates. The destination comes first if it exists.
 struct MergeInputs {
   Entry* destination = nullptr;
   std::vector<const ScalableFilter*> all;
@@ -53,8 +54,8 @@ std::string missing_source_text(std::string_view name) {
   return fmt::format("ERR source '{}' not found", core::printable(name.substr(0, kShownBytesMax)));
 }
 
-// Nothing after an error reply: some key holds a string, or a source is missing. REQUIRES: the
-// keys' locks.
+// If a key holds a string or a source is missing, replies with the error and returns nullopt.
+// REQUIRES: the keys' locks.
 std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
   MergeInputs inputs;
   std::optional<std::string_view> missing;
@@ -75,15 +76,15 @@ std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
       inputs.sources.push_back(filter);
     }
   }
-  // Journals of older versions hold merges whose missing sources counted as empty.
+  // Journals of older versions contain merges in which missing sources counted as empty.
   if (missing && ctx.session.origin == CommandOrigin::kClient) {
     return ctx.reply.error(missing_source_text(*missing)), std::nullopt;
   }
   return inputs;
 }
 
-// Whether there is memory for the union, and for sources that move away from a child that reads
-// them. Nothing has changed when there is not. Errors: the reply.
+// Checks that memory suffices for the union, and for copies of sources that a child is reading.
+// Changes nothing if it does not. Errors: the reply.
 core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   const auto bytes = core::bloom::union_bytes(inputs.all);
   if (!bytes) return bytes.error();
@@ -98,13 +99,13 @@ core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   return {};
 }
 
-// The union of what has been found. Errors: the reply.
+// Returns the union of the inputs. Errors: the reply.
 core::Result<FilterPtr> merge_inputs(const Context& ctx, const MergeInputs& inputs, bool force) {
   if (auto checked = check_memory(ctx, inputs); !checked) return checked.error();
   for (ScalableFilter* source : inputs.sources) {
     if (!detach_source(ctx, *source)) return core::Error{std::string(kOutOfMemory)};
   }
-  // What a journal or a leader sends was judged once.
+  // Commands from a journal or a leader have already been checked.
   const bool is_judged = ctx.session.origin == CommandOrigin::kClient && !force;
   return unite(inputs.all, is_judged ? Overfill::kRefused : Overfill::kAllowed);
 }
@@ -137,7 +138,7 @@ void clear(Context& ctx) {
   const auto found = find_filter(ctx, key);
   if (!found) return;
   if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
-  // It asks for no more than it gives back, so that no memory limit is asked.
+  // No memory limit is checked, because the new filter takes no more memory than the old one frees.
   FilterPtr empty = create_empty_like(**found);
   if (empty == nullptr) return ctx.reply.error(kOutOfMemory);
   const ScalableFilter& emptied = *empty;

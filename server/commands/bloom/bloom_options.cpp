@@ -33,10 +33,11 @@ using core::bloom::Seed;
 using core::bloom::ValkeyBloomLayout;
 using protocol::ArgumentCursor;
 
-// The ratio that stands in the configuration when nobody has chosen one.
+// The configuration's default tightening ratio.
 constexpr double kUsualTightening = 0.5;
 
-// RESERVE tells a number that is out of range from one that is none; INSERT has one text for both.
+// RESERVE has separate errors for a number out of range and for a word that is no number. INSERT
+// has one text for both.
 struct OptionTexts {
   std::string_view bad_error_rate;
   std::string_view error_rate_range;
@@ -80,7 +81,7 @@ constexpr OptionTexts kInsertTexts = {
     .arity = kInsertArity,
 };
 
-// The settings as they were written; unset ones come from the configuration.
+// The settings as the client wrote them. Unset ones come from the configuration.
 struct Settings {
   std::optional<double> error_rate;
   std::optional<uint64_t> capacity;
@@ -128,7 +129,8 @@ class SettingsParser {
     settings_.capacity = static_cast<uint64_t>(capacity);
   }
 
-  // Takes one of the options that all commands have. False when the next word is none of them.
+  // Parses one of the options that all commands have. Returns false if the next word is none of
+  // them.
   bool take_growth_option() {
     if (cursor_.eat_keyword("EXPANSION")) {
       take_expansion();
@@ -142,7 +144,7 @@ class SettingsParser {
     return true;
   }
 
-  // As take_growth_option(), for the options of the commands that make filters.
+  // As take_growth_option(), for the options of the commands that create filters.
   bool take_shared_option() {
     if (take_growth_option()) return true;
     if (cursor_.eat_keyword("SEED")) {
@@ -188,7 +190,7 @@ class SettingsParser {
     return cursor_.ok();
   }
 
-  // RedisBloom's text, and the word.
+  // Uses RedisBloom's text, followed by the word.
   void refuse_word() {
     constexpr size_t kShownBytesMax = 64;
     const std::string word = core::printable(cursor_.rest().front().substr(0, kShownBytesMax));
@@ -199,7 +201,7 @@ class SettingsParser {
   static constexpr std::string_view kCountForm = "write an integer, such as 100000";
   static constexpr int64_t kCapacityMax = core::bloom::kMaxLayerCapacity;
 
-  // RedisBloom's text, and how to write what was probably meant.
+  // Returns RedisBloom's text, followed by a hint on the correct syntax.
   std::string_view bad(std::string_view text, const std::string& hint) {
     // The cursor keeps its first error, which may be a view of `hinted_`.
     if (hint.empty() || !cursor_.ok()) return text;
@@ -267,8 +269,9 @@ Seed random_seed() {
   return seed;
 }
 
-// Where no word names it. valkey-bloom's journal spells out ratio and seed of each filter that is
-// made, and ours does the same for its layout; RedisBloom writes down what clients typed.
+// Returns the layout of a filter if its command names none. A seed shows that the command is from
+// valkey-bloom's journal, which states ratio and seed of each new filter. Our journal states the
+// layout. RedisBloom's journal repeats what clients sent.
 LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
   if (settings.deletable) {
     return settings.region_bits ? core::bloom::kRegionLayout : core::bloom::kDeletableLayout;
@@ -279,16 +282,17 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
   return BloomDefaults(config).layout();
 }
 
-// Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
+// Keeps only settings that the layout uses: a filter with default settings takes less memory.
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   const BloomDefaults defaults(config);
   FilterParameters parameters;
-  // What forgets has no other layout's form, so it need not be asked for.
+  // Only our layout supports windows, so a command with a window need not name it.
   const LayoutId unnamed = settings.window.is_asked() ? core::bloom::kDefaultLayout
                                                       : unnamed_layout(config, settings, origin);
   parameters.layout = settings.layout.value_or(unnamed);
   parameters.error_rate = settings.error_rate.value_or(defaults.error_rate());
-  // valkey-bloom and RedisBloom before Redis 8 keep higher rates, and their bits lie accordingly.
+  // valkey-bloom and RedisBloom before Redis 8 keep higher rates, which determine the positions of
+  // their bits.
   if (origin == CommandOrigin::kClient)
     parameters.error_rate = std::min(parameters.error_rate, kErrorRateMax);
   parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(defaults.capacity()));
@@ -316,7 +320,7 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
   return parameters;
 }
 
-// Words that a deletable filter cannot heed are refused: there is no client that sends them anyway.
+// Options that a deletable filter cannot honor are rejected. No existing client sends them.
 core::Result<> check_deletable(const Settings& settings, const LayoutRow& layout) {
   if (settings.deletable && settings.window.is_asked()) {
     return core::Error{"ERR a filter with a WINDOW cannot be DELETABLE"};
@@ -355,7 +359,7 @@ core::Result<> check_scale_to(const Admission& admission, const FilterParameters
   return {};
 }
 
-// What the options that say something of the filter itself come to.
+// Resolves the options that describe the filter itself.
 core::Result<FilterParameters> settle(const Config& config, CommandOrigin origin,
                                       const Settings& settings) {
   const auto window = settings.window.settings();
@@ -405,12 +409,12 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   ArgumentCursor cursor(ctx.args.subspan(2));
   SettingsParser parser(cursor, kReserveTexts, {WindowWords::Form::kReserve, is_own});
   parser.take_error_rate();
-  // A cursor that has failed is at its end, where the next value would blame the syntax; the
-  // first error stays.
+  // A cursor that has failed is at its end. The next value would report a syntax error, but the
+  // first error is kept.
   parser.take_capacity();
   while (!cursor.done()) {
     if (parser.take_shared_option()) continue;
-    // RedisBloom has passed over the word when it carried the command out.
+    // RedisBloom ignored the word when it executed the command.
     if (ctx.session.origin == CommandOrigin::kForeignJournal) {
       (void)cursor.next();
     } else {
@@ -459,7 +463,8 @@ core::Result<FilterRequest> parse_insert(const Context& ctx) {
     }
   }
   auto request = finish(ctx, cursor, parser.settings());
-  // RedisBloom's rule for clients. valkey-bloom creates an empty filter, and its journal says so.
+  // This is RedisBloom's rule for clients. valkey-bloom creates an empty filter, and so does its
+  // journal.
   if (request && items.empty() && ctx.session.origin == CommandOrigin::kClient) {
     return core::Error{std::string(kInsertArity)};
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterRequest: the filter that BF.RESERVE, BF.INSERT or BF.PLAN asks for. Their options are
-// parsed here alone; what a command leaves out comes from the bf-* options of the server.
+// FilterRequest: the filter that BF.RESERVE, BF.INSERT or BF.PLAN asks for. All their options are
+// parsed here. Settings that a command omits come from the server's bf-* options.
 //
-// Invariants: the parameters of a parsed request are in range; only memory can still refuse them.
+// Invariants: the parameters of a parsed request are in range; after that only memory can be short.
 // Thread safety: values; the functions read the configuration's atomics.
 // Source: https://redis.io/docs/latest/commands/bf.reserve and bf.insert; TIGHTENING, SEED and
 // VALIDATESCALETO are valkey-bloom's.
@@ -18,7 +18,7 @@
 
 namespace server {
 
-// RedisBloom builds no filter that errs more often; asking for more is answered with this.
+// RedisBloom's highest error rate. Higher rates are lowered to this one.
 inline constexpr double kErrorRateMax = 0.25;
 inline constexpr int64_t kExpansionMax = 32768;
 
@@ -26,23 +26,24 @@ struct FilterRequest {
   core::bloom::FilterParameters parameters;
   Arguments items{};       // BF.INSERT: may be empty
   bool no_create = false;  // BF.INSERT
-  // Of the key that is made; none by default.
+  // Expiry of the key that is created; none by default.
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
-  // Of a journal that says when a window began.
+  // When the window began, if a journal states it.
   std::optional<int64_t> window_start_ms{};
 };
 
-// What a filter gets that is made by adding to a missing key. Draws a random seed where the layout
-// uses one and the configuration wants it.
-// A foreign journal names no layout: it is that of the server that wrote it.
+// Returns the settings of a filter created by adding to a missing key. Draws a random seed if the
+// layout uses one and the configuration asks for it. A journal of another server names no layout,
+// so that server's layout is used.
 core::bloom::FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin);
 
-// BF.RESERVE key error_rate capacity [option ...].
-// A journal of ours spells out whatever matters, so what it leaves out is not the configuration's.
+// Parses "BF.RESERVE key error_rate capacity [option ...]". Our own journal states every setting
+// that matters, so missing options do not come from the configuration.
 core::Result<FilterRequest> parse_reserve(const Context& ctx);
-// BF.INSERT key [option ...] [ITEMS item ...].
+// Parses "BF.INSERT key [option ...] [ITEMS item ...]".
 core::Result<FilterRequest> parse_insert(const Context& ctx);
-// BF.PLAN error_rate capacity [option ...], as a client sends it; for the dashboard's planner, too.
+// Parses "BF.PLAN error_rate capacity [option ...]" as a client sends it. Also used by the
+// dashboard's planner.
 core::Result<core::bloom::FilterParameters> parse_plan(const Config& config, Arguments words);
 
 }  // namespace server

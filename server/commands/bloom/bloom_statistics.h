@@ -2,8 +2,8 @@
 //
 // BloomTotals: sums over all filters of a keyspace, for INFO.
 //
-// Thread safety: bloom_totals() may run beside all commands; each stripe is summed at a moment of
-// its own.
+// Thread safety: bloom_totals() may run concurrently with all commands. Stripes are summed one
+// after another, so the result is no point in time.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct BloomTotals {
 };
 
 // Visits every key of every database: O(keys). With Locking::kTake it locks one stripe at a time,
-// so the caller must hold none; kHeld is for EXEC, which must hold them all.
+// so the caller must hold no lock. kHeld is for EXEC, which holds all locks.
 BloomTotals bloom_totals(core::keyspace::Keyspace& keyspace,
                          core::keyspace::Locking locking = core::keyspace::Locking::kTake);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Windows: the time that lookups go by, the turns before adds, and BF.TURN, which journals hold.
+// Windows: the time used by lookups, the rotations before adds, and BF.TURN, which journals
+// contain.
 #include <limits>
 #include <utility>
 
@@ -21,7 +22,8 @@ using protocol::ArgumentCursor;
 int64_t leader_time_ms(const Context& ctx) {
   const bool leads =
       ctx.session.origin == CommandOrigin::kClient && !ctx.environment.state.is_replica;
-  // Not the time of the batch: an item that is added now is remembered from now on.
+  // Uses the current time rather than the batch's: an item that is added now is remembered from now
+  // on.
   return leads ? ctx.environment.clock.wall_ms() : core::bloom::kNoTime;
 }
 
@@ -40,7 +42,7 @@ bool turn_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) {
     return false;
   }
   if (filter.window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomTurn);
-  // Nobody looks at a window that has nothing to forget.
+  // A window that holds nothing to forget needs no rotation.
   if (!persistence::has_turns(filter)) {
     core::keyspace::WindowSchedule::of_process().note(key.name);
   }

@@ -13,7 +13,8 @@ using core::bloom::ArrayView;
 using core::bloom::LayerInfo;
 using core::bloom::ScalableFilter;
 
-// What of a layer may be read: layers share read_bytes by their sizes.
+// Returns how many bytes of a layer may be read. Layers share read_bytes in proportion to their
+// sizes.
 uint64_t share_of(const ScalableFilter& filter, const LayerInfo& layer, uint64_t read_bytes) {
   const double share = static_cast<double>(read_bytes) /
                        static_cast<double>(std::max(filter.size_bytes(), read_bytes));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterFigures: how a filter is doing, layer by layer, for BF.STATS and BF.SCAN.
+// FilterFigures: the state of a filter, layer by layer, for BF.STATS and BF.SCAN.
 //
-// Invariants: a copy, which stays as it is when the filter changes.
-// Thread safety: values; what reads a filter asks for its key's lock, shared.
+// Invariants: a copy, which does not change with the filter.
+// Thread safety: values; functions that read a filter need its key's shared lock.
 // Source: docs/bloom_math.md.
 #pragma once
 
@@ -26,10 +26,10 @@ struct LayerFigures {
   core::bloom::LayerInfo info;
   double fill_ratio = 0;
   double items = 0;    // estimated from the bits
-  double residue = 0;  // where items can be deleted
+  double residue = 0;  // only in filters that allow deletions
 };
 
-// What a filter tells of itself, read in one go so that the reply is written without the lock.
+// The filter's own figures, read at once so that the reply is written without the lock.
 struct FilterFigures {
   core::bloom::FilterParameters parameters;
   uint64_t size_bytes = 0;
@@ -37,12 +37,12 @@ struct FilterFigures {
   uint64_t capacity = 0;
   double predicted_error_rate = 0;
   std::vector<LayerFigures> layers;
-  std::vector<GenerationFigures> generations;  // of a window
+  std::vector<GenerationFigures> generations;  // only in windows
   std::optional<uint64_t> items_left;
-  // Of the layer that growing would add; nothing where none can be.
+  // Size of the layer that growing would add; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes;
 
-  // Items beyond what generations have room for without growing.
+  // Returns how many items exceed what the generations can hold without growing.
   uint64_t items_over() const {
     const uint64_t room = generation_parameters(parameters).capacity;
     uint64_t sum = 0;
@@ -79,14 +79,16 @@ struct FilterFigures {
   }
 };
 
-// Reads the bits: all of them up to read_bytes, a sample of about that size beyond.
+// Computes figures from the bits: all bits up to read_bytes, and a sample of about that size in
+// bigger filters.
 FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
-// Items that fit before a layer is added, or before a filter that does not grow is full. Nothing
-// where a window makes room by forgetting.
+// Returns how many items fit before a layer is added, or before a filter that does not grow is
+// full. Returns nullopt for a window that makes room by forgetting.
 std::optional<uint64_t> items_left_in(const core::bloom::ScalableFilter& filter);
 
-// The share of bits that are set, layers weighted by their size; reads as figures_of() does.
+// Returns the fraction of bits that are set, with layers weighted by size. Reads as figures_of()
+// does.
 double fill_ratio_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
 }  // namespace server

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ItemBatch: room for the hashes and answers of one command with many items, reused by all the
-// commands of a thread; and hashes of items made before their key is locked.
+// ItemBatch: buffers for the hashes and answers of one command with many items. Each thread reuses
+// its own. Also EarlyHash and EarlyBatch: hashes computed before the key is locked.
 //
 // Invariants: hashes, outcomes, removals and found are as long as the items of the last hash(),
 // until release_large().
@@ -49,8 +49,8 @@ class ItemBatch {
     return {found_.data(), found_.size()};
   }
 
-  // To be called when the command is done: one huge command must not hold its megabytes until the
-  // thread ends.
+  // Must be called after each command, so that one huge command does not keep its megabytes until
+  // the thread ends.
   void release_large() {
     release_if_large(hashes_);
     release_if_large(outcomes_);
@@ -61,7 +61,7 @@ class ItemBatch {
  private:
   static constexpr size_t kKeptItemsMax = 16384;
 
-  // Boost's vector holds real bools and can grow without writing to the new elements.
+  // Boost's vector holds real bools and can grow without initializing new elements.
   template <class T>
   static void resize(boost::container::vector<T>& values, size_t size) {
     values.resize(size, boost::container::default_init);
@@ -78,10 +78,11 @@ class ItemBatch {
   boost::container::vector<bool> found_;
 };
 
-// The layout of new filters is guessed to be that of this one too; where it is not, items are
+// The layout for new filters is also the guess for existing ones. If the guess is wrong, items are
 // hashed again under the lock.
 
-// The layout to hash for before the filter is known; nothing when the hash depends on the filter.
+// Returns the layout to hash for before the filter is known, or nullopt if the hash depends on the
+// filter.
 inline std::optional<core::bloom::LayoutId> guessed_layout(const Context& ctx) {
   const core::bloom::LayoutId layout = BloomDefaults(ctx.config()).layout();
   if (!core::bloom::layout_row(layout).has_fixed_hash) return std::nullopt;
@@ -130,7 +131,8 @@ class EarlyBatch {
   std::optional<core::bloom::LayoutId> guess_;
 };
 
-// Fetches for the item at argument 2. The preview is its hash, of the layout that is its kind.
+// Prefetches the lines for the item at argument 2. `preview` holds the item's hash for the layout
+// it names.
 inline void prefetch_item(const Entry& entry, Arguments args, Preview& preview) {
   if (!entry.is_filter()) return;
   const core::bloom::ScalableFilter& filter = entry.filter();

@@ -66,7 +66,7 @@ void WindowWords::take_length(ArgumentCursor& cursor) {
   length_ = static_cast<uint64_t>(length);
 }
 
-// `rest` is what follows the length.
+// `rest` is the arguments after the length.
 bool WindowWords::is_unit(std::span<const std::string_view> rest) const {
   if (form_ == Form::kReserve) return true;
   for (size_t i = 1; i < rest.size();) {

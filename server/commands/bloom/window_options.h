@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// WindowWords: the option words of filters that forget.
+// WindowWords: the options of filters with a window.
 //
-// Invariants: the settings of parsed words are a window that a filter can have, or none.
+// Invariants: parsed options describe a window that a filter can have, or none.
 // Thread safety: a value.
 // Source: core/bloom/window.h.
 #pragma once
@@ -18,23 +18,24 @@
 
 namespace server {
 
-// WINDOW length [ITEMS] [GENERATIONS generations] [REFRESH], in any order, and in journals of ours
-// START milliseconds.
+// Parses WINDOW length [ITEMS] [GENERATIONS generations] [REFRESH], in any order. Our own journal
+// adds START milliseconds.
 class WindowWords {
  public:
-  // In BF.INSERT, ITEMS is the window's unit only where options and another ITEMS follow.
+  // In BF.INSERT, ITEMS after the length is the window's unit only if options and another ITEMS
+  // follow.
   enum class Form : uint8_t { kReserve, kInsert };
 
   WindowWords() = default;
   WindowWords(Form form, bool is_of_own_journal)
       : form_(form), is_of_own_journal_(is_of_own_journal) {}
 
-  // Takes one of the options. False when the next word is none of them.
+  // Parses one of the options. Returns false if the next argument is none of them.
   bool take(protocol::ArgumentCursor& cursor);
   bool is_asked() const { return length_.has_value(); }
-  // What was asked for, perhaps nothing. Errors: words that make no window.
+  // Returns the requested window, which may be none. Errors: the options describe no valid window.
   core::Result<core::bloom::WindowSettings> settings() const;
-  // When the window began, where a journal says so.
+  // Returns when the window began, if the journal states it.
   std::optional<int64_t> start_ms() const { return start_ms_; }
 
  private:

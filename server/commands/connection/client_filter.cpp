@@ -15,7 +15,7 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// Nothing for a word that is no type.
+// Returns nullopt if the word names no client type.
 std::optional<ClientType> parse_client_type(std::string_view word) {
   if (equals_ignore_case(word, "normal")) return ClientType::kNormal;
   if (equals_ignore_case(word, "master")) return ClientType::kMaster;
@@ -33,7 +33,8 @@ ClientType type_of(const Session& session) {
   return session.subscriptions.shown_any() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
-// An empty address matches no client, as in Redis, though the link to a leader has no local one.
+// As in Redis, an empty address matches no client, although the link to a leader has no local
+// address.
 bool has_address(const std::optional<std::string_view>& wanted, std::string_view address) {
   return !wanted || (!wanted->empty() && *wanted == address);
 }
@@ -65,7 +66,7 @@ core::Result<> read_user(std::string_view value, const acl::Users& users, Client
   return {};
 }
 
-// An option other than ID, which takes one value.
+// Reads an option other than ID. It has one value.
 core::Result<> read_option(std::string_view option, std::string_view value, const acl::Users& users,
                            ClientFilter& filter) {
   if (equals_ignore_case(option, "maxage")) return read_age(value, filter);
@@ -129,7 +130,7 @@ core::Result<> read_client_filter(Arguments options, const acl::Users& users,
       if (!is_id) return core::Error{std::string(id_rule.error)};
       filter.ids.push_back(static_cast<uint64_t>(*id));
     }
-    // The name of an option is no id.
+    // The option's own name must not be read as an id.
     if (next == first) return core::Error{std::string(id_rule.error)};
   }
   return {};

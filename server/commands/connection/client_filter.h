@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientFilter: which clients CLIENT LIST and CLIENT KILL mean.
+// ClientFilter: the clients that CLIENT LIST and CLIENT KILL select.
 //
-// Invariants: a filter without options accepts all clients but, with `skips_self`, the caller.
-// Thread safety: accepts() reads only what a session shares.
+// Invariants: a filter without options accepts all clients, except the caller if `skips_self` is
+// set.
+// Thread safety: accepts() reads only the members of a session that threads share.
 // Source: https://redis.io/docs/latest/commands/client-kill/ and the same page of Valkey 8.1, where
 // both commands take the same options and ID takes several ids.
 #pragma once
@@ -36,19 +37,20 @@ struct ClientFilter {
   bool accepts(const Session& session, const Session& self, int64_t now_us) const;
 };
 
-// The ids that a command takes, and its reply to others.
+// The ids that a command accepts, and its error for others.
 struct ClientIdRule {
   int64_t min;
   std::string_view error;
-  // Whether a word after the first id may be another id only: else it may also begin an option.
+  // True if only ids may follow the first id; false if an option may follow.
   bool takes_ids_only;
 };
-// No client has an id below 1: CLIENT LIST shows none then.
+// No client has an id below 1, so CLIENT LIST shows none for it.
 inline constexpr ClientIdRule kListedIds{std::numeric_limits<int64_t>::min(),
                                          "ERR Invalid client ID", true};
 inline constexpr ClientIdRule kKilledIds{1, "ERR client-id should be greater than 0", false};
 
-// Whether the words are known options with values. CLIENT LIST asks this first, as in Redis.
+// Returns whether the arguments are known options with values. As in Redis, CLIENT LIST checks this
+// first.
 bool is_client_filter(Arguments options);
 // Reads `option value` pairs into the filter. Errors: the reply.
 core::Result<> read_client_filter(Arguments options, const acl::Users& users,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What may be a client's name: printable ASCII without spaces, so that no name can forge a line
-// of CLIENT LIST, and not so long that names would be a store of their own.
+// The rules for client names. Names are printable ASCII without spaces, so that no name can forge a
+// line of CLIENT LIST. Their length is limited, so that they cannot be used to store data.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline constexpr std::string_view kLongClientName =
     "ERR Client names cannot be longer than 1024 bytes.";
 static_assert(kClientNameBytesMax == 1024, "the text names it");
 
-// What is wrong with the name; empty when nothing is.
+// Returns the error in the name, or an empty text if the name is valid.
 inline std::string_view client_name_fault(std::string_view name) {
   if (name.size() > kClientNameBytesMax) return kLongClientName;
   const bool is_clean =

@@ -28,7 +28,7 @@ struct TrackingRequest {
   std::vector<std::string_view> prefixes;
 };
 
-// The options behind ON or OFF. Errors: the reply.
+// Parses the options after ON or OFF. Errors: the reply.
 core::Result<TrackingRequest> parse_options(const Context& ctx) {
   TrackingRequest request;
   ClientTracking& wanted = request.wanted;
@@ -61,8 +61,9 @@ core::Result<TrackingRequest> parse_options(const Context& ctx) {
   return request;
 }
 
-// The first element of `existing` that overlaps with `prefix`; null when none does. REQUIRES: no
-// element is a prefix of another, besides the empty one, which BCAST adds without a check.
+// Returns the first element of `existing` that overlaps with `prefix`, or null if none does.
+// REQUIRES: no element is a prefix of another. The empty prefix is exempt, because BCAST adds it
+// without a check.
 const std::string* find_overlap(const std::set<std::string, std::less<>>& existing,
                                 std::string_view prefix) {
   if (!existing.empty() && existing.begin()->empty()) return &*existing.begin();
@@ -74,16 +75,16 @@ const std::string* find_overlap(const std::set<std::string, std::less<>>& existi
   return next != existing.end() && next->starts_with(prefix) ? &*next : nullptr;
 }
 
-// The first pair of overlapping prefixes by their places in the request: that with the lowest first
-// place, then with the lowest second one. It takes time for as many steps as there are bytes.
+// Returns the first pair of overlapping prefixes as their positions in the request: lowest first
+// position, then lowest second position. The time is linear in the number of bytes.
 std::optional<std::pair<size_t, size_t>> first_overlap(
     const std::vector<std::string_view>& prefixes) {
   std::vector<size_t> places(prefixes.size());
   std::iota(places.begin(), places.end(), size_t{0});
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
-  // Places of the prefixes that the next one in order may begin with, each of which begins with the
-  // one before.
+  // Positions of the prefixes that the next one in sort order may begin with. Each begins with the
+  // one before it.
   std::vector<size_t> open;
   for (const size_t place : places) {
     while (!open.empty() && !prefixes[place].starts_with(prefixes[open.back()])) open.pop_back();
@@ -96,9 +97,9 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   return first;
 }
 
-// The text of the error when a prefix would overlap; else empty.
+// Returns the error text if a prefix would overlap, otherwise an empty text.
 std::string overlap_text(const ClientTracking* current, const TrackingRequest& request) {
-  // As Redis, which quotes a prefix up to a zero byte.
+  // As in Redis, a prefix is quoted up to its first zero byte.
   const auto text = [](std::string_view prefix, std::string_view kind, std::string_view other) {
     return fmt::format(
         "ERR Prefix '{}' overlaps with {} prefix '{}'. Prefixes for a single client must not "
@@ -115,7 +116,8 @@ std::string overlap_text(const ClientTracking* current, const TrackingRequest& r
   return pair ? text(prefixes[pair->first], "another provided", prefixes[pair->second]) : "";
 }
 
-// Why the options do not go together, or not with those of before; in Redis' order.
+// Returns why the options conflict with each other or with the present ones, or an empty text. The
+// checks are in Redis' order.
 std::string conflict(const ClientTracking* current, const TrackingRequest& request) {
   const ClientTracking& wanted = request.wanted;
   if (!wanted.is_broadcast && !request.prefixes.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR: the handlers, whose rows stand with those of
-// CLIENT's other subcommands.
+// CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR: the handlers. Their rows are in
+// client_commands.cpp.
 //
 // Thread safety: as Context.
 #pragma once

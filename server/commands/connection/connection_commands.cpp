@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PING, ECHO, QUIT, RESET, SELECT, HELLO, AUTH: the life of a connection.
+// PING, ECHO, QUIT, RESET, SELECT, HELLO, AUTH: connection state.
 #include <fmt/format.h>
 
 #include <string>
@@ -36,7 +36,7 @@ void ping(Context& ctx) {
     return ctx.reply.error("ERR wrong number of arguments for 'ping' command");
   }
   if (ctx.session.is_in_subscriber_mode()) {
-    // Looks like a message, so that a client's loop for messages can read it.
+    // The reply has the form of a message, so that a client's message loop can read it.
     ctx.reply.array(2);
     ctx.reply.bulk("pong");
     return ctx.reply.bulk(ctx.args.size() == 2 ? ctx.args[1] : "");
@@ -90,9 +90,9 @@ void select(Context& ctx) {
   ctx.reply.ok();
 }
 
-// A user that has proved to be one, and the version of the users then.
+// An authenticated user, and the version of the users at that time.
 struct Login {
-  acl::UserPtr user;  // null when the credentials are wrong, which is in the log then
+  acl::UserPtr user;  // null if the credentials are wrong; the ACL log then has an entry
   uint64_t version = 0;
 };
 
@@ -129,7 +129,7 @@ bool auth_hides(Arguments, size_t index) {
   return index > 0;
 }
 
-// The two words behind AUTH, where it is an option.
+// Returns whether the argument is one of the two after the option AUTH.
 bool hello_hides(Arguments args, size_t index) {
   for (size_t i = 2; i < index; ++i) {
     if (protocol::equals_ignore_case(args[i], "AUTH")) {
@@ -143,7 +143,7 @@ bool hello_hides(Arguments args, size_t index) {
 }
 
 struct HelloOptions {
-  int64_t protocol = 0;  // 0: keep the present one
+  int64_t protocol = 0;  // 0 keeps the present protocol
   bool has_credentials = false;
   std::string_view user;
   std::string_view password;
@@ -182,7 +182,7 @@ void hello(Context& ctx) {
   const auto options = parse_hello(ctx.args);
   if (!options) return ctx.reply.error(options.error().message);
   Session& session = ctx.session;
-  // Nothing changes before all of it is found right.
+  // Nothing changes until all options have been validated.
   Login login;
   if (options->has_credentials) {
     login = try_login(ctx, options->user, options->password);
@@ -215,7 +215,7 @@ void hello(Context& ctx) {
   ctx.reply.bulk(ctx.environment.state.is_in_cluster() ? "cluster" : "standalone");
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.environment.state.is_replica ? "replica" : "master");
-  // As Valkey 8.1: clients that prefer replicas near them look for it.
+  // As in Valkey 8.1, for clients that prefer replicas in their own availability zone.
   if (!zone.empty()) {
     ctx.reply.bulk("availability_zone");
     ctx.reply.bulk(zone);
@@ -226,7 +226,7 @@ void hello(Context& ctx) {
 
 constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
 
-// A login is not paused: who wants to end a pause may have to log in first.
+// AUTH and HELLO are not paused: a client that ends a pause may have to log in first.
 const Command kConnectionRows[] = {
     {.name = "auth",
      .arity = -2,

@@ -38,7 +38,7 @@ ChannelWords words_of(SubscriptionKind kind) {
   return {};
 }
 
-// As the replies count: shard channels for themselves, all else together.
+// Returns the count for replies: shard channels are counted alone, channels and patterns together.
 int64_t shown_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
   const size_t count = kind == kShardChannel
                            ? subscriptions.count(kShardChannel)
@@ -46,13 +46,13 @@ int64_t shown_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
   return static_cast<int64_t>(count);
 }
 
-// In a cluster of several servers a message would reach only the subscribers of this one.
+// In a cluster of several servers, a message would reach only this server's subscribers.
 bool is_cut_off(const Context& ctx) {
   return ctx.has_one_database() &&
          !ctx.services.cluster.view_of(ctx.session.thread_index).is_emulated();
 }
 
-// What each server tells of itself, to who listens to that server: as in Redis.
+// As in Redis, messages that a server publishes about itself stay on that server.
 bool is_local_channel(std::string_view name) {
   return name.starts_with("__key") || name.starts_with("__redis__:");
 }
@@ -69,7 +69,7 @@ void subscribe_to(Context& ctx, SubscriptionKind kind) {
     return refuse_cut_off(ctx);
   }
   if (session.origin != CommandOrigin::kClient) {
-    // A journal has no connection that messages could go to.
+    // A command from a journal has no connection that could receive messages.
     return ctx.reply.error(
         fmt::format("ERR {} isn't allowed for a DENY BLOCKING client", ctx.command->full_name));
   }
@@ -142,7 +142,7 @@ void sunsubscribe(Context& ctx) {
 
 void publish_to(Context& ctx, SubscriptionKind kind) {
   if (kind != kShardChannel && is_cut_off(ctx)) return refuse_cut_off(ctx);
-  // Replicas have subscribers too; a file needs no messages.
+  // Replicas also have subscribers. The append log needs no messages.
   std::vector<std::string_view> scratch;
   ctx.services.journal.tell_second_sink(original_words(ctx, scratch), ctx.database());
   const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);

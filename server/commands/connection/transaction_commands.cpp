@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MULTI, EXEC, DISCARD, WATCH, UNWATCH: a transaction runs under the locks of all its keys at
-// once, so that other threads see all of it or nothing.
+// MULTI, EXEC, DISCARD, WATCH, UNWATCH. A transaction runs under the locks of all its keys, so that
+// other threads see all of its effects or none.
 #include <mutex>
 
 #include "server/commands/services.h"
@@ -13,7 +13,7 @@
 namespace server {
 namespace {
 
-// The stripes that EXEC must hold: every key it will touch, and every key it watched.
+// Returns the stripes that EXEC must lock: those of all keys it uses and all keys it watched.
 StripeMask stripes_of(const Context& ctx, const Transaction& transaction) {
   if ((transaction.queued_flags & kWholeKeyspace) != 0) return core::keyspace::kAllStripes;
   StripeMask mask = 0;
@@ -29,7 +29,8 @@ StripeMask stripes_of(const Context& ctx, const Transaction& transaction) {
   return mask;
 }
 
-// Whether a watched key has changed since WATCH; ends the watches. REQUIRES: their locks.
+// Returns whether a watched key has changed since WATCH, and ends the watches. REQUIRES: the locks
+// of the watched keys.
 bool end_watches(const Context& ctx, Transaction& transaction) {
   if (transaction.watch_flag == nullptr) return false;
   bool changed = transaction.watch_flag->dirty.load(std::memory_order_acquire);
@@ -65,7 +66,8 @@ void exec(Context& ctx) {
   session.watched_keys.store(0, std::memory_order_relaxed);
   session.watched_bytes.store(0, std::memory_order_relaxed);
 
-  // Saves and changes of role take it before the stripes. Whoever replays holds it already.
+  // Lock order: saves and role changes also lock the stream before the stripes. A replayer already
+  // holds it.
   std::unique_lock<OrderedMutex> stream;
   if ((transaction.queued_flags & kWholeKeyspace) != 0 &&
       session.origin == CommandOrigin::kClient) {
@@ -83,7 +85,7 @@ void exec(Context& ctx) {
                 ctx.now_ms);
   inner.in_exec = true;
   for (const QueuedCommand& queued : transaction.queue) {
-    // A queued HELLO changes the protocol of the replies after it.
+    // A queued HELLO changes the protocol of the replies that follow it.
     inner.reply.set_version(session.resp);
     ctx.dispatcher.run_queued(inner, queued);
   }
@@ -109,7 +111,7 @@ void watch(Context& ctx) {
     const auto lock = ctx.keyspace().lock_exclusive(key);
     if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
       transaction.watched.push_back({ctx.session.database, std::string(name)});
-      // The name stands here and in the keyspace's table.
+      // The name is stored twice: here and in the keyspace's table.
       ctx.session.watched_bytes.fetch_add(sizeof(Transaction::WatchedKey) + 2 * name.size(),
                                           std::memory_order_relaxed);
     }
@@ -120,7 +122,7 @@ void watch(Context& ctx) {
 
 /* UNWATCH */
 void unwatch(Context& ctx) {
-  // Inside EXEC the watches have ended already.
+  // Inside EXEC the watches have already ended.
   if (!ctx.in_exec) unwatch_all(ctx.keyspace(), ctx.session);
   ctx.reply.ok();
 }

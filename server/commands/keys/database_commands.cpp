@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// DBSIZE, FLUSHDB, FLUSHALL, SWAPDB: databases as a whole.
+// DBSIZE, FLUSHDB, FLUSHALL, SWAPDB: whole databases.
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/keys/database_index.h"
 #include "server/dispatch/context.h"
@@ -13,13 +13,13 @@ namespace {
 using core::keyspace::DetachedTables;
 
 /* DBSIZE */
-// Expired keys count until they are deleted, as in Redis.
+// As in Redis, expired keys count until they are deleted.
 void dbsize(Context& ctx) {
   ctx.reply.integer(static_cast<int64_t>(OwnKeys(ctx).count()));
 }
 
 struct FlushMode {
-  bool wait = false;  // answer only when the memory is free
+  bool wait = false;  // reply only after the memory is freed
   bool ok = true;
 };
 
@@ -30,7 +30,7 @@ FlushMode parse_flush(Arguments args) {
   return {.ok = false};
 }
 
-// Takes the tables out under all locks by `detach` and frees them without any.
+// `detach` removes the tables under all locks. They are freed without a lock.
 template <class Detach>
 void flush(Context& ctx, Detach&& detach) {
   const FlushMode mode = parse_flush(ctx.args);
@@ -44,7 +44,7 @@ void flush(Context& ctx, Detach&& detach) {
   uint64_t removed = 0;
   for (const auto& table : tables) removed += table->size();
   ctx.count_changes(removed);
-  // Only who asks for SYNC pays for the freeing, and even then without any lock.
+  // Only SYNC waits until the memory is freed, and even then no lock is held.
   if (mode.wait) {
     tables.clear();
   } else {
@@ -63,7 +63,8 @@ void flushall(Context& ctx) {
   flush(ctx, [&] { return ctx.keyspace().flush_all(); });
 }
 
-// The text for what is no number; one that names no database gets the common text.
+// Returns `not_a_number` if the index is no number, and the common error text if no such database
+// exists.
 std::string_view swap_fault(const core::Result<unsigned>& index, std::string_view not_a_number) {
   if (index) return {};
   return index.error().message == kNotADatabase ? kNotADatabase : not_a_number;
@@ -79,7 +80,7 @@ void swapdb(Context& ctx) {
   const auto second = parse_database_index(ctx.args[2], count);
   const std::string_view first_fault = swap_fault(first, "ERR invalid first DB index");
   const std::string_view second_fault = swap_fault(second, "ERR invalid second DB index");
-  // What is no number at all is told before what is out of range.
+  // The error for an index that is no number takes precedence over the error for one out of range.
   if (!first && first_fault != kNotADatabase) return ctx.reply.error(first_fault);
   if (!second) return ctx.reply.error(second_fault);
   if (!first) return ctx.reply.error(first_fault);

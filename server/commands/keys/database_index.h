@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The number of a database, as SELECT, COPY, MOVE and SWAPDB take it.
+// Parses the database number of SELECT, COPY, MOVE and SWAPDB.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,7 +17,7 @@ namespace server {
 
 inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range";
 
-// Errors: not an integer, not a database; a number beyond 32 bits has a text of its own.
+// Errors: not an integer, or no such database. Numbers beyond 32 bits have a separate text.
 inline core::Result<unsigned> parse_database_index(std::string_view text, unsigned count) {
   const auto index = core::parse_int64(text);
   if (!index) return core::Error{std::string(protocol::kNotAnInteger)};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// DUMP and RESTORE: one key's value as bytes that other servers understand.
+// DUMP and RESTORE: one key's value in a format that other servers can read.
 //
-// RESTORE decodes without a lock, because that may take long; whether the key is taken is asked
-// before, as Redis does, and again after.
+// RESTORE decodes without a lock, because decoding may take long. Whether the key exists is checked
+// before decoding, as Redis does, and again afterwards.
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +37,7 @@ void dump(Context& ctx) {
   if (entry == nullptr) return ctx.reply.null();
   const uint64_t size_bytes = value_bytes(*entry);
   if (!ctx.admission().allows_string(size_bytes)) return ctx.reply.error(kStringTooLong);
-  // The payload, what packing needs, and the reply.
+  // The payload, the buffer for compression, and the reply.
   if (!ctx.admission().memory_suffices(3 * size_bytes)) return ctx.reply.error(kOutOfMemory);
   const std::string payload = dump_of(*entry);
   lock.unlock();
@@ -75,7 +75,7 @@ core::Result<RestoreOptions> parse_restore(Arguments args) {
   return options;
 }
 
-// When the key ends; kNoExpiry for a ttl of 0.
+// Returns the key's expiry, or kNoExpiry if the ttl is 0.
 core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
   const auto ttl_ms = core::parse_int64(ctx.args[2]);
   if (!ttl_ms) return core::Error{std::string(kNotAnInteger)};
@@ -89,7 +89,7 @@ core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
   return expires_at_ms;
 }
 
-// A stream or a log holds a RESTORE that has succeeded: the key was free, or was replaced.
+// A RESTORE in a stream or a log has succeeded: the key was missing, or was replaced.
 bool may_replace(const Context& ctx, const RestoreOptions& options) {
   return options.replace || ctx.session.origin != CommandOrigin::kClient;
 }
@@ -99,7 +99,7 @@ bool is_taken(Context& ctx, const KeyRef& key) {
   return ctx.find(key) != nullptr;
 }
 
-// Under a policy that counts uses a new key is used now, whatever IDLETIME says, as in Redis.
+// As in Redis, under an LFU policy a new key counts as used now, whatever IDLETIME says.
 void set_use(const Context& ctx, const RestoreOptions& options, Entry& entry) {
   const auto idle_s =
       static_cast<uint64_t>(counts_uses(ctx.config()) ? 0 : options.idle_s.value_or(0));
@@ -119,8 +119,8 @@ void journal_restore(const Context& ctx, const RestoreOptions& options, int64_t 
   ctx.journal(words);
 }
 
-// Puts the entry in, or only takes the old one out when its time is over already. Nothing when the
-// key is taken, else what it held.
+// Stores the entry. If its expiry has already passed, only deletes the old entry. Returns the old
+// entry, or nullopt if the key exists and may not be replaced.
 std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& entry,
                                      const RestoreOptions& options) {
   const auto lock = ctx.lock(key);

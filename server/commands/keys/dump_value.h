@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The value of a key as DUMP gives it and RESTORE takes it.
+// Encodes a key's value for DUMP and decodes it for RESTORE.
 //
-// Thread safety: dump_of() needs the key's lock; restored_entry() none, for nobody knows the entry.
+// Thread safety: dump_of() needs the key's lock. restored_entry() needs none, because the new entry
+// is not yet shared.
 // Source: docs/formats.md, "DUMP payloads".
 #pragma once
 
@@ -16,10 +17,10 @@ namespace server {
 
 class Admission;
 
-// Type byte, value and footer.
+// Returns type byte, value and footer.
 std::string dump_of(const core::keyspace::Entry& entry);
 
-// A new entry of that name. Errors: the reply; the payload is damaged, or more than may be taken.
+// Returns a new entry of that name. Errors: the reply; the payload is damaged or too big.
 core::Result<core::keyspace::EntryPtr> restored_entry(const Admission& admission,
                                                       std::string_view name,
                                                       std::string_view payload);

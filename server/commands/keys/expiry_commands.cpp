@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// EXPIRE and its kin set when a key ends; TTL and its kin tell; PERSIST takes it back.
+// EXPIRE and similar commands set a key's expiry, TTL and similar commands return it, and PERSIST
+// removes it.
 #include <fmt/format.h>
 
 #include <limits>
@@ -16,14 +17,14 @@ namespace {
 enum class Unit : uint8_t { kSeconds, kMilliseconds };
 enum class Base : uint8_t { kNow, kEpoch };
 
-// On which present expiry a new one may be set.
+// Conditions on the present expiry.
 struct Conditions {
   bool only_without = false;  // NX
   bool only_with = false;     // XX
   bool only_later = false;    // GT
   bool only_earlier = false;  // LT
 
-  // A key that never ends ends later than any other.
+  // A key without an expiry counts as expiring last.
   bool allow(const Entry& entry, int64_t expires_at_ms) const {
     const bool has = entry.has_expiry();
     if (only_without && has) return false;
@@ -45,7 +46,7 @@ core::Result<Conditions> parse_conditions(Arguments args) {
     } else if (protocol::equals_ignore_case(option, "LT")) {
       conditions.only_earlier = true;
     } else {
-      // As Redis, which quotes the word up to a zero byte.
+      // As in Redis, the argument is quoted up to its first zero byte.
       return core::Error{
           fmt::format("ERR Unsupported option {}", option.substr(0, option.find('\0')))};
     }
@@ -60,7 +61,8 @@ core::Result<Conditions> parse_conditions(Arguments args) {
   return conditions;
 }
 
-// The time in milliseconds since 1970, or nothing when it does not fit. A past one is fine.
+// Returns the time in milliseconds since 1970, or nullopt on overflow. Times in the past are
+// allowed.
 std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
   int64_t result = 0;
   if (__builtin_mul_overflow(time, unit == Unit::kSeconds ? 1000 : 1, &result) ||
@@ -70,12 +72,12 @@ std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
   return result;
 }
 
-// Sets the expiry; a key that has reached it is deleted at once. REQUIRES: the key's lock.
-// What was deleted is returned, to be dropped without the lock.
+// Sets the expiry. If it has already passed, deletes the key at once and returns its entry, to be
+// freed without the lock. REQUIRES: the key's lock.
 EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   EntryPtr removed;
   const bool is_over = expires_at_ms <= ctx.expiry_now_ms;
-  // Kept, it would be seen as expired only a millisecond after its time.
+  // If the entry stayed, it would count as expired only a millisecond after its expiry.
   if (is_over) {
     removed = ctx.keyspace().erase(ctx.database(), key);
     ctx.journal({"DEL", key.name});
@@ -88,7 +90,7 @@ EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   return removed;
 }
 
-// The options are read before the time: Redis complains about them first.
+// As in Redis, errors in the options take precedence over errors in the time.
 void set_expiry(Context& ctx, Unit unit, Base base) {
   const auto conditions = parse_conditions(ctx.args.subspan(3));
   if (!conditions) return ctx.reply.error(conditions.error().message);
@@ -129,7 +131,7 @@ void pexpireat(Context& ctx) {
   set_expiry(ctx, Unit::kMilliseconds, Base::kEpoch);
 }
 
-// -2 when there is no such key, -1 when it never expires.
+// Replies -2 if the key is missing and -1 if it has no expiry.
 void tell_expiry(Context& ctx, Unit unit, Base base) {
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
@@ -137,7 +139,7 @@ void tell_expiry(Context& ctx, Unit unit, Base base) {
   if (entry == nullptr) return ctx.reply.integer(-2);
   if (!entry->has_expiry()) return ctx.reply.integer(-1);
   const int64_t time_ms = entry->expires_at_ms() - (base == Base::kNow ? ctx.now_ms : 0);
-  // Rounded without adding first: the latest expiry leaves no room above it.
+  // Rounds without adding first, because the latest expiry would overflow.
   const int64_t time_s = time_ms / 1000 + (time_ms % 1000 >= 500 ? 1 : 0);
   ctx.reply.integer(unit == Unit::kSeconds ? time_s : time_ms);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.SCAN: the filters among the keys, a page at a time, each with how it is doing.
+// BF.SCAN: lists filters and their state, a page at a time.
 //
-// A page is read as SCAN reads its own; of each filter at most kReadBytes are looked at, under its
+// A page is read as SCAN reads its own. At most kReadBytes of each filter are read, under its
 // stripe's shared lock.
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@
 namespace server {
 namespace {
 
-// Half a million bits tell a fill ratio to about a thousandth.
+// Half a million bits give a fill ratio to about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 struct FilterLine {
@@ -79,7 +79,7 @@ void filter_scan(Context& ctx) {
         if (!entry.is_filter() || entry.expired(ctx.now_ms)) return;
         if (own.shows(entry.key())) lines.push_back(line_of(entry));
       });
-  // A pattern may cost many steps a name: not under a lock.
+  // Patterns are matched without a lock, because one match may take many steps.
   std::erase_if(lines, [&](const FilterLine& line) { return !pattern.fits(line.key); });
   ctx.reply.array(2);
   ctx.reply.bulk(fmt::format("{}", next));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// DEL, UNLINK, EXISTS, TYPE, TOUCH, RENAME, RENAMENX, COPY, MOVE: keys by name, whatever they
-// hold.
+// DEL, UNLINK, EXISTS, TYPE, TOUCH, RENAME, RENAMENX, COPY, MOVE: operations on keys of any type.
 #include <vector>
 
 #include "core/keyspace/reclaimer.h"
@@ -20,7 +19,7 @@ constexpr std::string_view kSameObject = "ERR source and destination objects are
 
 /* DEL key [key ...] | UNLINK key [key ...] */
 void remove(Context& ctx) {
-  // Both are the same here: what takes long to free is always left to the reclaimer.
+  // DEL and UNLINK are equal here: values that take long to free always go to the reclaimer.
   std::vector<EntryPtr> heavy;
   int64_t removed = 0;
   {
@@ -64,7 +63,7 @@ void touch(Context& ctx) {
   for (size_t i = 1; i < ctx.args.size(); ++i) {
     Entry* entry = ctx.peek(ctx.key(i));
     if (entry == nullptr) continue;
-    // Asked for by name, so CLIENT NO-TOUCH does not count.
+    // TOUCH names the key explicitly, so CLIENT NO-TOUCH does not apply.
     note_use(ctx, *entry);
     ++touched;
   }
@@ -73,7 +72,7 @@ void touch(Context& ctx) {
 
 enum class IfTaken : uint8_t { kReplace, kRefuse };
 
-// RENAME answers OK also when both names are the same; RENAMENX tells whether anything happened.
+// RENAME answers OK even if both names are equal. RENAMENX answers whether the key was renamed.
 void rename_key(Context& ctx, IfTaken if_taken) {
   const KeyRef from = ctx.key(1);
   const KeyRef to = ctx.key(2);
@@ -84,7 +83,7 @@ void rename_key(Context& ctx, IfTaken if_taken) {
   StripeLock lock = ctx.lock_keys();
   if (ctx.find(from) == nullptr) return ctx.reply.error(kNoSuchKey);
   if (from.name == to.name) return answer(false);
-  // Also asked when it may be replaced: an expired one must be seen to expire.
+  // Looked up even if the destination may be replaced, so that an expired key publishes its event.
   const bool taken = ctx.find(to) != nullptr;
   if (taken && if_taken == IfTaken::kRefuse) return answer(false);
   EntryPtr replaced = ctx.keyspace().rename(ctx.database(), from, to);
@@ -131,9 +130,9 @@ core::Result<CopyOptions> parse_copy(const Context& ctx) {
   return options;
 }
 
-// A deep copy, or null when memory does not suffice.
+// Returns a deep copy, or null if memory is short.
 EntryPtr copy_of(const Context& ctx, Entry& source, std::string_view name) {
-  // A filter that a child reads moves away from it besides.
+  // If a child reads the source filter, detaching it takes a second copy.
   const size_t copies = source.is_filter() && ctx.may_have_child() ? 2 : 1;
   if (!ctx.admission().memory_suffices(copies * source.memory_bytes())) return nullptr;
   if (source.is_filter() && !detach_source(ctx, source.filter())) return nullptr;
@@ -151,7 +150,7 @@ void copy(Context& ctx) {
   if (options->database == ctx.database() && from.name == to.name) {
     return ctx.reply.error(kSameObject);
   }
-  // A stripe's lock covers all databases.
+  // The lock of a stripe covers all databases.
   StripeLock lock = ctx.lock_keys();
   Entry* source = ctx.find(from);
   ctx.count_lookup(from, source != nullptr);
@@ -182,7 +181,8 @@ void move(Context& ctx) {
   if (ctx.keyspace().find_for_write(*target, key, ctx.expiry_now_ms) != nullptr) {
     return ctx.reply.integer(0);
   }
-  // One hash, one stripe: the same entry can go from table to table.
+  // The name has the same hash and stripe in both databases, so the entry can move between the
+  // tables.
   ctx.keyspace().put(*target, key, ctx.keyspace().erase(ctx.database(), key));
   ctx.tell(KeyEvent::kNew, *target, key);
   ctx.changed(key, KeyEvent::kMoveFrom);

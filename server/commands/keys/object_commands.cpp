@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// OBJECT: how a value is kept. Looking must not change what is seen, so no subcommand marks the
-// key as used.
+// OBJECT: encoding, reference count and use of a value. No subcommand marks the key as used,
+// because that would change the result.
 #include <limits>
 
 #include "core/keyspace/eviction/eviction_pool.h"
@@ -15,23 +15,23 @@ namespace {
 
 using core::keyspace::KeyUse;
 
-// Redis keeps these integers once for all keys and tells the largest count for them; clients and
-// test suites know.
+// Redis shares the objects of these integers among keys and answers the maximum count for them.
+// Clients and test suites rely on it.
 constexpr int64_t kSharedIntegersEnd = 10'000;
 
-// As Redis, which needs a use of its own for each key when it evicts by use.
+// As in Redis: eviction by use needs a use counter for each key, so objects are not shared.
 bool may_share_integers(const Config& config) {
   const auto policy = core::keyspace::EvictionPolicy{
       static_cast<uint8_t>(config.integer(OptionId::kMaxMemoryPolicy))};
   return !(is_lru(policy) || is_lfu(policy)) || config.integer(OptionId::kMaxMemory) == 0;
 }
 
-// Calls tell(entry), or answers null when there is no such key.
+// Calls `tell`(entry), or replies null if the key is missing.
 template <class Tell>
 void look_at(Context& ctx, Tell&& tell) {
   const KeyRef key = ctx.key(2);
   const auto lock = ctx.lock(key);
-  // As ctx.peek(), but nobody is told of a miss.
+  // As ctx.peek(), but publishes no keymiss event.
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   (entry != nullptr ? ctx.counters.keyspace_hits : ctx.counters.keyspace_misses).add();
   if (entry == nullptr) return ctx.reply.null();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What SCAN and its like are given, and the list that they answer.
+// ScanArguments: the arguments of SCAN and similar commands. ReplyList: the list that they reply
+// with.
 //
-// Invariants: a ScanArguments without an error is one that Keyspace::scan() takes.
+// Invariants: a ScanArguments without an error is valid for Keyspace::scan().
 // Thread safety: values.
 // Source: https://redis.io/docs/latest/commands/scan/.
 #pragma once
@@ -21,7 +22,7 @@ class NamePattern {
   explicit NamePattern(std::string_view pattern)
       : takes_all_(pattern == "*"), glob_(takes_all_ ? std::string_view() : pattern) {}
 
-  // "*" takes every name, the empty one included, which a Glob would not.
+  // "*" matches every name. A Glob would not match the empty name.
   bool fits(std::string_view name) const { return takes_all_ || glob_.matches(name); }
 
  private:
@@ -29,10 +30,10 @@ class NamePattern {
   core::Glob glob_;
 };
 
-// Replies of which the number is known only at the end.
+// Collects elements whose number is known only at the end.
 class ReplyList {
  public:
-  // The list overflows when the reply that it goes into would.
+  // The list overflows when the enclosing reply would.
   explicit ReplyList(protocol::ReplyWriter& reply) : writer_(buffer_, reply.version()) {
     buffer_.set_limit(reply.buffer().room());
   }
@@ -61,7 +62,7 @@ struct ScanArguments {
   std::string_view error;
 };
 
-// cursor [MATCH pattern] [COUNT count], and [TYPE type] where that is known.
+// Parses "cursor [MATCH pattern] [COUNT count]", and "[TYPE type]" if `knows_type`.
 ScanArguments parse_scan(const Context& ctx, bool knows_type);
 
 }  // namespace server

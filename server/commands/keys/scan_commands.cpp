@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// KEYS, SCAN, RANDOMKEY: looking for keys whose names are not known.
+// KEYS, SCAN, RANDOMKEY: lists keys by pattern, and draws random ones.
 #include <fmt/format.h>
 
 #include <limits>
@@ -19,15 +19,15 @@
 namespace server {
 namespace {
 
-// Names copied under a lock, to be matched after it: a pattern may cost many steps a name, and
-// writers of the stripe would wait for them.
+// Names copied under a lock, to be matched after unlocking. One match may take many steps, and
+// writers of the stripe would wait for it.
 class CopiedNames {
  public:
   void add(std::string_view name) {
     bytes_.append(name);
     ends_.push_back(bytes_.size());
   }
-  // Calls visit(name) for each and forgets them.
+  // Calls visit(name) for each name, then clears the list.
   template <class Visit>
   void take_each(Visit&& visit) {
     size_t start = 0;
@@ -44,15 +44,16 @@ class CopiedNames {
   std::vector<size_t> ends_;
 };
 
-// Keys that a listing has met though they have expired. As in Redis they are deleted then, which
-// matters where active expiry is off.
+// Expired keys found by a listing. As in Redis they are deleted then, which matters if active
+// expiry is off.
 class ExpiredNames {
  public:
   void add(std::string_view name) {
     constexpr size_t kNamesMax = 1000;
     if (names_.size() < kNamesMax) names_.emplace_back(name);
   }
-  // To be called without a stripe's lock. Inside EXEC others hold locks that it would need.
+  // Must be called without a stripe's lock. Does nothing inside EXEC, which holds
+  // stripe locks already.
   void expire(const Context& ctx) const {
     const bool is_leader =
         !ctx.environment.state.is_replica && ctx.session.origin == CommandOrigin::kClient;
@@ -69,8 +70,8 @@ class ExpiredNames {
   std::vector<std::string> names_;
 };
 
-// Scans keys for which takes(entry) holds, and lists those whose names fit. Copies the names of at
-// most one stripe at a time. Returns the next cursor.
+// Scans keys for which takes(entry) holds, and lists those whose names match. Copies the names of
+// at most one stripe at a time. Returns the next cursor.
 template <class Takes>
 uint64_t list_names(const Context& ctx, const core::keyspace::ScanOptions& options,
                     const NamePattern& pattern, Takes&& takes, ReplyList& listed) {
@@ -97,7 +98,7 @@ core::keyspace::ScanOptions whole_scan(const Context& ctx) {
   return {.count = std::numeric_limits<size_t>::max(), .locking = ctx.locking()};
 }
 
-// Deletes as many keys that have expired as ExpiredNames holds.
+// Deletes expired keys, at most as many as ExpiredNames holds.
 void delete_expired(const Context& ctx) {
   ExpiredNames expired;
   ctx.keyspace().scan(ctx.database(), whole_scan(ctx), [&](const Entry& entry) {
@@ -107,8 +108,8 @@ void delete_expired(const Context& ctx) {
 }
 
 /* KEYS pattern */
-// Outside of EXEC one stripe is locked at a time: a key renamed meanwhile may be missed or listed
-// twice, but nobody waits for the whole listing.
+// Outside EXEC, one stripe is locked at a time, so that no client waits for the whole listing. A
+// key that is renamed meanwhile may be missed or listed twice.
 void keys(Context& ctx) {
   const NamePattern pattern(ctx.args[1]);
   ReplyList names(ctx.reply);
@@ -121,7 +122,8 @@ void keys(Context& ctx) {
 void scan(Context& ctx) {
   const ScanArguments wanted = parse_scan(ctx, /*knows_type=*/true);
   if (!wanted.error.empty()) return ctx.reply.error(wanted.error);
-  // Filters come after the visit, so that COUNT bounds the work and not the answer.
+  // MATCH and TYPE are applied to the keys visited, so that COUNT bounds the work and not the
+  // reply.
   ReplyList names(ctx.reply);
   const NamePattern pattern(wanted.pattern);
   const auto has_type = [&](const Entry& entry) {
@@ -133,7 +135,7 @@ void scan(Context& ctx) {
   names.write_to(ctx.reply);
 }
 
-// For a keyspace that is nearly full of what is not shown.
+// Used if most keys of the keyspace are hidden from the client.
 std::optional<std::string> first_own_key(const Context& ctx, const OwnKeys& own) {
   std::optional<std::string> found;
   core::keyspace::ScanOptions options{.cursor = 0, .count = 100, .locking = ctx.locking()};
@@ -148,7 +150,7 @@ std::optional<std::string> first_own_key(const Context& ctx, const OwnKeys& own)
 
 /* RANDOMKEY */
 void randomkey(Context& ctx) {
-  // Not a secret: any start will do, but each thread needs its own.
+  // Needs no cryptographic quality, but each thread needs its own generator.
   thread_local std::mt19937_64 random(std::random_device{}());
   const OwnKeys own(ctx);
   constexpr int kDrawsMax = 100;

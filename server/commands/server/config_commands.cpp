@@ -21,7 +21,8 @@
 namespace server {
 namespace {
 
-// Local as enable-protected-configs means it: the loopback interface or a unix socket.
+// Returns whether the client is local as enable-protected-configs defines it: connected by the
+// loopback interface or a unix socket.
 Origin origin_of(const Session& session) {
   const std::string_view address = session.address;
   const bool local = session.is_unix_socket || address.starts_with("127.") ||
@@ -39,8 +40,9 @@ void config_get(Context& ctx) {
   }
 }
 
-// Answers when INFO tells of it. EXEC, which holds keys that the switch needs, leaves it to the
-// next tick. Errors: the log could not be switched on, and all options are as they were.
+// Switches the append log and replies once INFO shows it. Inside EXEC, which holds locks that the
+// switch needs, the next tick does it. Errors: the log could not be switched on; all options keep
+// their old values.
 core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old) {
   const bool was_on = std::ranges::any_of(old, [](const NamedValue& pair) {
     return protocol::equals_ignore_case(pair.first, "appendonly") && pair.second == "yes";
@@ -52,7 +54,7 @@ core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old)
   return followed;
 }
 
-// The append log can be switched on meanwhile: it begins when the data are loaded.
+// The append log can be switched on while loading. It then begins once the data are loaded.
 bool is_denied_while_loading(std::string_view name) {
   return find_option(name) == static_cast<size_t>(OptionId::kDir);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// DEBUG: what tests ask of a server. Behind the option enable-debug-command.
+// DEBUG: commands for tests. Needs the option enable-debug-command.
 #include <chrono>
 #include <thread>
 
@@ -18,7 +18,7 @@
 namespace server {
 namespace {
 
-// Holds writes back and loads all keys anew once no command is under way; answers when it is done.
+// Blocks writes, waits until no command is running, and loads all keys again. Replies when done.
 template <class Load>
 void reload_when_drained(Context& ctx, Load load) {
   Durability& durability = ctx.services.durability;

@@ -52,7 +52,7 @@ void write_three(protocol::ReplyWriter& reply) {
   for (int64_t i = 0; i < 3; ++i) reply.integer(i);
 }
 
-// A reply of each type that clients must be able to read, with the values of Redis.
+// A sample reply of each type that clients must be able to read, with the values that Redis uses.
 struct SampleReply {
   std::string_view type;
   void (*write)(protocol::ReplyWriter&);
@@ -89,7 +89,8 @@ constexpr SampleReply kSampleReplies[] = {
     {"false", [](Reply& reply) { reply.boolean(false); }},
 };
 
-// What DEBUG POPULATE gives to the key of a number: zeros behind the text, up to the size.
+// Returns the value that DEBUG POPULATE stores under the key of this number: a text, padded with
+// zeros to the size.
 std::string populated_value(uint64_t number, uint64_t size_bytes) {
   std::string value = fmt::format("value:{}", number);
   if (size_bytes > 0) value.resize(size_bytes, '\0');
@@ -183,7 +184,8 @@ void debug_stringmatch(Context& ctx) {
    DEBUG REPLYBUFFER RESIZING 0|1 */
 void debug_replybuffer(Context& ctx) {
   if (!is_debug_allowed(ctx)) return;
-  // Checked as Redis does; buffers here belong to threads and shrink when they are empty.
+  // Arguments are checked as in Redis. The options have no effect, because buffers belong to
+  // threads and shrink when they are empty.
   if (protocol::equals_ignore_case(ctx.args[2], "peak-reset-time")) {
     const bool is_word = protocol::equals_ignore_case(ctx.args[3], "never") ||
                          protocol::equals_ignore_case(ctx.args[3], "reset");
@@ -201,7 +203,7 @@ void debug_object(Context& ctx) {
   const auto lock = ctx.lock(key);
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   if (entry == nullptr) return ctx.reply.error(kNoSuchKey);
-  // Of a filter, what it takes in memory; a snapshot may pack its bits.
+  // For a filter this is its size in memory. A snapshot may compress its bits.
   uint64_t serialized_bytes = 0;
   if (entry->is_filter()) {
     serialized_bytes = entry->memory_bytes();
@@ -244,7 +246,7 @@ void debug_populate(Context& ctx) {
     const std::string value = populated_value(i, size_bytes);
     if (!ctx.insert(key).set_string(value)) return ctx.reply.error(kOutOfMemory);
     ctx.changed(key, KeyEvent::kSet);
-    // Redis' replicas do not learn of the keys; ours do.
+    // Unlike in Redis, replicas also receive the keys.
     ctx.journal({"SET", name, value});
   }
   ctx.reply.ok();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The words of DEBUG that look at keys, replies and settings. Those that load data anew stand with
-// the table, in debug_commands.cpp.
+// The subcommands of DEBUG about keys, replies and settings. Those that reload data are in
+// debug_commands.cpp, together with the table.
 //
 // Thread safety: as handlers.
 #pragma once
@@ -10,7 +10,7 @@ namespace server {
 
 class Context;
 
-// Whether enable-debug-command lets the client use DEBUG; answers when it does not.
+// Returns whether enable-debug-command lets the client use DEBUG. If not, replies with an error.
 bool is_debug_allowed(Context& ctx);
 
 void debug_digest(Context& ctx);

@@ -23,7 +23,7 @@ class Sha1 final : public persistence::ByteSink {
     EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
     return {};
   }
-  // A number, so that neighbouring texts cannot run into each other.
+  // Hashes a number, so that adjacent texts cannot run into each other.
   void write_number(uint64_t number) {
     (void)write({reinterpret_cast<const char*>(&number), sizeof number});
   }
@@ -51,7 +51,7 @@ void write_value(Sha1& sum, const Entry& entry) {
     persistence::ChunkedOutput chunks(sum, {.sums = false, .on_piece = {}});
     persistence::ByteWriter writer(chunks);
     persistence::encode_filter(writer, entry.filter(), persistence::Packing::kNever);
-    (void)chunks.flush();  // the sum takes whatever comes
+    (void)chunks.flush();  // a digest accepts all chunks, so flush() cannot fail
     return;
   }
   core::keyspace::IntegerText scratch;
@@ -77,7 +77,7 @@ Digest keyspace_digest(const core::keyspace::Keyspace& keyspace) {
       sum.write_number(static_cast<uint64_t>(entry.expires_at_ms()));
       write_value(sum, entry);
       const Digest one = sum.finish();
-      // Xor, because tables have no order of their own.
+      // The digests are combined by XOR, because tables are unordered.
       for (size_t i = 0; i < total.size(); ++i) total[i] ^= one[i];
     });
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Digests of values and of the whole keyspace, to compare servers.
+// Digests of values and of the whole keyspace, for comparing servers.
 //
 // Invariants: equal data give equal digests, whatever the order, seed or layout of the tables.
-// Thread safety: reads entries; the caller holds their stripes.
+// Thread safety: reads entries; the caller holds the locks of their stripes.
 #pragma once
 
 #include <array>
@@ -16,11 +16,12 @@ namespace server {
 
 using Digest = std::array<uint8_t, 20>;
 
-// Of the value alone, as DEBUG DIGEST-VALUE tells it.
+// Returns the digest of the value alone, for DEBUG DIGEST-VALUE.
 Digest value_digest(const core::keyspace::Entry& entry);
-// Of every key with its database, name, value and expiry. REQUIRES: all stripes.
+// Returns the digest of all keys with their databases, names, values and expiries. REQUIRES: the
+// locks of all stripes.
 Digest keyspace_digest(const core::keyspace::Keyspace& keyspace);
-// 40 hexadecimal digits.
+// Returns 40 hexadecimal digits.
 std::string to_text(const Digest& digest);
 
 }  // namespace server

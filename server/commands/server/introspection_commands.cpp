@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// COMMAND: the command table, told to clients.
+// COMMAND: lists the command table for clients.
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// A command that was renamed or removed is not told of.
+// Commands that were renamed or removed are hidden.
 bool is_visible(const Registry& registry, const RegisteredCommand& command) {
   return registry.find(command.row->name) == &command;
 }
@@ -29,7 +29,7 @@ std::vector<const RegisteredCommand*> visible_commands(const Registry& registry)
   return commands;
 }
 
-// As Registry::find_by_full_name(), of those that are told of.
+// As Registry::find_by_full_name(), for visible commands only.
 const RegisteredCommand* find_visible(const Registry& registry, std::string_view name) {
   const RegisteredCommand* command = registry.find_by_full_name(name);
   if (command == nullptr) return nullptr;
@@ -77,12 +77,12 @@ void command_docs(Context& ctx) {
   for (const RegisteredCommand* command : commands) write_command_docs(*command, ctx.reply);
 }
 
-// What COMMAND LIST FILTERBY asks for.
+// The condition of COMMAND LIST FILTERBY.
 struct ListFilter {
   enum class By : uint8_t { kNothing, kModule, kCategory, kPattern };
   By by = By::kNothing;
   std::string_view value;
-  std::optional<core::Glob> pattern;  // what the value says, for kPattern
+  std::optional<core::Glob> pattern;  // the value as a pattern, for kPattern
 
   bool accepts(const RegisteredCommand& command) const {
     switch (by) {
@@ -136,7 +136,7 @@ struct UsedKey {
   uint16_t use = 0;
 };
 
-// The keys that a whole command names. Errors: the reply.
+// Returns the keys that a complete command names. Errors: the reply.
 core::Result<std::vector<UsedKey>> keys_of(const Registry& registry, Arguments args) {
   const RegisteredCommand* command = registry.find(args);
   if (command == nullptr) return core::Error{"ERR Invalid command specified"};

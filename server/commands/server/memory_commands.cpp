@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MEMORY: what a key costs, what the process uses, and whether that looks healthy.
+// MEMORY: the memory of a key and of the process, and a diagnosis of it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,9 +21,9 @@
 namespace server {
 namespace {
 
-// Below this nothing can be said about ratios: the process itself is most of it.
+// Below this size ratios are meaningless, because most of the memory is the process itself.
 constexpr uint64_t kSmallBytes = uint64_t{5} << 20;
-// A ratio above this is worth a word, as in Redis' doctor.
+// As in Redis, MEMORY DOCTOR reports ratios above this.
 constexpr double kHighRatio = 1.4;
 
 double ratio_of(uint64_t part, uint64_t whole) {
@@ -38,7 +38,7 @@ int64_t difference(uint64_t a, uint64_t b) {
   return static_cast<int64_t>(a) - static_cast<int64_t>(b);
 }
 
-// The entry with its value, and its share of the table that it sits in.
+// Returns the bytes of the entry, its value, and its share of the hash table.
 uint64_t usage_bytes(const Context& ctx, const KeyRef& key, const Entry& entry) {
   const auto& table =
       ctx.keyspace().database_of_stripe(core::keyspace::stripe_of(key.hash), ctx.database()).table;
@@ -49,7 +49,7 @@ uint64_t usage_bytes(const Context& ctx, const KeyRef& key, const Entry& entry) 
 void memory_usage(Context& ctx) {
   protocol::ArgumentCursor cursor(ctx.args.subspan(3));
   while (!cursor.done()) {
-    // Taken for compatibility: no value has parts that would have to be sampled.
+    // Accepted for compatibility. No value has parts that would need sampling.
     if (cursor.eat_keyword("SAMPLES")) {
       if (cursor.take_int64() < 0) cursor.fail(kSyntaxError);
     } else {
@@ -59,13 +59,13 @@ void memory_usage(Context& ctx) {
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
   const KeyRef key = ctx.key(2);
   const auto lock = ctx.lock(key);
-  // As in Redis this counts neither as a hit nor as a use.
+  // As in Redis, the lookup counts neither as a hit nor as a use of the key.
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   if (entry == nullptr) return ctx.reply.null();
   ctx.reply.integer(static_cast<int64_t>(usage_bytes(ctx, key, *entry)));
 }
 
-// One reading of everything that STATS and DOCTOR tell.
+// All figures of STATS and DOCTOR, read at one time.
 struct MemoryFigures {
   uint64_t used_bytes = 0;
   uint64_t peak_bytes = 0;
@@ -83,7 +83,7 @@ struct MemoryFigures {
     uint64_t tables = 0;
     uint64_t expiries = 0;
   };
-  std::vector<DatabaseBytes> databases;  // those with keys
+  std::vector<DatabaseBytes> databases;  // only databases with keys
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const {
@@ -111,7 +111,7 @@ MemoryFigures measure(const Context& ctx) {
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
     figures.key_count += ctx.keyspace().db_size(i);
   }
-  // Last, so that the locks are held for the tables alone.
+  // Done last, so that the locks are held only while the tables are read.
   const auto lock = ctx.lock_everything();
   figures.table_bytes = core::keyspace::table_memory_bytes(ctx.keyspace());
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
@@ -139,7 +139,7 @@ class StatsWriter {
     reply_.bulk(name);
     reply_.integer(value);
   }
-  // Nothing is kept by slot.
+  // There are no data structures per slot.
   void database(const MemoryFigures::DatabaseBytes& database) {
     reply_.bulk(fmt::format("db.{}", database.index));
     reply_.map(3);
@@ -198,8 +198,9 @@ void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
                      difference(figures.resident.total_bytes, figures.used_bytes));
 }
 
-// The first four, less lazyfree.pending, add up to total.allocated. The resident parts of the heap,
-// of filters, buffers and files add up to process.resident, but for stacks and static variables.
+// The first four figures, less lazyfree.pending, add up to total.allocated. The resident parts of
+// the heap, of filters, buffers and files add up to process.resident, except for stacks and static
+// variables.
 void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("heap.allocated", figures.parts.heap_bytes);
   stats.bytes("filters.reserved", figures.parts.array_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The module that clients look for before they use BF.*: named and numbered as RedisBloom's.
+// The module entry that clients look for before they use BF.*, with RedisBloom's name and version.
 #pragma once
 
 #include "protocol/reply_writer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN: the data and the disk.
+// SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN: persistence.
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -43,7 +43,7 @@ void bgsave(Context& ctx) {
 void bgrewriteaof(Context& ctx) {
   const auto started = ctx.services.durability.request_rewrite();
   if (!started) return ctx.reply.error(started.error().message);
-  // In EXEC it begins behind the transaction.
+  // Inside EXEC, the rewrite starts after the transaction.
   ctx.reply.simple(*started == SaveStart::kStarted && !ctx.in_exec
                        ? "Background append only file rewriting started"
                        : "Background append only file rewriting scheduled");
@@ -87,7 +87,8 @@ ShutdownOptions parse_shutdown(protocol::ArgumentCursor& cursor) {
   return options;
 }
 
-// The reply to SHUTDOWN when the attempt fails; when it does not, the connection just ends.
+// The reply to SHUTDOWN if the attempt fails. If it succeeds, the connection is closed without a
+// reply.
 class FailedShutdown final : public AwaitedReply {
  public:
   explicit FailedShutdown(const Shutdown& shutdown)
@@ -102,7 +103,7 @@ class FailedShutdown final : public AwaitedReply {
 
  private:
   const Shutdown& shutdown_;
-  const uint64_t attempt_;  // 0 when it has failed already
+  const uint64_t attempt_;  // 0 if the attempt has already failed
 };
 
 /* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// REPLICAOF, SLAVEOF: whose replica this server is. FAILOVER: hands the role over.
+// REPLICAOF, SLAVEOF: choose the leader of this server. FAILOVER: hands the leader's role to a
+// replica.
 #include <mutex>
 #include <span>
 
@@ -62,7 +63,7 @@ void replicaof(Context& ctx) {
   ctx.reply.ok();
 }
 
-// What follows FAILOVER, but for ABORT. Errors: the reply.
+// Parses the arguments of FAILOVER, except ABORT. Errors: the reply.
 core::Result<FailoverRequest> read_failover(std::span<const std::string_view> words) {
   using protocol::equals_ignore_case;
   FailoverRequest request;
@@ -75,7 +76,7 @@ core::Result<FailoverRequest> read_failover(std::span<const std::string_view> wo
       words = words.subspan(2);
     } else if (equals_ignore_case(words[0], "TO") && words.size() > 2 && !request.target) {
       if (!core::parse_int64(words[2])) return core::Error{std::string(kNotAnInteger)};
-      // No replica listens at what is no port.
+      // Port 0 stands for an invalid port, which no replica has.
       request.target = {std::string(words[1]), parse_port(words[2]).value_or(0)};
       words = words.subspan(3);
     } else if (equals_ignore_case(words[0], "FORCE") && !request.is_forced) {
@@ -146,14 +147,14 @@ void answer_role_of_replica(Context& ctx) {
   const auto target = follower.target().value_or(Follower::Target{});
   FollowerState state = follower.figures().state;
   if (state == FollowerState::kConnected && !ctx.services.replication.link_is_up()) {
-    state = FollowerState::kConnect;  // it waits for its own append log
+    state = FollowerState::kConnect;  // waiting for its own append log
   }
   ctx.reply.array(5);
   ctx.reply.bulk("slave");
   ctx.reply.bulk(target.host);
   ctx.reply.integer(target.port);
   ctx.reply.bulk(state_name(state));
-  // How far it is says nothing while it does not follow.
+  // The offset is meaningless while disconnected.
   const bool follows = state == FollowerState::kConnected;
   ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ROLE as a replica answers it.
+// ROLE on a replica, and replication offsets.
 //
 // Thread safety: as Context.
 #pragma once
@@ -9,15 +9,17 @@
 
 namespace server {
 
-// Whom it follows, how well, and how far. REQUIRES: this is a replica.
+// Replies with the leader's address, the state of the link and the offset. REQUIRES: this is a
+// replica.
 void answer_role_of_replica(Context& ctx);
 
-// Where the stream that this server produces or follows ends.
+// Returns the end of the stream that this server produces or follows.
 int64_t replication_offset(const Context& ctx);
-// How much of this leader's stream a node of the cluster has acknowledged; 0 if it does not follow.
+// Returns the offset of this leader's stream that a cluster node has acknowledged; 0 if it is no
+// replica of this leader.
 int64_t replica_offset(const Context& ctx, std::string_view node_id);
 
-// DEBUG CHANGE-REPL-ID: replicas whose link breaks have to load everything anew.
+// DEBUG CHANGE-REPL-ID: replicas that lose their link need a full sync afterwards.
 void forget_replication_history(Context& ctx);
 
 }  // namespace server

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PSYNC, SYNC, REPLCONF: what a replica says to this server.
+// PSYNC, SYNC, REPLCONF: the commands that replicas send.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,12 +24,13 @@ constexpr std::string_view kPushesToReplica =
     "ERR a connection that subscribes or tracks keys cannot become a replica";
 constexpr std::string_view kPendingOutput = "ERR SYNC and PSYNC are invalid with pending output";
 
-// Makes the connection a replica's, which gets no reply from here any more; or answers why not.
+// Turns the connection into a replica's, which gets no further replies from here. If that is
+// impossible, replies with the error.
 void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
   // As in Redis, PSYNC of a monitor has no effect and no reply.
   if (session.peer != Peer::kClient) return;
-  // Messages and invalidations would be written into the stream.
+  // Messages and invalidations would corrupt the stream.
   if (session.subscriptions.any() || session.subscriptions.tracking() != nullptr) {
     return ctx.reply.error(kPushesToReplica);
   }
@@ -40,7 +41,7 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   if (replication.is_replica() && !replication.link_is_up()) {
     return ctx.reply.error("NOMASTERLINK Can't SYNC while not connected with my master");
   }
-  // What was answered before must leave before the stream does.
+  // Earlier replies must be sent before the stream starts.
   if (ctx.reply.buffer().size() > session.replies_begin || session.output_buffer_bytes.load() > 0) {
     return ctx.reply.error(kPendingOutput);
   }
@@ -76,8 +77,8 @@ void sync(Context& ctx) {
   serve_stream(ctx, {.is_sync = true});
 }
 
-// What follows "rdb-filter-only": the parts wanted, of which only "functions" can be named. There
-// are none here, so that every filter leaves nothing.
+// Parses the value of "rdb-filter-only": the parts wanted, of which only "functions" is known.
+// Bloomery has no functions, so every filter leaves an empty snapshot.
 core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
   traits.wants_no_keys = true;
   while (!words.empty()) {
@@ -91,12 +92,12 @@ core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
   return {};
 }
 
-// One pair of REPLCONF that tells of the replica. Errors: the reply.
+// Reads one option of REPLCONF that describes the replica. Errors: the reply.
 core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::string_view value) {
   constexpr size_t kAddressBytesMax = 256;
   const auto number = core::parse_int64(value);
   if (equals_ignore_case(option, "listening-port")) {
-    // 0: it serves no clients by TCP.
+    // Port 0: the replica serves no clients by TCP.
     const auto port = parse_port(value);
     if (!port) return core::Error{std::string(kNotAnInteger)};
     traits.port = *port;
@@ -111,7 +112,7 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
     }
     traits.address = value;
   } else if (equals_ignore_case(option, "capa")) {
-    // What a replica can besides is of no use here, and no error.
+    // Other capabilities have no use here and are ignored.
     if (equals_ignore_case(value, "eof")) traits.takes_eof_mark = true;
     if (equals_ignore_case(value, "psync2")) traits.knows_psync2 = true;
     if (equals_ignore_case(value, kEffectsCapability)) traits.reads_effects = true;
@@ -130,8 +131,8 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
   return {};
 }
 
-// A replica of a cluster's shard tells in which epoch it follows. Errors: this server does not lead
-// in that one, so that its stream would be another one than the replica expects.
+// In a cluster, a replica sends the epoch in which it follows. Errors: this server does not lead
+// the shard in that epoch, so its stream is not the one that the replica expects.
 core::Result<> check_epoch(const Context& ctx, std::string_view text) {
   const auto epoch = core::parse_int64(text);
   if (!epoch || *epoch < 0) return core::Error{std::string(kNotAnInteger)};
@@ -141,7 +142,7 @@ core::Result<> check_epoch(const Context& ctx, std::string_view text) {
   return core::Error{fmt::format("ERR this node does not lead its shard in epoch {}", *epoch)};
 }
 
-// ACK offset [FACK offset]: never answered.
+// Handles "ACK offset [FACK offset]". Sends no reply.
 void take_ack(Context& ctx, size_t index) {
   if (ctx.session.peer != Peer::kReplica) return;
   const auto acked = core::parse_int64(ctx.args[index + 1]);
@@ -159,7 +160,7 @@ void replconf(Context& ctx) {
   if (ctx.args.size() % 2 == 0) return ctx.reply.error(kSyntaxError);
   for (size_t i = 1; i < ctx.args.size(); i += 2) {
     if (equals_ignore_case(ctx.args[i], "ack")) return take_ack(ctx, i);
-    // Only a leader asks, in its stream, which the follower reads.
+    // Only a leader sends GETACK. It is part of its stream, which the replication client reads.
     if (equals_ignore_case(ctx.args[i], "getack")) return;
     const auto read = equals_ignore_case(ctx.args[i], "cluster-epoch")
                           ? check_epoch(ctx, ctx.args[i + 1])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// SCRIPT and FUNCTION, as far as a server without scripts can answer: there are none.
+// SCRIPT and FUNCTION, with the replies of a server that holds no scripts and no functions.
 #include <fmt/format.h>
 
 #include "server/dispatch/context.h"
@@ -9,7 +9,7 @@
 namespace server {
 namespace {
 
-// [ASYNC | SYNC]
+// Accepts [ASYNC | SYNC].
 bool is_flush_mode(Arguments words) {
   return words.empty() || (words.size() == 1 && (protocol::equals_ignore_case(words[0], "ASYNC") ||
                                                  protocol::equals_ignore_case(words[0], "SYNC")));
@@ -73,7 +73,7 @@ void function_stats(Context& ctx) {
   ctx.reply.bulk("running_script");
   ctx.reply.null();
   ctx.reply.bulk("engines");
-  // Clients look the engine up by its name.
+  // Clients look up the engine by its name.
   ctx.reply.map(1);
   ctx.reply.bulk("LUA");
   ctx.reply.map(2);

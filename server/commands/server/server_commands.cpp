@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO, LOLWUT, MODULE, ROLE, TIME: the process as a whole.
+// INFO, LOLWUT, MODULE, ROLE, TIME: information about the server.
 #include <fmt/format.h>
 
 #include <string>
@@ -27,7 +27,7 @@ void lolwut(Context& ctx) {
       !core::parse_int64(ctx.args[2])) {
     return ctx.reply.error(kNotAnInteger);
   }
-  // A bloom; each petal is a bit that some hash has set.
+  // A blossom: each petal is a bit that a hash has set.
   constexpr std::string_view kBloom =
       "      .-.\n"
       "   .-(1 0)-.\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ROLE, WAIT, WAITAOF: what clients ask about replicas.
+// WAIT, WAITAOF and ROLE: commands of clients about replicas.
 #include <fmt/format.h>
 
 #include <optional>
@@ -37,7 +37,8 @@ void role(Context& ctx) {
   }
 }
 
-// Milliseconds, 0 for ever; an error was answered when there is no value.
+// Returns the timeout in milliseconds; 0 waits forever. If it is invalid, replies with an error and
+// returns nullopt.
 std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
   const auto timeout_ms = core::parse_int64(text);
   constexpr int64_t kLongestMs = int64_t{1} << 52;
@@ -54,13 +55,14 @@ std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
 constexpr std::string_view kNoLogToWaitFor =
     "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
-// The reply to WAIT and WAITAOF: how many replicas have acknowledged what was written before.
+// The reply to WAIT and WAITAOF: how many replicas have acknowledged the writes before the command.
 class AwaitedAcks final : public AwaitedReply {
  public:
   struct Wanted {
     int64_t replicas = 0;
     bool is_own_log_synced = false;
-    bool are_disks_meant = false;  // WAITAOF: replicas have synced, and the reply is an array
+    // WAITAOF: counts replicas that have synced to disk, and replies with an array
+    bool are_disks_meant = false;
   };
   AwaitedAcks(const Services& services, const Wanted& wanted, int64_t timeout_ms)
       : services_(services),
@@ -102,9 +104,10 @@ class AwaitedAcks final : public AwaitedReply {
  private:
   const Services& services_;
   const Wanted wanted_;
-  const uint64_t demotions_;  // of when it began: another leader's offsets mean other writes
+  // number of demotions at the start; a new leader's offsets refer to other writes
+  const uint64_t demotions_;
   const uint64_t stream_offset_;
-  const uint64_t log_offset_;  // of the own append log
+  const uint64_t log_offset_;  // offset in this server's append log
   const int64_t deadline_us_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// DELEX, DELIFEQ and DIGEST: delete a key if it still holds what the client knows, and tell a value
-// apart without sending it.
+// DELEX, DELIFEQ and DIGEST: delete a key if its value is the expected one, and identify a value
+// without sending it.
 #include <utility>
 
 #include "core/keyspace/reclaimer.h"
@@ -19,7 +19,7 @@ constexpr std::string_view kWrongCondition =
 constexpr std::string_view kNotAString =
     "ERR Key should be of string type if conditions are specified";
 
-// Nothing when an error has been answered.
+// Returns whether to delete the key, or nullopt after an error reply.
 std::optional<bool> shall_go(Context& ctx, const Entry* entry, const ValueCondition& condition) {
   if (entry == nullptr) return false;
   if (ctx.args.size() == 2) return true;
@@ -30,7 +30,7 @@ std::optional<bool> shall_go(Context& ctx, const Entry* entry, const ValueCondit
   return *holds;
 }
 
-// Deletes the key if `goes`, and replies how many keys that were. Gives the lock up.
+// Deletes the key if `goes`, and replies with the number of deleted keys. Releases the lock.
 void delete_if(Context& ctx, const KeyRef& key, StripeLock& lock, bool goes) {
   EntryPtr gone;
   if (goes) {
@@ -67,7 +67,7 @@ void delifeq(Context& ctx) {
   delete_if(ctx, key, lock, *entry != nullptr && *condition.holds_for(**entry));
 }
 
-// Without a condition the value does not matter.
+// Without a condition the command does not read the value.
 uint16_t delex_key_use(Arguments args) {
   return args.size() == 2 ? kKeyRm | kKeyDelete : kKeyRw | kKeyAccess | kKeyDelete;
 }

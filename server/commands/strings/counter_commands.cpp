@@ -18,7 +18,7 @@ namespace {
 using core::keyspace::IntegerText;
 using core::keyspace::ValueKind;
 
-// The number that the entry holds; a missing one counts as 0.
+// Returns the entry's number. A missing entry counts as 0.
 std::optional<int64_t> integer_of(const Entry* entry) {
   if (entry == nullptr) return 0;
   if (entry->kind() == ValueKind::kInteger) return entry->integer();
@@ -70,7 +70,7 @@ void incrby(Context& ctx) {
 void decrby(Context& ctx) {
   const auto delta = core::parse_int64(ctx.args[2]);
   if (!delta) return ctx.reply.error(kNotAnInteger);
-  // It has no positive twin.
+  // The smallest integer cannot be negated.
   if (*delta == std::numeric_limits<int64_t>::min()) {
     return ctx.reply.error("ERR decrement would overflow");
   }
@@ -85,7 +85,7 @@ void incrbyfloat(Context& ctx) {
   const auto found = ctx.find_string(key);
   if (!found) return;
   const auto old = long_double_of(*found);
-  // A wrong increment is told only here: WRONGTYPE goes first.
+  // A wrong increment is reported only here, because WRONGTYPE takes precedence.
   if (!old || !delta) return ctx.reply.error(kNotAFloat);
   const long double sum = *old + *delta;
   if (!std::isfinite(sum)) {
@@ -99,12 +99,12 @@ void incrbyfloat(Context& ctx) {
     return ctx.reply.error(kOutOfMemory);
   }
   ctx.changed(key, KeyEvent::kIncrByFloat);
-  // The sum, for another processor may round another way.
+  // Journals the sum, because another processor may round differently.
   ctx.journal({"SET", key.name, text, "KEEPTTL"});
   ctx.reply.bulk(text);
 }
 
-// A row whose fields are those of every counter but for the given ones.
+// Returns a row with the fields that all counters share. `row` gives the others.
 constexpr Command counter(Command row) {
   row.flags = kWrite | kDenyOom | kFast;
   row.keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate);

@@ -2,8 +2,9 @@
 //
 // LCS: the longest common subsequence of two strings.
 //
-// Source: Wagner & Fischer, "The String-to-String Correction Problem" (JACM, 1974). Among equally
-// long answers the walk back through the table decides; ours goes the way of Redis 7.
+// Source: Wagner & Fischer, "The String-to-String Correction Problem" (JACM, 1974). If several
+// answers are equally long, the walk back through the table decides; ours takes the path of Redis
+// 7.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -28,7 +29,7 @@ struct LcsOptions {
   int64_t match_length_min = 0;
 };
 
-// A run that both texts have: bytes begin to begin + size of each.
+// A run of bytes common to both texts: bytes begin to begin + size of each.
 struct Match {
   size_t begin_in_a = 0;
   size_t begin_in_b = 0;
@@ -61,7 +62,7 @@ core::Result<LcsOptions> parse_lcs(Arguments arguments) {
 // Lengths of the longest common subsequences of all prefixes of two texts.
 class LcsTable {
  public:
-  // What stands against making the table; empty when nothing does.
+  // Returns why the table cannot be built, or an empty text if it can.
   static std::string_view refusal(const Context& ctx, size_t size_a, size_t size_b) {
     if (size_a > kTextSizeMax || size_b > kTextSizeMax) return "ERR String too long for LCS";
     uint64_t bytes = 0;
@@ -74,7 +75,8 @@ class LcsTable {
     return ctx.admission().memory_suffices(bytes) ? "" : kNoMemory;
   }
 
-  // REQUIRES: no refusal(). Unusable (see operator bool) when the allocation fails.
+  // REQUIRES: refusal() is empty. If the allocation fails, the table is unusable (see operator
+  // bool).
   LcsTable(std::string_view a, std::string_view b)
       : a_(a),
         b_(b),
@@ -85,7 +87,7 @@ class LcsTable {
   explicit operator bool() const { return cells_ != nullptr; }
 
   size_t length() const { return at(a_.size(), b_.size()); }
-  // The common runs, last one first.
+  // Returns the common runs, last one first.
   std::vector<Match> matches() const;
 
   static constexpr std::string_view kNoMemory =
@@ -171,8 +173,8 @@ struct Texts {
   std::string b;
 };
 
-// Copies both strings, so that no lock is held while the table is computed; it dwarfs the copies.
-// Errors: other types, wrong options, a table that is too big.
+// Copies both strings, so that no lock is held while the table is computed. The table is far bigger
+// than the copies. Errors: other types, wrong options, a table that is too big.
 core::Result<Texts> copy_texts(Context& ctx, const core::Result<LcsOptions>& options) {
   const auto lock = ctx.lock_keys();
   const Entry* const a = ctx.find(ctx.key(1));
@@ -180,7 +182,7 @@ core::Result<Texts> copy_texts(Context& ctx, const core::Result<LcsOptions>& opt
   if ((a != nullptr && !a->is_string()) || (b != nullptr && !b->is_string())) {
     return core::Error{"ERR The specified keys must contain string values"};
   }
-  // Only now, as in Redis: the keys are looked at before the options.
+  // As in Redis, the keys are looked up before errors in the options are reported.
   if (!options) return options.error();
   const size_t size_a = a == nullptr ? 0 : a->string_size();
   const size_t size_b = b == nullptr ? 0 : b->string_size();

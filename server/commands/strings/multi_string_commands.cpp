@@ -23,21 +23,21 @@ void mget(Context& ctx) {
   ctx.reply.array(ctx.args.size() - 1);
   core::keyspace::IntegerText scratch;
   for (size_t i = 1; i < ctx.args.size(); ++i) {
-    // Other types are no error here: they have no string, as if they were missing.
+    // As in Redis, keys of other types count as missing and are no error.
     const Entry* const entry = ctx.find(ctx.key(i));
     const bool has_string = entry != nullptr && entry->is_string();
     has_string ? ctx.reply.bulk(entry->text(scratch)) : ctx.reply.null();
   }
 }
 
-// Answers an error when the arguments after the name are no pairs.
+// If the arguments after the name are no pairs, replies with the error and returns false.
 bool are_pairs(Context& ctx) {
   if (ctx.args.size() % 2 == 1) return true;
   ctx.reply.error("ERR wrong number of arguments for '" + ctx.command->full_name + "' command");
   return false;
 }
 
-// The values of all pairs, checked against the memory left; nothing when that does not suffice.
+// Returns the values of all pairs, or nullopt if memory is short.
 std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Arguments pairs) {
   uint64_t total_bytes = 0;
   for (size_t i = 1; i < pairs.size(); i += 2) total_bytes += pairs[i].size();
@@ -50,7 +50,7 @@ std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Argument
   return values;
 }
 
-// False when memory ran out on the way, in which case the earlier keys are set.
+// Returns false if memory ran out on the way. The earlier keys are then set.
 bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
   std::vector<std::string_view> scratch;
   const Arguments words = original_words(ctx, scratch);
@@ -129,7 +129,7 @@ core::Result<MsetexRequest> parse_msetex(const Context& ctx) {
   return request;
 }
 
-// In words that every server knows.
+// Journals a SET, which every server knows.
 void journal_pair(const Context& ctx, const MsetexRequest& request, size_t index) {
   const std::string_view key = request.pairs[index];
   const std::string_view text = request.pairs[index + 1];
@@ -138,7 +138,7 @@ void journal_pair(const Context& ctx, const MsetexRequest& request, size_t index
   ctx.journal({"SET", key, text, "PXAT", Decimal(request.expires_at_ms).text()});
 }
 
-// False when memory ran out on the way, in which case the earlier keys are set.
+// Returns false if memory ran out on the way. The earlier keys are then set.
 bool store_expiring(Context& ctx, const MsetexRequest& request, std::vector<NewValue>& values) {
   const persistence::Journal::Group group(ctx.environment.journal);
   for (size_t i = 0; i < request.pairs.size(); i += 2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// APPEND, STRLEN, GETRANGE, SETRANGE, SUBSTR: parts of one string.
+// APPEND, STRLEN, GETRANGE, SETRANGE, SUBSTR: parts of strings.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -16,14 +16,14 @@ namespace {
 using core::keyspace::ByteBuffer;
 using core::keyspace::IntegerText;
 
-// Whether a string of `size` plus `added` bytes may exist.
+// Returns whether a string of `size` plus `added` bytes is allowed.
 bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
   uint64_t total = 0;
   if (__builtin_add_overflow(size, added, &total)) return false;
   return ctx.admission().allows_string(total);
 }
 
-// APPEND to a key that does not exist: the value gets the encoding that SET would give it.
+// APPEND to a missing key: the value gets the encoding that SET would give it.
 void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
   NewValue value(text);
   const bool is_stored = value.prepare(ctx) && value.store(ctx, key, nullptr) != nullptr;
@@ -60,7 +60,7 @@ void strlen(Context& ctx) {
   ctx.reply.integer(*entry == nullptr ? 0 : static_cast<int64_t>((*entry)->string_size()));
 }
 
-// Bytes start to end, both included; negative positions count from the end of the text.
+// Returns bytes start to end, both included. Negative positions count from the end of the text.
 std::string_view part_of(std::string_view text, int64_t start, int64_t end) {
   const auto size = static_cast<int64_t>(text.size());
   if (start < 0 && end < 0 && start > end) return {};
@@ -84,8 +84,8 @@ void getrange(Context& ctx) {
   ctx.reply.bulk(*entry == nullptr ? "" : part_of((*entry)->text(scratch), *start, *end));
 }
 
-// The bytes of `entry`, or of a new one when it is null, grown with zeros to at least `size`. Null
-// when memory does not suffice.
+// Returns the bytes of `entry`, or of a new entry if it is null, extended with zeros to at least
+// `size`. Returns null if memory is short.
 ByteBuffer* grown_bytes(Context& ctx, const KeyRef& key, Entry* entry, size_t size) {
   const size_t old_size = entry == nullptr ? 0 : entry->string_size();
   if (size > old_size && !ctx.admission().memory_suffices(size - old_size)) return nullptr;
@@ -111,7 +111,7 @@ void setrange(Context& ctx) {
   const auto entry = ctx.find_string(key);
   if (!entry) return;
   if (text.empty()) {
-    // Nothing to write: neither makes the key nor grows it.
+    // An empty value changes nothing: the key is neither created nor extended.
     return ctx.reply.integer(*entry == nullptr ? 0 : static_cast<int64_t>((*entry)->string_size()));
   }
   const auto begin = static_cast<size_t>(*offset);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// TtlOption: EX, PX, EXAT and PXAT, which SET, GETEX and the commands that make filters take.
+// TtlOption: EX, PX, EXAT and PXAT of SET, GETEX and the commands that create filters.
 //
-// Thread safety: values; the functions read the context's clock alone.
+// Thread safety: values; the functions read only the context's clock.
 // Source: https://redis.io/docs/latest/commands/set
 #pragma once
 
@@ -32,13 +32,14 @@ struct TtlOption {
   bool has_amount() const { return kind >= Ttl::kSeconds; }
 };
 
-// One kind may be repeated, and its last amount counts; false when two kinds contradict each other.
+// An option may be repeated, and its last amount counts. Returns false if two different options are
+// given.
 bool choose_ttl(TtlOption& option, Ttl kind);
 
-// Takes EX, PX, EXAT or PXAT with its amount; false when the next word is none of them.
+// Parses EX, PX, EXAT or PXAT with its amount. Returns false if the next argument is none of them.
 bool eat_ttl(protocol::ArgumentCursor& cursor, TtlOption& option);
 
-// When the key shall expire, for an option with an amount. Errors: no integer, not positive, beyond
+// Returns the key's expiry for an option with an amount. Errors: no integer, not positive, beyond
 // 64 bits of milliseconds.
 core::Result<int64_t> expiry_ms(const Context& ctx, const TtlOption& option);
 

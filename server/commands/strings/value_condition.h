@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ValueCondition: IFEQ, IFNE, IFDEQ and IFDNE, by which SET and DELEX ask what a key holds now.
+// ValueCondition: IFEQ, IFNE, IFDEQ and IFDNE, the conditions of SET and DELEX on a key's present
+// value.
 //
 // Thread safety: a value; it views the command's arguments.
 // Source: https://redis.io/docs/latest/commands/set
@@ -21,15 +22,15 @@ struct ValueCondition {
   std::string_view operand;  // a value, or a digest
 
   bool is_set() const { return kind != Kind::kNone; }
-  // A missing key differs from everything.
+  // A missing key is unequal to every value.
   bool holds_for_missing_key() const {
     return kind == Kind::kNotEqual || kind == Kind::kDigestNotEqual;
   }
-  // REQUIRES: is_set(), and that the entry is a string. Errors: the operand is no digest.
+  // REQUIRES: is_set(), and the entry is a string. Errors: the operand is no digest.
   core::Result<bool> holds_for(const Entry& entry) const;
 };
 
-// kNone when the word is none of the four.
+// Returns kNone if the word is none of the four.
 ValueCondition::Kind condition_kind(std::string_view word);
 
 }  // namespace server

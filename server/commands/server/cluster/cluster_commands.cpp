@@ -2,8 +2,8 @@
 //
 // CLUSTER, READONLY, READWRITE, ASKING: this server as a node of a cluster.
 //
-// Without a cluster they are refused in Redis' words, by which clients see that this is a single
-// server. Commands that would change the topology are always refused.
+// Outside a cluster these commands answer with Redis' error, by which clients recognize a single
+// server. Commands that would change the topology are always rejected.
 #include <fmt/format.h>
 
 #include <string>
@@ -24,7 +24,7 @@ namespace {
 
 using core::keyspace::kSlotCount;
 
-// Runs `answer` in a cluster; else refuses.
+// Runs `answer` in a cluster; otherwise replies with an error.
 template <void (*answer)(Context&)>
 void in_cluster(Context& ctx) {
   if (!ctx.environment.state.is_in_cluster()) {
@@ -46,7 +46,7 @@ void cluster_nodes(Context& ctx) {
     text += node_line(ctx, node, WithSlots::kYes) + "\n";
   }
   if (view.own_node() == nullptr) {
-    // redis-cli crashes on a list without the node that it asked.
+    // redis-cli crashes on a list that lacks the node it asked.
     cluster::Node self;
     self.id = view.own_id();
     text += node_line(ctx, self, WithSlots::kNo) + "\n";
@@ -59,7 +59,7 @@ void cluster_myid(Context& ctx) {
   ctx.reply.bulk(view_of(ctx).own_id());
 }
 
-// 40 hexadecimal digits, as Redis has them.
+// Returns 40 hexadecimal digits, as in Redis.
 std::string shard_id(std::string_view name) {
   using core::keyspace::hash_key;
   return fmt::format("{:016x}{:016x}{:08x}", hash_key(name, 0), hash_key(name, 1),
@@ -79,7 +79,7 @@ void cluster_keyslot(Context& ctx) {
 }
 
 /* CLUSTER COUNTKEYSINSLOT slot */
-// Expired keys count until they are deleted, as in Redis.
+// As in Redis, expired keys count until they are deleted.
 void cluster_countkeysinslot(Context& ctx) {
   const auto slot = core::parse_int64(ctx.args[2]);
   if (!slot) return ctx.reply.error(kNotAnInteger);
@@ -115,7 +115,7 @@ void cluster_links(Context& ctx) {
   ctx.reply.array(0);
 }
 
-// The node that argument 2 names; else null, and that is answered.
+// Returns the node named by argument 2. If there is none, replies with an error and returns null.
 const cluster::Node* named_node(Context& ctx) {
   const cluster::Node* const node = view_of(ctx).topology().node(ctx.args[2]);
   if (node == nullptr) ctx.reply.error(fmt::format("ERR Unknown node {}", ctx.args[2]));
@@ -179,7 +179,7 @@ void readwrite(Context& ctx) {
 }
 
 /* CLUSTER SAVECONFIG | ASKING */
-// Nothing to save that is not saved, no slot on its way.
+// The configuration is always saved and no slot migration can be in progress, so the reply is OK.
 void accept(Context& ctx) {
   ctx.reply.ok();
 }
@@ -191,7 +191,7 @@ void topology_refusal(Context& ctx) {
                       : "ERR the topology is kept in etcd: use bloomery-cluster");
 }
 
-// A question of clients.
+// Row of a subcommand that clients use.
 template <void (*answer)(Context&)>
 constexpr Command question(std::string_view name, std::string_view summary,
                            std::string_view tips = kVaryingOutput) {
@@ -206,7 +206,7 @@ constexpr Command question(std::string_view name, std::string_view summary,
           .handler = in_cluster<answer>};
 }
 
-// What an administrator of a real cluster does.
+// Row of a subcommand by which administrators change a Redis Cluster.
 template <void (*answer)(Context&) = topology_refusal>
 constexpr Command order(std::string_view name, int arity, std::string_view summary,
                         std::string_view syntax = {}) {
@@ -226,7 +226,7 @@ constexpr Command newer(Command row, std::string_view since) {
   return row;
 }
 
-// A question with arguments.
+// Row of a client subcommand with arguments.
 template <void (*answer)(Context&)>
 constexpr Command question_of(std::string_view name, int arity, std::string_view syntax,
                               std::string_view summary, std::string_view tips = {}) {
@@ -242,7 +242,7 @@ constexpr Command through_all_keys(Command row) {
   return row;
 }
 
-// About another node.
+// Row of a subcommand about another node.
 template <void (*answer)(Context&)>
 constexpr Command node_question(std::string_view name, std::string_view summary) {
   Command row = question<answer>(name, summary);

@@ -23,17 +23,18 @@ using cluster::SlotRange;
 using cluster::View;
 using core::keyspace::kSlotCount;
 
-// The bus of Redis' nodes listens this far above their port; here it is only text.
+// The cluster bus of Redis nodes listens on their port plus this number. Here the number is only
+// shown.
 constexpr unsigned kBusPortDistance = 10000;
 
-// Where clients shall connect to.
+// The address that clients connect to.
 struct Endpoint {
   std::string host;
   unsigned port = 0;
 };
 
-// Of an emulated cluster, and of a server outside of the topology: as announced, else the address
-// that this client has reached.
+// For an emulated cluster, and for a server outside the topology. Returns the announced address, or
+// else the address that this client connected to.
 Endpoint reached_endpoint(const Context& ctx) {
   const Config& config = ctx.config();
   Endpoint endpoint{"127.0.0.1", config.port()};
@@ -65,7 +66,7 @@ Endpoint endpoint_of(const Context& ctx, const Node& node) {
   return {node.ip, cluster::port_of(node, ctx.session.socket.tls != nullptr)};
 }
 
-// Whom clients may ask instead of the leader.
+// Returns whether clients may read from this node instead of the leader.
 bool is_readable(const View& view, const Shard& shard, const std::string& id) {
   return id != shard.leader && shard.is_insync(id) && view.is_alive(id);
 }
@@ -85,12 +86,13 @@ void write_node_of_slots(Context& ctx, const Node& node) {
   if (!node.hostname.empty()) write_hostname(ctx, node);
 }
 
-// How much of its shard's stream a node has, as far as this one knows: nobody is asked.
+// Returns the offset up to which the node has its shard's stream, as far as this node knows. No
+// other node is asked.
 int64_t offset_of(const Context& ctx, const Shard& shard, const Node& node) {
   const std::string& own_id = view_of(ctx).own_id();
   if (node.id == own_id) return replication_offset(ctx);
   if (!shard.has_member(own_id)) return 0;
-  // A replica has what its leader had a moment ago.
+  // A replica reports its own offset for its leader, which may be slightly ahead.
   if (node.id == shard.leader) return replication_offset(ctx);
   return replica_offset(ctx, node.id);
 }

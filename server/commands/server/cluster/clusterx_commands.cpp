@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTERX: what the nodes of a cluster ask and tell each other. Answers are one line.
+// CLUSTERX: the commands that cluster nodes send to each other. Replies are one line.
 #include "server/commands/server/cluster/clusterx_commands.h"
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace {
 using cluster::MemberQueue;
 using cluster::PeerAnswered;
 
-// Has the Member's thread answer. `ask`: void(MemberQueue&, PeerAnswered).
+// Lets the Member's thread reply. `ask`: void(MemberQueue&, PeerAnswered).
 template <class Ask>
 void answer_later(Context& ctx, Ask ask) {
   MemberQueue* const queue = ctx.services.member;

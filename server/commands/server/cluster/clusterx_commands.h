@@ -2,14 +2,14 @@
 //
 // CLUSTER FAILOVER on a replica.
 //
-// Thread safety: to be called by the session's thread.
+// Thread safety: must be called by the session's thread.
 #pragma once
 
 namespace server {
 
 class Context;
 
-// Answers later. is_forced: without asking the leader.
+// Replies later. If `is_forced`, the leader is not asked.
 void fail_over(Context& ctx, bool is_forced);
 
 }  // namespace server

@@ -11,17 +11,17 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// When a section is part of the answer without being named.
+// When a section that the client did not name is part of the reply.
 enum class Presence : uint8_t {
   kDefault,     // always
-  kAll,         // INFO all
-  kEverything,  // INFO everything and INFO modules: the sections of modules
-  kNamed,       // only under its own name: another section has the same figures
+  kAll,         // in INFO all
+  kEverything,  // in INFO everything and INFO modules: the sections of modules
+  kNamed,       // only if named, because another section has the same figures
 };
 
 struct Section {
   std::string_view title;
-  // A second name that asks for it: modules, or the module it belongs to.
+  // A second name that selects the section: modules, or the module it belongs to.
   std::string_view group;
   Presence presence;
   Writer write;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The text of INFO: sections of `field:value` lines, chosen by name from a table.
+// The text of INFO: sections of `field:value` lines, selected by name from a table.
 //
-// Invariants: sections come in table order, each at most once, however they were asked for.
-// Thread safety: as Services; the figures are not of one instant.
+// Invariants: sections come in table order, each at most once, whatever the order and number of
+// names.
+// Thread safety: as Services; the figures are not a consistent snapshot.
 #pragma once
 
 #include <span>
@@ -21,8 +22,8 @@ struct Source {
   core::keyspace::Locking locking;
 };
 
-// `names` are section names in any case, `default`, `all` and `everything`; none means default.
-// Unknown names add nothing.
+// `names` are section names in any case, `default`, `all` or `everything`. No names select the
+// default sections. Unknown names are ignored.
 std::string text_of(const Source& source, std::span<const std::string_view> names);
 
 }  // namespace server::info

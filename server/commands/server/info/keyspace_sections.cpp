@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO about what is stored: keyspace, and the sections of the Bloom filters.
+// Sections of INFO about the data: keyspace, and the sections of the Bloom filters.
 #include "core/keyspace/keyspace.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "server/commands/server/info/section.h"
@@ -34,7 +34,7 @@ void write_bloom_objects(const Source& source, Lines& lines) {
   lines.field("bloom_total_memory_bytes", totals.memory_bytes);
 }
 
-// Arrays are never moved.
+// Bit arrays are never moved, so nothing is defragmented.
 void write_bloom_defrag(const Source&, Lines& lines) {
   lines.zeros({"bf_bloom_defrag_hits", "bf_bloom_defrag_misses"});
 }

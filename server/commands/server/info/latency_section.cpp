@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO latencystats: how long each command takes.
+// Section latencystats of INFO: the duration of each command.
 #include <string>
 
 #include "core/number.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO about memory.
+// Section memory of INFO.
 #include <array>
 
 #include "core/bloom/arrays/array_memory.h"
@@ -22,7 +22,7 @@ double ratio_of(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Signed: what the allocator holds can be less than what is in use, mapped filters being beside it.
+// Signed, because the allocator can hold less than is in use: mapped filters do not come from it.
 int64_t difference(uint64_t a, uint64_t b) {
   return static_cast<int64_t>(a) - static_cast<int64_t>(b);
 }
@@ -102,7 +102,7 @@ void write_memory(const Source& source, Lines& lines) {
   lines.field("allocator_active", allocator.active_bytes);
   lines.field("allocator_resident", allocator.resident_bytes);
   lines.bytes("total_system_memory", memory.machine_bytes());
-  // There are no scripts and no functions.
+  // Bloomery has no scripts and no functions.
   lines.bytes("used_memory_lua", 0);
   lines.zeros({"used_memory_vm_eval", "used_memory_scripts_eval", "number_of_cached_scripts",
                "number_of_functions", "number_of_libraries", "used_memory_vm_functions"});
@@ -118,8 +118,8 @@ void write_memory(const Source& source, Lines& lines) {
   lines.field("mem_clients_slaves", replicas);
   lines.field("mem_clients_normal", clients.normal_bytes);
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
-  // Big bit arrays: promised, freed but still there for a forked child, and behind both in memory,
-  // whichever process has touched it.
+  // Bytes of big bit arrays: reserved, freed but still mapped for a child, and resident. The
+  // resident bytes cover both, whichever process touched the pages.
   lines.field("mem_filter_arrays_reserved", core::bloom::mapped_bytes());
   lines.field("mem_filter_arrays_kept_for_child", core::bloom::kept_array_bytes());
   lines.field("mem_filter_arrays_resident", core::bloom::resident_array_bytes());

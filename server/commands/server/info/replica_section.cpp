@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What INFO replication says of a replica's link to its leader.
+// Lines of INFO replication about a replica's link to its leader.
 #include <algorithm>
 
 #include "core/clock.h"
@@ -18,7 +18,7 @@ namespace server::info {
 namespace {
 
 void write_sync(const FollowerFigures& figures, int64_t silent_s, Lines& lines) {
-  // Nobody knows how long a snapshot is that its end mark ends.
+  // The size of a snapshot that ends with a marker is unknown.
   const int64_t total = std::max<int64_t>(figures.sync_size, 0);
   const int64_t received = figures.sync_received;
   lines.field("master_sync_total_bytes", total);
@@ -37,7 +37,8 @@ void write_replica(const Source& source, Lines& lines) {
   const FollowerFigures& figures = services.follower.figures();
   const auto target = services.follower.target().value_or(Follower::Target{});
   const FollowerState state = figures.state;
-  // A snapshot that has just been loaded still becomes the append log's base: nobody is served yet.
+  // After a sync, the loaded snapshot first becomes the append log's base. Until then no client is
+  // served.
   const bool is_up = state == FollowerState::kConnected && services.replication.link_is_up() &&
                      !services.durability.availability.has(Availability::kLoading);
   const int64_t now_us = services.clock.monotonic_us();

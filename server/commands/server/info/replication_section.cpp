@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO replication: the role, the replicas, the stream and how much of it is kept.
+// Section replication of INFO: the role, the replicas, the stream and its backlog.
 #include <algorithm>
 
 #include "server/commands/server/info/section.h"
@@ -15,7 +15,7 @@
 namespace server::info {
 namespace {
 
-// In Redis' words. A replica that loads what it got is online for it, too.
+// Returns Redis' name for the state. As in Redis, a replica that is loading its snapshot is online.
 std::string_view state_name(ReplicaState state) {
   switch (state) {
     case ReplicaState::kWaits:

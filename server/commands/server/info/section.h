@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What a section of INFO is written with, and the writers that the table of sections lists.
+// Helpers that write sections of INFO, and the writers listed in the table of sections.
 //
-// Invariants: a line is `name:value` ended by CR LF; values hold no line ends, for
-// their control characters are escaped here, wherever they come from.
+// Invariants: a line is `name:value` followed by CR LF. Values contain no line ends, because
+// control characters are escaped here.
 // Thread safety: a Lines belongs to one thread.
 #pragma once
 
@@ -34,9 +34,9 @@ class Lines {
   }
   void ratio(std::string_view name, double value) { field(name, fmt::format("{:.2f}", value)); }
   void percent(std::string_view name, double value) { field(name, fmt::format("{:.2f}%", value)); }
-  // The bytes, and a second line with a unit: used_memory, used_memory_human.
+  // Writes the bytes, and a second line with a unit: used_memory, used_memory_human.
   void bytes(std::string_view name, uint64_t value);
-  // The same figure again and again: what Redis counts and we do not have.
+  // Writes 0 for figures that Redis counts and Bloomery does not have.
   void zeros(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) field(name, 0);
   }
@@ -55,10 +55,10 @@ void write_clients(const Source& source, Lines& lines);
 void write_memory(const Source& source, Lines& lines);
 void write_persistence(const Source& source, Lines& lines);
 void write_stats(const Source& source, Lines& lines);
-// Of stats: connections, commands, and bytes in and out.
+// Part of section stats: connections, commands, and bytes in and out.
 void write_traffic(const Source& source, Lines& lines);
 void write_replication(const Source& source, Lines& lines);
-// Of a replica: its link to the leader.
+// Part of section replication, on a replica: its link to the leader.
 void write_replica(const Source& source, Lines& lines);
 void write_cpu(const Source& source, Lines& lines);
 void write_module_list(const Source& source, Lines& lines);
@@ -69,7 +69,7 @@ void write_cluster(const Source& source, Lines& lines);
 void write_keyspace(const Source& source, Lines& lines);
 void write_bloom(const Source& source, Lines& lines);
 void write_bloom_defrag(const Source& source, Lines& lines);
-// The two figures of the Bloom section that Valkey's proposal of the module names.
+// The two figures of the Bloom section that Valkey's proposal of the module defines.
 void write_bloom_objects(const Source& source, Lines& lines);
 
 }  // namespace server::info

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO about the process: server, clients, persistence, cpu, modules, cluster.
+// Sections of INFO about the process: server, clients, persistence, cpu, modules, cluster.
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -82,7 +82,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("process_id", getpid());
   lines.field("process_supervised", supervisor_name(RunOptions(services.config).supervised()));
   lines.field("run_id", facts.run_id);
-  // As Redis; Sentinel and failover tools connect to it.
+  // As in Redis, this is the port that Sentinel and failover tools connect to.
   const int64_t port = services.config.port();
   lines.field("tcp_port", port != 0 ? port : services.config.integer(OptionId::kTlsPort));
   lines.field("server_time_usec", services.clock.wall_us());
@@ -90,7 +90,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("uptime_in_days", uptime_s / kSecondsPerDay);
   lines.field("hz", services.config.hz());
   lines.field("configured_hz", services.config.hz());
-  // 24 bits of seconds, as in Redis.
+  // As in Redis, the lowest 24 bits of the seconds.
   lines.field("lru_clock", now_s & 0xffffff);
   lines.field("executable", facts.executable);
   lines.field("config_file", facts.config_file);
@@ -135,7 +135,7 @@ void write_saves(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
   const SaveRecord record = durability.saves().snapshots().record();
   const SaveProgress child = durability.saves().slot().progress();
-  // A snapshot for replicas is none of `dump.rdb`, but a child that saves all the same.
+  // A snapshot for replicas is not written to `dump.rdb`, but a child that saves is running.
   const bool runs = durability.saves().slot().task() == SaveTask::kSave ||
                     durability.saves().slot().task() == SaveTask::kTransfer;
   lines.field("rdb_changes_since_last_save", durability.saves().snapshots().changes_since_save());
@@ -209,7 +209,7 @@ void write_persistence(const Source& source, Lines& lines) {
 void write_cpu(const Source&, Lines& lines) {
   const Usage process(RUSAGE_SELF);
   const Usage children(RUSAGE_CHILDREN);
-  // Of the thread that serves this INFO: there is no main thread that does the work.
+  // The usage of the thread that serves this INFO. There is no main thread that runs the commands.
   const Usage thread(RUSAGE_THREAD);
   lines.field("used_cpu_sys", seconds_text(process.figures.ru_stime));
   lines.field("used_cpu_user", seconds_text(process.figures.ru_utime));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO stats, but for its first lines (traffic_figures.cpp).
+// Section stats of INFO, except for its first lines (traffic_figures.cpp).
 #include "core/clock.h"
 #include "core/keyspace/expiry_index.h"
 #include "core/keyspace/keyspace.h"
@@ -61,7 +61,8 @@ void write_stats(const Source& source, Lines& lines) {
   const uint64_t writes = total(&ThreadStatistics::writes_processed);
   lines.field("total_reads_processed", reads);
   lines.field("total_writes_processed", writes);
-  // Every read and write is done by an I/O thread; with one thread it is the main one of Redis.
+  // I/O threads do all reads and writes. With one thread, they count as those of Redis' main
+  // thread.
   const bool threaded = source.services.facts.io_thread_count > 1;
   lines.field("io_threaded_reads_processed", threaded ? reads : 0);
   lines.field("io_threaded_writes_processed", threaded ? writes : 0);
@@ -75,7 +76,7 @@ void write_stats(const Source& source, Lines& lines) {
   lines.field("acl_access_denied_cmd", denied.count(acl::Reason::kCommand));
   lines.field("acl_access_denied_key", denied.count(acl::Reason::kKey));
   lines.field("acl_access_denied_channel", denied.count(acl::Reason::kChannel));
-  // Certificates name no users here.
+  // Certificates do not authenticate users here.
   lines.zeros({"acl_access_denied_tls_cert"});
 }
 

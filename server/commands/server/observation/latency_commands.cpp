@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LATENCY: slow events by kind, and how long commands take.
+// LATENCY: slow events by kind, and the duration of commands.
 #include <fmt/format.h>
 
 #include <string>
@@ -80,7 +80,7 @@ struct CountedCommand {
   LatencyCounts counts;
 };
 
-// Of the command and of its subcommands, those that have run.
+// Collects the command and those of its subcommands that have run.
 void collect(const Context& ctx, const RegisteredCommand& command,
              std::vector<CountedCommand>& found) {
   LatencyCounts counts = ctx.services.statistics.latencies(command.index);
@@ -88,12 +88,12 @@ void collect(const Context& ctx, const RegisteredCommand& command,
   for (const RegisteredCommand* subcommand : command.subcommands) collect(ctx, *subcommand, found);
 }
 
-// Powers of two from about a microsecond on, each with the number of calls up to it, where that
-// has grown.
+// Writes powers of two from about a microsecond on, each with the number of calls up to it. Powers
+// that add no calls are left out.
 void write_distribution(const TickClock& ticks, const LatencyCounts& counts,
                         protocol::ReplyWriter& reply) {
   constexpr uint64_t kFirstNs = 1024;
-  constexpr uint64_t kStepsPerPower = 128;  // of Redis' histogram
+  constexpr uint64_t kStepsPerPower = 128;  // subdivisions per power of two in Redis' histogram
   const double ticks_per_ns = ticks.ticks_per_microsecond() / 1000;
   const uint64_t total = counts.total();
   std::vector<std::pair<uint64_t, uint64_t>> steps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// SLOWLOG and MONITOR: which commands clients send, and which took long.
+// SLOWLOG and MONITOR: slow commands, and all commands as they arrive.
 #include <fmt/format.h>
 
 #include <limits>
@@ -63,7 +63,7 @@ void monitor(Context& ctx) {
   if (ctx.in_exec) {
     return ctx.reply.error("ERR MONITOR isn't allowed for DENY BLOCKING client");
   }
-  // As in Redis, a monitor that asks again gets no reply.
+  // As in Redis, a MONITOR from a connection that already monitors gets no reply.
   if (ctx.session.peer != Peer::kClient) return;
   ctx.reply.ok();
   ctx.services.observer.start_monitor(ctx.session);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ACL: users and their rights.
+// ACL: users and their permissions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ void wrong_subcommand(Context& ctx) {
       "ERR unknown subcommand or wrong number of arguments for '{}'. Try ACL HELP.", ctx.args[1]));
 }
 
-// Closes those of the sessions, given in the order of their ids, that listen to a channel without
-// the right to. They are gone from CLIENT LIST when this returns.
+// Closes the sessions that are subscribed to a channel without permission. `session_ids` is sorted.
+// The sessions have left CLIENT LIST when this returns.
 void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& session_ids) {
   if (session_ids.empty()) return;
   for (const auto& [id, kind, name] : ctx.services.pubsub.subscriptions_of(session_ids)) {
@@ -44,8 +44,8 @@ void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& se
   }
 }
 
-// Closes the sessions of these users, or of all, that have lost the right to be there, and has the
-// others look at their rights. The caller gets its reply in any case.
+// Closes the sessions of these users, or of all users, that are no longer permitted. The other
+// sessions refresh their permissions. The caller gets its reply in any case.
 void tell_sessions(Context& ctx, std::optional<Arguments> names) {
   std::vector<uint64_t> listeners;
   for (const auto& session : ctx.services.clients.list()) {
@@ -167,7 +167,7 @@ void acl_list(Context& ctx) {
   for (const std::string& line : lines) ctx.reply.bulk(line);
 }
 
-// The file's path; an error was answered when there is none.
+// Returns the file's path. If none is configured, replies with an error and returns nullopt.
 std::optional<std::string> acl_file(Context& ctx) {
   std::string path = ctx.services.config.text(OptionId::kAclFile);
   if (!path.empty()) return path;
@@ -178,7 +178,7 @@ std::optional<std::string> acl_file(Context& ctx) {
   return std::nullopt;
 }
 
-// Lest one thread loads what another one is about to overwrite.
+// Prevents one thread from loading the file while another overwrites it.
 std::mutex& file_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -243,7 +243,7 @@ void acl_log(Context& ctx) {
     ctx.reply.number(static_cast<double>(age_ms) / 1000);
     ctx.reply.bulk("client-info");
     ctx.reply.bulk(std::string_view(entry.denied.client).substr(0, entry.denied.client.find('\n')));
-    // As Redis 7.2 and later.
+    // As in Redis 7.2 and later.
     ctx.reply.bulk("entry-id");
     ctx.reply.integer(static_cast<int64_t>(entry.id));
     ctx.reply.bulk("timestamp-created");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CONFIG REWRITE: the options and the users in use go into the configuration file.
+// CONFIG REWRITE: writes the present options and users to the configuration file.
 //
 // Thread safety: a handler, on the thread of its session.
 #pragma once
@@ -12,7 +12,7 @@ namespace server {
 class Context;
 
 void rewrite_config(Context& ctx);
-// With lines for more options, as DEBUG asks for them.
+// `extent` may ask for lines for more options, as DEBUG does.
 void rewrite_config(Context& ctx, Config::Extent extent);
 
 }  // namespace server
