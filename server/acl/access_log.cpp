@@ -7,7 +7,7 @@
 namespace server::acl {
 namespace {
 
-// As Redis: an event is looked for among the newest entries only.
+// As in Redis, an event is compared with the newest entries only.
 constexpr size_t kComparedEntriesMax = 10;
 constexpr int64_t kSameEventMs = 60'000;
 
@@ -18,7 +18,7 @@ bool is_same_event(const Denied& a, const Denied& b) {
 
 }  // namespace
 
-// As Redis: a lower limit is kept when the next new event comes.
+// As in Redis, a lower limit takes effect when the next new event arrives.
 void AccessLog::set_limit(size_t limit) {
   const std::scoped_lock lock(mutex_);
   limit_ = limit;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// AccessLog: the latest failed logins and denied commands, for ACL LOG; and how many there were.
+// AccessLog: the latest failed logins and denied commands, and their total numbers, for ACL LOG.
 //
-// Invariants: the newest entry comes first. The same event within a minute counts in one entry.
-// Never longer than the limit was when the latest new event came.
+// Invariants: the newest entry comes first. The same event within a minute counts in one entry. The
+// log is never longer than its limit was when the latest new event arrived.
 // Thread safety: all members may be called from any thread.
 // Source: https://redis.io/docs/latest/commands/acl-log/.
 #pragma once
@@ -19,25 +19,26 @@
 
 namespace server::acl {
 
-// Why something was denied; the later one tells more, where several selectors differ.
+// The reason for a denial. If several selectors deny a command for different reasons, the higher
+// one is logged.
 enum class Reason : uint8_t { kCommand = 1, kKey, kLogin, kChannel };
 
 struct Denied {
   Reason reason = Reason::kCommand;
   bool in_transaction = false;
-  std::string object;  // the command, key or channel; of a login the command that tried it
+  std::string object;  // the command, key or channel; for a login, the command that tried it
   std::string user;
-  std::string client;  // its line of CLIENT LIST
+  std::string client;  // the client's line of CLIENT LIST
 };
 
-// What is kept of a name that a client chose, so that the log stays small.
+// Names chosen by clients are truncated to this size, so that the log stays small.
 inline constexpr size_t kLoggedBytesMax = 1024;
 
 class AccessLog {
  public:
   struct Entry {
     Denied denied;
-    uint64_t id = 0;  // in the order of the first events, since the start
+    uint64_t id = 0;  // numbers the entries since the start, in the order of their first events
     uint64_t count = 1;
     int64_t first_ms = 0;
     int64_t last_ms = 0;
@@ -45,10 +46,10 @@ class AccessLog {
 
   void set_limit(size_t limit);
   void add(Denied denied, int64_t now_ms);
-  // Up to `count` of the newest ones.
+  // Returns up to `count` of the newest entries.
   std::vector<Entry> newest(size_t count) const;
   void clear();
-  // Since the start.
+  // Returns the number of denials since the start.
   uint64_t count(Reason reason) const {
     return counts_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
   }

@@ -24,7 +24,7 @@ constexpr size_t kFileBytesMax = size_t{16} << 20;
 constexpr std::string_view kNothingChanged =
     "WARNING: ACL errors detected, no change to the previously active ACL rules was performed";
 
-// Several spaces in a row make empty rules, which do nothing.
+// Several spaces in a row give empty rules, which have no effect.
 std::vector<UserDefinition> parse_lines(std::string_view text, std::vector<std::string>& faults) {
   std::vector<UserDefinition> definitions;
   for (size_t number = 1; !text.empty(); ++number) {
@@ -45,15 +45,15 @@ std::vector<UserDefinition> parse_lines(std::string_view text, std::vector<std::
   return definitions;
 }
 
-// The configuration's reader knows quotes and backslashes, which rules and names may hold.
+// Rules and names may contain quotes and backslashes, which the configuration's parser interprets.
 std::string quote_if_misread(const std::string& word) {
   const auto read = split_words(word);
   const bool is_read_as_it_is = read && read->size() == 1 && read->front() == word;
   return is_read_as_it_is ? word : quote_word(word);
 }
 
-// `fault` begins with the number of the line among `user_lines`, from 1. As with any bad line of
-// the configuration, the first one is told.
+// `fault` starts with the line number among `user_lines`, counted from 1. As for other lines of the
+// configuration, only the first error is reported.
 core::Error user_line_error(std::span<const Directive> user_lines, std::string_view fault) {
   const size_t colon = std::min(fault.find(':'), fault.size());
   const auto number = static_cast<size_t>(core::parse_int64(fault.substr(0, colon)).value_or(1));
@@ -105,7 +105,7 @@ core::Result<> load_users(Users& users, std::span<const Directive> user_lines,
 core::Result<> save_acl_file(const Users& users, const std::string& path) {
   std::string text;
   for (const std::string& line : user_lines(users)) text += line + '\n';
-  // A link is written through.
+  // If the path is a symbolic link, its target is replaced.
   std::error_code error;
   const auto target = std::filesystem::canonical(path, error);
   auto written = persistence::write_file_atomically(error ? path : target.string(), text);

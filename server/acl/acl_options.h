@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the configuration says of users: requirepass, acllog-max-len, acl-pubsub-default, and where
-// the users themselves are defined.
+// The options about users: requirepass, acllog-max-len, acl-pubsub-default, and the places that
+// define users.
 //
-// Thread safety: to be called before other threads start.
+// Thread safety: must be called before other threads start.
 #pragma once
 
 #include "core/result.h"
@@ -16,9 +16,9 @@ namespace server::acl {
 
 class Users;
 
-// Follows the options from now on, and loads the users of the configuration or of their file; where
-// neither names the default user, requirepass says what its password is. Both must outlive
-// CONFIG SET. Errors: the text to print before exiting.
+// Applies the options now and after each change, and loads the users from the configuration or from
+// their file. If neither defines the default user, its password is requirepass. Both arguments must
+// outlive the last CONFIG SET. Errors: the text to print before exiting.
 core::Result<> prepare_users(Users& users, Config& config);
 
 }  // namespace server::acl

@@ -17,7 +17,8 @@ constexpr std::string_view kUnknownName = "Unknown command or category name in A
 constexpr std::string_view kArgumentOfSubcommand =
     "Allowing first-arg of a subcommand is not supported";
 constexpr std::string_view kTooManyRules = "Too many first-arg rules";
-// More than anybody writes by hand; each command that is checked may have to look at all.
+// More rules than anyone writes by hand. A check of one command may have to compare with all of
+// them.
 constexpr size_t kFirstArgumentsMax = 128;
 
 }  // namespace
@@ -65,7 +66,7 @@ core::Result<> CommandRules::apply(std::string_view rule) {
   return {};
 }
 
-// +command|argument. A subcommand that exists is no such rule.
+// Applies +command|argument, if `what` names no subcommand.
 core::Result<> CommandRules::apply_argument_rule(std::string_view what) {
   const size_t bar = what.rfind('|');
   const std::string_view argument = what.substr(bar + 1);
@@ -101,7 +102,7 @@ void CommandRules::set_category(uint32_t bit, bool allows) {
   }
 }
 
-// A new rule overrides earlier ones for the same command, and those for its subcommands.
+// A new rule overrides earlier rules for the same command and for its subcommands.
 void CommandRules::note(bool allows, std::string_view what) {
   std::string name = lower_case(what);
   std::erase_if(rules_, [&](const Rule& rule) {
@@ -130,9 +131,9 @@ bool CommandRules::has_effects_of(const CommandRules& other) const {
          first_arguments_ == other.first_arguments_;
 }
 
-// Categories stay where there is a choice: they tell more of what was meant. A rule that goes can
-// leave another without effect, as `-get` is without the `+@read` before it, so rules are dropped
-// until every one that is left has an effect.
+// Where rules are redundant, category rules are kept, because they express the intention better.
+// Dropping a rule can make another one ineffective, as `-get` is without the `+@read` before it. So
+// rules are dropped until all that remain have an effect.
 void CommandRules::simplify() {
   size_t before = 0;
   do {

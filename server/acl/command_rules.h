@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandRules: which commands one selector allows, as +command, -command, +@category,
-// +command|subcommand and +command|first-argument say.
+// CommandRules: the commands that one selector allows, as defined by +command, -command,
+// +@category, +command|subcommand and +command|first-argument.
 //
 // Invariants: applying the rules of text() to an empty object gives an equal one. The text is
-// short: at most one rule per command, category and first argument, and none without effect.
-// Thread safety: none; constant while it is part of a published user.
-// Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/; odd cases
+// short: it has at most one rule per command, category and first argument, and no rule without
+// effect.
+// Thread safety: none; constant once it is part of a published user.
+// Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/; corner cases
 // measured on Redis 7.0.15.
 #pragma once
 
@@ -25,29 +26,29 @@ namespace server::acl {
 
 class CommandRules {
  public:
-  // Nothing is allowed.
+  // Starts with no command allowed.
   explicit CommandRules(const CommandTable& table);
 
-  // A rule that opens with + or -. Errors: Redis' text.
+  // Applies a rule that begins with + or -. Errors: Redis' text.
   core::Result<> apply(std::string_view rule);
   void allow_all();
   void deny_all();
 
-  // Whether the command may run. `first_argument` is what stands behind its name, if anything.
+  // Returns whether the command may run. `first_argument` is the argument after its name, or null.
   bool allows(size_t command, const std::string_view* first_argument) const {
     if (allows(command)) [[likely]]
       return true;
     return !first_arguments_.empty() && first_argument != nullptr &&
            allows_argument(command, *first_argument);
   }
-  // With whatever arguments.
+  // Returns whether the command may run with any arguments.
   bool allows(size_t command) const { return ((bits_[command / 64] >> (command % 64)) & 1) != 0; }
-  // Every command of this version and of later ones.
+  // Returns whether every command of this and later versions is allowed.
   bool allows_all() const { return allows_future_ && denied_count() == 0; }
 
-  // "-@all +get +config|get".
+  // Returns the rules, such as "-@all +get +config|get".
   std::string text() const;
-  // Drops from the text what has no effect beside the other rules.
+  // Removes rules that have no effect.
   void simplify();
 
  private:
@@ -68,9 +69,9 @@ class CommandRules {
 
   const CommandTable* table_;
   std::vector<uint64_t> bits_;
-  bool allows_future_ = false;  // of commands that a later version brings
-  std::map<size_t, std::set<std::string>> first_arguments_;  // by command
-  size_t first_argument_count_ = 0;                          // of all commands
+  bool allows_future_ = false;  // whether commands that a later version adds are allowed
+  std::map<size_t, std::set<std::string>> first_arguments_;  // allowed first arguments by command
+  size_t first_argument_count_ = 0;                          // total over all commands
   std::vector<Rule> rules_;                                  // after the first +@all or -@all
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandTable: what access rules know of the commands: names, containers, categories. Built once
-// from the command registry, which stands above this folder.
+// CommandTable: what access rules need of the commands: names, containers and categories. Built
+// once from the command registry in dispatch/, which this folder must not include.
 //
-// Invariants: an index here is the index of the registered command. A container stands before its
+// Invariants: an index here is the index of the registered command. A container precedes its
 // subcommands. Renaming a command does not change the name that rules use.
 // Thread safety: constant once built.
 #pragma once
@@ -21,26 +21,26 @@ namespace server::acl {
 
 struct CommandEntry {
   std::string name;           // "get", "config|get"
-  std::string_view parent{};  // the container's name; empty when there is none
-  uint32_t categories = 0;    // one bit per category, by its place in category_names()
+  std::string_view parent{};  // the container's name; empty if the command has none
+  uint32_t categories = 0;    // one bit per category, in the order of category_names()
   std::vector<size_t> subcommands{};
 };
 
 class CommandTable {
  public:
-  // `categories` without their @; they live as long as the table.
+  // `categories` are names without the @. Their texts must outlive the table.
   CommandTable(std::vector<CommandEntry> entries, std::vector<std::string_view> categories);
-  // Indices and views point into the entries.
+  // Not copyable, because the index holds views into the entries.
   CommandTable(const CommandTable&) = delete;
   CommandTable& operator=(const CommandTable&) = delete;
   CommandTable(CommandTable&&) = default;
 
   size_t size() const { return entries_.size(); }
   const CommandEntry& at(size_t index) const { return entries_[index]; }
-  // By the name in any case, such as "Config|GET".
+  // Returns the command's index. The name may be in any case, such as "Config|GET".
   std::optional<size_t> find(std::string_view name) const;
   std::span<const std::string_view> category_names() const { return categories_; }
-  // The bit of a category, spelled without its @ and in any case.
+  // Returns the bit of a category. The name is without its @ and in any case.
   std::optional<uint32_t> category_bit(std::string_view name) const;
 
  private:

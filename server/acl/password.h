@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// PasswordHash: the SHA-256 of a password, all that is kept of it.
+// PasswordHash: the SHA-256 of a password. The password itself is not stored.
 //
-// Invariants: the time that comparing takes tells nothing of the secret.
+// Invariants: the time of a comparison does not depend on the secret.
 // Thread safety: pure functions of values.
 // Source: OpenSSL's CRYPTO_memcmp (https://www.openssl.org/docs/man3.0/man3/CRYPTO_memcmp.html).
 #pragma once
@@ -18,14 +18,14 @@ namespace server::acl {
 using PasswordHash = std::array<unsigned char, 32>;
 
 PasswordHash hash_password(std::string_view password);
-// 64 lower-case hexadecimal digits, and back. Nothing for any other text.
+// Convert to and from 64 lower-case hexadecimal digits. Any other text gives nullopt.
 std::string hash_text(const PasswordHash& hash);
 std::optional<PasswordHash> parse_hash(std::string_view text);
-// In constant time.
+// Compares in constant time.
 bool is_same_hash(const PasswordHash& a, const PasswordHash& b);
 
-// `bits` random bits as hexadecimal digits, rounded up to whole digits. REQUIRES: 1 to
-// kPasswordBitsMax. Nothing if the system has no randomness.
+// Returns `bits` random bits as hexadecimal digits, rounded up to whole digits, or nullopt if the
+// system provides no randomness. REQUIRES: 1 to kPasswordBitsMax.
 std::optional<std::string> random_password(size_t bits);
 inline constexpr size_t kPasswordBitsMax = 4096;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What several kinds of rules answer when they are wrong.
+// Error texts that several kinds of access rules share.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Selector: one set of rights: commands, and the keys and channels that they may be used with. A
-// user has a root selector, and any number of further ones in parentheses.
+// Selector: one set of permissions: commands, and the keys and channels that they may be used with.
+// A user has a root selector, and any number of further ones, which are written in parentheses.
 //
-// Invariants: describe() gives rules that make an equal selector of an empty one.
-// Thread safety: none; constant while it is part of a published user.
+// Invariants: applying describe() to an empty selector gives an equal one.
+// Thread safety: none; constant once it is part of a published user.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/, "Selectors".
 #pragma once
 
@@ -19,17 +19,18 @@
 
 namespace server::acl {
 
-// Of acl-pubsub-default: which channels a new selector may use. In the option's order.
+// Values of acl-pubsub-default: the channels that a new selector may use. In the order of the
+// option's values.
 enum class ChannelDefault : uint8_t { kAllChannels, kResetChannels };
 
-// What a command does with a key's value.
+// Access of a command to a key's value.
 enum Access : uint8_t { kNoAccess = 0, kRead = 1, kWriteAccess = 2, kReadWrite = 3 };
 
 class Selector {
  public:
   Selector(const CommandTable& table, ChannelDefault channels);
 
-  // One rule about commands, keys or channels. Errors: Redis' text.
+  // Applies one rule about commands, keys or channels. Errors: Redis' text.
   core::Result<> apply(std::string_view rule);
   void reset(ChannelDefault channels);
   void simplify() { commands_.simplify(); }
@@ -37,9 +38,9 @@ class Selector {
   const CommandRules& commands() const { return commands_; }
   bool allows_all_keys() const { return all_keys_; }
   bool allows_all_channels() const { return all_channels_; }
-  // Whether one pattern grants all of `access` (bits of Access) to the key.
+  // Returns whether a single pattern grants all of `access` (bits of Access) to the key.
   bool allows_key(std::string_view key, uint8_t access) const;
-  // As allows_key(), at the cost of few instructions; false as well for what is not so simple.
+  // Fast check of the simple cases. False means that allows_key() must be asked.
   bool allows_key_plainly(std::string_view key, uint8_t access) const {
     if (all_keys_) return true;
     const uint64_t head = core::Glob::head_of(key);
@@ -54,10 +55,10 @@ class Selector {
   bool allows_channel(std::string_view channel, bool is_pattern) const;
   bool is_unrestricted() const { return all_keys_ && all_channels_ && commands_.allows_all(); }
 
-  // "~* %R~x", "&a &b": as ACL GETUSER shows them.
+  // Return the patterns in the format of ACL GETUSER: "~* %R~x", "&a &b".
   std::string key_text() const;
   std::string channel_text() const;
-  // All rules, as ACL LIST shows them.
+  // Returns all rules in the format of ACL LIST.
   std::string describe() const;
 
  private:

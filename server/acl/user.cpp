@@ -19,12 +19,12 @@ constexpr std::string_view kNotAHash =
     "The password hash must be exactly 64 characters and contain only lowercase hexadecimal "
     "characters";
 constexpr std::string_view kTooMany = "Too many passwords or selectors";
-// Each login looks at all passwords, each command may look at all selectors.
+// Each login compares with all passwords, and a command may be checked against all selectors.
 constexpr size_t kPasswordsMax = 1024;
 constexpr size_t kSelectorsMax = 1024;
 
-// What opens a selector and does not close it goes on in the next words, up to the one that does.
-// Errors: the word that opens a selector which does not end.
+// Joins the words of a selector in parentheses, from the word that opens it to the word that closes
+// it. Errors: the word that opens a selector without an end.
 core::Result<std::vector<std::string>> join_selectors(std::span<const std::string_view> words) {
   std::vector<std::string> rules;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -115,7 +115,7 @@ core::Result<> User::add_selector(std::string_view text) {
     const std::string_view rule = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (rule.empty()) continue;
-    // Written down again, it would look like the end of the selector.
+    // When the rules are written out, this rule would look like the end of the selector.
     if (rule.ends_with(')')) return rule_error(kRuleSyntax);
     if (auto applied = selector.apply(rule); !applied) return applied;
   }
@@ -135,7 +135,7 @@ void User::reset() {
 bool User::has_password(const PasswordHash& hash) const {
   bool found = false;
   for (const PasswordHash& password : passwords_) {
-    // No short cut: which password matched must not show in the time.
+    // All passwords are compared, so that the time does not reveal which one matched.
     found |= is_same_hash(password, hash);
   }
   return found;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// User: a name, passwords and rights. Rules build one up; once published it does not change any
-// more, so that sessions check their commands against it without a lock.
+// User: a name, passwords and permissions, built by applying rules. A published user is immutable,
+// so that sessions check their commands without a lock.
 //
-// Invariants: describe() gives rules that make an equal user of an empty one. There is always a
-// root selector.
+// Invariants: applying describe() to an empty user gives an equal one. There is always a root
+// selector.
 // Thread safety: none while rules are applied; constant as a UserPtr.
-// Source: https://redis.io/docs/latest/commands/acl-setuser/; odd cases measured on Redis 7.0.15.
+// Source: https://redis.io/docs/latest/commands/acl-setuser/; corner cases measured on Redis
+// 7.0.15.
 #pragma once
 
 #include <cstdint>
@@ -22,46 +23,46 @@
 
 namespace server::acl {
 
-// A rule that was refused.
+// A rejected rule.
 struct RuleFault {
   std::string rule;
   std::string reason;        // Redis' text
-  bool is_unclosed = false;  // a selector that opens with `rule` does not end
+  bool is_unclosed = false;  // the selector that `rule` opens has no end
 };
 
 class User {
  public:
-  // A new one: off, without passwords and rights, but for the channels.
+  // A new user is off and has no passwords and no permissions except those of `channels`.
   User(std::string name, const CommandTable& table, ChannelDefault channels);
 
-  // One rule, a whole selector in parentheses included. Errors: Redis' text, without the rule.
+  // Applies one rule, or a whole selector in parentheses. Errors: Redis' text, without the rule.
   core::Result<> apply(std::string_view rule);
-  // All rules; parentheses may enclose several words. To be called once before the user is
-  // published. Returns what is wrong, if anything.
+  // Applies all rules; parentheses may enclose several words. Must be called once, before the user
+  // is published. Returns the first error, if any.
   std::optional<RuleFault> apply_all(std::span<const std::string_view> words);
 
-  // For selectors made from now on, by `reset` too.
+  // Applies to selectors created from now on, also by `reset`.
   void set_channel_default(ChannelDefault channels) { new_channels_ = channels; }
 
   const std::string& name() const { return name_; }
   bool is_on() const { return is_on_; }
-  // Any password will do.
+  // Returns whether any password is accepted.
   bool has_no_password() const { return has_no_password_; }
   const std::vector<PasswordHash>& passwords() const { return passwords_; }
-  // Looks at all of them, in constant time.
+  // Compares with all passwords, in constant time.
   bool has_password(const PasswordHash& hash) const;
-  // The root selector comes first.
+  // Returns all selectors; the root selector is the first.
   std::span<const Selector> selectors() const { return selectors_; }
   bool is_unrestricted() const { return is_unrestricted_; }
-  // Whether a subscription made by this user may go on.
+  // Returns whether a subscription of this user may continue.
   bool allows_channel(std::string_view channel, bool is_pattern) const;
 
-  // "on", "nopass"…: as ACL GETUSER shows them.
+  // Returns the flags in the format of ACL GETUSER, such as "on" and "nopass".
   std::vector<std::string_view> flag_names() const;
-  // The rules that ACL LIST shows behind the name.
+  // Returns the rules that ACL LIST shows after the name.
   std::string describe() const;
 
-  // Tells users apart that had the same name one after the other; given by Users.
+  // Distinguishes users that had the same name at different times. Assigned by Users.
   uint64_t id = 0;
 
  private:
@@ -82,7 +83,7 @@ class User {
   std::vector<Selector> selectors_;
 };
 
-// Whether a user may be called so: without spaces and zero bytes, not empty.
+// Returns whether the name is valid: not empty, without spaces and zero bytes.
 bool is_user_name(std::string_view name);
 
 }  // namespace server::acl

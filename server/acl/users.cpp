@@ -48,7 +48,7 @@ std::shared_ptr<User> Users::open_default_user() const {
   return user;
 }
 
-// REQUIRES: mutex_, but for the constructor.
+// REQUIRES: mutex_, except in the constructor.
 void Users::publish(std::shared_ptr<User> user) {
   UserPtr& place = users_[user->name()];
   user->id = place == nullptr ? ++last_id_ : place->id;
@@ -145,8 +145,8 @@ std::vector<std::string> Users::replace_all(std::span<const UserDefinition> defi
   return {};
 }
 
-// Who stays as he was keeps his id, so that his connections go on; so does the default user.
-// REQUIRES: mutex_.
+// Users that did not change keep their id, so that their connections continue. The default user
+// always keeps its id. REQUIRES: mutex_.
 void Users::take_all(Map fresh) {
   for (auto& [name, user] : fresh) {
     const auto old = users_.find(name);

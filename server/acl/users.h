@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Users: all users by name. Each change publishes new users and raises the version, by which
-// sessions notice it before their next command.
+// Users: all users by name. Each change publishes new User objects and increments the version.
+// Sessions compare the version before each command and so notice the change.
 //
-// Invariants: there is always a user named "default". A published user never changes; changing one
-// keeps its id, while deleting and making it again gives another.
-// Thread safety: all members may be called from any thread. The version is read without a lock;
-// who reads it before find() never keeps a user that is older than the version.
+// Invariants: there is always a user named "default". A published user never changes. Changing a
+// user keeps its id; deleting it and creating it again gives another id.
+// Thread safety: all members may be called from any thread. The version is read without a lock; a
+// caller that reads it before find() gets a user at least as new as the version.
 #pragma once
 
 #include <atomic>
@@ -32,14 +32,14 @@ using UserPtr = std::shared_ptr<const User>;
 
 inline constexpr std::string_view kDefaultUser = "default";
 
-// One user as a line of a file tells it.
+// One user as defined by a line of a file.
 struct UserDefinition {
   std::string name;
   std::vector<std::string> rules;
   size_t line = 0;
 };
 
-// What becomes of the default user where nobody defines it.
+// What happens to the default user if no definition names it.
 enum class UndefinedDefault : uint8_t { kOpen, kKept };
 
 class Users {
@@ -52,32 +52,33 @@ class Users {
   const CommandTable& table() const { return *table_; }
   AccessLog& log() { return *log_; }
 
-  // Never 0.
+  // Returns the version, which is never 0.
   uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
-  // Null when there is none.
+  // Returns null if there is no such user.
   UserPtr find(std::string_view name) const;
   UserPtr default_user() const { return find(kDefaultUser); }
-  // Whether a client that says nothing is the default user.
+  // Returns whether a new connection is logged in as the default user without a password.
   bool is_open() const noexcept { return is_open_.load(std::memory_order_relaxed); }
-  // Whether the default user needs no password, switched on or not.
+  // Returns whether the default user needs no password, even if it is off.
   bool has_no_password() const noexcept { return has_no_password_.load(std::memory_order_relaxed); }
-  // In the order of their names.
+  // Returns the users sorted by name.
   std::vector<UserPtr> list() const;
 
-  // The user whose password it is; null for an unknown user, a wrong password and one that is off.
-  // Takes as long for an unknown user as for one with one password.
+  // Returns the user if the password is correct. Returns null for an unknown user, a wrong password
+  // and a user that is off. The time for an unknown user equals that for a user with one password.
   UserPtr authenticate(std::string_view name, std::string_view password) const;
 
-  // ACL SETUSER. Errors: the reply; then nothing has changed.
+  // ACL SETUSER. Errors: the reply; nothing has changed then.
   core::Result<> set(std::string_view name, std::span<const std::string_view> rules);
-  // Whether the user existed. REQUIRES: not the default one.
+  // Deletes the user, and returns whether it existed. REQUIRES: not the default user.
   bool remove(std::string_view name);
-  // Replaces all users. Returns a text for each definition with a fault; then nothing has changed.
+  // Replaces all users. Returns an error text for each invalid definition; if there is any, nothing
+  // has changed.
   std::vector<std::string> replace_all(std::span<const UserDefinition> definitions,
                                        UndefinedDefault undefined);
-  // As requirepass: the default user's only password, or none at all.
+  // requirepass: sets the default user's only password, or removes its passwords.
   void set_default_password(std::string_view password);
-  // acl-pubsub-default, for users made from now on.
+  // acl-pubsub-default: applies to users created from now on.
   void set_channel_default(ChannelDefault channels) { channel_default_.store(channels); }
 
  private:
