@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-// valkey-bloom sends its events as class g; d is Redis' class for modules.
+// valkey-bloom publishes its events in class g. Class d is Redis' class for modules.
 constexpr uint32_t kBloomEvents = kGenericEvents | kModuleEvents;
 
 struct EventRow {
@@ -20,7 +20,7 @@ struct EventRow {
   uint32_t classes;
 };
 
-// In the order of the enum. valkey-bloom has the first two of filters.
+// In the order of the enum. The first two events of filters are also valkey-bloom's.
 constexpr EventRow kEvents[] = {
     {KeyEvent::kSet, "set", kStringEvents},
     {KeyEvent::kSetRange, "setrange", kStringEvents},
@@ -62,7 +62,7 @@ static_assert(are_in_order());
 
 void KeyEvents::choose(uint32_t classes) {
   constexpr uint32_t kChannels = kEventsByKey | kEventsByEvent;
-  // Without a channel, or without a class of events, nothing is ever published.
+  // Without a kind of channel or without a class of events, nothing is published.
   const bool any = (classes & kChannels) != 0 && (classes & ~kChannels) != 0;
   classes_.store(any ? classes : 0, std::memory_order_relaxed);
   listeners_.set(ChangeListeners::kEvents, any);
@@ -75,7 +75,7 @@ void KeyEvents::tell(KeyEvent event, unsigned database, std::string_view key) co
   const auto send = [&](std::string_view channel, std::string_view payload) {
     pubsub_.publish(SubscriptionKind::kChannel, channel, payload);
   };
-  // A key may hold any bytes: it is appended, not formatted.
+  // The key is appended rather than formatted, because it may hold any bytes.
   if ((classes & kEventsByKey) != 0) {
     send(fmt::format("__keyspace@{}__:", database).append(key), row.name);
   }

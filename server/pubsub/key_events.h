@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyEvents: keyspace notifications. Publishes what happens to keys, for the classes that
-// notify-keyspace-events names.
+// KeyEvents: keyspace notifications. Publishes events of keys, for the classes in
+// notify-keyspace-events.
 //
-// Invariants: told under the lock under which the key changed, so that the messages of a key come
-// in the order of its changes. While no class is chosen, commands do not ask: see ChangeListeners.
+// Invariants: events are published under the lock under which the key changed, so that a key's
+// messages have the order of its changes. While no class is enabled, commands do not call this
+// class: see ChangeListeners.
 // Thread safety: all members may be called from any thread.
 // Source: redis.io/docs/manual/keyspace-notifications; docs/architecture.md, "Keyspace
 // notifications".
@@ -24,7 +25,7 @@ class KeyEvents {
  public:
   KeyEvents(PubSub& pubsub, ChangeListeners& listeners) : pubsub_(pubsub), listeners_(listeners) {}
 
-  // The classes that are published from now on: a value of notify-keyspace-events.
+  // Sets the classes that are published from now on: a value of notify-keyspace-events.
   void choose(uint32_t classes);
   bool is_on() const { return classes_.load(std::memory_order_relaxed) != 0; }
 

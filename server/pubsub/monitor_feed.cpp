@@ -14,7 +14,7 @@ bool is_printable(char c) {
   return c >= ' ' && c <= '~';
 }
 
-// As Redis quotes: a reader gets the bytes back.
+// Quotes as Redis does, so that a reader can recover the bytes.
 void append_quoted(std::string& line, std::string_view word) {
   line += '"';
   for (const char c : word) {

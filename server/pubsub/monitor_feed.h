@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// MonitorFeed: the lines of MONITOR on their way to the clients that asked for them.
+// MonitorFeed: delivers the lines of MONITOR to the monitoring clients.
 //
-// feed() appends a line to the inbox of every I/O thread that has a monitor; that thread takes the
-// lines out and writes them to its connections.
+// feed() appends a line to the inbox of every I/O thread that has a monitor. That thread takes the
+// lines and writes them to its connections.
 //
-// Invariants: all monitors see the same lines in the same order, each from its MONITOR on. Nobody
-// waits for a monitor: an inbox that its thread does not empty is bounded, and once it has
-// overflowed its monitors are to be closed.
-// Thread safety: all members may be called from any thread, take() of one inbox by one at a time.
-// The waker is called without a lock.
+// Invariants: all monitors receive the same lines in the same order, each from its MONITOR on. No
+// thread waits for a monitor: an inbox is bounded, and once it has overflowed, its monitors must be
+// closed.
+// Thread safety: all members may be called from any thread. take() of one inbox must not be called
+// concurrently. The waker is called without a lock.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace server {
 
 class MonitorFeed {
  public:
-  // Has the thread take() its lines soon.
+  // Makes the thread call take() soon.
   using Waker = std::function<void(size_t thread_index)>;
 
   static constexpr size_t kInboxBytesMax = size_t{32} << 20;
@@ -37,40 +37,40 @@ class MonitorFeed {
   void remove(uint64_t session_id);
   size_t count() const { return count_.load(std::memory_order_relaxed); }
 
-  // A line with its CR LF.
+  // `line` includes its CR LF.
   void feed(std::string_view line);
 
   struct Receiver {
     uint64_t session_id;
-    size_t first_byte;  // of the batch's lines: those before it are older than the monitor
+    size_t first_byte;  // offset in the batch's lines; lines before it are older than this monitor
   };
   struct Batch {
     std::string lines;
     std::vector<Receiver> receivers;
     bool has_overflowed = false;  // lines are missing: close the receivers
   };
-  // All lines for the thread; after this the waker announces the next.
+  // Returns all lines for the thread. When more arrive, the waker is called again.
   Batch take(size_t thread_index);
 
  private:
   struct Monitor {
     uint64_t session_id;
-    uint64_t since;  // bytes that the inbox had ever had when it began
+    uint64_t since;  // bytes that the inbox had received in total when the monitor began
   };
   struct Inbox {
     std::vector<Monitor> monitors;
     std::string lines;
-    uint64_t taken_bytes = 0;  // before `lines`
+    uint64_t taken_bytes = 0;  // bytes taken before `lines`
     bool has_overflowed = false;
   };
 
   const Waker waker_;
   std::atomic<size_t> count_{0};
-  std::mutex mutex_;  // guards the inboxes, and makes their order of lines the same
+  std::mutex mutex_;  // guards the inboxes, and gives them the same order of lines
   std::vector<Inbox> inboxes_;
 };
 
-// The line that MONITOR shows of a command. `client` is its address, or "unix:<path>".
+// Returns MONITOR's line for a command. `client` is its address, or "unix:<path>".
 std::string monitor_line(int64_t now_us, unsigned database, std::string_view client,
                          const std::vector<std::string_view>& words);
 

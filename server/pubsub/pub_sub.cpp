@@ -16,8 +16,8 @@ void append_bulk(std::string& text, std::string_view value) {
   text.append(value).append("\r\n");
 }
 
-// All of the message between its type byte and the bytes of the payload. `pattern` is empty but
-// for kPattern.
+// Returns the part of the message between its type byte and the payload's bytes. `pattern` is empty
+// except for kPattern.
 std::string head_of(SubscriptionKind kind, std::string_view pattern, std::string_view channel,
                     size_t payload_bytes) {
   const bool has_pattern = kind == SubscriptionKind::kPattern;
@@ -48,7 +48,7 @@ void PubSub::Listeners::charge_first(uint64_t bytes) const {
 }
 
 void PubSub::Listeners::add(const Listener& listener) {
-  // In small steps: memory for unused places is not charged.
+  // Grows in small steps, because unused capacity is not charged to any client.
   constexpr size_t kGrowthPart = 8;
   const size_t count = subscribers.size();
   if (count == subscribers.capacity()) subscribers.reserve(count + 1 + count / kGrowthPart);
@@ -70,12 +70,13 @@ void PubSub::Listeners::remove(uint64_t session_id) {
 
 uint64_t PubSub::shared_bytes_of(const std::string& name, const Pattern* pattern) {
   using core::keyspace::allocation_size;
-  // A node has a link and the hash; the table has between one and two buckets for each.
+  // A node has a link and the hash. The table has between one and two buckets for each node.
   constexpr size_t kNode = 2 * sizeof(void*) + sizeof(ByName::value_type);
   constexpr size_t kBuckets = 3 * sizeof(void*) / 2;
   const uint64_t bytes = allocation_size(kNode) + kBuckets + text_bytes(name);
   if (pattern == nullptr) return bytes;
-  // The object behind the counts of its shared pointer, and its place in the list of all patterns.
+  // The object with the control block of its shared pointer, and its place in the list of all
+  // patterns.
   constexpr size_t kShared = 2 * sizeof(void*) + sizeof(Pattern);
   return bytes + allocation_size(kShared) + text_bytes(pattern->name) +
          pattern->glob.memory_bytes() + sizeof(Patterns::value_type);
@@ -180,7 +181,8 @@ size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::str
     const ByName& by_pattern = at(SubscriptionKind::kPattern);
     for (const auto& pattern : matching) {
       const auto heard = by_pattern.find(pattern->name);
-      // Meanwhile it may have gone, or have come anew and been judged again.
+      // The pattern may have been removed meanwhile, or removed and added again, in which case it
+      // is matched again.
       if (heard == by_pattern.end() || heard->second.pattern != pattern) continue;
       send(SubscriptionKind::kPattern, pattern->name, heard->second.subscribers);
     }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// PubSub: who listens to which channel, and the messages on their way to them.
+// PubSub: the subscribers of channels and patterns, and the delivery of messages to them.
 //
-// publish() puts a message into the inbox of every I/O thread that has a subscriber; that thread
-// takes it out and writes it to its connections. A subscriber may have unsubscribed meanwhile, so
-// the taker asks the session whether it still holds the subscription of the message's serial.
+// publish() puts a message into the inbox of every I/O thread that has a subscriber. That thread
+// takes it and writes it to its connections. A client may have unsubscribed meanwhile, so the
+// thread checks that the session still holds the subscription with the message's serial.
 //
-// Invariants: all subscribers get the messages that they share in the same order, whoever
-// published them. What waits in the inboxes is bounded, for commands that publish are held back
-// while is_congested().
-// Thread safety: all members may be called from any thread, take() of one inbox by one at a time.
-// No lock is held while anything is sent, while patterns are matched, nor when the waker is called.
+// Invariants: all subscribers receive the messages they share in the same order, whichever client
+// published them. The inboxes are bounded, because commands that publish are held back while
+// is_congested().
+// Thread safety: all members may be called from any thread. take() of one inbox must not be called
+// concurrently. No lock is held while messages are sent, patterns are matched, or the waker is
+// called.
 #pragma once
 
 #include <atomic>
@@ -30,31 +31,31 @@
 
 namespace server {
 
-// What is sent to the subscribers of one channel or pattern: a type byte ('*', or '>' in RESP3),
-// the head, the payload.
+// The message to the subscribers of one channel or pattern: a type byte ('*', or '>' in RESP3), the
+// head, the payload.
 struct Message {
   SubscriptionKind kind;
-  std::string name;  // of the subscription: for patterns not the channel's
+  std::string name;  // name of the subscription; for a pattern, not the channel's name
   std::string head;
-  std::shared_ptr<const std::string> payload;  // ends the bulk string that the head has begun
+  std::shared_ptr<const std::string> payload;  // ends the bulk string that the head began
 
   size_t size_bytes() const { return 1 + head.size() + payload->size(); }
 };
 
-// What clients that cache keys are told: that these keys have changed.
+// A message to clients that cache keys: these keys have changed.
 struct Invalidation {
-  std::string keys;           // an array of RESP; empty for all keys there are
-  uint64_t writer = 0;        // the session that has changed them; 0 when that does not matter
-  bool is_broadcast = false;  // for a prefix; else for who has read them
+  std::string keys;           // a RESP array; empty if all keys were deleted
+  uint64_t writer = 0;        // id of the session that changed the keys; 0 if irrelevant
+  bool is_broadcast = false;  // sent by prefix (BCAST); otherwise to clients that read the keys
 };
 
-// A message and its receivers on one thread.
+// A message and its receiver on one thread.
 struct Delivery {
   struct Receiver {
     uint64_t session_id;
-    uint64_t serial = 0;  // of the subscription; none for an invalidation
+    uint64_t serial = 0;  // serial of the subscription; unused for an invalidation
   };
-  std::shared_ptr<const Message> message{};  // or else
+  std::shared_ptr<const Message> message{};  // either this or the invalidation is set
   std::shared_ptr<const Invalidation> invalidation{};
   std::vector<Receiver> receivers{};
   bool is_redirected = false;  // an invalidation for another client
@@ -67,7 +68,7 @@ struct Delivery {
 
 class MessageWaker {
  public:
-  // Has the thread take() its messages soon, until there are none.
+  // Makes the thread take() its messages soon, until there are none.
   virtual void wake_for_messages(size_t thread_index) = 0;
 
  protected:
@@ -84,40 +85,42 @@ class PubSub {
 
   PubSub(size_t thread_count, MessageWaker& waker);
 
-  // The memory that a client's subscriptions take here; it must live until they have ended.
+  // Memory that a client's subscriptions use here. It must outlive the subscriptions.
   using Account = std::atomic<uint64_t>;
-  // The serial of the new subscription. REQUIRES: the session does not hold this one.
+  // Returns the serial of the new subscription. REQUIRES: the session does not hold this one.
   uint64_t subscribe(SubscriptionKind kind, std::string_view name, const Subscriber& subscriber,
                      Account* account = nullptr);
   void unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t session_id);
 
-  // How many subscriptions the message goes to: those of the channel and, unless it is a shard
-  // channel, of every pattern that matches it. REQUIRES: kind is not kPattern.
+  // Returns how many subscriptions the message goes to: those of the channel and, unless it is a
+  // shard channel, those of all matching patterns. REQUIRES: kind is not kPattern.
   size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload);
 
-  // Whether anybody listens to a channel or a pattern: the answer is of a moment ago.
+  // Returns whether any channel or pattern has a subscriber. The result may be slightly out of
+  // date.
   bool has_listeners() const { return listened_names_.load(std::memory_order_relaxed) != 0; }
 
-  // Puts something else into the thread's inbox, behind the messages.
+  // Appends another delivery to the thread's inbox.
   void post(size_t thread_index, Delivery delivery);
-  // Has the thread look for what it has to do.
+  // Wakes the thread, so that it looks for work.
   void wake(size_t thread_index) { waker_.wake_for_messages(thread_index); }
 
-  // The oldest message for the thread. After nothing was left, the waker announces the next.
+  // Returns the oldest message for the thread. After it returned nullopt, the next message calls
+  // the waker.
   std::optional<Delivery> take(size_t thread_index);
-  // The invalidations for one session, whatever lies before them; those that other clients redirect
-  // to it stay.
+  // Takes the invalidations for one session, ahead of earlier messages. Invalidations that other
+  // clients redirect to it stay.
   std::vector<std::shared_ptr<const Invalidation>> take_invalidations(size_t thread_index,
                                                                       uint64_t session_id);
   bool is_congested() const {
     return pending_bytes_.load(std::memory_order_relaxed) > kPendingBytesMax;
   }
 
-  // Names with at least one subscriber; an absent pattern means all.
+  // Returns the names with at least one subscriber. Without a pattern, returns all names.
   std::vector<std::string> names(SubscriptionKind kind,
                                  std::optional<std::string_view> pattern) const;
   size_t name_count(SubscriptionKind kind) const;
-  // Returns the subscriptions of the sessions of these ids, which are in ascending order.
+  // Returns the subscriptions of these sessions. REQUIRES: the ids are in ascending order.
   struct Subscription {
     uint64_t session_id;
     SubscriptionKind kind;
@@ -137,7 +140,7 @@ class PubSub {
       if (account != nullptr) account->fetch_add(bytes, std::memory_order_relaxed);
     }
   };
-  using Subscribers = std::vector<Listener>;  // by session id
+  using Subscribers = std::vector<Listener>;  // sorted by session id
   struct NameHash {
     using is_transparent = void;
     size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
@@ -145,13 +148,13 @@ class PubSub {
   struct Pattern {
     std::string name;
     core::Glob glob;
-    uint64_t serial = 0;  // of its first subscription
+    uint64_t serial = 0;  // serial of the pattern's first subscription
   };
   using Patterns = std::vector<std::shared_ptr<const Pattern>>;
-  // Invariants: each subscriber is charged for its place, the first one for the rest as well.
+  // Invariants: each subscriber is charged for its place, and the first one also for the rest.
   struct Listeners {
     Subscribers subscribers;
-    std::shared_ptr<const Pattern> pattern;  // of kPattern only
+    std::shared_ptr<const Pattern> pattern;  // only for kPattern
     uint64_t shared_bytes = 0;
 
     void add(const Listener& listener);
@@ -171,33 +174,33 @@ class PubSub {
 
   ByName& at(SubscriptionKind kind) { return names_[static_cast<size_t>(kind)]; }
   const ByName& at(SubscriptionKind kind) const { return names_[static_cast<size_t>(kind)]; }
-  // Those of all patterns that match, found while `lock` is released. It holds mutex_ before and
-  // after, and all that have a subscriber then are judged; only when they have changed in each of
-  // many rounds the newest ones are left out, as if they had come behind the message.
+  // Finds the matching patterns while `lock` is released; `lock` holds mutex_ before and after. All
+  // patterns with a subscriber at the end have been matched. If patterns keep changing for many
+  // rounds, the newest are left out, as if subscribed after the message.
   Patterns matching_patterns(std::string_view channel, std::unique_lock<std::mutex>& lock);
   static uint64_t shared_bytes_of(const std::string& name, const Pattern* pattern);
   // REQUIRES: mutex_.
   void count_names();
   std::shared_ptr<const Patterns> all_patterns();
-  // Whether the thread slept, and must be woken.
+  // Returns whether the thread was asleep and must be woken.
   bool put(size_t thread_index, Delivery delivery);
-  // Puts the message into the inboxes; marks the threads that sleep. REQUIRES: mutex_.
+  // Puts the message into the inboxes, and records the threads to wake. REQUIRES: mutex_.
   void hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
                 std::vector<bool>& sleeping);
 
-  // Above this, who publishes waits for the subscribers' threads.
+  // Above this, clients that publish wait for the subscribers' threads.
   static constexpr size_t kPendingBytesMax = size_t{16} << 20;
 
-  // Guards names_, patterns_ and last_serial_, and makes the order of messages the same in all
-  // inboxes.
+  // Guards names_, patterns_ and last_serial_, and gives all inboxes the same order of messages.
   mutable std::mutex mutex_;
   std::array<ByName, kSubscriptionKindCount> names_;
-  std::shared_ptr<const Patterns> patterns_;  // all; nothing after a change, until it is asked for
+  // all patterns; null after a change, until they are needed
+  std::shared_ptr<const Patterns> patterns_;
   uint64_t last_serial_ = 0;
   MessageWaker& waker_;
-  std::vector<std::unique_ptr<Inbox>> inboxes_;  // by thread index
+  std::vector<std::unique_ptr<Inbox>> inboxes_;  // indexed by thread
   std::atomic<size_t> pending_bytes_{0};
-  std::atomic<size_t> listened_names_{0};  // channels and patterns
+  std::atomic<size_t> listened_names_{0};  // number of channels and patterns with subscribers
 };
 
 }  // namespace server

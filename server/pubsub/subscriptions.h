@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Subscriptions: what one session has subscribed to, and whether it tracks keys.
+// Subscriptions: the subscriptions of one session, and its CLIENT TRACKING state.
 //
-// Invariants: a name stands at most once per kind; its serial is the one that PubSub gave for it.
+// Invariants: a name occurs at most once per kind; its serial is the one that PubSub assigned.
 // Thread safety: belongs to the session's thread; the shown_ counts may be read from any thread.
 #pragma once
 
@@ -23,17 +23,18 @@ namespace server {
 
 struct RegisteredCommand;
 
-// What a session has asked of CLIENT TRACKING while it is on. No prefix begins with another one,
-// and there are some only with broadcast; a session never both opts in and opts out.
+// The options of a session's CLIENT TRACKING while it is on. No prefix begins with another one.
+// There are prefixes only with BCAST. A session never has both OPTIN and OPTOUT.
 struct ClientTracking {
-  bool is_broadcast = false;  // told of all keys with its prefixes, instead of those it has read
-  bool opts_in = false;       // only keys read behind CLIENT CACHING YES
-  bool opts_out = false;      // all but keys read behind CLIENT CACHING NO
-  bool no_loop = false;       // not told of its own changes
-  bool is_broken = false;     // the client that messages are redirected to has gone
-  uint64_t redirect = 0;      // the id of that client; 0 for none
-  // CLIENT CACHING was given for the next command: the container of that one, whose subcommands do
-  // not use it up.
+  // BCAST: notified of all keys with its prefixes, instead of the keys it has read
+  bool is_broadcast = false;
+  bool opts_in = false;    // OPTIN: only keys read after CLIENT CACHING YES
+  bool opts_out = false;   // OPTOUT: all keys except those read after CLIENT CACHING NO
+  bool no_loop = false;    // not notified of its own changes
+  bool is_broken = false;  // the client that receives the redirected messages is gone
+  uint64_t redirect = 0;   // id of the client that receives the messages; 0 for none
+  // CLIENT CACHING was given for the next command. Holds the container of CLIENT CACHING, whose
+  // subcommands do not consume the setting.
   const RegisteredCommand* caching_family = nullptr;
   std::set<std::string, std::less<>> prefixes;
 };
@@ -52,7 +53,7 @@ class Subscriptions {
   bool contains(SubscriptionKind kind, std::string_view name) const {
     return at(kind).contains(name);
   }
-  // Whether a message to the subscription of this serial is still wanted.
+  // Returns whether the session still holds the subscription with this serial.
   bool contains(SubscriptionKind kind, std::string_view name, uint64_t serial) const {
     const auto found = at(kind).find(name);
     return found != at(kind).end() && found->second == serial;
@@ -74,14 +75,15 @@ class Subscriptions {
 
   bool any() const { return total_ != 0; }
   size_t count(SubscriptionKind kind) const { return at(kind).size(); }
-  // In ascending order.
+  // Returns the names in ascending order.
   std::vector<std::string> names(SubscriptionKind kind) const {
     std::vector<std::string> result;
     for (const auto& [name, serial] : at(kind)) result.push_back(name);
     return result;
   }
 
-  // CLIENT TRACKING; null while it is off. show_tracking() must follow each change.
+  // Returns the state of CLIENT TRACKING, or null while it is off. show_tracking() must be called
+  // after each change.
   ClientTracking* tracking() const { return tracking_.get(); }
   void set_tracking(std::unique_ptr<ClientTracking> tracking) {
     tracking_ = std::move(tracking);
@@ -100,7 +102,7 @@ class Subscriptions {
     shown_tracking_.redirect.store(shown.redirect, std::memory_order_relaxed);
   }
 
-  // For other threads.
+  // The state of tracking as other threads see it.
   struct ShownTracking {
     std::atomic<bool> is_on{false};
     std::atomic<bool> is_broken{false};
@@ -116,20 +118,20 @@ class Subscriptions {
                shown_count(SubscriptionKind::kShardChannel) !=
            0;
   }
-  // What they cost, in PubSub's table, too.
+  // Returns the memory of the subscriptions, including that in PubSub's table.
   uint64_t shown_bytes() const { return shown_bytes_.load(std::memory_order_relaxed); }
-  // Where PubSub adds and subtracts its part.
+  // PubSub adds and subtracts its share here.
   std::atomic<uint64_t>& shared_bytes() { return shown_bytes_; }
 
  private:
-  using Names = std::map<std::string, uint64_t, std::less<>>;  // name to serial
+  using Names = std::map<std::string, uint64_t, std::less<>>;  // maps names to serials
 
-  // A node of the map: its links, and the name with its serial.
+  // The size of a map node: its links, and the name with its serial.
   static uint64_t name_bytes(const std::string& name) {
     constexpr size_t kNode = 4 * sizeof(void*) + sizeof(Names::value_type);
     return core::keyspace::allocation_size(kNode) + text_bytes(name);
   }
-  // A prefix stands here and in Tracking's table, each time in a node of its own.
+  // A prefix is stored twice: here and in Tracking's table, each in a node of its own.
   static uint64_t prefix_bytes(std::string_view prefix) {
     constexpr uint64_t kNodesBytes = 200;
     return kNodesBytes + 2 * prefix.size();
@@ -146,7 +148,7 @@ class Subscriptions {
   std::atomic<uint64_t> shown_bytes_{0};
   size_t total_ = 0;
   std::unique_ptr<ClientTracking> tracking_;
-  uint64_t prefixes_bytes_ = 0;  // in shown_bytes_
+  uint64_t prefixes_bytes_ = 0;  // part of shown_bytes_
   ShownTracking shown_tracking_;
 };
 

@@ -18,18 +18,18 @@ void append_key(std::string& text, std::string_view value) {
   text.append(value).append("\r\n");
 }
 
-// Spreads consecutive numbers.
+// Hashes a number, so that consecutive numbers are spread out.
 uint64_t scattered(uint64_t number) {
   number *= 0x9E3779B97F4A7C15U;
   return number ^ (number >> 29U);
 }
 
 // Calls visit(element) for the elements of a sorted container that are prefixes of `name`, the
-// longest first, until it returns false. `text_of(element)` is an element's text. It takes at most
-// one search per byte of the name.
+// longest first, until it returns false. `text_of(element)` is an element's text. Needs at most one
+// search per byte of the name.
 template <class Sorted, class TextOf, class Visit>
 void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_of, Visit&& visit) {
-  // Prefixes not yet visited are at most this long.
+  // Prefixes not yet visited are at most as long as `rest`.
   std::string_view rest = name;
   for (;;) {
     auto candidate = sorted.upper_bound(rest);
@@ -120,7 +120,7 @@ void Tracking::remember(const Key& key, const Client& client) {
     readers.push_back(client);
     state_.tracking.items.fetch_add(1, std::memory_order_relaxed);
   }
-  // More than one, so that a limit which was lowered is reached.
+  // More than one key per call, so that the table shrinks after its limit was lowered.
   constexpr size_t kDropsMax = 4;
   trim(kDropsMax);
 }
@@ -189,7 +189,7 @@ bool Tracking::drop_one() {
     {
       const std::scoped_lock lock(shard.mutex);
       if (shard.rows.empty()) continue;
-      // Few buckets are empty, unless the shard has been much bigger.
+      // Few buckets are empty, unless the shard has shrunk a lot.
       constexpr size_t kDrawsMax = 32;
       auto victim = shard.rows.begin();
       for (size_t draw = 0; draw < kDrawsMax; ++draw) {
@@ -245,7 +245,7 @@ void Tracking::send_broadcasts(size_t thread_index) {
     changed.swap(gathered.keys);
   }
   const std::scoped_lock lock(mutex_);
-  // In the order of the prefixes.
+  // Sorted by prefix.
   std::map<std::string_view, std::pair<const std::set<uint64_t>*, KeysOfPrefix>> found;
   for (const auto& key : changed) {
     for_each_prefix(
@@ -262,7 +262,7 @@ void Tracking::send_broadcasts(size_t thread_index) {
   }
 }
 
-// A client that is not notified of its own changes gets a message of its own.
+// Clients with NOLOOP that changed one of the keys get a message without their own changes.
 void Tracking::send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint64_t>& ids) const {
   const auto message_without = [&](uint64_t writer) -> std::shared_ptr<const Invalidation> {
     std::string keys;

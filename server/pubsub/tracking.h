@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Tracking: which clients have read which keys, or want to hear of all keys with some prefix, and
-// the invalidations on their way to them.
+// Tracking: the keys that clients have read or the prefixes that they watch, and the invalidations
+// sent to those clients.
 //
-// A client's read is remembered before it reads. A change takes the key's row out and puts one
-// invalidation into the inboxes of the threads of all clients in it; each thread asks the session
-// whether, and how, it wants to be told. Changes for prefixes are gathered on the writer's thread
-// and sent when it has nothing else to do, each key once.
+// A read is recorded before the client reads the key. A change removes the key's row and puts one
+// invalidation into the inboxes of the threads of all clients in it. Each thread asks the session
+// whether and how to notify it. Changes for prefixes are collected on the writer's thread and sent
+// when it is otherwise idle, each key once.
 //
-// Invariants: a client that was sent the value of a key is told of its next change, behind that
-// value. A row is told once and is gone. When all clients that have tracked are gone, the table is
-// empty and commands do not ask: see ChangeListeners.
-// Thread safety: all members may be called from any thread, also under stripes.
+// Invariants: a client that was sent the value of a key is notified of the key's next change, after
+// that value. A row is used for one notification and then removed. When all clients that have
+// tracked are gone, the table is empty and commands do not call this class: see ChangeListeners.
+// Thread safety: all members may be called from any thread, also under stripe locks.
 // Source: redis.io/docs/manual/client-side-caching; docs/architecture.md, "Client-side caching".
 #pragma once
 
@@ -44,11 +44,11 @@ class Tracking {
 
   Tracking(PubSub& pubsub, ServerState& state, size_t thread_count);
 
-  // A client that tracks, or wants other things than before.
+  // Called when a client starts to track, or changes its options.
   void begin(const Client& client, bool no_loop);
-  // It tracks no more. What it has read is remembered, in case it begins again.
+  // Called when a client stops tracking. Its recorded reads are kept, in case it starts again.
   void end(uint64_t session_id);
-  // It has gone, whether it tracks or not.
+  // Called when the client disconnects, whether it tracks or not.
   void forget(uint64_t session_id);
   // The client is notified of all keys with one of these prefixes. REQUIRES: begin() was called for
   // it.
@@ -57,14 +57,14 @@ class Tracking {
   void remember(const Key& key, const Client& client);
   // Called for every key that changes; `writer` is the client that does it, or {0, 0}.
   void invalidate(const Key& key, const Client& writer);
-  // All keys are gone.
+  // Called when all keys were deleted.
   void invalidate_all();
-  // Sends what was gathered for prefixes. To be called by the thread after each wake.
+  // Sends the collected changes for prefixes. Must be called by the thread after each wakeup.
   void send_broadcasts(size_t thread_index);
 
-  // How many keys are remembered at most; 0 is no limit.
+  // Sets the maximum number of recorded keys; 0 is no limit.
   void set_limit(uint64_t keys) { keys_max_.store(keys, std::memory_order_relaxed); }
-  // Takes out keys above the limit, at most so many, and tells who has read them.
+  // Removes at most `most` keys above the limit, and notifies the clients that read them.
   void trim(size_t most);
 
  private:
@@ -83,7 +83,7 @@ class Tracking {
     bool no_loop;
     std::set<std::string, std::less<>> prefixes;
   };
-  // By name; the session that has changed it, or 0 for nobody or for several.
+  // key name to the session that changed it; 0 if there is none or more than one
   using ChangedKeys = std::map<std::string, uint64_t, std::less<>>;
   struct Gathered {
     std::mutex mutex;
@@ -98,20 +98,20 @@ class Tracking {
   void send(std::string_view keys, uint64_t writer, const Readers& readers) const;
   void gather(std::string_view name, const Client& writer);
   void clear_rows();
-  // Takes a row out at random; false when there is none.
+  // Removes a random row. Returns false if there is none.
   bool drop_one();
   void count_prefixes();
-  // `keys_of_prefix` are those with the prefix of the clients `ids`, in ascending order.
+  // Sends the keys that have a common prefix to the clients `ids`, in ascending order.
   void send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint64_t>& ids) const;
 
   PubSub& pubsub_;
   ServerState& state_;
   std::array<Shard, kShardCount> shards_;
-  std::vector<std::unique_ptr<Gathered>> gathered_;  // by thread index
+  std::vector<std::unique_ptr<Gathered>> gathered_;  // indexed by thread
   mutable std::mutex mutex_;                         // guards the four below
-  std::set<uint64_t> known_;                         // clients that have tracked, until they go
+  std::set<uint64_t> known_;  // clients that have tracked and are still connected
   std::map<uint64_t, ClientRow> clients_;
-  std::map<std::string, std::set<uint64_t>, std::less<>> prefixes_;  // to session ids
+  std::map<std::string, std::set<uint64_t>, std::less<>> prefixes_;  // prefix to session ids
   std::shared_ptr<const Prefixes> prefix_list_;
   std::atomic<uint64_t> keys_max_{0};
   std::atomic<uint64_t> last_drop_{0};
