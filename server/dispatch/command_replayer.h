@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandReplayer: executes the commands of a file, or of a leader, through the command table, as a
-// client of no connection.
+// CommandReplayer: executes the commands of a file or of a leader through the command table, in a
+// session without a connection.
 //
-// Invariants: its commands are not refused for want of memory or rights, do not let keys expire,
-// and count in the statistics only if it was given some: as in Redis, a file's do not, a leader's
-// do. Commands that change no data are refused: only clients
-// may shut the server down or change its settings.
+// Invariants: its commands are never rejected for lack of memory or permissions, and do not expire
+// keys. They count in the statistics only if statistics were given: as in Redis, a leader's
+// commands count and a file's do not. Commands that change no data are rejected: only clients may
+// shut the server down or change its settings.
 // Thread safety: belongs to one thread.
 #pragma once
 
@@ -33,7 +33,7 @@ class CommandReplayer final : public Replayer {
         dispatcher_(environment, counters == nullptr ? uncounted_ : *counters, session_) {
     session_.origin = origin;
     session_.authenticated = true;
-    session_.address = std::move(source);  // for SLOWLOG and MONITOR
+    session_.address = std::move(source);  // shown by SLOWLOG and MONITOR
   }
   ~CommandReplayer() override { dispatcher_.end_session(); }
 

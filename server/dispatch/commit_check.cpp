@@ -27,7 +27,7 @@ class Hash {
 
 }  // namespace
 
-// EXEC's commands journal through a Group, which counts them at once.
+// The commands of EXEC journal through a Group, which counts them at once.
 CommitCheck::CommitCheck(const Context& ctx)
     : ctx_(ctx),
       command_(*ctx.command),

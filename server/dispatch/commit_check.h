@@ -3,8 +3,8 @@
 // run_handler: runs a command's handler. In debug builds it also asserts that a client's write
 // command that changed one of its keys journalled the change.
 //
-// A change that no journal holds is lost at the next start and never reaches a replica, and the
-// reply shows nothing of it.
+// A change that was not journalled is lost at the next start and never reaches a replica, although
+// its reply reports success.
 //
 // Invariants: a change by another thread raises no false alarm. That thread journals under the
 // key's exclusive lock, so the append is counted before its change is visible here. Keys beyond the
@@ -32,7 +32,7 @@ class CommitCheck {
   // Must be called before the handler. REQUIRES: no locks, except inside EXEC.
   explicit CommitCheck(const Context& ctx);
   // Returns whether the change, if any, was journalled. Must be called after the handler. REQUIRES:
-  // the same.
+  // no locks, except inside EXEC.
   bool is_committed() const;
 
  private:
@@ -40,7 +40,7 @@ class CommitCheck {
   static constexpr size_t kArrayBytesMax = 16384;
   using Fingerprints = std::array<uint64_t, kKeysMax>;
 
-  // 0 for a key that is missing, has expired or is not compared.
+  // Returns one fingerprint per key; 0 if the key is missing, has expired or is not compared.
   Fingerprints fingerprints() const;
   uint64_t fingerprint(const KeyRef& key) const;
 

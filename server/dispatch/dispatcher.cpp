@@ -32,7 +32,7 @@ namespace {
 // Redis quotes at most 128 bytes of the command and of all its arguments together.
 constexpr size_t kQuotedBytesMax = 128;
 
-// What Redis quotes of a word: it ends at a zero byte.
+// Returns the part of a word that Redis quotes: it ends at a zero byte.
 std::string_view quoted(std::string_view word, size_t room) {
   return word.substr(0, std::min(room, word.find('\0')));
 }
@@ -55,10 +55,10 @@ std::string arity_text(const RegisteredCommand& command) {
   return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
 }
 
-// In Redis a monitor is a kind of replica.
+// In Redis a monitor counts as a replica.
 constexpr std::string_view kMonitorReachesForKeys = "ERR Replica can't interact with the keyspace";
 
-// Whether misuse() has to be asked, which nearly every request answers with no.
+// Returns whether misuse() must be called. For nearly every request it need not be.
 bool may_be_misused(const Environment& environment, const Session& session,
                     const RegisteredCommand& command, Arguments args) {
   return !command.arity_fits(args.size()) || !session.authenticated || session.transaction.active ||
@@ -73,7 +73,7 @@ KeyRef key_of(const Request& request) {
   return {request.key, request.key_hash};
 }
 
-// "WRONGTYPE" of "-WRONGTYPE Operation…".
+// Returns the code of an error reply: "WRONGTYPE" of "-WRONGTYPE Operation…".
 std::string_view error_code(std::string_view reply_line) {
   return reply_line.substr(1, reply_line.find_first_of(" \r") - 1);
 }
@@ -97,7 +97,7 @@ const RegisteredCommand* Dispatcher::look_up(std::string_view name) {
   return command;
 }
 
-// In a cluster keys are placed by slot: the hash that look_ahead() left tells it.
+// In a cluster, the key's hash contains its slot. look_ahead() has computed it.
 inline bool Dispatcher::serves_first_key(const Context& ctx) const {
   const Request& request = ctx.request;
   return request.key.data() != nullptr && ctx.command->needs.kind == Needs::kFirstArgument &&
@@ -105,7 +105,6 @@ inline bool Dispatcher::serves_first_key(const Context& ctx) const {
                                      core::keyspace::slot_of_hash(request.key_hash));
 }
 
-// As may_be_misused(), of route() and refusal().
 inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const {
   const Availability& availability = environment_.state.availability;
   const bool is_restricted =
@@ -115,14 +114,14 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
           ctx.admission().is_over_memory_limit({session_, ctx.args, (flags & kDenyOom) != 0}));
 }
 
-// As in Redis, who was not logged in may go on when the default user is opened to all.
+// As in Redis, a client that is not logged in may continue once the default user needs no password.
 std::string Dispatcher::misuse(const Context& ctx) const {
   const RegisteredCommand* const command = ctx.command;
   if (!command->arity_fits(ctx.args.size())) return arity_text(*command);
   if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
   if (session_.origin != CommandOrigin::kClient) return {};
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
-    // As in Redis, where keys belong is told first.
+    // As in Redis, MOVED takes precedence over the errors below.
     const KeyRouting routing = route(ctx, command->row->flags);
     if (!routing.is_served()) return routing_error(routing);
     return fmt::format(
@@ -139,7 +138,7 @@ std::string Dispatcher::refusal(const Context& ctx, uint32_t flags) const {
     const uint32_t allowed = ctx.command->row->flags & queued;
     if (std::string text = trouble(flags, allowed); !text.empty()) return text;
   }
-  // As in Redis, keys are evicted before any command, and only one that may need memory is refused.
+  // As in Redis, any command evicts keys, but only those that may need memory are rejected.
   const bool may_need = (flags & kDenyOom) != 0;
   const bool has_room = ctx.admission().make_room({session_, ctx.args, may_need});
   if (may_need && !has_room) return std::string(kOutOfMemory);
@@ -156,12 +155,12 @@ inline bool Dispatcher::may_be_held_back() const {
 bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
   if (environment_.pause.holds_back(flags, now_ms)) return true;
   if (!environment_.pubsub.is_congested()) return false;
-  // Commands on data publish what happens to their keys.
+  // Commands on data publish keyspace events.
   const bool tells = environment_.state.listeners.any() && (flags & (kWrite | kReadOnly)) != 0;
   return tells || (flags & kMayReplicate) != 0;
 }
 
-// In Redis' order.
+// The checks are in Redis' order.
 std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kReportsMisconf)) != 0) {
@@ -203,7 +202,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
   session_.traffic.set_last_command(&command->full_name);
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
-  // A queue is memory, whatever is in it.
+  // Queuing a command takes memory, whatever the command is.
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
   if (may_be_misused(environment_, session_, *command, request.args)) [[unlikely]] {
@@ -228,10 +227,10 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
         reject(ctx, error);
         return finish(ctx, mark);
       }
-      // Else a value read now would be taken for the evicted one.
+      // Invalidations of evicted keys must precede the values that this command reads.
       replies.append(take_invalidation_news(environment_.pubsub, environment_.tracking, session_));
       mark = replies.size();
-      begin_ticks_ = TickClock::now();  // making room is not the command's own work
+      begin_ticks_ = TickClock::now();  // eviction does not count as the command's own time
     }
   }
   if (queues) [[unlikely]] {
@@ -280,7 +279,7 @@ Outcome Dispatcher::finish(Context& ctx, size_t mark) {
   if (request.command == nullptr || request.args.size() < 2) return false;
   if (request.command->row->keys[0].first != 1) return false;
   request.key = request.args[1];
-  // Many pipelines reach for one key again and again.
+  // Many pipelines use one key again and again.
   const bool is_the_same = before != nullptr && core::equal_bytes(before->key, request.key);
   request.key_hash = is_the_same ? before->key_hash : environment_.keyspace.ref(request.key).hash;
   return true;
@@ -297,14 +296,13 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   const auto database = static_cast<unsigned>(session_.database);
   std::array<Request*, kLookAheadMax> cold;
   size_t cold_count = 0;
-  // Those whose commands prefetch parts of the value.
-  std::array<Request*, kLookAheadMax> touched;
+  std::array<Request*, kLookAheadMax> touched;  // their commands prefetch parts of the value
   size_t touched_count = 0;
   core::keyspace::StripeMask stripes = 0;
   const Request* before = nullptr;
   for (Request& request : requests) {
     if (!prepare(request, before) || requests.size() == 1) continue;
-    // The second of two neighbours with one key finds what the first has fetched.
+    // If two adjacent requests have the same key, the first has prefetched for both.
     const bool is_cold = keyspace.is_worth_prefetching(database, key_of(request)) &&
                          (before == nullptr || before->key_hash != request.key_hash);
     before = &request;
@@ -314,7 +312,7 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
     if (has_prefetch) touched[touched_count++] = &request;
     stripes |= core::keyspace::Keyspace::mask_of(key_of(request));
   }
-  // All at once: taking them key by key, for each of the steps, takes longer than the steps.
+  // All stripes are locked at once, because locking key by key takes longer than the steps.
   const auto lock = keyspace.lock(stripes, core::keyspace::LockMode::kShared);
   for (const core::keyspace::PrefetchStep step : core::keyspace::kPrefetchSteps) {
     for (const Request* request : std::span(cold).first(cold_count)) {
@@ -347,7 +345,7 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
-    // In its own words, by which clients find the right server.
+    // EXEC replies with this error unchanged, because clients find the right server by it.
     if (is_routing_error(error)) return ctx.reply.error(error);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
@@ -365,7 +363,7 @@ void Dispatcher::reject(Context& ctx, std::string_view error) {
 
 void Dispatcher::queue(Context& ctx) {
   Transaction& transaction = session_.transaction;
-  // It will never run: no memory for it.
+  // EXEC will fail, so storing the command would waste memory.
   const bool is_lost = transaction.watch_flag != nullptr && transaction.watch_flag->dirty;
   if (transaction.aborted || is_lost) return ctx.reply.status("QUEUED");
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
@@ -407,7 +405,7 @@ void Dispatcher::run(Context& ctx) {
 }
 
 void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
-  // As in Redis: what a file brings is not shown, what a leader sends is.
+  // As in Redis, MONITOR does not show commands from a file, but shows those from a leader.
   const bool is_stream = &counters_ == &environment_.statistics.stream();
   if (session_.origin != CommandOrigin::kClient && !is_stream) return;
   environment_.observer.observe(
@@ -416,7 +414,7 @@ void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
        .ticks = ticks,
        .hides = ctx.command->row->hides,
        .is_fast = ctx.command->has(kFast),
-       // Waiting is not slow.
+       // Time spent waiting does not count.
        .is_in_slow_log = !ctx.command->has(kSkipSlowlog) && !session_.awaited,
        .is_monitored = !ctx.command->has(kSkipMonitor | kAdmin)});
 }
@@ -427,7 +425,7 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
   ctx.command = queued.command;
   if (session_.identity.trusted_version != environment_.users.version() &&
       !has_rights(session_.identity, environment_.users, *ctx.command, args)) [[unlikely]] {
-    // The rules may have changed since the command was queued, even by one before it.
+    // Permissions may have changed since the command was queued, even by the same transaction.
     if (const std::string error = rights_fault(ctx); !error.empty()) {
       environment_.statistics.count_error(error.substr(0, error.find(' ')));
       return ctx.reply.error(error);
@@ -439,7 +437,7 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
 
 void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
   protocol::OutputBuffer& replies = ctx.reply.buffer();
-  // Errors and QUEUED are replies even of a command that answers by messages.
+  // Errors and QUEUED are ordinary replies, even for a command whose replies are messages.
   const bool is_push = ctx.command != nullptr && ctx.command->has(kRepliesByPush) &&
                        replies.size() > mark &&
                        (replies.data()[mark] == '*' || replies.data()[mark] == '>');
@@ -452,8 +450,7 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
       return;
     case ReplyMode::kOff:
       break;
-    case ReplyMode::kSkipNext:
-      // CLIENT REPLY SKIP itself: silent, and so is the next command.
+    case ReplyMode::kSkipNext:  // neither CLIENT REPLY SKIP nor the next command replies
       session_.reply_mode = ReplyMode::kSkipThis;
       break;
     case ReplyMode::kSkipThis:

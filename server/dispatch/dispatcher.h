@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Dispatcher: takes one request of one session to its handler. It finds the row, makes the checks
-// that the row asks for, queues inside MULTI, runs the handler and counts.
+// Dispatcher: executes the requests of one session. It finds the command's row, makes the checks
+// that the row asks for, queues inside MULTI, runs the handler, and counts.
 //
 // Invariants: every request gets exactly one reply, unless CLIENT REPLY silences it or it is held
-// back; no command is named here.
+// back. No command is named here.
 // Thread safety: belongs to its session's thread.
 #pragma once
 
@@ -39,8 +39,8 @@ struct ThreadStatistics;
 enum class Outcome : uint8_t {
   kDone,
   kClose,     // close the connection once the replies are sent
-  kBlocked,   // Session::awaited gives the reply, later
-  kHeldBack,  // nothing has happened; try the same request again later
+  kBlocked,   // Session::awaited sends the reply later
+  kHeldBack,  // nothing was done; try the same request again later
 };
 
 class Dispatcher {
@@ -50,105 +50,109 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // One request of those that look_ahead() has just seen. REQUIRES: in their order, with nothing
-  // that takes long in between.
+  // Executes one of the requests passed to look_ahead(). REQUIRES: in their order, without anything
+  // slow in between.
   Outcome execute(const Request& request, int64_t now_ms, protocol::OutputBuffer& replies);
-  // A request by itself.
+  // Executes a request without a preceding look_ahead().
   Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
     begin_ticks_ = TickClock::now();
     return execute(Request{.args = args}, now_ms, replies);
   }
 
-  // Fetches into the cache what the commands of a pipeline are about to touch: first all their
-  // buckets, then all entries, then all values, so that the waits for memory overlap. Notes in the
-  // requests what it finds out. REQUIRES: at most kLookAheadMax requests.
+  // Prefetches what the commands of a pipeline will use: first all their buckets, then all entries,
+  // then all values, so that cache misses overlap. Stores its findings in the requests. REQUIRES:
+  // at most kLookAheadMax requests.
   void look_ahead(std::span<Request> requests, int64_t now_ms);
   static constexpr size_t kLookAheadMax = 16;
 
   // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
   void run_queued(Context& ctx, const QueuedCommand& queued);
 
-  // After a change of the users: false if the session must end.
+  // Must be called after a change of the users. Returns false if the session must end.
   bool keeps_rights();
 
   // Releases the session's entries in shared structures (watches, subscriptions).
   void end_session();
 
  private:
-  // Which server of a cluster serves a command. In key_routing.cpp.
+  // The server of the cluster that serves a command. Defined in key_routing.cpp.
   struct KeyRouting {
     cluster::Route route{};
     unsigned slot = 0;
-    const cluster::View* view = nullptr;  // by which it was routed; null outside of a cluster
+    const cluster::View* view = nullptr;  // the view used for routing; null outside a cluster
 
-    // Here, now or soon. What is held is queued in MULTI all the same, and held when EXEC comes.
+    // Returns whether this server serves the command, now or after a wait. In MULTI, a command that
+    // must wait is queued all the same, and EXEC waits.
     bool is_served() const;
-    // Soon: the client waits.
+    // Returns whether the client must wait for this server to serve the keys.
     bool is_held() const;
   };
 
-  // Null when there is none of that name.
+  // Returns null if there is no command of that name.
   const RegisteredCommand* find(Arguments args);
   const RegisteredCommand* look_up(std::string_view name);
-  // The command of a container's second word, or else what the first one alone says; null, and
-  // answered, when there is none.
+  // Returns the subcommand that the second word names, or the command itself if there is no second
+  // word. If it is unknown, replies with an error and returns null.
   const RegisteredCommand* resolve(Context& ctx, const RegisteredCommand* command);
-  // Looks the command up and hashes its first key; false when there is none at that place.
+  // Looks the command up and hashes its first key. Returns false if the arguments hold no key.
   // `before`: the request before it, or null.
   bool prepare(Request& request, const Request* before);
   void prefetch(std::span<Request> requests, int64_t now_ms);
   // REQUIRES: the key's lock.
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
-  // Both: the text of the error when the command must not run; empty when it may. The first asks
-  // what no wait would change, the second for the state of the server.
+  // misuse() and refusal() return the error if the command must not run, otherwise an empty text.
+  // misuse() finds errors that waiting cannot change; refusal() checks the state of the server.
   std::string misuse(const Context& ctx) const;
   std::string refusal(const Context& ctx, uint32_t flags) const;
-  // `flags`: the row's and, of EXEC, those of the queue.
+  // `flags` are those of the row. For EXEC they include those of the queued commands.
   KeyRouting route(const Context& ctx, uint32_t flags) const;
-  // Whether route() has nothing to find out: the command has one key, whose slot this server leads
-  // and serves.
+  // Returns true if the command has one key, whose slot this server leads and serves. route() then
+  // need not be called.
   bool serves_first_key(const Context& ctx) const;
-  // The reply to what is not served here.
+  // Returns the error for keys that this server does not serve.
   std::string routing_error(const KeyRouting& routing) const;
-  // Whether the text is one of routing_error(): of the keys, not of the server's state.
+  // Returns whether the text came from routing_error(), and so concerns the keys rather than the
+  // server's state.
   static bool is_routing_error(std::string_view error);
-  // Whether refusal() and is_held_back() have to be asked at all.
+  // Returns whether refusal() and is_held_back() must be called at all.
   bool may_be_refused(const Context& ctx, uint32_t flags) const;
   bool may_be_held_back() const;
-  // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
+  // Returns whether the command must wait, for the end of a pause or for the subscribers' threads.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
-  // Whether a command that was routed here is refused because this server has become a replica:
-  // the view that names its new leader is a moment late.
+  // Returns whether a command that was routed here fails only because this server has just become a
+  // replica. The view that names the new leader follows soon, so the client waits.
   static bool awaits_view(const KeyRouting& routing, std::string_view error);
-  // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
-  // `permissions` those that both have.
+  // As refusal(), for the availability of the server. `flags` are those of the row and of the
+  // queue, `permissions` those that row and queue have in common.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
   void refuse(Context& ctx, std::string_view error);
-  // The same for a command that is known, which counts it.
+  // Rejects a known command, and counts the rejection in its statistics.
   void reject(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);
-  // For SLOWLOG, LATENCY and MONITOR.
+  // Reports the command to SLOWLOG, LATENCY and MONITOR.
   void observe(const Context& ctx, uint64_t ticks);
-  // After every request, refused ones too: CLIENT REPLY, and whether the session goes on.
+  // Must be called after every request, also rejected ones. Applies CLIENT REPLY, and decides
+  // whether the session continues.
   Outcome finish(Context& ctx, size_t mark);
   void apply_reply_mode(Context& ctx, size_t mark);
 
   Environment& environment_;
   ThreadStatistics& counters_;
   Session& session_;
-  // The last command found: pipelines repeat the same one.
+  // The last command found, because pipelines repeat commands.
   const RegisteredCommand* last_command_ = nullptr;
   std::array<char, 16> last_name_{};
   size_t last_name_size_ = 0;
-  // When the next command begins, for its duration: reading the clock takes as long as a short
-  // command's own work, so it begins when the one before it has ended.
+  // The start time of the next command. It is the end of the one before it, because reading the
+  // clock takes as long as a short command.
   uint64_t begin_ticks_ = 0;
 };
 
-// Forgets all watches of the session. Takes the stripe locks it needs: call with none held.
+// Ends all watches of the session. Takes the stripe locks that it needs. REQUIRES: no stripe lock
+// is held.
 void unwatch_all(core::keyspace::Keyspace& keyspace, Session& session);
-// Leaves MULTI, drops the queue and the watches.
+// Leaves MULTI and clears the queue and the watches.
 void discard_transaction(core::keyspace::Keyspace& keyspace, Session& session);
 
 }  // namespace server

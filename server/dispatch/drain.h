@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Drain: calls back when every command that had begun has ended, on all I/O threads.
+// Drain: calls back when every command that had started has ended, on all I/O threads.
 //
-// Holding commands back is not enough when they must have stopped: a command that has passed the
-// check may still wait for its stripes. A command runs from its checks to its end on one thread, so
-// once each I/O thread has been between two commands, no command from before is left.
+// Holding back new commands is not enough for a caller that needs all commands to have stopped. A
+// command that has passed the check may still be waiting for its stripes. A command runs from its
+// checks to its end on one thread. So once each I/O thread has been between two commands, no
+// earlier command is running.
 //
 // Invariants: one drain at a time; its callbacks have returned before the next one begins.
 // Thread safety: begin() may be called from any thread, also by a callback. Callbacks run on one of
-// the I/O threads: they must not wait for another drain.
+// the I/O threads, and must not wait for another drain.
 #pragma once
 
 #include <functional>
@@ -36,12 +37,12 @@ class Drain {
   bool is_running_ = false;
 };
 
-// The I/O threads, as those see them that hold commands back.
+// The I/O threads, as seen by code that holds commands back.
 class CommandThreads {
  public:
-  // Calls back, on one of them, once each has been between two commands.
+  // Calls back on one of the threads, once each of them has been between two commands.
   virtual void visit(Drain::Callback on_all_passed) = 0;
-  // Commands that are held back must be checked again.
+  // Makes the threads check held-back commands again.
   virtual void wake_held_back() = 0;
 
  protected:

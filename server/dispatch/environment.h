@@ -4,7 +4,7 @@
 //
 // Built once by Server, which owns all of it. No logic lives here. Types are forward-declared: a
 // file includes the headers of those that it uses.
-// Thread safety: each member says its own.
+// Thread safety: stated at each member.
 #pragma once
 
 namespace core {
@@ -58,7 +58,7 @@ struct Environment {
   Observer& observer;
   acl::Users& users;
   cluster::ClusterState& cluster;
-  // For commands/connection/ and commands/server/, which include services.h.
+  // Only for commands/connection/ and commands/server/, which include services.h.
   Services& services;
 };
 

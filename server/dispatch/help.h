@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The HELP subcommand that every container command gets, written from the rows beside it.
+// The HELP subcommand of every container command, generated from the rows of its subcommands.
 //
 // Thread safety: a free function without state.
 #pragma once
@@ -11,9 +11,10 @@ namespace server {
 
 class Context;
 
-// The row for one container: it belongs to the categories that all of its siblings belong to.
+// Returns the HELP row for a container. Its categories are those that all the other subcommands
+// share.
 Command help_row(const Command& container);
-// Its handler, for a container that has a row of its own for HELP.
+// The handler, for a container that has a HELP row of its own.
 void container_help(Context& ctx);
 
 }  // namespace server

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnChanges: notified of changes that clients make on a replica and that its leader does not have.
+// OwnChanges: notified of changes by clients of a replica, which its leader does not have.
 //
 // Thread safety: all members may be called from any thread, by the command that makes the change
-// and under its locks. Asked on a replica only, so that a leader's commands pay for no virtual
+// and under its locks. Called on a replica only, so that a leader's commands pay for no virtual
 // call.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace server {
 
 class OwnChanges {
  public:
-  // A change is about to be journalled.
+  // Called before the change is journalled.
   virtual void note_own_change() = 0;
   virtual void note_own_key(unsigned database, std::string_view key) = 0;
 

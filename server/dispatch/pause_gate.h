@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands the role over, SHUTDOWN
-// ends the server or DEBUG RELOAD loads all keys anew. A held-back command waits in its connection,
+// PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands over the role, SHUTDOWN
+// ends the server, or DEBUG RELOAD reloads all keys. A held-back command waits in its connection,
 // without a lock. drain() reports when no command is running any more.
 //
-// Invariants: a pause of writes only never shortens or weakens a pause of everything. CLIENT
-// UNPAUSE does not end a hold, nor one hold another, nor the end of a hold a pause.
+// Invariants: a pause of writes never shortens or weakens a pause of all commands. Pauses and holds
+// are independent: CLIENT UNPAUSE ends no hold, the end of a hold ends no pause, and holds do not
+// end each other.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -25,15 +26,15 @@ class PauseGate final : public CommandDrain {
   explicit PauseGate(CommandThreads& threads) : threads_(threads), drain_(threads) {}
 
   enum class Mode : uint8_t { kNone, kWrites, kAll };
-  // The reasons to hold writes back, a bit each. With kEnding the replication stream takes no other
-  // bytes either.
+  // Reasons to hold writes back, one bit each. kEnding also stops all other bytes of the
+  // replication stream.
   enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4, kEnding = 8 };
 
-  // Whether holds_back() has to be asked: two relaxed loads.
+  // Returns whether holds_back() must be called. Costs two relaxed loads.
   bool may_hold_back() const {
     return mode_.load(std::memory_order_relaxed) != Mode::kNone || holds_writes();
   }
-  // `flags` of a command.
+  // `flags` are those of a command.
   bool holds_back(uint32_t flags, int64_t now_ms) const {
     return holds_back_by_client(flags, now_ms) ||
            (holds_writes() && (flags & (kWrite | kMayReplicate)) != 0);
@@ -41,7 +42,7 @@ class PauseGate final : public CommandDrain {
   bool has(Hold hold) const { return (holds_ & static_cast<uint8_t>(hold)) != 0; }
   bool holds_writes() const { return holds_.load(std::memory_order_relaxed) != 0; }
 
-  // As CLIENT PAUSE wants it.
+  // Returns whether CLIENT PAUSE holds the command back.
   bool holds_back_by_client(uint32_t flags, int64_t now_ms) const {
     const Mode mode = mode_.load(std::memory_order_relaxed);
     if (mode == Mode::kNone || now_ms >= end_ms_.load(std::memory_order_relaxed)) return false;
@@ -57,7 +58,7 @@ class PauseGate final : public CommandDrain {
     end_ms_.store(end_ms);
     mode_.store(mode);
   }
-  // Calls back when every command has ended that had begun, and may not begin any more.
+  // Calls back when every command that had started has ended.
   void drain(Drain::Callback on_ended) override { drain_.begin(std::move(on_ended)); }
 
   void end() {
@@ -68,7 +69,7 @@ class PauseGate final : public CommandDrain {
     threads_.wake_held_back();
   }
 
-  // Until release_writes() no write begins. Running writes continue: drain() reports their end.
+  // No write starts until release_writes(). Running writes continue: drain() reports their end.
   void hold_writes(Hold hold) { holds_ |= static_cast<uint8_t>(hold); }
   void release_writes(Hold hold) {
     holds_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hold));
@@ -79,7 +80,7 @@ class PauseGate final : public CommandDrain {
 
  private:
   CommandThreads& threads_;
-  std::mutex mutex_;  // orders pause() and end()
+  std::mutex mutex_;  // serializes pause() and end()
   std::atomic<Mode> mode_{Mode::kNone};
   std::atomic<int64_t> end_ms_{0};
   std::atomic<uint8_t> holds_{0};

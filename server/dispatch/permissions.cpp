@@ -28,7 +28,8 @@ uint8_t access_of(uint16_t use) {
   return static_cast<uint8_t>((reads ? acl::kRead : 0) | (writes ? acl::kWriteAccess : 0));
 }
 
-// The index of the first key that the selector denies; 0, the command's name, if there is none.
+// Returns the index of the first key that the selector denies, or 0, the command's name, if it
+// denies none.
 size_t denied_key(const acl::Selector& selector, const Command& row, Arguments args) {
   if (selector.allows_all_keys() || row.keys[0].first == 0) return 0;
   const uint16_t exact_use = row.key_use == nullptr ? uint16_t{0} : row.key_use(args);
@@ -41,7 +42,7 @@ size_t denied_key(const acl::Selector& selector, const Command& row, Arguments a
   return denied;
 }
 
-// As denied_key().
+// As denied_key(), for channels.
 size_t denied_channel(const acl::Selector& selector, const Command& row, Arguments args) {
   if (row.channels == ChannelUse::kNone || selector.allows_all_channels()) return 0;
   const size_t end = row.channels == ChannelUse::kPublishes ? 2 : args.size();
@@ -95,7 +96,7 @@ std::string exec_denial_reply(const Denial& denial) {
       reason);
 }
 
-// The command, key or channel that ACL LOG shows.
+// Returns the command, key or channel that ACL LOG shows.
 std::string denied_object(const Denial& denial, const RegisteredCommand& command, Arguments args) {
   if (denial.reason == acl::Reason::kCommand) return command.full_name;
   return std::string(args[denial.argument].substr(0, acl::kLoggedBytesMax));
@@ -129,14 +130,14 @@ Needs needs_of(const Command& row) {
   const bool is_first_argument = keys.first == 1 && keys.last == 1 && keys.count_at == 0 &&
                                  (keys.use & kNotAKey) == 0 && row.keys[1].first == 0;
   if (!is_first_argument) return {};
-  // Whoever has all access needs not ask which one it takes.
+  // A selector that grants full access needs no call of key_use().
   const uint8_t access = row.key_use == nullptr ? access_of(keys.use) : uint8_t{acl::kReadWrite};
   return {.kind = Needs::kFirstArgument, .access = access};
 }
 
 std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& command,
                                 Arguments args) {
-  // Of several selectors' reasons the one that came furthest is told.
+  // If several selectors deny, the reason of the one that passed the most checks is reported.
   Denial furthest{acl::Reason::kCommand};
   for (const acl::Selector& selector : user.selectors()) {
     const auto denial = denial_of(selector, command, args);
@@ -149,7 +150,7 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
   return furthest;
 }
 
-// A leaf, so that no register has to be saved.
+// A leaf function, so that no register needs saving.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args) {
   if (identity.version != version) return false;
@@ -173,7 +174,8 @@ std::string rights_fault(const Context& ctx) {
     session.close_after_reply = true;
     return std::string(kNoAuthText);
   }
-  // As in Redis, who has not logged in may go on when the default user is opened to all.
+  // As in Redis, a client that is not logged in may continue once the default user needs no
+  // password.
   if (!session.authenticated && !users.is_open() && !ctx.command->has(kNoAuth)) {
     return std::string(kNoAuthText);
   }

@@ -19,7 +19,7 @@ bool is_lower_case(std::string_view name) {
   });
 }
 
-// Writes the lower-cased name into `buffer`; empty when it is too long to be a command.
+// Writes the lower-case name into `buffer`. Returns an empty view if it is too long for a command.
 std::string_view lower_case_in(std::string_view name, std::span<char> buffer) {
   if (name.size() > buffer.size()) return {};
   std::transform(name.begin(), name.end(), buffer.begin(),
@@ -134,7 +134,7 @@ const RegisteredCommand* Registry::find_replayed(std::string_view name) const {
 const RegisteredCommand* Registry::find_in(const Names& names, std::string_view name) {
   std::array<char, kNameSizeMax> buffer;
   const std::string_view lowered = lower_case_in(name, buffer);
-  // A '|' would reach the entry of a subcommand without its container.
+  // With a '|', the lookup would find a subcommand's entry without its container.
   if (lowered.empty() || lowered.find('|') != std::string_view::npos) return nullptr;
   const auto found = names.find(lowered);
   return found == names.end() ? nullptr : found->second;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Registry: every command by name, built once from the families' rows.
+// Registry: every command by name, built once from the rows of the families.
 //
-// rename-command is for clients. Journals, leaders and files hold original names, so a change of
-// the renames leaves all data readable.
+// rename-command applies to clients only. Journals, leaders and files use original names, so all
+// data stay readable when the renames change.
 //
 // Invariants: names are unique; every row was checked (`check_row`); entries never move, so a
 // `const RegisteredCommand*` stays valid for the life of the process. Indices are dense.
@@ -26,26 +26,27 @@ namespace server {
 
 class Registry {
  public:
-  // `renames` are (old name, new name) pairs of rename-command; an empty new name removes.
-  // Errors: a row that contradicts itself, a duplicate name, a rename of an unknown command.
+  // `renames` are (old name, new name) pairs of rename-command; an empty new name removes the
+  // command. Errors: an inconsistent row, a duplicate name, a rename of an unknown command.
   static core::Result<std::unique_ptr<Registry>> create(
       std::span<const std::pair<std::string, std::string>> renames);
 
-  // A command or container by the name that clients use, in any case; null when there is none.
+  // Finds a command or container by the name that clients use, in any case. Returns null if there
+  // is none.
   const RegisteredCommand* find(std::string_view name) const;
-  // The same by the original name, for journals, leaders and files. Redis logs the words of its
-  // clients, so a name that is no original one is looked up as a client's.
+  // Finds a command by its original name, for journals, leaders and files. A name that is no
+  // original one is looked up as a client's, because Redis logs commands as clients sent them.
   const RegisteredCommand* find_replayed(std::string_view name) const;
-  // Follows a container to its subcommand; null when either is unknown.
+  // Finds the command, or the subcommand of a container. Returns null if either is unknown.
   const RegisteredCommand* find(Arguments args) const;
-  // "get", "client", or "client|list" in one word; null when it is unknown.
+  // Finds "get", "client", or "client|list". Returns null if the name is unknown.
   const RegisteredCommand* find_by_full_name(std::string_view full_name) const;
   const RegisteredCommand* find_subcommand(const RegisteredCommand& container,
                                            std::string_view name) const;
 
-  // Top-level commands in table order.
+  // Returns the top-level commands in table order.
   std::span<const RegisteredCommand* const> commands() const { return top_level_; }
-  // Commands and subcommands; the size of per-command statistics.
+  // Returns the number of commands and subcommands, which is the size of per-command statistics.
   size_t size() const { return all_.size(); }
   const RegisteredCommand& at(size_t index) const { return *all_[index]; }
 
@@ -57,7 +58,7 @@ class Registry {
   std::vector<std::unique_ptr<RegisteredCommand>> all_;
   std::vector<std::unique_ptr<const Command>> help_rows_;
   std::vector<const RegisteredCommand*> top_level_;
-  // Found by view, without making a string.
+  // Allows lookups by view, without creating a string.
   struct NameHash {
     using is_transparent = void;
     size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
@@ -70,7 +71,7 @@ class Registry {
   Names by_client_name_;
 };
 
-// Empty when the row is sound; otherwise what is wrong with it.
+// Returns an empty text if the row is consistent; otherwise its error.
 std::string check_row(const Command& row);
 
 }  // namespace server

@@ -68,7 +68,7 @@ bool is_literal(std::string_view word) {
   return std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// Recursive descent over words and the marks [ ] ( ) |.
+// Recursive-descent parser. The tokens are words and the marks [ ] ( ) |.
 class Parser {
  public:
   explicit Parser(std::string_view notation) : rest_(notation) { advance(); }
@@ -94,7 +94,7 @@ class Parser {
 
   bool at_end_of_list() const { return word_.empty() || word_ == "]" || word_ == ")"; }
 
-  // list ('|' list)*: one choice when there is a bar, else the list itself.
+  // Parses list ('|' list)*: one choice if there is a bar, otherwise the list itself.
   std::vector<Syntax> choice_or_list() {
     std::vector<std::vector<Syntax>> alternatives{list()};
     while (word_ == "|") {
@@ -154,7 +154,7 @@ class Parser {
     return inner;
   }
 
-  // A literal takes the value that follows it: `EX seconds`.
+  // A literal includes the value that follows it: `EX seconds`.
   Syntax literal() {
     const std::string token = word_;
     advance();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Admission: the limits that apply to a command, by its origin. The one place in commands/ that
-// reads the configured limits and free memory.
+// Admission: the limits that apply to a command, by its origin. No other code in commands/ reads
+// the configured limits and the free memory.
 //
-// A client's command is subject to both. A command from a journal, a leader or a snapshot was
-// allowed once, perhaps under other limits: refusing it would lose data, so it is executed. Only a
-// failed allocation is an error for every origin.
+// Both limits apply to a client's command. A command from a journal, a leader or a snapshot was
+// accepted earlier, perhaps under other limits. Rejecting it would lose data, so it is executed.
+// Only a failed allocation is an error for every origin.
 //
-// Invariants: for any origin but kClient every question is answered with yes.
+// Invariants: for all origins except kClient, no limit applies.
 // Thread safety: a value; usable from any thread.
 #pragma once
 
@@ -24,13 +24,13 @@ namespace server {
 
 class MemoryMonitor;
 
-// What is answered beyond the limits.
+// The error reply if a limit is exceeded.
 inline constexpr std::string_view kOutOfMemory =
     "OOM command not allowed when used memory > 'maxmemory'.";
 inline constexpr std::string_view kStringTooLong =
     "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
-// Whether the policy of eviction, an lfu one, goes by how often keys are used.
+// Returns whether the eviction policy is LFU, which counts uses of keys.
 inline bool counts_uses(const Config& config) {
   return (static_cast<uint64_t>(config.integer(OptionId::kMaxMemoryPolicy)) & 3) == 1;
 }
@@ -41,51 +41,54 @@ class Admission {
   Admission(const Config& config, const MemoryMonitor& memory, CommandOrigin origin)
       : config_(config), memory_(memory), is_judged_(origin == CommandOrigin::kClient) {}
 
-  // The longest string that may be made or sent; proto-max-bulk-len.
+  // Returns the size limit of strings that are created or sent: proto-max-bulk-len.
   uint64_t string_bytes_max() const {
     return is_judged_ ? static_cast<uint64_t>(config_.max_bulk_bytes()) : kNoLimit;
   }
   bool allows_string(uint64_t size_bytes) const { return size_bytes <= string_bytes_max(); }
 
-  // The biggest filter, as BF.INFO counts its size; bf.bloom-memory-usage-limit.
+  // Returns the size limit of a filter, as BF.INFO counts it: bf.bloom-memory-usage-limit.
   uint64_t filter_bytes_max() const {
     const int64_t limit_bytes = is_judged_ ? config_.bloom_memory_limit_bytes() : 0;
     return limit_bytes > 0 ? static_cast<uint64_t>(limit_bytes) : kNoLimit;
   }
 
-  // The most layers that a filter may grow to; bf.bloom_max_filters.
+  // Returns the limit on a filter's layers: bf.bloom_max_filters.
   uint64_t filter_layers_max() const {
     const int64_t limit = config_.integer(OptionId::kBloomMaxFilters);
     return is_judged_ ? static_cast<uint64_t>(limit) : kNoLimit;
   }
 
-  // Whether `bytes` more may be allocated. Small amounts are not worth the question.
+  // Returns whether `bytes` more may be allocated. Always true for small amounts.
   bool memory_suffices(uint64_t bytes) const {
     return bytes < kAskedBytesMin || memory().fits(bytes);
   }
-  // For callers with questions of their own. It lives as long as the server.
+  // For callers that need more than memory_suffices(). The budget lives as long as the server.
   const core::MemoryBudget& memory() const;
-  // Memory that one request may get right now; costs as much as asking the system does.
+  // Returns the memory that one request may allocate now. Costs as much as asking the system.
   uint64_t obtainable_memory_bytes() const;
-  // A client's command whose memory is asked for.
+  // A client's command whose memory is checked.
   struct Asked {
     const Session& session;
     std::span<const std::string_view> words;
     bool may_need_memory;
   };
-  // Whether used memory, with big words that the command may store, exceeds maxmemory.
+  // Returns whether used memory exceeds maxmemory. It includes big arguments that the command may
+  // store.
   bool is_over_memory_limit(const Asked& command) const;
-  // If it does, evicts keys until they fit. False: the limit is exceeded without them, and no key
-  // may go. REQUIRES: no stripe is held.
+  // If used memory exceeds maxmemory, evicts keys until it fits. Returns false if the limit is
+  // exceeded even without the arguments and no key can be evicted. REQUIRES: no stripe lock is
+  // held.
   bool make_room(const Asked& command) const;
-  // Evicts keys for bytes that a client is about to send. REQUIRES: no stripe is held.
+  // Evicts keys to make room for bytes that a client is about to send. REQUIRES: no stripe lock is
+  // held.
   void make_room_for_input(uint64_t awaited_bytes) const;
 
  private:
-  // Bytes of the command's words, if they are many.
+  // Returns the bytes of the command's arguments, or 0 if they are small.
   static uint64_t arriving_bytes(const Asked& command);
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-  // Below this, asking for the free memory costs more than the answer is worth.
+  // Below this size, querying the free memory costs more than it is worth.
   static constexpr uint64_t kAskedBytesMin = uint64_t{1} << 20;
 
   const Config& config_;

@@ -19,10 +19,10 @@ using core::keyspace::LockMode;
 using core::keyspace::StripeWait;
 
 constexpr int64_t kUsualLimitUs = 500;
-// So few keys take less time than asking the clock is worth.
+// The clock is read once per this many keys, because reading it takes as long.
 constexpr int kKeysPerLook = 4;
 
-// What counts_uses() goes by.
+// counts_uses() relies on these values.
 static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
 static_assert(static_cast<int>(EvictionPolicy::kAllKeysLfu) % 4 == 1);
 
@@ -38,7 +38,8 @@ bool Eviction::is_held_back() const {
   return parts_.state.availability.has(Availability::kLoading) || parts_.are_writes_held();
 }
 
-// As Redis': kUsualLimitUs, or less, up to a second or so with 99, and no limit with 100.
+// As in Redis: kUsualLimitUs or less for a low tenacity, about a second for 99, and no limit for
+// 100.
 int64_t Eviction::time_limit_us() const {
   constexpr int64_t kUsual = 10;
   constexpr int64_t kMost = 100;
@@ -81,7 +82,7 @@ Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
 bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
   const Outcome outcome = evict({bytes, StripeWait::kWait});
-  // The arriving bytes may exceed the limit, once no key is left that may go.
+  // Without evictable keys, the arriving bytes may exceed the limit.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
   note(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();
@@ -94,8 +95,8 @@ uint64_t Eviction::obtainable_bytes() const {
   if (is_exempt()) return std::numeric_limits<uint64_t>::max();
   if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
   if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
-  // Until eviction has made up for earlier requests, only small ones are accepted. They are no
-  // different from small strings, which any command may add meanwhile.
+  // While eviction lags behind earlier requests, only small requests are accepted. They count like
+  // small strings, which any command may add meanwhile.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
   if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;
@@ -154,7 +155,7 @@ Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t ext
                                         Slice& slice) {
   Databases from = databases(slice.start_us, false);
   bool is_exact = false;
-  // In a row, of keys that are gone, used again or out of reach.
+  // Limit on consecutive candidates that were deleted, used again or cannot be evicted.
   constexpr int kMissesMax = 1000;
   int misses = 0;
   const int keys_per_look = slice.limit_us < kUsualLimitUs ? 1 : kKeysPerLook;
@@ -169,8 +170,8 @@ Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t ext
     const uint64_t freed = choice.candidate ? evict_key(*choice.candidate, terms) : 0;
     misses = freed > 0 ? 0 : misses + 1;
     slice.freed_bytes += freed;
-    // Other threads evict as well. A deletion may take memory, such as an invalidation for clients
-    // that track the key: that must not evict further keys.
+    // Other threads evict too. A deletion may take memory, for example for an invalidation. That
+    // must not evict further keys.
     const bool is_paid = slice.freed_bytes >= slice.excess_bytes;
     if (is_paid || excess_bytes(extra_bytes) == 0) return Outcome::kDone;
     if (++slice.keys % keys_per_look != 0) continue;
@@ -188,7 +189,7 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate, const Evi
     const auto mask = core::keyspace::Keyspace::mask_of(key);
     const auto lock = keyspace.lock(mask, LockMode::kExclusive, terms.wait);
     if (lock.mask() == 0) return 0;
-    // Since the candidate was chosen, these may have begun.
+    // An exemption or a hold may have begun since the candidate was chosen.
     if (is_exempt() || is_held_back()) return 0;
     const auto* entry = keyspace.find_any(candidate.database, key);
     if (entry == nullptr || !pool_.is_still_due(*entry, candidate, terms)) return 0;
@@ -197,7 +198,7 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate, const Evi
     parts_.on_evicted(candidate.database, key.name);
   }
   parts_.gauges.evicted_keys.fetch_add(1, std::memory_order_relaxed);
-  // The memory is wanted now: only what would take long is left to another thread.
+  // The memory is needed now, so only values that take long to free are left to another thread.
   constexpr uint64_t kFreedHereMax = uint64_t{4} << 20;
   const uint64_t freed_bytes = gone->memory_bytes();
   if (freed_bytes > kFreedHereMax) parts_.reclaimer.drop(std::move(gone));
@@ -207,7 +208,7 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate, const Evi
 void Eviction::note(Outcome outcome) {
   std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
   const bool is_exceeded = outcome != Outcome::kDone;
-  // As a rule nothing changes, and the clock need not be asked.
+  // Usually nothing has changed, and the clock is not read.
   if ((since_us.load(std::memory_order_relaxed) != 0) == is_exceeded) return;
   const int64_t now_us = parts_.clock.monotonic_us();
   int64_t never_us = 0;

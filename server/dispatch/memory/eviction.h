@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Eviction: deletes keys when maxmemory is exceeded and its policy says so. The thread of the
-// client whose command comes next does it, for a bounded time (maxmemory-eviction-tenacity). tick()
-// does the rest, between other work.
+// Eviction: deletes keys if maxmemory is exceeded and its policy allows it. The thread that runs
+// the next client command does it, for a bounded time (maxmemory-eviction-tenacity). tick() does
+// the rest, between other work.
 //
-// Freed arrays that a forked child may read count as used, but no eviction could free them. So keys
-// are evicted only until the rest keeps the limit.
+// Freed arrays that a forked child may still read count as used, but no eviction can free them. So
+// keys are evicted only until the other memory is below the limit.
 //
-// Invariants: a deletion is journalled as DEL under its stripe's lock and told to watchers. Nothing
-// is evicted while data are loaded or writes are held back, nor by a replica that ignores
-// maxmemory. A request that no eviction could satisfy is refused before anything is evicted for it.
-// Thread safety: all members may be called from any thread, by several at once. A caller of
-// make_room(), tick() or go_on() holds no stripe; one of make_room_for() may.
+// Invariants: a deletion is journalled as DEL under its stripe's lock, and watchers are notified.
+// Nothing is evicted while data are loading or writes are held back, nor by a replica that ignores
+// maxmemory. If no eviction could make room for a request, it is rejected before any key is
+// evicted.
+// Thread safety: all members may be called from any thread, concurrently. A caller of make_room(),
+// tick() or go_on() must hold no stripe lock; a caller of make_room_for() may.
 // Source: Redis' evict.c; docs/architecture.md, "The memory limit".
 #pragma once
 
@@ -46,13 +47,13 @@ class Eviction final : public RoomMaker {
     core::keyspace::Keyspace& keyspace;
     core::keyspace::Reclaimer& reclaimer;
     const ServerState& state;
-    // Whether writes are paused now, or held back for another role.
+    // Returns whether writes are paused now, or held back for a role change.
     std::function<bool()> are_writes_held;
-    // A key has gone, under its stripe's lock: the place to journal the DEL.
+    // Called for each evicted key under its stripe's lock, to journal the DEL.
     std::function<void(unsigned database, std::string_view key)> on_evicted;
-    // So long has a client, or I/O thread 0, been held up.
+    // Called with the time that a client or I/O thread 0 was delayed.
     std::function<void(int64_t duration_ms)> on_cycle;
-    // Runs a task later, between other work, on the thread of tick().
+    // Runs a task later on the thread of tick(), between other work.
     std::function<void(std::function<void()>)> post;
     const MemoryMonitor& memory;
     Gauges& gauges;
@@ -62,47 +63,47 @@ class Eviction final : public RoomMaker {
   bool make_room(uint64_t bytes) override;
   bool make_room_for(uint64_t bytes) override;
   uint64_t obtainable_bytes() const override;
-  // Called several times a second. Evicts until the limit is kept, with other work in between:
-  // after a lowered limit no client may ask for it.
+  // Called several times a second. Evicts until memory is below the limit, in slices between other
+  // work. It covers a lowered limit when no client sends commands.
   void tick();
-  // One slice of that. True: call again soon.
+  // Evicts for one slice of time. Returns true if it must be called again soon.
   bool go_on();
 
  private:
   enum class Outcome : uint8_t { kDone, kGoesOn, kFailed };
   struct Order {
-    uint64_t extra_bytes;  // that shall be free below the limit
+    uint64_t extra_bytes;  // bytes that must be free below the limit
     core::keyspace::StripeWait wait;
   };
 
   core::keyspace::EvictionPolicy policy() const;
-  // Whether maxmemory does not bind this server now, as on a replica that ignores it.
+  // Returns whether this server ignores maxmemory at present, for example as a replica.
   bool is_exempt() const;
   bool is_held_back() const;
   int64_t time_limit_us() const;
-  // Whether used memory and `extra_bytes` more exceed maxmemory.
+  // Returns whether used memory plus `extra_bytes` exceeds maxmemory.
   bool exceeds_limit(uint64_t extra_bytes) const;
-  // Bytes that keys must give up for that.
+  // Returns the bytes of keys that must be evicted for that.
   uint64_t excess_bytes(uint64_t extra_bytes) const;
   using Databases = std::shared_ptr<const std::vector<unsigned>>;
-  // Databases with keys that may go. The list is some milliseconds old, unless it `is_exact`:
-  // counting the keys of all databases takes longer than evicting one.
+  // Returns the databases with evictable keys. The list may be some milliseconds old, unless
+  // `is_exact`: counting the keys of all databases takes longer than evicting one.
   Databases databases(int64_t now_us, bool is_exact) const;
   Outcome evict(const Order& order);
-  // A slice of time, and the keys that were evicted in it or missed.
+  // A slice of time, and the numbers of keys evicted and missed in it.
   struct Slice {
     int64_t start_us;
     int64_t limit_us;
-    uint64_t excess_bytes;  // at its start
+    uint64_t excess_bytes;  // excess at the start of the slice
     uint64_t freed_bytes = 0;
     int keys = 0;
   };
   Outcome evict_until(const core::keyspace::EvictionTerms& terms, uint64_t extra_bytes,
                       Slice& slice);
-  // Returns the bytes that the key took; 0 when it is no longer to go.
+  // Returns the bytes freed; 0 if the key may no longer be evicted.
   uint64_t evict_key(const core::keyspace::EvictionPool::Candidate& candidate,
                      const core::keyspace::EvictionTerms& terms);
-  // Has tick() called again, between other work.
+  // Posts a task that continues the eviction between other work.
   void post_tick();
   void note(Outcome outcome);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// use_rules: how the configuration wants the uses of keys to be counted.
+// use_rules: the configured rules for counting the uses of keys.
 //
 // Thread safety: a pure function of the configuration.
 #pragma once

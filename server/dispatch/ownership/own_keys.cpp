@@ -9,7 +9,7 @@
 namespace server {
 
 OwnKeys::OwnKeys(const Context& ctx) : ctx_(ctx) {
-  // What a journal asks for is not a client's business.
+  // Commands from a journal see all keys.
   if (!ctx.has_one_database()) return;
   const cluster::View& view = ctx.environment.cluster.view_of(ctx.session.thread_index);
   if (!view.owns_all()) view_ = &view;

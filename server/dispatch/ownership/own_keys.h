@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnKeys: which of the keys that lie here clients are shown. In a cluster those of the slots that
-// this server's shard owns; others are left over from a time when it owned more.
+// OwnKeys: the keys of this server that clients may see. In a cluster these are the keys in slots
+// that this server's shard owns. Keys in other slots are left over from when the shard owned more.
 //
 // Thread safety: belongs to the thread that runs the command.
 #pragma once
@@ -23,14 +23,15 @@ class OwnKeys {
 
   bool shows_all() const { return view_ == nullptr; }
   bool shows(std::string_view key) const { return view_ == nullptr || is_owned(key); }
-  // How many keys of the context's database are shown; expired ones count until they are deleted.
+  // Returns how many keys of the context's database are visible. Expired keys count until they are
+  // deleted.
   uint64_t count() const;
 
  private:
   bool is_owned(std::string_view key) const;
 
   const Context& ctx_;
-  const cluster::View* view_ = nullptr;  // null: all are shown
+  const cluster::View* view_ = nullptr;  // null if all keys are visible
 };
 
 }  // namespace server
