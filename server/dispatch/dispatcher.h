@@ -122,8 +122,8 @@ class Dispatcher {
   // Returns whether a command that was routed here fails only because this server has just become a
   // replica. The view that names the new leader follows soon, so the client waits.
   static bool awaits_view(const KeyRouting& routing, std::string_view error);
-  // As refusal(), for the availability of the server. `flags` are those of the row and of the
-  // queue, `permissions` those that row and queue have in common.
+  // Checks the availability of the server, as part of refusal(). `flags` are those of the row and
+  // of the queue, `permissions` those that row and queue have in common.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
   void refuse(Context& ctx, std::string_view error);
   // Rejects a known command, and counts the rejection in its statistics.

@@ -48,8 +48,9 @@ Needs needs_of(const Command& row);
 std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& command,
                                 Arguments args);
 
-// Fast check of the simple cases: commands without keys, or whose only key is the first argument
-// and matches a prefix pattern of the root selector. False means that has_rights() must be asked.
+// Fast check of the simple cases: the command has no key, or its only key is the first argument.
+// The key must match a prefix pattern of the root selector. False means that has_rights() must be
+// asked.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args);
 // Returns true if the user's rules allow the command, at the cost of few instructions. Returns
