@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LatencyMonitor: events that took as long as latency-monitor-threshold, or longer, by kind:
-// "command", "fork", "expire-cycle". LATENCY shows them.
+// LatencyMonitor: records events that took at least latency-monitor-threshold, by kind: "command",
+// "fork", "expire-cycle". LATENCY shows them.
 //
 // Invariants: a kind has at most 160 samples, one per second: the slowest event of that second.
 // Thread safety: all members may be called from any thread.
@@ -27,8 +27,8 @@ struct LatencySample {
 struct LatencyEvents {
   static constexpr size_t kSamplesMax = 160;
 
-  std::deque<LatencySample> samples;  // the oldest first, never empty
-  int64_t longest_ms = 0;             // of all time
+  std::deque<LatencySample> samples;  // oldest first, never empty
+  int64_t longest_ms = 0;             // maximum since the last reset
 };
 
 class LatencyMonitor {
@@ -40,14 +40,14 @@ class LatencyMonitor {
     threshold_ms_.store(threshold_ms, std::memory_order_relaxed);
   }
   int64_t threshold_ms() const { return threshold_ms_.load(std::memory_order_relaxed); }
-  // To be called for every event, and cheap for one that was fast.
+  // Must be called for every event. Cheap if the event was fast.
   void note(std::string_view kind, int64_t duration_ms, int64_t now_s) {
     const int64_t threshold = threshold_ms();
     if (threshold > 0 && duration_ms >= threshold) add(kind, duration_ms, now_s);
   }
 
   ByKind events() const;
-  // Forgets one kind, or all; returns how many kinds that were.
+  // Deletes one kind, or all, and returns how many kinds were deleted.
   size_t reset(std::string_view kind);
   size_t reset_all();
 

@@ -14,10 +14,10 @@ namespace {
 
 constexpr size_t kColumns = 80;
 constexpr int kRows = 4;
-constexpr std::string_view kMarks = "_o#";  // a third of a row, two thirds, all of it
+constexpr std::string_view kMarks = "_o#";  // a third of a row, two thirds, a whole row
 constexpr int kSteps = kRows * static_cast<int>(kMarks.size());
 
-// "5s", "12m", "3h", "2d"
+// Returns "5s", "12m", "3h" or "2d".
 std::string age_text(int64_t seconds) {
   constexpr int64_t kMinute = 60;
   constexpr int64_t kHour = 60 * kMinute;
@@ -30,11 +30,11 @@ std::string age_text(int64_t seconds) {
 }
 
 struct Column {
-  int step;  // how high it is, of kSteps
+  int step;  // height of the column, of kSteps
   std::string age;
 };
 
-// The mark of a column in a row; row 0 is the highest.
+// Returns the mark of a column in a row; row 0 is the highest.
 char mark_at(const Column& column, int row) {
   const auto marks = static_cast<int>(kMarks.size());
   const int above = column.step - (kRows - row - 1) * marks;
@@ -85,7 +85,7 @@ Summary summary_of(const LatencyEvents& events) {
   return summary;
 }
 
-// What may be done about a kind of event; empty when nothing is known.
+// Returns advice on a kind of event, or an empty text if there is none.
 std::string_view advice_on(std::string_view kind) {
   if (kind == "command" || kind == "fast-command") {
     return "SLOWLOG GET shows the slow commands. Batches of many items and big values can be cut "

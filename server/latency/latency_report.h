@@ -14,14 +14,14 @@
 
 namespace server {
 
-// One column for each sample, the oldest on the left, and its age below.
+// Returns one column for each sample, the oldest on the left, with its age below.
 std::string latency_graph(std::string_view kind, const LatencyEvents& events, int64_t now_s);
 
 struct LatencySettings {
   int64_t threshold_ms = 0;     // latency-monitor-threshold
   int64_t slowlog_slow_us = 0;  // slowlog-log-slower-than
 };
-// What the events say, and what may be done about each kind.
+// Returns a summary of the events, and advice for each kind.
 std::string latency_diagnosis(const LatencyMonitor::ByKind& events,
                               const LatencySettings& settings);
 
