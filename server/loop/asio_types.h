@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The Asio types of this server: descriptors and timers are bound to one io_context by type, which
-// spares the type-erased executor on the hot path.
+// Asio types used by the server. Descriptors and timers are bound to io_context at compile time,
+// which avoids the type-erased executor on the hot path.
 //
-// Source:
-// https://www.boost.org/doc/libs/1_81_0/doc/html/boost_asio/overview/model/executors.html
+// Source: https://www.boost.org/doc/libs/1_81_0/doc/html/boost_asio/overview/model/executors.html
 #pragma once
 
 #include <boost/asio/basic_waitable_timer.hpp>

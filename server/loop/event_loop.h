@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLoop: runs one thread's events in sequence: ready sockets, due timers, functions posted by
-// other threads.
+// EventLoop: runs one thread's events in sequence: ready sockets, expired timers, functions posted
+// by other threads.
 //
-// Asking Asio takes three system calls, asking the set of sockets takes one. So the set is asked
-// again while it has something, and Asio after kSocketsPerWait sockets at the latest.
+// Polling Asio takes three system calls, polling the set of sockets takes one. So the set is polled
+// again while it has events, and Asio is polled after kSocketsPerWait sockets at the latest.
 //
-// Invariants: a round is one event of Asio's or what one look at the sockets found; `end_round`
-// follows each, and nothing runs in between.
+// Invariants: a round is one event of Asio, or the events of one poll of the sockets. `end_round`
+// follows each round, and nothing runs in between.
 // Thread safety: post() from any thread; run() on one.
 // Source: Boost.Asio 1.81, io_context::run_one.
 #pragma once
@@ -23,7 +23,8 @@ namespace server::net {
 
 class EventLoop {
  public:
-  // Timers and functions wait for so many sockets at most, and those of the round they came in.
+  // Timers and functions wait for at most this many sockets, plus those of the round they arrived
+  // in.
   static constexpr size_t kSocketsPerWait = 32;
 
   EventLoop(asio::io_context& context, SocketSet& sockets, std::function<void()> end_round)
@@ -31,12 +32,12 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Runs the function on the loop's thread, soon.
+  // Runs the function soon, on the loop's thread.
   template <class Function>
   void post(Function&& function) {
     asio::post(context_, std::forward<Function>(function));
   }
-  // Until the io_context has nothing to wait for any more.
+  // Returns when the io_context has no more work.
   void run() {
     while (context_.run_one() > 0) {
       end_round_();

@@ -28,17 +28,17 @@ namespace {
 namespace ip = asio::ip;
 
 constexpr auto kPause = std::chrono::milliseconds(100);
-// A group may have thousands of members, who are part of its entry.
+// The entry of a group lists its members, of which there may be thousands.
 constexpr size_t kGroupBytesMax = size_t{1} << 20;
 
-// Removes a socket that an ended process has left. Errors: why its path is not free.
+// Removes a socket file left by a process that has ended. Errors: why the path cannot be used.
 core::Result<> remove_left_socket(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return {};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
-  // Where the queue of a running server is full, a call that blocks would wait for it.
+  // Non-blocking, because connect() would wait if the queue of a running server is full.
   const int caller = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (caller < 0) return core::Error{std::strerror(errno)};
   int failed = 0;
@@ -64,7 +64,7 @@ core::Result<gid_t> find_group(const std::string& name) {
   return core::Error{fmt::format("unixsocketgroup '{}': {}", name, reason)};
 }
 
-// Gives the socket at `path` to the group and then opens it to those that may connect.
+// Changes the group of the socket at `path`, then sets the permissions.
 core::Result<> set_access(const std::string& path, const std::string& group, mode_t mode) {
   if (!group.empty()) {
     const auto id = find_group(group);
@@ -98,7 +98,7 @@ ListeningSocket::Opened ListeningSocket::open_tcp(asio::io_context& context,
   auto socket = std::make_shared<ListeningSocket>(context);
   Acceptor& acceptor = socket->acceptor_;
   acceptor.open(where.protocol(), error);
-  // Options that the system refuses are no reason to end.
+  // Options that the system rejects are ignored.
   ErrorCode ignored;
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), ignored);
   if (!error && where.address().is_v6()) acceptor.set_option(ip::v6_only(true), ignored);
@@ -125,7 +125,7 @@ ListeningSocket::Opened ListeningSocket::open_unix(asio::io_context& context,
   const auto failed = [&path](const core::Error& why) {
     return core::Error{fmt::format("Failed opening Unix socket {}: {}", path, why.message)};
   };
-  // bind() creates the file: until its group is set, no one may connect.
+  // bind() creates the file. Until its group is set, no one may connect.
   const mode_t old_mask = ::umask(0777);
   if (!error) socket->acceptor_.bind(asio::local::stream_protocol::endpoint(path), error);
   ::umask(old_mask);
@@ -145,7 +145,7 @@ ListeningSocket::Opened ListeningSocket::listen(int backlog, ErrorCode error) {
   if (!error) acceptor_.listen(backlog, error);
   if (!error) acceptor_.native_non_blocking(true, error);
   if (error) return core::Error{error.message()};
-  // Asio opens sockets that a program started by us would inherit.
+  // Asio opens sockets without close-on-exec, so child programs would inherit them.
   (void)::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
   return shared_from_this();
 }
@@ -156,8 +156,8 @@ void ListeningSocket::start(const Handler& handler) {
   await();
 }
 
-// `*` and an address on the same port exclude each other; a socket that is shut down keeps its name
-// and can listen again.
+// `*` and an address on the same port exclude each other, so this socket must stop listening before
+// its successor is opened. After shutdown() it keeps its address and can listen again.
 void ListeningSocket::suspend() {
   const std::scoped_lock lock(mutex_);
   is_suspended_ = true;
@@ -189,7 +189,7 @@ void ListeningSocket::await() {
     self->is_awaited_ = false;
     if (error || self->is_suspended_ || !self->acceptor_.is_open()) return;
     if (self->accept_waiting()) return self->await();
-    // The queue stays readable.
+    // The queue stays readable, so accepting again at once would spin.
     self->pause_.expires_after(kPause);
     self->pause_.async_wait([self](const ErrorCode& cancelled) {
       const std::scoped_lock pause_lock(self->mutex_);
@@ -198,7 +198,7 @@ void ListeningSocket::await() {
   });
 }
 
-// False when accepting must pause.
+// Returns false if accepting must pause.
 bool ListeningSocket::accept_waiting() {
   const int64_t most = handler_.accepts_per_round_max();
   for (int64_t i = 0; i < most; ++i) {

@@ -2,11 +2,11 @@
 //
 // ListeningSocket: accepts the peers that connect to one address.
 //
-// Invariants: while the process has no descriptors left, or the handler no room, accepting pauses
-// and does not spin; a program started by us inherits no socket; a unix socket is never reachable
-// with wider permissions than asked for, not even between bind and chmod.
-// Thread safety: all members from any thread. The handler runs on that of the io_context, may not
-// call the socket, and must be valid until close() has returned.
+// Invariants: while the process has no free descriptors or the handler has no room, accepting
+// pauses and does not spin. Child programs inherit no socket. A unix socket never has wider
+// permissions than requested, not even between bind and chmod.
+// Thread safety: all members from any thread. The handler runs on the thread of the io_context,
+// must not call the socket, and must be valid until close() has returned.
 // Source: accept(2), listen(2), unix(7).
 #pragma once
 
@@ -25,43 +25,43 @@ namespace server::net {
 class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
  public:
   struct Handler {
-    // Takes over the descriptor of a socket that does not block.
+    // Called with the descriptor of a non-blocking socket, which the callee owns.
     std::function<void(int descriptor)> accept;
-    // Asked before a peer is accepted; while it says no, peers wait in the system's queue.
+    // Called before a peer is accepted. While it returns false, peers wait in the system's queue.
     std::function<bool()> has_room = [] { return true; };
-    // Peers accepted at once: the thread's other work waits meanwhile.
+    // Limit on peers accepted in a row, because the thread's other work waits meanwhile.
     std::function<int64_t()> accepts_per_round_max = [] { return 256; };
   };
   using Opened = core::Result<std::shared_ptr<ListeningSocket>>;
 
-  // "*" and "::*" stand for all addresses of IPv4 and of IPv6. Errors: an address that nobody has,
-  // or that is taken.
+  // "*" and "::*" mean all addresses of IPv4 and of IPv6. Errors: an address that this machine does
+  // not have, or that is in use.
   static Opened open_tcp(asio::io_context& context, const std::string& address, uint16_t port,
                          int backlog);
-  // The peers that may connect to a unix socket.
+  // The permissions and the group of a unix socket.
   struct UnixAccess {
-    unsigned permissions = 0;  // 0 for those that the umask leaves
+    unsigned permissions = 0;  // 0 keeps those that the umask leaves
     std::string group{};       // a name or a number; empty for the group of the process
   };
-  // Replaces a socket that an earlier run has left, never one that another process listens on, nor
-  // a file of another kind. Errors: a path that is too long or taken, a group that does not exist
-  // or that this process may not give the socket to.
+  // Replaces a socket file left by an earlier run, but no socket of a running process and no file
+  // of another kind. Errors: the path is too long or in use; the group does not exist, or this
+  // process may not assign it.
   static Opened open_unix(asio::io_context& context, const std::string& path,
                           const UnixAccess& access, int backlog);
   explicit ListeningSocket(asio::io_context& context) : acceptor_(context), pause_(context) {}
 
-  // Begins to accept.
+  // Starts to accept.
   void start(const Handler& handler);
-  // Accepts no more and frees the address for others, as long as resume() has not been called.
+  // Stops accepting and frees the address for others, until resume() is called.
   void suspend();
-  // Takes the address again. Errors: another one has it.
+  // Listens on the address again. Errors: the address is in use.
   core::Result<> resume(int backlog);
   void close();
 
  private:
   using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol, Executor>;
 
-  // What is common to both kinds. `error`: of the steps before.
+  // The common part of open_tcp() and open_unix(). `error` is that of the steps before.
   Opened listen(int backlog, ErrorCode error);
   // REQUIRES for both: mutex_.
   void await();

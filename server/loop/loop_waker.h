@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// LoopWaker: posts one task to a loop, however often wake() is called, while a waiter is
-// registered.
+// LoopWaker: posts a task to a loop when wake() is called while a waiter is registered. Further
+// calls of wake() post nothing until the next arm().
 //
 // Invariants: arm() followed by a check misses no event: an event after the check posts the task.
-// Thread safety: wake() from any thread; arm() and disarm() on the loop's.
+// Thread safety: wake() from any thread; arm() and disarm() on the loop's thread.
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,12 @@ class LoopWaker {
   LoopWaker(const LoopWaker&) = delete;
   LoopWaker& operator=(const LoopWaker&) = delete;
 
-  // The next wake() counts.
+  // The next wake() posts the task.
   void arm() { is_armed_ = true; }
-  // No waiter is left.
+  // wake() posts nothing until the next arm().
   void disarm() { is_armed_ = false; }
   void wake() {
-    // A load first: most calls come while there is no waiter.
+    // Loads before exchanging, because most calls come while there is no waiter.
     if (is_armed_ && is_armed_.exchange(false)) loop_.post([this] { task_(); });
   }
 

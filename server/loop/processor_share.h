@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ProcessorShare: whether a thread has lately used more than half of a processor.
+// ProcessorShare: whether a thread has recently used more than half of a processor.
 //
 // Thread safety: none.
 #pragma once
@@ -11,8 +11,8 @@ namespace server::net {
 
 class ProcessorShare {
  public:
-  // `now` and `used`, the thread's processor time, count from any fixed points. Judges anew when
-  // 100 ms have passed since it did last.
+  // `now`, and the thread's processor time `used`, count from any fixed points. The result is
+  // updated at most every 100 ms.
   bool is_busy(std::chrono::nanoseconds now, std::chrono::nanoseconds used) {
     constexpr std::chrono::milliseconds kInterval{100};
     if (now - then_ < kInterval) return was_busy_;

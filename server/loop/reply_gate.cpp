@@ -44,7 +44,7 @@ void ReplyGate::flush() {
 void ReplyGate::pass_on(const Part& part, size_t begin) {
   std::string_view replies = replies_.view().substr(begin, part.end - begin);
   protocol::OutputBuffer* whole = nullptr;
-  // A large part is the last one, because add() flushes.
+  // A large part is always the last one, because add() flushes.
   if (replies.size() >= kHandedOverMin && &part == &parts_.back()) [[unlikely]] {
     replies_.consume(begin);
     replies = replies_.view();
@@ -84,7 +84,7 @@ void ReplyGate::hold(const Part& part, std::string_view replies, size_t begin,
 void ReplyGate::end_round() {
   flush();
   while (std::exchange(commit_is_due_, false)) {
-    // Before the commit, so that the end of a sync which is under way is told.
+    // Called before the commit, so that the end of a running sync causes a notification.
     on_waiting_(true);
     log_.commit(std::exchange(new_held_, 0));
     release_held();
@@ -98,7 +98,7 @@ void ReplyGate::release_safe() {
 }
 
 void ReplyGate::release_held() {
-  // Before the first check, or a progress notification could be missed.
+  // Called before the first check, so that no progress notification is missed.
   on_waiting_(true);
   looked_at_.swap(held_);
   for (Held& held : looked_at_) {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplyGate: passes one thread's replies from the commands to the clients. It gathers the replies
-// of a round, commits the append log once for all of them, sends the safe ones and holds the rest
-// until they are safe.
+// ReplyGate: passes one thread's replies from the commands to the clients. It collects the replies
+// of a round and commits the append log once for all of them. It sends replies that are safe, and
+// holds the others until they are.
 //
-// A sink's commands append to replies(); add() then closes its part, which leaves with flush(), or
-// when the round ends. Replies that depend on journal bytes not yet in the log are held by their
-// sink, and released when the log has the bytes, or with an error for each write when it fails.
+// A sink's commands append to replies(). add() then closes the sink's part, which is sent by
+// flush() or when the round ends. Replies that depend on journal bytes not yet in the log are held
+// by their sink. They are released when the log has the bytes. If the log fails, each write is
+// answered with an error instead.
 //
-// Invariants: a sink gets its replies in the order of its commands; no reply leaves before
+// Invariants: a sink gets its replies in the order of its commands. No reply is sent before
 // is_safe() holds for the journal offset that it depends on. A sink with a part lives until the
-// round ends. Thread safety: belongs to one I/O thread.
+// round ends.
+// Thread safety: belongs to one I/O thread.
 #pragma once
 
 #include <cstddef>
@@ -30,25 +32,25 @@ class ClusterState;
 
 namespace server::net {
 
-// Where the replies to a command are among others, in bytes.
+// The range of one command's replies within others, in bytes.
 struct ReplySpan {
   size_t begin = 0;
   size_t end = 0;
 };
 
-// Receives replies. Calls after it has closed are ignored. `whole`, unless null, holds exactly
+// Receives replies. Calls after it has closed are ignored. Unless `whole` is null, it holds exactly
 // these replies, and the sink may take its bytes by OutputBuffer::swap().
 class ReplySink : public std::enable_shared_from_this<ReplySink> {
  public:
-  // The replies may leave.
+  // Sends the replies.
   virtual void send(std::string_view replies, protocol::OutputBuffer* whole) = 0;
-  // The replies must be kept until release(). `writes`: the spans that answer commands which may
-  // write, in order.
+  // Keeps the replies until release(). `writes`: the ranges of replies to commands that may write,
+  // in order.
   virtual void hold(std::string_view replies, std::span<const ReplySpan> writes,
                     protocol::OutputBuffer* whole) = 0;
-  // The held replies may leave. A non-empty error replaces the replies to writes.
+  // Sends the held replies. A non-empty error replaces the replies to writes.
   virtual void release(std::string_view error) = 0;
-  // No reply may leave any more: closes.
+  // Closes the connection. No further reply may be sent.
   virtual void close() = 0;
 
  protected:
@@ -57,38 +59,39 @@ class ReplySink : public std::enable_shared_from_this<ReplySink> {
 
 class ReplyGate {
  public:
-  // `on_waiting(true)`: release_safe() must be called when the log makes progress.
+  // `on_waiting(true)` requests calls of release_safe() when the log makes progress.
   ReplyGate(ReplyLog& log, std::function<void(bool)> on_waiting);
   ReplyGate(const ReplyGate&) = delete;
   ReplyGate& operator=(const ReplyGate&) = delete;
 
-  // In a cluster, replies to writes leave only while this server has a permit; else their clients
-  // are dropped, for nobody may be told of such a write. Before the thread runs.
+  // In a cluster, replies to writes are sent only while this server has a permit. Otherwise their
+  // clients are disconnected, because such a write must not be acknowledged. Must be called before
+  // the thread runs.
   void set_permit(const cluster::ClusterState* permit) { permit_ = permit; }
 
-  // Commands append here, behind the parts that were added.
+  // Commands append their replies here, after the parts that were added.
   protocol::OutputBuffer& replies() { return replies_; }
-  // The replies since the last add().
+  // Returns the replies since the last add().
   std::string_view fresh() const { return replies_.view().substr(fresh_begin_); }
   size_t fresh_begin() const { return fresh_begin_; }
-  // The bytes from `begin` on answer a command that may write.
+  // Records that the bytes from `begin` on reply to a command that may write.
   void note_write(size_t begin) { writes_.push_back({begin, replies_.size()}); }
   // Assigns the fresh replies to the sink.
   void add(ReplySink& sink);
   // Discards the fresh replies.
   void drop_fresh() { truncate(fresh_begin_); }
 
-  // Sends the added parts, or has them held.
+  // Sends the added parts, or lets their sinks hold them.
   void flush();
-  // flush(), and commits the log for the replies that are held.
+  // Calls flush(), and commits the log for the replies that are held.
   void end_round();
-  // The log made progress or fails: releases the replies that have become safe.
+  // Called when the log makes progress or fails. Releases the replies that have become safe.
   void release_safe();
 
  private:
   struct Part {
     ReplySink* sink;
-    size_t end;  // in replies_; it begins where the one before ends
+    size_t end;  // offset in replies_; the part begins where the one before it ends
     uint64_t log_offset;
     bool has_written;
   };
@@ -99,7 +102,7 @@ class ReplyGate {
   };
 
   void truncate(size_t mark);
-  // Sends a part, or has it held. `begin`: where the part begins.
+  // Sends a part, or lets its sink hold it. `begin`: the offset of its first byte.
   void pass_on(const Part& part, size_t begin);
   void hold(const Part& part, std::string_view replies, size_t begin,
             protocol::OutputBuffer* whole);
@@ -110,8 +113,8 @@ class ReplyGate {
   static constexpr size_t kGatheredMax = size_t{32} << 10;
   // A part of this size is handed to its sink without a copy.
   static constexpr size_t kHandedOverMin = size_t{256} << 10;
-  // Memory for replies that outlives a round. It belongs to no client, so that no limit of clients
-  // bounds it.
+  // Capacity of the reply buffer that is kept between rounds. It belongs to no client, so no limit
+  // on clients bounds it.
   static constexpr size_t kReplyBytesKept = size_t{256} << 10;
 
   ReplyLog& log_;
@@ -122,8 +125,8 @@ class ReplyGate {
   std::vector<ReplySpan> writes_;  // in replies_
   std::vector<Part> parts_;
   std::vector<Held> held_;
-  std::vector<Held> looked_at_;  // room for release_held()
-  size_t new_held_ = 0;          // how many have begun to wait since the last commit
+  std::vector<Held> looked_at_;  // buffer of release_held()
+  size_t new_held_ = 0;          // number of sinks that began to hold replies since the last commit
   bool commit_is_due_ = false;
 };
 

@@ -16,12 +16,12 @@ class SocketAddress {
  public:
   enum class End : uint8_t { kOwn, kPeer };
 
-  // Zeros when the system tells none, as of a socket of another kind.
+  // All zeros if the system gives no address, for example for a socket of another kind.
   SocketAddress(int descriptor, End end);
 
-  // "127.0.0.1:50000" or "[::1]:50000".
+  // Returns "127.0.0.1:50000" or "[::1]:50000".
   std::string text() const;
-  // Whether it is an address of this machine alone.
+  // Returns whether the address is reachable only from this machine.
   bool is_loopback() const;
 
  private:

@@ -63,7 +63,7 @@ size_t SocketSet::deliver() {
   for (next_ = 0; next_ < count_;) {
     const epoll_event& event = events_[next_++];
     auto* const watcher = static_cast<Watcher*>(event.data.ptr);
-    if (watcher != nullptr) watcher->on_ready(event.events);  // else removed meanwhile
+    if (watcher != nullptr) watcher->on_ready(event.events);  // otherwise removed meanwhile
   }
   next_ = count_ = 0;
   return static_cast<size_t>(ready);
