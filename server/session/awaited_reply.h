@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// AwaitedReply: the reply of a command that cannot be given yet. The handler of a command that
-// waits hands one to Context::await(); the connection stops executing and asks it again, after each
+// AwaitedReply: the reply of a command that must wait. The command's handler passes it to
+// Context::await(). The connection then stops executing and calls try_answer() again: after each
 // acknowledgement of a replica, whenever Session::wake is called, and every few milliseconds.
 //
 // Invariants: a reply is written whole and once, by the call that returns true.
-// Thread safety: belongs to the session's thread. The state that it checks may change on any.
+// Thread safety: belongs to the session's thread. The state that it checks may change on any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +22,17 @@ class AwaitedReply {
   AwaitedReply(const AwaitedReply&) = delete;
   AwaitedReply& operator=(const AwaitedReply&) = delete;
 
-  // Writes the reply and returns true, or writes nothing. With `is_late` it must answer: its time
-  // is over, CLIENT UNBLOCK ends it, or it is inside EXEC, which cannot wait.
+  // Writes the reply and returns true, or writes nothing and returns false. With `is_late` it must
+  // reply: the deadline has passed, CLIENT UNBLOCK ends the wait, or it is inside EXEC, which
+  // cannot wait.
   virtual bool try_answer(protocol::ReplyWriter& reply, bool is_late) = 0;
-  // Monotonic; 0 is never. Without a deadline and outside EXEC, `is_late` comes from CLIENT UNBLOCK
-  // only.
+  // Monotonic; 0 is never. Without a deadline and outside EXEC, only CLIENT UNBLOCK sets `is_late`.
   virtual int64_t deadline_us() const { return 0; }
   virtual bool can_be_unblocked() const { return false; }
-  // Whether the client is shown as blocked meanwhile, by its flags and in INFO.
+  // Returns whether CLIENT LIST and INFO show the client as blocked meanwhile.
   virtual bool is_shown() const { return can_be_unblocked(); }
 
-  bool is_silent = false;  // by CLIENT REPLY; set by the dispatcher
+  bool is_silent = false;  // silenced by CLIENT REPLY; set by the dispatcher
 };
 
 }  // namespace server

@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-// The letters of the `flags` field; N stands for none.
+// Returns the letters of the `flags` field. N means that there are none.
 std::string flag_letters(const Session& session) {
   std::string letters;
   const Peer peer = session.peer.load(std::memory_order_relaxed);
@@ -33,7 +33,7 @@ std::string flag_letters(const Session& session) {
   return letters.empty() ? "N" : letters;
 }
 
-// Where CLIENT TRACKING redirects to; 0 for nowhere, -1 while it is off.
+// Returns the client that CLIENT TRACKING redirects to; 0 for none, -1 while tracking is off.
 int64_t redirect_of(const Session& session) {
   const Subscriptions::ShownTracking& tracking = session.subscriptions.shown_tracking();
   const uint64_t redirect = tracking.redirect.load(std::memory_order_relaxed);
@@ -66,7 +66,7 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  subscriptions.shown_count(SubscriptionKind::kPattern),
                  subscriptions.shown_count(SubscriptionKind::kShardChannel),
                  session.queued_commands.load(std::memory_order_relaxed), query, query_free);
-  // Arguments are views of the query buffer, so that tot-mem has them already.
+  // The arguments are views of the query buffer, so tot-mem already contains them.
   argument_bytes += session.argument_bytes.load(std::memory_order_relaxed);
   fmt::format_to(out, " argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
                  argument_bytes, session.queued_bytes.load(std::memory_order_relaxed),
@@ -76,7 +76,7 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
                  command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
                  session.shown_resp.load(std::memory_order_relaxed));
-  // Fields of later versions stand behind those of Redis 7.0, in the order of their versions.
+  // Fields of later versions follow those of Redis 7.0, in the order of their versions.
   fmt::format_to(
       out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
       names.library, names.library_version, session.watched_keys.load(std::memory_order_relaxed),

@@ -2,7 +2,8 @@
 //
 // The line of CLIENT LIST and CLIENT INFO that describes one session.
 //
-// Thread safety: reads only what a session shares, so any thread may describe any session.
+// Thread safety: reads only members that a session shares among threads, so any thread may describe
+// any session.
 // Source: https://redis.io/docs/latest/commands/client-list/ names the fields.
 #pragma once
 
@@ -12,8 +13,8 @@
 
 namespace server {
 
-// All fields of Redis 8.0 in its order, ended by a line feed. `argument_bytes` are those of the
-// command that the session runs right now; `now_us` is monotonic.
+// Returns all fields of Redis 8.0 in its order, followed by a line feed. `argument_bytes` are those
+// of the command that the session is running; `now_us` is monotonic.
 std::string client_line(const Session& session, int64_t now_us, size_t argument_bytes);
 
 }  // namespace server

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What clients of a cluster wait for, and what they are told of its changes.
+// Waits of clients in a cluster, and messages to them about changes of the cluster.
 //
-// Thread safety: to be called on the session's thread.
+// Thread safety: must be called on the session's thread.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ namespace cluster {
 class ClusterState;
 }
 
-// Whether commands are held back until this server, a new leader, may serve.
+// Returns whether commands are held back until this server, as a new leader, may serve.
 bool awaits_cluster(const cluster::ClusterState& cluster);
 
-// Ends the session's subscriptions to shard channels that other servers have now; returns what the
-// client is told of it.
+// Ends the session's subscriptions to shard channels that other servers now own. Returns the
+// messages to the client about them.
 std::string end_foreign_channels(PubSub& pubsub, cluster::ClusterState& cluster, Session& session);
 
 }  // namespace server

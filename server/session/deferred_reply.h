@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// DeferredReply: the reply of a command whose work another thread ends: a short text, or an error.
+// DeferredReply: the reply of a command that another thread completes: a short text, or an error.
 //
 // Thread safety: `end` and `end_with` may be called from any thread, also after the session has
-// gone.
+// ended.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,11 @@ namespace server {
 class Clients;
 
 struct DeferredReply {
-  // One of both is to be called, once: OK, or the error; or a line, with the '+' or '-' before it.
+  // One of the two must be called, once. `end` replies OK or the error; `end_with` replies a line
+  // that includes its '+' or '-'.
   std::function<void(const core::Result<>&)> end;
   std::function<void(std::string line)> end_with;
-  std::unique_ptr<AwaitedReply> awaited;  // for Context::await(), outside EXEC
+  std::unique_ptr<AwaitedReply> awaited;  // to be passed to Context::await(), outside EXEC
 };
 
 // `clients` must outlive the call of `end`.

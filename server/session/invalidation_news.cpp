@@ -12,7 +12,7 @@ namespace {
 
 using protocol::RespVersion;
 
-// It may have changed its mind since it has read the key.
+// Tracking may have been switched off, or its options changed, since the key was read.
 bool wants(const ClientTracking& tracking, const Invalidation& invalidation, uint64_t session_id) {
   if (invalidation.keys.empty()) return true;
   if (tracking.is_broadcast != invalidation.is_broadcast) return false;
@@ -26,12 +26,12 @@ std::string broken_redirect_news(Session& session, ClientTracking& tracking) {
   return fmt::format(">2\r\n$21\r\ntracking-redir-broken\r\n:{}\r\n", tracking.redirect);
 }
 
-// `keys` as an array of RESP, empty for all of them.
+// `keys` is a RESP array, or empty if all keys were deleted.
 std::string news(const Session& session, bool is_redirected, const std::string& keys) {
   if (session.resp == RespVersion::kResp3) {
     return ">2\r\n$10\r\ninvalidate\r\n" + (keys.empty() ? "_\r\n" : keys);
   }
-  // RESP2 cannot tell news from replies, unless the client expects messages.
+  // A RESP2 client cannot distinguish messages from replies, unless it has subscribed.
   if (!is_redirected || !session.subscriptions.any()) return "";
   return "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n" +
          (keys.empty() ? "$-1\r\n" : keys);
@@ -57,7 +57,7 @@ std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& s
 std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& session) {
   const ClientTracking* const wanted = session.subscriptions.tracking();
   if (wanted == nullptr || wanted->redirect != 0) return "";
-  // Keys that no client has changed are gathered for the first thread.
+  // Changes that no client made, such as expiry, are collected for the first thread.
   if (wanted->is_broadcast) tracking.send_broadcasts(0);
   std::string bytes;
   for (const auto& invalidation : pubsub.take_invalidations(session.thread_index, session.id)) {

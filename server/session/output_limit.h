@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// OutputLimit: whether one client's unsent replies have broken client-output-buffer-limit.
+// OutputLimit: whether one client's unsent replies exceed client-output-buffer-limit.
 //
-// Invariants: the soft limit counts from the first check that found it reached, and only while
-// every check since found the same.
+// Invariants: the time of the soft limit starts at the first check that finds it exceeded, and
+// restarts after a check that does not.
 // Thread safety: none; belongs to one connection.
 // Source: Redis 7.0.15, conf/bloomery.conf under client-output-buffer-limit.
 #pragma once

@@ -18,7 +18,7 @@ bool loses_data(CommandOrigin origin, std::string_view name, std::string_view er
          protocol::equals_ignore_case(name, "SELECT");
 }
 
-// The first error of the reply or in it; null when there is none.
+// Returns the reply if it is an error, or its first element that is one; null if there is none.
 const protocol::Reply* first_error(const protocol::Reply& reply) {
   if (reply.is_error()) return &reply;
   for (const protocol::Reply& element : reply.elements) {
@@ -36,7 +36,7 @@ std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view n
     const bool loses = loses_data(origin, name, text);
     return ReplayedError{std::move(text), loses};
   }
-  // Hardly any reply has the bytes with which an element that is an error begins.
+  // Fast path: hardly any reply contains the first bytes of an error element.
   if (origin != CommandOrigin::kOwnJournal || !reply.starts_with('*') ||
       reply.find("\r\n-") == std::string_view::npos) {
     return std::nullopt;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplayedError: an error that a journal's or a leader's command was answered with, and whether
-// data are missing because of it.
+// ReplayedError: the error reply to a command from a journal or a leader, and whether data are
+// missing because of it.
 //
-// A journal of ours, and the stream of a leader that is a Bloomery, hold effects: whatever fails
-// there is missing. Other servers also write down commands that failed for them as well, such as an
-// addition to a full filter; of their errors two tell that the data now differ: memory that the
-// system did not give, and a database that is not there, for the commands behind it mean its keys.
+// Our own journal, and the stream of a Bloomery leader, contain only effects, so whatever fails there
+// is missing. Other servers also write commands that failed for them, such as an addition to a full
+// filter. Only two of their errors show that the data now differ. One is that the system gave no
+// memory. The other is a missing database, because the commands after it belong to its keys.
 //
 // Thread safety: values.
 #pragma once
@@ -21,18 +21,19 @@
 namespace server {
 
 struct ReplayedError {
-  std::string text;  // without '-'
+  std::string text;  // without the leading '-'
   bool loses_data = false;
 };
 
-// Nothing when the command did not fail. In effects an array's elements are looked at, too.
+// Returns nullopt if the command did not fail. If the stream holds effects, also checks the
+// elements of an array.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         std::string_view reply);
 // As above, for an element of EXEC's reply.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         const protocol::Reply& reply);
 
-// Reads the reply to a replayed command, of whatever size; nothing when it is none.
+// Parses the reply to a replayed command, of any size. Returns nullopt if it is no reply.
 std::optional<protocol::Reply> read_reply(std::string_view bytes);
 
 }  // namespace server

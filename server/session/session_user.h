@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which user a session is: logging in, and following changes of the users.
+// The user of a session: logging in, and following changes of the users.
 //
 // Thread safety: on the thread of the session's connection.
 #pragma once
@@ -17,12 +17,12 @@ namespace server {
 
 class Session;
 
-// From now on the session is `user`, found when the users had `version`.
+// Makes `user` the session's user. `version` is that of the users when it was found.
 void set_user(Session& session, std::shared_ptr<const acl::User> user, uint64_t version);
-// As a client that has said nothing yet: the default user, logged in if it is open to all.
+// Sets the state of a new connection: the default user, logged in if it needs no password.
 void set_default_user(Session& session, const acl::Users& users);
-// Takes what has changed about the user. False if the session must end: its user is gone, or must
-// not listen any more to a channel that it listens to.
+// Applies changes of the user. Returns false if the session must end: its user was deleted, or may
+// no longer listen to one of the session's channels.
 bool refresh_user(Session& session, const acl::Users& users);
 
 }  // namespace server
