@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Stream: a peer's bytes, in and out, without waiting. A connection knows no more of its socket;
-// one with encryption is another stream.
+// Stream: receives and sends a peer's bytes without blocking. A connection accesses its socket only
+// through it; encryption is another kind of stream.
 //
-// Invariants: after close(), or once broken, nothing is received and nothing sent. Bytes that are
-// left inside the stream after receive() are of no use before the descriptor is readable again, so
-// that waiting for it misses none.
-// Thread safety: none, unless the kind of stream says otherwise.
+// Invariants: after close(), or once broken, nothing is received and nothing sent. Bytes left
+// inside the stream after receive() are incomplete until the descriptor is readable again, so
+// waiting for the descriptor misses nothing.
+// Thread safety: none, unless the kind of stream states otherwise.
 // Source: recv(2), send(2).
 #pragma once
 
@@ -20,26 +20,26 @@ namespace server {
 class Stream {
  public:
   enum class Status : uint8_t {
-    kDone,    // `bytes` were taken, one at least
-    kLater,   // none now: wait until the descriptor is ready
+    kDone,    // `bytes` were transferred, at least one
+    kLater,   // would block: wait until the descriptor is ready
     kEnd,     // the peer sends no more
-    kBroken,  // of no use any more
+    kBroken,  // no longer usable
   };
   struct Outcome {
     Status status;
     size_t bytes = 0;
-    // Bytes that were taken wait inside the stream: wait until the descriptor is writable, and
-    // send() more, or nothing.
+    // Accepted bytes are still inside the stream. Wait until the descriptor is writable, then call
+    // send() with more bytes or with none.
     bool holds_bytes = false;
   };
-  // receive() may give so many bytes more than it takes from the socket.
+  // receive() may return this many bytes more than it reads from the socket.
   static constexpr size_t kExtraBytesMax = size_t{16} << 10;
 
   virtual ~Stream() = default;
-  // Takes at most `size_max` bytes from the socket.
-  // REQUIRES: room for size_max + kExtraBytesMax bytes.
+  // Reads at most `size_max` bytes from the socket. REQUIRES: room for size_max + kExtraBytesMax
+  // bytes.
   virtual Outcome receive(std::span<char> room, size_t size_max) = 0;
-  // Bytes may be empty: only what the stream holds is sent.
+  // If `bytes` is empty, only bytes inside the stream are sent.
   virtual Outcome send(std::string_view bytes) = 0;
   virtual void close() = 0;
 };
@@ -48,7 +48,7 @@ class SocketStream final : public Stream {
  public:
   static constexpr int kClosed = -1;
 
-  // Takes over a socket that does not block; kClosed for none.
+  // Takes ownership of a non-blocking socket; kClosed for none.
   explicit SocketStream(int descriptor) : descriptor_(descriptor) {}
   ~SocketStream() override { close(); }
   SocketStream(const SocketStream&) = delete;

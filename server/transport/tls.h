@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Tls: the TLS context in use, which CONFIG SET replaces while connections are open.
+// Tls: the TLS context in use, which CONFIG SET can replace while connections are open.
 //
-// Invariants: apply() installs a whole new context or changes nothing; revert() takes the last
-// apply() back.
-// Thread safety: all members may be called from any thread; apply() and revert() by one at a time.
+// Invariants: apply() installs a whole new context or changes nothing; revert() undoes the last
+// apply().
+// Thread safety: all members may be called from any thread; apply() and revert() by one thread at a
+// time.
 // Source: TlsContext.
 #pragma once
 
@@ -24,14 +25,14 @@ class Tls {
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  // Applies the options of TLS now and after each change of them. Errors: those of now.
+  // Applies the tls-* options now and after each change. Errors: those of the first time.
   core::Result<> follow();
-  // Builds the context anew from the configuration and its files, if a port or the replication
-  // needs one. Errors: CONFIG SET's text; the log has the cause.
+  // Rebuilds the context from the configuration and its files, if a port or the replication needs
+  // one. Errors: CONFIG SET's text; the cause is in the log.
   core::Result<> apply();
   void revert();
 
-  // Null before the first apply() that was needed.
+  // Returns null until apply() has created a context.
   std::shared_ptr<SSL_CTX> server_context() const;
   std::shared_ptr<SSL_CTX> client_context() const;
 
@@ -39,7 +40,7 @@ class Tls {
   Config& config_;
   mutable std::mutex mutex_;  // guards the members below
   TlsContext current_;
-  TlsContext previous_;  // what the last apply() replaced
+  TlsContext previous_;  // the context that the last apply() replaced
 };
 
 }  // namespace server

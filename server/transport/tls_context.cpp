@@ -20,7 +20,7 @@ namespace {
 
 using ContextPtr = std::shared_ptr<SSL_CTX>;
 
-// The SSL_OP_NO_… bits of the versions that are not named; nothing for an unknown word.
+// Returns the SSL_OP_NO_… bits of the versions that are not named, or nullopt for an unknown word.
 std::optional<uint64_t> refused_versions(const std::string& protocols) {
   struct Version {
     std::string_view name;
@@ -88,7 +88,7 @@ int verify_mode(TlsAuthClients auth_clients) {
   return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
 }
 
-// What both sides have in common.
+// Creates a context with the settings that both sides share.
 core::Result<ContextPtr> new_context(const TlsSettings& settings,
                                      const TlsSettings::Identity& identity) {
   ContextPtr owner(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
@@ -103,7 +103,7 @@ core::Result<ContextPtr> new_context(const TlsSettings& settings,
   }
   SSL_CTX_set_options(context, *refused | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                    SSL_OP_SINGLE_DH_USE | SSL_OP_SINGLE_ECDH_USE);
-  // A connection that rests has no buffers.
+  // An idle connection has no buffers.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   if (auto loaded = load_identity(context, identity); !loaded) return loaded.error();
   if (auto loaded = load_authorities(context, settings); !loaded) return loaded.error();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// TlsContext: OpenSSL's form of the tls-* options: one context for the server's side of
-// connections, one for the client's.
+// TlsContext: the tls-* options as OpenSSL contexts, one for incoming connections and one for
+// outgoing ones.
 //
-// Invariants: the contexts are never changed once made; connections of before a reload go on with
-// theirs. Renegotiation and compression are off. The server's side asks for certificates as
+// Invariants: contexts are immutable; existing connections keep theirs after a reload.
+// Renegotiation and compression are off. The server's side asks for certificates as
 // tls-auth-clients says; the client's side always verifies the server's chain, and, as Redis, not
 // its host name.
 // Thread safety: settings and contexts are values that any thread may share.
@@ -23,26 +23,26 @@ namespace server {
 
 class Config;
 
-// In the order of the option's words.
+// In the order of the option's values.
 enum class TlsAuthClients : int64_t { kNo, kYes, kOptional };
 
 struct TlsSettings {
   struct Identity {
-    std::string certificate_file = {};  // with the chain
+    std::string certificate_file = {};  // includes the chain
     std::string key_file = {};
     std::string key_password = {};
-    bool is_client = false;  // named by tls-client-cert-file and tls-client-key-file
+    bool is_client = false;  // set by tls-client-cert-file and tls-client-key-file
   };
 
   static TlsSettings of(const Config& config);
 
   Identity server;
-  Identity client;  // without a certificate: the server's
+  Identity client;  // if it has no certificate, the server's is used
   std::string ca_file;
   std::string ca_directory;
   TlsAuthClients auth_clients = TlsAuthClients::kYes;
-  bool connects = false;  // to a leader, which is verified
-  std::string protocols;  // empty: TLS 1.2 and 1.3
+  bool connects = false;  // whether this server connects to a leader, whose certificate is verified
+  std::string protocols;  // empty means TLS 1.2 and 1.3
   std::string ciphers;
   std::string cipher_suites;
   std::string dh_params_file;
@@ -56,7 +56,7 @@ struct TlsContext {
   std::shared_ptr<SSL_CTX> server;
   std::shared_ptr<SSL_CTX> client;
 
-  // Reads the files. Errors: the line for the log, with the file's name.
+  // Reads the files. Errors: a line for the log, with the name of the file.
   static core::Result<TlsContext> make(const TlsSettings& settings);
 };
 

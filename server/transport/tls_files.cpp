@@ -40,7 +40,7 @@ struct FreeOpenssl {
 template <class Object>
 using Owned = std::unique_ptr<Object, FreeOpenssl>;
 
-// The bytes of the file for OpenSSL, through the descriptor that was checked.
+// Returns the bytes of the file for OpenSSL, read through the descriptor that was checked.
 core::Result<Owned<BIO>> open_pem(const NamedFile& file) {
   auto opened = persistence::open_file(file, O_RDONLY);
   if (!opened) return opened.error();
@@ -58,11 +58,11 @@ core::Error cannot_use(std::string_view what, const NamedFile& file) {
   return openssl_error(fmt::format("{}: {}", what, core::printable(file.path)));
 }
 
-// Hands OpenSSL the passphrase of a key file; without one it would ask on the terminal.
+// Passes the passphrase of a key file to OpenSSL, which would otherwise ask on the terminal.
 int give_password(char* out, int size, int, void* data) {
   const auto& password = *static_cast<const std::string*>(data);
   if (password.empty() || password.size() > static_cast<size_t>(size)) {
-    // Otherwise OpenSSL reports that the question was cancelled.
+    // Without this, OpenSSL reports that the prompt was cancelled.
     ERR_raise(ERR_LIB_PEM, PEM_R_BAD_PASSWORD_READ);
     return -1;
   }
@@ -70,7 +70,7 @@ int give_password(char* out, int size, int, void* data) {
   return static_cast<int>(password.size());
 }
 
-// The next certificate. Null: there is none, and unless the file ended OpenSSL's error says why.
+// Returns the next certificate. Returns null at the end of the file, or after an OpenSSL error.
 Owned<X509> read_certificate(BIO* pem) {
   std::string no_password;
   Owned<X509> certificate(PEM_read_bio_X509_AUX(pem, nullptr, give_password, &no_password));
@@ -81,7 +81,7 @@ Owned<X509> read_certificate(BIO* pem) {
   return certificate;
 }
 
-// Adds the certificates of a file to those that are trusted; false: OpenSSL's error says why.
+// Trusts the certificates of a file. Returns false after an OpenSSL error.
 bool add_authorities(X509_STORE* store, BIO* pem) {
   std::string no_password;
   const Owned<STACK_OF(X509_INFO)> parts(
@@ -98,7 +98,7 @@ bool add_authorities(X509_STORE* store, BIO* pem) {
   return has_any;
 }
 
-// tls-ca-cert-dir. OpenSSL's own method for directories opens their files itself.
+// Implements tls-ca-cert-dir. OpenSSL's own method for directories opens their files itself.
 using Directories = std::vector<std::string>;
 constexpr std::string_view kDirectoryOption = "tls-ca-cert-dir";
 
@@ -106,7 +106,7 @@ void free_directories(X509_LOOKUP* lookup) {
   delete static_cast<Directories*>(X509_LOOKUP_get_method_data(lookup));
 }
 
-// Adds the files DIRECTORY/HASH.0, HASH.1 … as far as they go.
+// Adds the files DIRECTORY/HASH.0, HASH.1 … up to the first that is missing.
 void read_authorities(X509_STORE* store, const std::string& directory, unsigned long hash) {
   for (int number = 0;; ++number) {
     const std::string path = fmt::format("{}/{:08x}.{}", directory, hash, number);
@@ -128,14 +128,14 @@ int find_authority(X509_LOOKUP* lookup, X509_LOOKUP_TYPE type, const X509_NAME* 
   for (const auto& directory : *static_cast<Directories*>(X509_LOOKUP_get_method_data(lookup))) {
     read_authorities(store, directory, hash);
   }
-  // A file that cannot be used is none.
+  // Files that cannot be used are ignored.
   ERR_pop_to_mark();
   X509_STORE_lock(store);
   const X509_OBJECT* const object =
       X509_OBJECT_retrieve_by_subject(X509_STORE_get0_objects(store), type, name);
   X509* const certificate = object == nullptr ? nullptr : X509_OBJECT_get0_X509(object);
   const bool is_found = certificate != nullptr && X509_OBJECT_set1_X509(found, certificate) == 1;
-  // The caller of a lookup takes a reference of its own; `found` is to have none.
+  // The caller of the lookup takes its own reference, so `found` must not keep one.
   if (is_found) X509_free(certificate);
   X509_STORE_unlock(store);
   return is_found ? 1 : 0;
@@ -151,7 +151,7 @@ X509_LOOKUP_METHOD* directory_method() {
   return method;
 }
 
-// 9d66eef0.0
+// Matches names such as 9d66eef0.0.
 bool is_hashed_name(std::string_view name) {
   constexpr size_t kHashDigits = 8;
   const auto are_all = [](std::string_view text, std::string_view characters) {
@@ -162,7 +162,7 @@ bool is_hashed_name(std::string_view name) {
          are_all(name.substr(kHashDigits + 1), "0123456789");
 }
 
-// Errors: a file that a handshake would refuse to open, so that the operator hears of it at once.
+// Errors: a file that a handshake could not open, so that the operator learns of it at startup.
 core::Result<> check_directory(const std::string& directory) {
   const auto names = persistence::posix_file_system().list(directory);
   if (!names) return names.error();
@@ -182,7 +182,7 @@ core::Result<> check_directory(const std::string& directory) {
 
 // REQUIRES: the errors of earlier steps are cleared.
 core::Error openssl_error(std::string_view what) {
-  // The first one says why, those behind it only name the libraries that have handed it on.
+  // The first error is the cause. The later ones only name the libraries that passed it on.
   const unsigned long code = ERR_peek_error();
   if (ERR_SYSTEM_ERROR(code)) {
     return {fmt::format("{}: {}", what, std::generic_category().message(ERR_GET_REASON(code)))};
@@ -233,7 +233,7 @@ core::Result<> use_dh_parameters(SSL_CTX* context, const NamedFile& file) {
   if (parameters == nullptr || SSL_CTX_set0_tmp_dh_pkey(context, parameters.get()) != 1) {
     return cannot_use(kWhat, file);
   }
-  // The context owns them now.
+  // The context owns the parameters now.
   static_cast<void>(parameters.release());
   return {};
 }

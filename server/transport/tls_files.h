@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The PEM files of TLS, as their options name them: certificates, keys, authorities, parameters.
+// The PEM files of the tls-* options: certificates, keys, authorities, parameters.
 //
 // Invariants: every file is opened by persistence::open_file(), so a FIFO is refused at once.
 // OpenSSL's own functions would open the path themselves and wait for its other end.
-// Thread safety: one thread at a time may fill a context. Handshakes, which look authorities up in
-// directories, may run in any thread.
+// Thread safety: one thread at a time may fill a context. Handshakes, which look up authorities in
+// directories, may run on any thread.
 // Source: OpenSSL 3.0, SSL_CTX_use_certificate(3), X509_LOOKUP_hash_dir(3).
 #pragma once
 
@@ -20,21 +20,23 @@ namespace server {
 
 using persistence::NamedFile;
 
-// Errors of all: the line for the log, without a reply code: what failed, the path, and why.
+// Errors of all functions: a line for the log, without an error code: the failed step, the path,
+// and the reason.
 
-// The certificate and behind it those of the authorities that signed it.
+// Loads the certificate, followed by those of the authorities that signed it.
 core::Result<> use_certificate_chain(SSL_CTX* context, const NamedFile& file);
-// `password` decrypts the key; empty: the key must not be encrypted.
+// `password` decrypts the key. If it is empty, the key must not be encrypted.
 core::Result<> use_private_key(SSL_CTX* context, const NamedFile& file,
                                const std::string& password);
 core::Result<> use_dh_parameters(SSL_CTX* context, const NamedFile& file);
 // Trusts the authorities of a file.
 core::Result<> trust_file(SSL_CTX* context, const NamedFile& file);
-// Trusts the authorities of directories, separated by ':'. A handshake reads what it needs by the
-// names that `openssl rehash` makes, such as 9d66eef0.0, so a file that comes later counts too.
+// Trusts the authorities of directories, separated by ':'. A handshake reads the files that it
+// needs, by the names that `openssl rehash` creates, such as 9d66eef0.0. So files added later also
+// count.
 core::Result<> trust_directory(SSL_CTX* context, const NamedFile& directories);
 
-// The first error that OpenSSL has kept for this thread, behind `what`.
+// Returns `what`, followed by the first OpenSSL error of this thread.
 core::Error openssl_error(std::string_view what);
 
 }  // namespace server

@@ -26,7 +26,7 @@ bool is_temporary(int error_number) {
   return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR;
 }
 
-// Encrypted bytes on their way from the socket to OpenSSL, which are gone when receive() returns.
+// Buffer for encrypted bytes from the socket to OpenSSL. Valid until receive() returns.
 std::span<char> scratch(size_t size) {
   thread_local std::vector<char> bytes;
   if (bytes.size() < size) bytes.resize(size);
@@ -35,7 +35,7 @@ std::span<char> scratch(size_t size) {
 
 }  // namespace
 
-// OpenSSL's view of the socket.
+// The socket as OpenSSL sees it.
 struct TlsStream::Transfer {
   static TlsStream& of(BIO* bio) { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
 
@@ -169,7 +169,8 @@ Stream::Outcome TlsStream::receive(std::span<char> room, size_t size_max) {
   input_ = std::string_view();
   if (!goes_on) {
     if (size == 0) return broken();
-    // The bytes before count. The descriptor is readable from now on, so that the end is noticed.
+    // Returns the bytes received so far. The descriptor is readable from now on, so that the
+    // connection notices the end.
     ::shutdown(descriptor_, SHUT_RD);
   }
   return {size > 0 ? Status::kDone : Status::kLater, size, !held_.empty()};
@@ -177,7 +178,7 @@ Stream::Outcome TlsStream::receive(std::span<char> room, size_t size_max) {
 
 bool TlsStream::decrypt(std::span<char> room, size_t& size) {
   while (!input_.empty() || SSL_pending(ssl_.get()) > 0) {
-    // As long as plain text is no longer than its record there is always room.
+    // There is always room, because plain text is never longer than its record.
     if (size == room.size()) return false;
     ERR_clear_error();
     size_t count = 0;
@@ -187,7 +188,8 @@ bool TlsStream::decrypt(std::span<char> room, size_t& size) {
       continue;
     }
     if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN) {
-      // The peer sends no more, but may keep its socket open: the next recv() tells the end.
+      // The peer has finished sending, but may keep its socket open. Shutting down lets the next recv()
+      // report the end.
       ::shutdown(descriptor_, SHUT_RD);
       return true;
     }
