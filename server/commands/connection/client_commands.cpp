@@ -17,6 +17,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/pause_gate.h"
+#include "server/replication/leader/leader.h"
 #include "server/session/client_line.h"
 #include "server/session/clients.h"
 #include "server/session/deferred_reply.h"
@@ -83,6 +84,9 @@ int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
     if (session->id == ctx.session.id) {
       ctx.session.close_after_reply = true;
     } else {
+      // As in Redis, the stream that only this replica kept is freed before the reply. Its
+      // connection ends later, on another thread.
+      if (session->peer == Peer::kReplica) ctx.services.leader.detach(session->id);
       session->request_kill();
     }
   }

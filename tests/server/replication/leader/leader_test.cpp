@@ -304,8 +304,10 @@ TEST_F(LeaderTest, ReplicasAreKilledAsTheirTypeAlone) {
   psync(peer, replication_.offset());
   EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "master"}), integer(0));
   EXPECT_FALSE(peer.client.session->kill_requested);
+  EXPECT_EQ(leader_.count(), 1u);
   EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "replica"}), integer(1));
   EXPECT_TRUE(peer.client.session->kill_requested);
+  EXPECT_EQ(leader_.count(), 0u) << "before its connection has ended";
 }
 
 TEST_F(LeaderTest, InfoAndRoleNameItsReplicas) {
