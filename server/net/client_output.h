@@ -45,6 +45,9 @@ class ClientOutput {
   size_t release(std::string_view error, protocol::RespVersion resp);
   bool is_held() const { return is_held_; }
 
+  // Drops the bytes and their memory. REQUIRES: nothing is sent from now on.
+  void forget() { unsent_ = protocol::OutputBuffer(); }
+
   // The stream may hold bytes after it has received some, too.
   void note_held_by_stream(bool holds_bytes) { stream_holds_bytes_ = holds_bytes; }
   bool empty() const { return unsent_.empty() && !stream_holds_bytes_; }

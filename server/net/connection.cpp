@@ -75,6 +75,11 @@ void Connection::close() {
   stream_->close();
   timer_.cancel();
   thread_.connections.forget(session_->id);
+  // The connection lives until the round ends, but its memory may be wanted now.
+  output_.forget();
+  session_->output_buffer_bytes.store(0, std::memory_order_relaxed);
+  session_->output_buffer_capacity_bytes.store(0, std::memory_order_relaxed);
+  services_.clients.count_memory(*session_);
 }
 
 void Connection::on_ready(uint32_t events) {
@@ -82,7 +87,7 @@ void Connection::on_ready(uint32_t events) {
   if (state_ == State::kClosed || (events & ~uint32_t{EPOLLOUT}) == 0) return;
   if (is_in(State::kReading)) {
     // An evicted client must not take memory by another command before it is woken.
-    return session_->kill_requested.load(std::memory_order_relaxed) ? close() : receive();
+    return is_killed() ? close() : receive();
   }
   // Only a broken connection is told while input is not asked for.
   const uint32_t ends = EPOLLHUP | EPOLLERR | (is_in(State::kBlocked) ? EPOLLRDHUP : 0U);
@@ -189,7 +194,7 @@ Connection::State Connection::execute(std::string_view fresh) {
   publish_running_input(data.size());
   if (input_.is_kept()) {
     limit_memory();
-    if (session_->kill_requested) return State::kClosing;
+    if (is_killed()) return State::kClosing;
   }
   const auto [end, consumed] = runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit());
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
@@ -218,9 +223,14 @@ void Connection::limit_memory() {
   // As in Redis, clients are evicted before keys.
   services_.clients.count_memory(*session_);
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
-  if (limit_bytes != 0) [[unlikely]]
-    services_.clients.keep_below(limit_bytes);
-  if (session_->kill_requested.load(std::memory_order_relaxed)) return;
+  const bool are_some_evicted = limit_bytes != 0 && services_.clients.keep_below(limit_bytes);
+  if (are_some_evicted) [[unlikely]] {
+    // At once: until then their memory is not free, and the next client takes more.
+    thread_.connections.for_each([](Connection& one) {
+      if (one.is_killed()) one.close();
+    });
+  }
+  if (is_killed()) return;
   // A command that arrives piece by piece takes memory before it can be refused.
   const size_t awaited_bytes = input_.awaited_bytes();
   if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) {
@@ -237,7 +247,7 @@ void Connection::send(std::string_view replies, protocol::OutputBuffer* whole) {
 
 size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
   if (state_ == State::kClosed || state_ == State::kClosing) return 0;
-  if (session_->kill_requested.load(std::memory_order_relaxed)) return 0;
+  if (is_killed()) return 0;
   if (delivery.message == nullptr) {
     // Another client may redirect its invalidations here: they must not enter the stream.
     if (session_->peer == Peer::kReplica) return 0;

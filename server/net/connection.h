@@ -82,8 +82,10 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void receive();
   // Closes when more is kept than a client may send for one command.
   void check_input();
-  // Counts what the client takes, and evicts clients if all together take too much.
+  // Counts what the client takes, and evicts clients if all together take too much. Those of this
+  // thread are closed, maybe this one, too.
   void limit_memory();
+  bool is_killed() const { return session_->kill_requested.load(std::memory_order_relaxed); }
 
   // Executes what is buffered and `fresh` and gives the replies to the gate.
   void proceed(std::string_view fresh);

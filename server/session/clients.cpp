@@ -65,9 +65,19 @@ void Clients::count_memory(Session& session) {
   if (bytes == before) return;
   // Another thread may take the session out of the sum meanwhile.
   do {
-    if (before == Session::kNotCounted) return;
+    if (before == Session::kNotCounted) return count_closing(session);
   } while (!session.counted_bytes.compare_exchange_weak(before, bytes, std::memory_order_relaxed));
   sum_bytes_.fetch_add(static_cast<int64_t>(bytes - before), std::memory_order_relaxed);
+}
+
+// An evicted client may have taken memory since it was counted. Uncounted, that would evict keys.
+void Clients::count_closing(const Session& session) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = closing_.find(session.id);
+  if (found == closing_.end()) return;
+  const uint64_t bytes = session.memory_bytes();
+  closing_bytes_ += bytes - found->second;
+  found->second = bytes;
 }
 
 uint64_t Clients::stop_counting(Session& session) {
@@ -89,9 +99,9 @@ void Clients::evict(Session& session) {
   evicted_count_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Clients::evict_over(uint64_t limit_bytes) {
+bool Clients::evict_over(uint64_t limit_bytes) {
   const std::unique_lock choosing(evicting_, std::try_to_lock);
-  if (!choosing) return;
+  if (!choosing) return false;
   is_futile_.store(false, std::memory_order_relaxed);
   struct Candidate {
     uint64_t bytes;
@@ -113,14 +123,17 @@ void Clients::evict_over(uint64_t limit_bytes) {
     }
   }
   std::ranges::stable_sort(candidates, std::greater{}, &Candidate::bytes);
+  bool are_some_evicted = false;
   for (const Candidate& one : candidates) {
-    if (!is_over(limit_bytes)) return;
+    if (!is_over(limit_bytes)) return are_some_evicted;
     if (one.bytes == Session::kNotCounted) continue;
     log_notice("Evicting client {} ({}), which takes {} bytes", one.session->id,
                one.session->address, one.bytes);
     evict(*one.session);
+    are_some_evicted = true;
   }
   is_futile_.store(is_over(limit_bytes), std::memory_order_relaxed);
+  return are_some_evicted;
 }
 
 }  // namespace server

@@ -41,12 +41,14 @@ class Clients {
   // maxmemory-clients, when the sum has grown: closes clients, the biggest first, until the rest
   // takes less than `limit_bytes` together. Replicas, the link to the leader and CLIENT NO-EVICT
   // are left alone. When that does not suffice, nothing more is done until the next evict_over().
-  void keep_below(uint64_t limit_bytes) {
+  // Returns whether clients were evicted, which their threads must close.
+  bool keep_below(uint64_t limit_bytes) {
     if (is_over(limit_bytes) && !is_futile_.load(std::memory_order_relaxed)) [[unlikely]]
-      evict_over(limit_bytes);
+      return evict_over(limit_bytes);
+    return false;
   }
   // The same, looking at all clients again; for the periodic task.
-  void evict_over(uint64_t limit_bytes);
+  bool evict_over(uint64_t limit_bytes);
   // Memory of evicted clients that their threads have not closed yet.
   uint64_t closing_bytes() const { return closing_bytes_.load(std::memory_order_relaxed); }
   uint64_t evicted_count() const { return evicted_count_.load(std::memory_order_relaxed); }
@@ -58,6 +60,8 @@ class Clients {
   }
   // Takes it out of the sum for good; returns what it was.
   uint64_t stop_counting(Session& session);
+  // The same, for an evicted session.
+  void count_closing(const Session& session);
   void evict(Session& session);
 
   std::atomic<uint64_t> last_id_{0};

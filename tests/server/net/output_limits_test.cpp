@@ -228,6 +228,22 @@ TEST_F(ClientSumsTest, TheBiggestClientIsClosed) {
   EXPECT_EQ(evicted(), "1");
 }
 
+TEST_F(ClientSumsTest, EvictedClientsCloseAtOnce) {
+  Remote& first = slow_client();
+  Remote& second = slow_client();
+  const uint64_t held = first.session().memory_bytes();
+  ASSERT_GT(held, kMebibyte);
+  limit_sum(std::to_string(held + second.session().memory_bytes() - 1));
+  const uint64_t used_before = memory_.refresh();
+  second.connection->on_tick(clock_.monotonic_us(), 0, true);
+  EXPECT_EQ(evicted(), "1");
+  EXPECT_LT(memory_.refresh(), used_before - kMebibyte) << "before the round ends";
+  EXPECT_EQ(clients_.closing_bytes(), first.session().memory_bytes());
+  thread_.connections.end_round();
+  EXPECT_TRUE(first.is_closed());
+  EXPECT_FALSE(second.is_closed());
+}
+
 TEST_F(ClientSumsTest, AQueueCounts) {
   limit_sum("4mb");
   Remote& queue = connect({"MULTI"});

@@ -89,6 +89,19 @@ TEST_F(ClientsTest, EvictedClientsAreClosingUntilTheyAreRemoved) {
   EXPECT_EQ(clients_.closing_bytes(), 0U);
 }
 
+TEST_F(ClientsTest, EvictedClientsAreCountedAsTheyChange) {
+  const auto big = add(900'000);
+  EXPECT_TRUE(clients_.keep_below(500'000));
+  // Its thread has not noticed yet.
+  big->output_buffer_capacity_bytes = 2'000'000;
+  clients_.count_memory(*big);
+  EXPECT_EQ(clients_.closing_bytes(), big->memory_bytes());
+  big->output_buffer_capacity_bytes = 0;
+  clients_.count_memory(*big);
+  EXPECT_EQ(clients_.closing_bytes(), big->memory_bytes());
+  EXPECT_FALSE(clients_.keep_below(500'000)) << "it does not count any longer";
+}
+
 TEST_F(ClientsTest, MemoryIsSummedByKind) {
   add(1'000);
   add(2'000);
