@@ -211,11 +211,12 @@ RequestParser::Step RequestParser::accept_bulk_size(std::string_view text) {
 }
 
 RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered, Words& words) {
-  if (buffered.size() - position_ < bulk_size_bytes_ + kLineEndSize) return Step::kNeedMore;
+  const size_t here_bytes = body_bytes_in_buffer();
+  if (buffered.size() - position_ < here_bytes + kLineEndSize) return Step::kNeedMore;
   slices_.push_back({position_, bulk_size_bytes_});
   argument_bytes_ += bulk_size_bytes_;
   // As in Redis, the two bytes after the string are not checked.
-  position_ += bulk_size_bytes_ + kLineEndSize;
+  position_ += here_bytes + kLineEndSize;
   if (--arguments_left_ > 0) {
     phase_ = Phase::kBulkHeader;
     return Step::kContinue;
@@ -241,9 +242,19 @@ RequestParser::Step RequestParser::read_inline(std::string_view buffered, Words&
 // Converts the offsets of a complete request into views.
 void RequestParser::publish(std::string_view buffered, Words& words) {
   for (const Slice& slice : slices_) {
-    words.emplace_back(buffered.data() + slice.offset, slice.size_bytes);
+    // No two bodies begin at one offset, because a header precedes each of them.
+    const bool is_apart = slice.offset == apart_offset_;
+    words.push_back(is_apart ? apart_text_ : buffered.substr(slice.offset, slice.size_bytes));
   }
-  words_are_in_buffer_ = true;
+  words_are_in_buffer_ = apart_offset_ == kNothingApart;
+}
+
+void RequestParser::set_apart(size_t offset, std::string_view text) {
+  assert(phase_ != Phase::kBulkBody || position_ != offset || bulk_size_bytes_ == text.size());
+  // The fast path knows nothing of bodies that are apart.
+  if (phase_ == Phase::kStart) phase_ = Phase::kCount;
+  apart_offset_ = offset;
+  apart_text_ = text;
 }
 
 RequestParser::Step RequestParser::fail(std::string_view reason) {
@@ -262,6 +273,7 @@ void RequestParser::start_request() {
   bulk_size_bytes_ = 0;
   argument_bytes_ = 0;
   slices_.clear();
+  apart_offset_ = kNothingApart;
   if (slices_.capacity() > kSlicesKept) std::vector<Slice>().swap(slices_);
 }
 

@@ -60,8 +60,13 @@ class RequestParser {
   Partial partial() const {
     const bool is_in_argument = phase_ == Phase::kBulkBody;
     return {position_, argument_bytes_,
-            is_in_argument ? position_ + bulk_size_bytes_ + kLineEndSize : 0};
+            is_in_argument ? position_ + body_bytes_in_buffer() + kLineEndSize : 0};
   }
+
+  // `text` is the body at this offset of the first request. The buffer lacks that body and continues
+  // with the line end after it. Valid until that request is complete, or reset().
+  // REQUIRES: an array of bulk strings, whose argument of text.size() bytes begins there.
+  void set_apart(size_t offset, std::string_view text);
 
   // After kError: the reply line without '-'. The connection should be closed after sending it.
   std::string_view error() const { return error_; }
@@ -75,6 +80,7 @@ class RequestParser {
 
  private:
   static constexpr size_t kLineEndSize = 2;
+  static constexpr size_t kNothingApart = std::string_view::npos;
   enum class Phase : uint8_t { kStart, kCount, kBulkHeader, kBulkBody, kInline, kFailed };
   enum class Step : uint8_t { kContinue, kEmptyRequest, kRequest, kNeedMore, kError };
   using Words = std::vector<std::string_view>;
@@ -83,6 +89,7 @@ class RequestParser {
     size_t size_bytes;
   };
 
+  size_t body_bytes_in_buffer() const { return position_ == apart_offset_ ? 0 : bulk_size_bytes_; }
   bool parse_whole_array(std::string_view buffered, Words& words);
   Status resume(std::string_view buffered, Words& words);
   Step step(std::string_view buffered, Words& words);
@@ -113,6 +120,8 @@ class RequestParser {
   size_t bulk_size_bytes_ = 0;
   size_t argument_bytes_ = 0;
   std::vector<Slice> slices_;
+  size_t apart_offset_ = kNothingApart;
+  std::string_view apart_text_;
 
   InlineSplitter inline_;
   std::string error_;

@@ -6,10 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
-
 namespace core::keyspace {
 
 namespace {
@@ -18,51 +14,6 @@ namespace {
 constexpr size_t kFreshPagesMin = size_t{256} * 1024;
 // Larger requests always fail, and rounding them up could overflow.
 constexpr size_t kRoundedMax = size_t{1} << 62;
-
-#if defined(__x86_64__)
-
-// Smaller copies usually fit into the cache.
-constexpr size_t kStreamedBytesMin = size_t{256} * 1024;
-
-// Copies with non-temporal stores, which bypass the cache. A plain copy first reads the
-// destination, which a fresh block does not need. It also evicts other data from the cache. Source:
-// Intel's optimization manual, "Non-temporal stores".
-void stream(char* to, const char* from, size_t size) {
-  using Vector = __m128i;
-  constexpr size_t kLineBytes = 64;
-  const size_t head = -reinterpret_cast<uintptr_t>(to) % kLineBytes;
-  std::memcpy(to, from, head);
-  for (to += head, from += head, size -= head; size >= kLineBytes; size -= kLineBytes) {
-    const auto* const source = reinterpret_cast<const Vector*>(from);
-    auto* const target = reinterpret_cast<Vector*>(to);
-    const Vector first = _mm_loadu_si128(source);
-    const Vector second = _mm_loadu_si128(source + 1);
-    const Vector third = _mm_loadu_si128(source + 2);
-    const Vector fourth = _mm_loadu_si128(source + 3);
-    _mm_stream_si128(target, first);
-    _mm_stream_si128(target + 1, second);
-    _mm_stream_si128(target + 2, third);
-    _mm_stream_si128(target + 3, fourth);
-    to += kLineBytes;
-    from += kLineBytes;
-  }
-  // Non-temporal stores are not ordered with the stores that publish the copy to other threads.
-  _mm_sfence();
-  std::memcpy(to, from, size);
-}
-
-void copy(char* to, std::string_view bytes) {
-  if (bytes.size() >= kStreamedBytesMin) return stream(to, bytes.data(), bytes.size());
-  std::memcpy(to, bytes.data(), bytes.size());
-}
-
-#else
-
-void copy(char* to, std::string_view bytes) {
-  std::memcpy(to, bytes.data(), bytes.size());
-}
-
-#endif
 
 }  // namespace
 
@@ -86,7 +37,7 @@ bool ByteBuffer::assign(std::string_view bytes) {
     std::free(data_);
     data_ = fresh;
   }
-  copy(data_, bytes);
+  std::memcpy(data_, bytes.data(), bytes.size());
   size_ = bytes.size();
   return true;
 }

@@ -11,6 +11,8 @@
 #include "server/pubsub/key_events.h"
 #include "server/pubsub/tracking.h"
 #include "server/session/awaited_reply.h"
+#include "server/session/big_argument.h"
+#include "server/session/observer.h"
 
 namespace server {
 
@@ -26,6 +28,16 @@ Entry* Context::find(const KeyRef& key) {
     note_use(*this, *entry);
   }
   return entry;
+}
+
+bool take_argument(const Context& ctx, std::string_view argument,
+                   core::keyspace::ByteBuffer& bytes) {
+  BigArgument* const big = ctx.session.big_argument;
+  if (big == nullptr || big->is_taken() || big->text().data() != argument.data()) return false;
+  // Monitors are shown the whole command.
+  if (ctx.environment.observer.ticks_min() == 0) return false;
+  bytes = big->take();
+  return true;
 }
 
 void note_use(const Context& ctx, Entry& entry) {

@@ -89,6 +89,11 @@ class Found {
 
 // Notes that the command uses the entry.
 void note_use(const Context& ctx, Entry& entry);
+// Moves the bytes of a big argument that was received into memory of its own to `bytes`. The
+// argument can then be read only as long as `bytes` exist and other threads do not reach them.
+// False: it has no such memory, or it may be read when the command has ended.
+bool take_argument(const Context& ctx, std::string_view argument,
+                   core::keyspace::ByteBuffer& bytes);
 // Journals the command's own words, as original_words() gives them.
 void journal_command(const Context& ctx);
 

@@ -10,21 +10,22 @@ namespace server {
 namespace {
 
 constexpr size_t kWordsMax = 32;
-constexpr size_t kWordBytesMax = 128;
 
-std::string trimmed(std::string_view word) {
-  if (word.size() <= kWordBytesMax) return std::string(word);
-  return fmt::format("{}... ({} more bytes)", word.substr(0, kWordBytesMax),
-                     word.size() - kWordBytesMax);
+std::string trimmed(std::string_view word, size_t missing_bytes) {
+  if (word.size() + missing_bytes <= kSlowWordBytesMax) return std::string(word);
+  return fmt::format("{}... ({} more bytes)", word.substr(0, kSlowWordBytesMax),
+                     word.size() + missing_bytes - kSlowWordBytesMax);
 }
 
 }  // namespace
 
-std::vector<std::string> trimmed_words(std::span<const std::string_view> words) {
+std::vector<std::string> trimmed_words(std::span<const std::string_view> words, CutWord cut) {
   std::vector<std::string> result;
   const bool is_long = words.size() > kWordsMax;
   const size_t whole = is_long ? kWordsMax - 1 : words.size();
-  for (const std::string_view word : words.first(whole)) result.push_back(trimmed(word));
+  for (size_t i = 0; i < whole; ++i) {
+    result.push_back(trimmed(words[i], i == cut.index ? cut.missing_bytes : 0));
+  }
   if (is_long) result.push_back(fmt::format("... ({} more arguments)", words.size() - whole));
   return result;
 }

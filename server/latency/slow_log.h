@@ -45,7 +45,16 @@ class SlowLog {
   std::deque<std::shared_ptr<const SlowCommand>> entries_;  // the newest in front
 };
 
+inline constexpr size_t kSlowWordBytesMax = 128;
+
+// The word at an index that lacks so many bytes at its end; none as a rule.
+struct CutWord {
+  size_t index = ~size_t{0};
+  size_t missing_bytes = 0;
+};
+
 // What the log keeps of a command: it tells how many words and bytes are left out.
-std::vector<std::string> trimmed_words(std::span<const std::string_view> words);
+// REQUIRES: a word that lacks bytes has kSlowWordBytesMax of them.
+std::vector<std::string> trimmed_words(std::span<const std::string_view> words, CutWord cut = {});
 
 }  // namespace server

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "server/transport/stream.h"
 
@@ -15,16 +16,28 @@ constexpr size_t kBigPartBytes = ClientInput::kReadBytes / 4;
 // One read, so that other clients have their turn.
 constexpr size_t kBigReadBytes = 8 * ClientInput::kReadBytes;
 // Beyond it room is made step by step: the client may never send what it has announced.
-constexpr size_t kRoomAtOnceMax = size_t{32} << 20;
+constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
+constexpr size_t kLineEndBytes = 2;
+// The end of a big argument comes through the thread's buffer, which has room for the stream's
+// extra bytes.
+constexpr size_t kBigTailBytes = 2 * Stream::kExtraBytesMax;
 
 }  // namespace
 
 size_t ClientInput::room(bool is_authenticated) const {
+  // No further, so that what follows need not be moved.
+  if (big_arrives()) return std::min(big_->missing_bytes() + kLineEndBytes, kReadBytes);
   return is_authenticated ? kReadBytes : kUnknownBytesMax - std::min(kUnknownBytesMax, size());
 }
 
 std::span<char> ClientInput::room_behind() {
-  if (size() == 0) return {};
+  if (!is_kept()) return {};
+  begin_big_argument();
+  if (big_arrives()) {
+    const std::span<char> room = big_->missing();
+    if (room.size() <= kBigTailBytes) return {};
+    return room.first(std::min(room.size(), kBigReadBytes + Stream::kExtraBytesMax));
+  }
   const size_t missing = awaited_bytes();
   // Without a big part, room that is there already is used.
   if (missing < kBigPartBytes && free_bytes() < kReadBytes + Stream::kExtraBytesMax) return {};
@@ -33,23 +46,45 @@ std::span<char> ClientInput::room_behind() {
   return {block_.data + end_, std::min(room, kBigReadBytes + Stream::kExtraBytesMax)};
 }
 
+void ClientInput::commit(size_t size_bytes) {
+  if (big_arrives()) return big_->commit(size_bytes);
+  end_ += size_bytes;
+}
+
+// Gives the argument that is arriving memory of its own, if that is worth it.
+void ClientInput::begin_big_argument() {
+  const auto [end, body_offset] = announced_;
+  if (big_ || body_offset == 0 || awaited_bytes() <= kBigTailBytes) return;
+  const size_t size_bytes = end - body_offset - kLineEndBytes;
+  if (size_bytes < BigArgument::kBytesMin || size_bytes > BigArgument::kBytesMax) return;
+  core::keyspace::ByteBuffer memory;
+  if (!memory.resize_for_overwrite(size_bytes)) return;
+  big_ = std::make_unique<BigArgument>(std::move(memory), body_offset);
+  std::string_view begun{block_.data + begin_ + body_offset, kept_bytes() - body_offset};
+  end_ -= begun.size();
+  big_->take_from(begun);
+}
+
 size_t ClientInput::awaited_bytes() const {
-  return std::min(announced_bytes_ - std::min(announced_bytes_, size()), kRoomAtOnceMax);
+  if (big_arrives()) return 0;
+  const size_t announced_bytes = announced_.end + whole_argument_bytes();
+  return std::min(announced_bytes - std::min(announced_bytes, size()), kRoomAtOnceMax);
 }
 
 std::string_view ClientInput::join(std::string_view fresh) {
-  if (size() == 0) return fresh;
+  if (!is_kept()) return fresh;
+  if (big_arrives()) big_->take_from(fresh);
   if (!fresh.empty()) {
     make_room(fresh.size(), 0);
     std::memcpy(block_.data + end_, fresh.data(), fresh.size());
     end_ += fresh.size();
   }
-  return {block_.data + begin_, size()};
+  return {block_.data + begin_, kept_bytes()};
 }
 
-void ClientInput::keep(std::string_view rest, bool is_authenticated, size_t announced_bytes) {
-  announced_bytes_ = is_authenticated ? announced_bytes : 0;
-  if (size() == 0) {
+void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced) {
+  announced_ = is_authenticated ? announced : AnnouncedBytes{};
+  if (!is_kept()) {
     if (rest.empty()) return;
     begin_ = end_ = 0;
     // Exactly: memory that grows by steps would exceed it.
@@ -59,24 +94,27 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, size_t anno
     end_ = rest.size();
     return;
   }
+  // The request that it belongs to is the first one, and is done.
+  if (rest.size() < kept_bytes()) big_.reset();
   begin_ = end_ - rest.size();
   if (begin_ == end_) begin_ = end_ = 0;
   // Gives back what a big command has taken. The rest of a pipeline usually grows again, to about
   // as much.
   constexpr size_t kKeptForMore = 4 * kReadBytes;
-  const size_t announced = announced_bytes_ + kReadBytes + Stream::kExtraBytesMax;
-  const size_t kept = size() == 0 ? kReadBytes : std::max(kKeptForMore, announced);
-  if (block_.capacity_bytes > std::max(kept, 2 * size())) resize(size());
+  const size_t announced_bytes = announced_.end + kReadBytes + Stream::kExtraBytesMax;
+  const size_t kept = is_kept() ? std::max(kKeptForMore, announced_bytes) : kReadBytes;
+  if (block_.capacity_bytes > std::max(kept, 2 * kept_bytes())) resize(kept_bytes());
 }
 
 void ClientInput::forget() {
   begin_ = end_ = 0;
+  big_.reset();
   resize(0);
 }
 
 void ClientInput::make_room(size_t fresh_bytes, size_t spare_bytes) {
   if (block_.capacity_bytes - end_ >= fresh_bytes) return;
-  const size_t needed = size() + fresh_bytes;
+  const size_t needed = kept_bytes() + fresh_bytes;
   if (needed <= block_.capacity_bytes) return move_to_front();
   // By a part of itself at least, so that a byte is moved a constant number of times on average.
   resize(std::max(needed + spare_bytes, block_.capacity_bytes + block_.capacity_bytes / 8));
@@ -90,7 +128,7 @@ void ClientInput::resize(size_t capacity_bytes) {
 
 void ClientInput::move_to_front() {
   if (begin_ == 0) return;
-  std::memmove(block_.data, block_.data + begin_, size());
+  std::memmove(block_.data, block_.data + begin_, kept_bytes());
   end_ -= begin_;
   begin_ = 0;
 }

@@ -4,20 +4,30 @@
 // and commands that are held back.
 //
 // Small commands come through the thread's read buffer, and only what is left of them is kept. When
-// the rest of a big command is awaited, the client's next bytes are read behind the kept ones.
+// the rest of a big command is awaited, the client's next bytes are read behind the kept ones. When
+// that is the rest of one big argument, they are read into memory of its own (BigArgument).
 //
 // Invariants: for a client that has not logged in, at most kUnknownBytesMax are kept and allocated.
-// The memory exceeds what an announced command needs by a read and an eighth at most.
+// The memory exceeds what an announced command needs by a read and an eighth at most. Only the
+// first request of the kept bytes has a big argument apart, and only one.
 // Thread safety: none; belongs to one connection.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "core/growing_block.h"
+#include "server/session/big_argument.h"
 
 namespace server::net {
+
+// Known ends of the first request among the kept bytes, counted from their beginning.
+struct AnnouncedBytes {
+  size_t end = 0;          // of the argument that is arriving; 0 outside of one
+  size_t body_offset = 0;  // where that argument's bytes begin; 0: it must not be apart
+};
 
 class ClientInput {
  public:
@@ -36,24 +46,33 @@ class ClientInput {
   // thread's buffer. Valid until the next call.
   std::span<char> room_behind();
   // So many bytes were read there.
-  void commit(size_t size_bytes) { end_ += size_bytes; }
-  // The kept bytes followed by the fresh ones; without kept bytes, as usual, a view of the fresh
-  // ones. Valid until the next call.
+  void commit(size_t size_bytes);
+  // The kept bytes followed by the fresh ones, without a big argument; without kept bytes, as
+  // usual, a view of the fresh ones. Valid until the next call.
   std::string_view join(std::string_view fresh);
-  // Keeps the end of the bytes that join() returned. `announced_bytes`: what the request that they
-  // begin is known to have, or 0.
-  void keep(std::string_view rest, bool is_authenticated, size_t announced_bytes = 0);
+  // An argument that belongs into those bytes, once it is whole; null as a rule.
+  BigArgument* big_argument() const { return big_is_whole() ? big_.get() : nullptr; }
+  // Keeps the end of the bytes that join() returned.
+  void keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced = {});
   void forget();
 
   // Bytes that the announced request still lacks, and for which room is made next.
   size_t awaited_bytes() const;
-  size_t size() const { return end_ - begin_; }
+  size_t size() const { return kept_bytes() + (big_ ? big_->received_bytes() : 0); }
   // Whether the bytes lie in memory of their own, not in the thread's buffer.
-  bool is_kept() const { return size() > 0; }
-  // Memory held beyond those bytes.
-  size_t free_bytes() const { return block_.capacity_bytes - size(); }
+  bool is_kept() const { return kept_bytes() > 0; }
+  // Bytes of an argument that is apart and whole.
+  size_t whole_argument_bytes() const { return big_is_whole() ? big_->received_bytes() : 0; }
+  // Memory held beyond size().
+  size_t free_bytes() const {
+    return block_.capacity_bytes - kept_bytes() + (big_ ? big_->missing_bytes() : 0);
+  }
 
  private:
+  size_t kept_bytes() const { return end_ - begin_; }
+  bool big_is_whole() const { return big_ && big_->is_whole(); }
+  bool big_arrives() const { return big_ && !big_->is_whole(); }
+  void begin_big_argument();
   void make_room(size_t fresh_bytes, size_t spare_bytes);
   void resize(size_t capacity_bytes);
   void move_to_front();
@@ -61,7 +80,8 @@ class ClientInput {
   core::GrowingBlock block_;
   size_t begin_ = 0;
   size_t end_ = 0;
-  size_t announced_bytes_ = 0;
+  AnnouncedBytes announced_;
+  std::unique_ptr<BigArgument> big_;
 };
 
 }  // namespace server::net

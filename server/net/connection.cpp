@@ -191,15 +191,18 @@ Connection::State Connection::state_after(RequestRunner::End end) {
 Connection::State Connection::execute(std::string_view fresh) {
   if (output_.empty()) runner_.note_all_sent();
   const std::string_view data = input_.join(fresh);
-  publish_running_input(data.size());
+  publish_running_input(data.size() + input_.whole_argument_bytes());
   if (input_.is_kept()) {
     limit_memory();
     if (is_killed()) return State::kClosing;
   }
-  const auto [end, consumed] = runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit());
+  const auto [end, consumed] =
+      runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit(), input_.big_argument());
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
-  input_.keep(data.substr(consumed), session_->authenticated, runner_.partial().needed_bytes);
+  const protocol::RequestParser::Partial partial = runner_.partial();
+  input_.keep(data.substr(consumed), session_->authenticated,
+              {.end = partial.needed_bytes, .body_offset = partial.parsed_bytes});
   check_input();
   return state_after(end);
 }
@@ -364,7 +367,8 @@ void Connection::publish_running_input(size_t size_bytes) {
 void Connection::publish_buffer_sizes() {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const protocol::RequestParser::Partial partial = runner_.partial();
-  const size_t parsed_bytes = std::min(partial.parsed_bytes, input_.size());
+  const size_t parsed_bytes =
+      std::min(partial.parsed_bytes + input_.whole_argument_bytes(), input_.size());
   session_->query_buffer_bytes.store(input_.size() - parsed_bytes, kRelaxed);
   session_->query_buffer_free_bytes.store(input_.free_bytes(), kRelaxed);
   session_->parsed_bytes.store(parsed_bytes, kRelaxed);

@@ -15,6 +15,7 @@
 #include "server/dispatch/environment.h"
 #include "server/process/log.h"
 #include "server/process/statistics.h"
+#include "server/session/big_argument.h"
 #include "server/session/session.h"
 
 namespace server::net {
@@ -55,8 +56,13 @@ void RequestRunner::apply_limits() {
 }
 
 RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& batch,
-                                           ReplyGate& gate, size_t reply_bytes_limit) {
+                                           ReplyGate& gate, size_t reply_bytes_limit,
+                                           BigArgument* big) {
   if (data.empty()) return {End::kNeedsInput, 0};
+  if (big != nullptr) [[unlikely]] {
+    parser_.set_apart(big->offset(), big->text());
+    session_.big_argument = big;
+  }
   reply_bytes_limit_ = reply_bytes_limit;
   // The other replies of the round are before those of this client.
   const size_t others = std::min(gate.fresh_begin(), kNoLimit - reply_bytes_limit);
@@ -75,6 +81,8 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);
     const Progress executed = execute(batch, now_ms, gate);
+    // The batch was one request, because not all of its words were in `data`.
+    session_.big_argument = nullptr;
     batch.release_large();
     if (executed.end != End::kNeedsInput) {
       // Requests parsed ahead are parsed again later.

@@ -23,6 +23,10 @@
 #include "server/dispatch/dispatcher.h"
 #include "server/loop/reply_gate.h"
 
+namespace server {
+class BigArgument;
+}
+
 namespace server::net {
 
 // The views are into the bytes that the requests were parsed from.
@@ -67,10 +71,11 @@ class RequestRunner {
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 
   // Runs the complete commands of `data`, which begins where the last call has stopped consuming.
+  // `big`: an argument of the first of them whose bytes are apart; null as a rule.
   // The replies go to the gate; ReplyGate::add() is left to the caller. A command whose replies
   // reach `reply_bytes_limit` goes on to its end without storing them, and is the last one.
   Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,
-               size_t reply_bytes_limit = kNoLimit);
+               size_t reply_bytes_limit = kNoLimit, BigArgument* big = nullptr);
   // The client has taken all replies.
   void note_all_sent() { unknown_reply_bytes_ = 0; }
 

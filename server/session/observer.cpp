@@ -12,6 +12,7 @@
 #include "server/latency/slow_log.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/monitor_feed.h"
+#include "server/session/big_argument.h"
 #include "server/session/session.h"
 
 namespace server {
@@ -27,6 +28,27 @@ std::vector<std::string_view> shown_words(const Observed& observed) {
     if (observed.hides(observed.words, i)) words[i] = kHidden;
   }
   return words;
+}
+
+// The word whose bytes the command has stored, so that other threads may change them; null: none.
+const BigArgument* stored_word(const Session& session) {
+  const BigArgument* const big = session.big_argument;
+  return big != nullptr && big->is_taken() ? big : nullptr;
+}
+
+// As trimmed_words(), without reading a stored word.
+std::vector<std::string> logged_words(const Observed& observed) {
+  std::vector<std::string_view> words = shown_words(observed);
+  const BigArgument* const stored = stored_word(observed.session);
+  if (stored == nullptr) return trimmed_words(words);
+  static_assert(BigArgument::kHeadBytes == kSlowWordBytesMax);
+  CutWord cut;
+  for (std::string_view& word : words) {
+    if (word.data() != stored->text().data()) continue;
+    cut = {static_cast<size_t>(&word - words.data()), word.size() - BigArgument::kHeadBytes};
+    word = stored->head();
+  }
+  return trimmed_words(words, cut);
 }
 
 std::string monitored_address(const Session& session) {
@@ -75,13 +97,15 @@ void Observer::observe(const Observed& observed) {
   if (slow_us >= 0 && duration_us >= slow_us && observed.is_in_slow_log) {
     SlowCommand command{.time_s = now_s,
                         .duration_us = duration_us,
-                        .words = trimmed_words(shown_words(observed)),
+                        .words = logged_words(observed),
                         .address = observed.session.address,
                         .client_name = observed.session.names.get().name};
     slow_log_->add(std::move(command),
                    static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
   }
-  if (observed.is_monitored && monitors_->count() > 0) {
+  // A command that has stored a word began before there were monitors.
+  const bool is_readable = stored_word(observed.session) == nullptr;
+  if (observed.is_monitored && is_readable && monitors_->count() > 0) {
     monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.database),
                                  monitored_address(observed.session), shown_words(observed)));
   }

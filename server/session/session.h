@@ -27,6 +27,7 @@ class TlsStream;
 struct RegisteredCommand;
 
 class AwaitedReply;
+class BigArgument;
 class PubSub;
 class Tracking;
 namespace acl {
@@ -190,6 +191,8 @@ class Session : public ClientBuffers {
   SessionUser identity;
   bool close_after_reply = false;
   int database = 0;
+  // A word of the running request that has memory of its own; else null.
+  BigArgument* big_argument = nullptr;
   Transaction transaction;
   bool has_written = false;  // a command that may write has run; the connection resets it
   size_t replies_begin = 0;  // of those to the commands of one read, in the thread's buffer

@@ -120,6 +120,44 @@ TEST(RequestParserTest, LengthsOfEveryDigitCountAreRead) {
   EXPECT_EQ(parse(encode(large), {12, 20, 1000, 1234567}).requests, Requests{large});
 }
 
+// The words of the next request of `bytes`, of which the argument at `offset` is apart.
+Arguments parse_apart(RequestParser& parser, std::string_view bytes, size_t offset,
+                      std::string_view text) {
+  std::vector<std::string_view> words;
+  parser.set_apart(offset, text);
+  if (parser.parse(bytes, words) != Status::kRequest) return {};
+  return {words.begin(), words.end()};
+}
+
+TEST(RequestParserTest, ABodyMayLieApart) {
+  const std::string text = "*1\r\n$4\r\nPING\r\n";
+  const std::string before = "*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$14\r\n";
+  const std::string after = "\r\n$2\r\nNX\r\n";
+  const Arguments expected{"SET", "k", text, "NX"};
+  const std::string ping = encode({"PING"});
+  RequestParser parser;
+  // It is known when the bytes before it are parsed, or after a reset.
+  EXPECT_EQ(status_of(parser, before), Status::kNeedMore);
+  EXPECT_EQ(parser.partial().parsed_bytes, before.size());
+  EXPECT_EQ(parser.partial().needed_bytes, before.size() + text.size() + 2);
+  for (int i = 0; i < 2; ++i) {
+    for (size_t size = before.size(); size < before.size() + after.size(); ++size) {
+      EXPECT_EQ(parse_apart(parser, (before + after).substr(0, size), before.size(), text),
+                Arguments{});
+      EXPECT_LE(parser.partial().needed_bytes, before.size() + after.size());
+    }
+    EXPECT_EQ(parse_apart(parser, before + after + ping, before.size(), text), expected);
+    EXPECT_FALSE(parser.words_are_in_buffer());
+    EXPECT_EQ(parser.consumed(), before.size() + after.size());
+    // The next request is read as usual.
+    EXPECT_EQ(feed(parser, ping, {ping.size()}).requests, Requests{{"PING"}});
+    EXPECT_TRUE(parser.words_are_in_buffer());
+  }
+  parser.set_apart(before.size(), text);
+  parser.reset();
+  EXPECT_EQ(feed(parser, ping, {ping.size()}).requests, Requests{{"PING"}});
+}
+
 TEST(RequestParserTest, ArgumentsHoldAnyBytes) {
   const Arguments arguments{std::string("\0\r\n$1\r\n", 7), "\xff*3\r\n"};
   EXPECT_EQ(requests(encode(arguments)), Requests{arguments});

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/strings/new_value.h"
-#include "core/keyspace/reclaimer.h"
-#include "server/dispatch/memory/admission.h"
 
 #include <utility>
+
+#include "core/keyspace/reclaimer.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 
 bool NewValue::copy(const Context& ctx) {
-  return ctx.admission().memory_suffices(text_.size()) && copy_.assign(text_);
+  return ctx.admission().memory_suffices(text_.size()) && bytes_.assign(text_);
 }
 
 inline bool NewValue::give_to(Entry& entry) {
-  if (copy_.size() == 0) return entry.set_string(text_);
-  entry.set_raw(std::move(copy_));
+  if (bytes_.size() == 0) return entry.set_string(text_);
+  entry.set_raw(std::move(bytes_));
   return true;
 }
 

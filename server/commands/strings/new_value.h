@@ -2,8 +2,9 @@
 //
 // NewValue: a string on its way from a command's arguments into the keyspace.
 //
-// Big strings are copied when the value is made, before any lock is taken, so that other clients
-// of the stripe do not wait for the copy; small ones are copied straight into their entry.
+// Big strings are copied before any lock is taken, so that other clients of the stripe do not wait
+// for the copy. Small ones are copied straight into their entry. A big argument that was received
+// into memory of its own becomes the value without a copy.
 //
 // Invariants: store() either changes the value or nothing at all.
 // Thread safety: a value; it views the argument, which must outlive it.
@@ -24,6 +25,10 @@ class NewValue {
   [[nodiscard]] bool prepare(const Context& ctx) {
     return text_.size() < kBigTextBytes || copy(ctx);
   }
+  // As prepare(), for a caller that does not read the text once it has unlocked the key.
+  [[nodiscard]] bool take_or_prepare(const Context& ctx) {
+    return text_.size() < kBigTextBytes || take_argument(ctx, text_, bytes_) || copy(ctx);
+  }
 
   // Makes this the value of `entry`, or of a new entry when `entry` is null, whatever it was
   // before. An expiry stays. Null when memory does not suffice. To be called once.
@@ -39,7 +44,7 @@ class NewValue {
   Entry* replace(Context& ctx, const KeyRef& key, const Entry& old);
 
   std::string_view text_;
-  core::keyspace::ByteBuffer copy_;  // of a big text; otherwise empty
+  core::keyspace::ByteBuffer bytes_;  // of a big text; otherwise empty
 };
 
 }  // namespace server

@@ -68,8 +68,9 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     expires_at_ms = *at_ms;
   }
   const KeyRef key = ctx.key(1);
+  // Outlives the lock, so that the text can be read under it even if the value is not stored.
   NewValue value(text);
-  if (!value.prepare(ctx)) return ctx.reply.error(kOutOfMemory), std::nullopt;
+  if (!value.take_or_prepare(ctx)) return ctx.reply.error(kOutOfMemory), std::nullopt;
 
   const auto lock = ctx.lock(key);
   const auto found = find_to_set(ctx, key, options);

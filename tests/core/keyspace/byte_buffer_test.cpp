@@ -54,21 +54,6 @@ TEST(ByteBufferTest, FollowsAStringThroughRandomChanges) {
   }
 }
 
-TEST(ByteBufferTest, AssignsBigTexts) {
-  std::mt19937_64 random(1);
-  std::string source(300'000, '\0');
-  for (char& byte : source) byte = static_cast<char>(random());
-  constexpr size_t kStreamed = size_t{256} << 10;
-  for (const size_t more : {0, 1, 31, 63, 64, 65, 1000}) {
-    for (const size_t shift : {0, 1, 16, 63}) {
-      const auto text = std::string_view(source).substr(shift, kStreamed + more);
-      ByteBuffer buffer;
-      ASSERT_TRUE(buffer.assign(text));
-      ASSERT_TRUE(buffer.view() == text) << more << " " << shift;
-    }
-  }
-}
-
 TEST(ByteBufferTest, RejectsSizesBeyondMemory) {
   ByteBuffer buffer;
   ASSERT_TRUE(buffer.assign("kept"));

@@ -50,7 +50,7 @@ TEST(ClientInput, ABigCommandsMemoryGoesBack) {
 TEST(ClientInput, AnAnnouncedCommandGetsItsRoomOnce) {
   ClientInput input;
   constexpr size_t kAnnounced = 1'000'000;
-  input.keep(input.join("begin"), true, kAnnounced);
+  input.keep(input.join("begin"), true, {.end = kAnnounced});
   EXPECT_LE(input.size() + input.free_bytes(), 16u) << "the client may send no more";
   std::string sent = "begin";
   const char* place = nullptr;
@@ -66,7 +66,7 @@ TEST(ClientInput, AnAnnouncedCommandGetsItsRoomOnce) {
     ASSERT_EQ(joined, sent);
     if (place == nullptr) place = joined.data();
     ASSERT_EQ(joined.data(), place);
-    if (sent.size() < kAnnounced) input.keep(joined, true, kAnnounced);
+    if (sent.size() < kAnnounced) input.keep(joined, true, {.end = kAnnounced});
     EXPECT_LE(input.size() + input.free_bytes(),
               kAnnounced + ClientInput::kReadBytes + Stream::kExtraBytesMax);
   }
@@ -75,10 +75,60 @@ TEST(ClientInput, AnAnnouncedCommandGetsItsRoomOnce) {
   EXPECT_LE(input.free_bytes(), 4 * ClientInput::kReadBytes);
 }
 
+TEST(ClientInput, ABigArgumentGetsItsOwnMemory) {
+  ClientInput input;
+  const std::string head = "*3 SET k $";
+  const std::string text(1'000'000, 'v');
+  const AnnouncedBytes announced{.end = head.size() + text.size() + 2, .body_offset = head.size()};
+  std::string_view sent = text;
+  const auto next = [&sent](size_t size) {
+    const std::string_view part = sent.substr(0, size);
+    sent.remove_prefix(part.size());
+    return part;
+  };
+  input.keep(input.join(head + std::string(next(50'000))), true, announced);
+  const size_t before = input.size() + input.free_bytes();
+  EXPECT_LE(before, 2 * ClientInput::kReadBytes) << "the rest may never come";
+  for (std::span<char> room = input.room_behind(); !room.empty(); room = input.room_behind()) {
+    EXPECT_EQ(input.awaited_bytes(), 0u) << "its memory is taken";
+    EXPECT_EQ(input.big_argument(), nullptr);
+    ASSERT_GT(room.size(), Stream::kExtraBytesMax);
+    const std::string_view part = next(room.size() - Stream::kExtraBytesMax);
+    std::ranges::copy(part, room.begin());
+    input.commit(part.size());
+    input.keep(input.join(""), true, announced);
+    EXPECT_EQ(input.size(), head.size() + text.size() - sent.size());
+    EXPECT_LE(input.size() + input.free_bytes(), before + text.size());
+  }
+  EXPECT_EQ(input.room(true), sent.size() + 2) << "what follows is not read with it";
+  std::string_view joined = input.join(std::string(sent) + "\r\nPING");
+  EXPECT_EQ(joined, head + "\r\nPING");
+  ASSERT_NE(input.big_argument(), nullptr);
+  EXPECT_TRUE(input.big_argument()->text() == text);
+  EXPECT_EQ(input.big_argument()->offset(), head.size());
+  input.keep(joined, true);  // held back
+  ASSERT_NE(input.big_argument(), nullptr);
+  EXPECT_EQ(input.size(), joined.size() + text.size());
+  joined = input.join("");
+  input.keep(joined.substr(joined.size() - 4), true);
+  EXPECT_EQ(input.big_argument(), nullptr);
+  EXPECT_EQ(input.join(""), "PING");
+  EXPECT_EQ(input.size(), 4u);
+}
+
+TEST(ClientInput, OtherArgumentsGetNoOwnMemory) {
+  for (const size_t size : {BigArgument::kBytesMin - 1, BigArgument::kBytesMax + 1}) {
+    ClientInput input;
+    input.keep(input.join("*2 $"), true, {.end = 4 + size + 2, .body_offset = 4});
+    ASSERT_FALSE(input.room_behind().empty());
+    EXPECT_GT(input.awaited_bytes(), 0u) << size;
+  }
+}
+
 TEST(ClientInput, SmallPartsComeThroughTheThreadsBuffer) {
   ClientInput input;
   EXPECT_TRUE(input.room_behind().empty());
-  input.keep(input.join("begin"), true, 1000);
+  input.keep(input.join("begin"), true, {.end = 1000});
   EXPECT_TRUE(input.room_behind().empty());
 }
 
@@ -91,7 +141,7 @@ TEST(ClientInput, ManyBigPartsMoveEachByteAFewTimes) {
   for (size_t size = 0; size < 400 * kPart; size += kPart) {
     const std::string_view joined = input.join(part);
     if (joined.data() != place) ++moves;
-    input.keep(joined, true, joined.size() + kPart);
+    input.keep(joined, true, {.end = joined.size() + kPart});
     place = input.join("").data();
     const std::span<char> room = input.room_behind();
     EXPECT_GE(room.size(), kPart);

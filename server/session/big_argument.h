@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+//
+// BigArgument: a big argument that was received into memory of its own, so that a command can store
+// it without a copy.
+//
+//   ClientInput ── append(), commit() ──► BigArgument ── take() ──► value of a key
+//
+// Invariants: take() leaves the bytes where they are, so text() stays valid as long as the taker
+// keeps them. After that only head() may be read.
+// Thread safety: belongs to the thread of its session.
+// Source: PROTO_MBULK_BIG_ARG in Redis 7.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/keyspace/byte_buffer.h"
+
+namespace server {
+
+class BigArgument {
+ public:
+  // A smaller argument is copied: that costs less than more reads do.
+  static constexpr size_t kBytesMin = size_t{64} << 10;
+  // Memory for a bigger one is taken step by step, because the client may never send it.
+  static constexpr size_t kBytesMax = size_t{32} << 20;
+  // The slow log keeps no more of a word.
+  static constexpr size_t kHeadBytes = 128;
+
+  // `bytes` has the argument's size. The client's buffer lacks the argument's bytes at `offset`.
+  BigArgument(core::keyspace::ByteBuffer bytes, size_t offset)
+      : bytes_(std::move(bytes)), text_(bytes_.view()), offset_(offset) {
+    assert(text_.size() >= kHeadBytes);
+  }
+
+  size_t offset() const { return offset_; }
+  size_t received_bytes() const { return received_bytes_; }
+  size_t missing_bytes() const { return text_.size() - received_bytes_; }
+  bool is_whole() const { return missing_bytes() == 0; }
+
+  // Where the next bytes belong.
+  std::span<char> missing() { return {bytes_.data() + received_bytes_, missing_bytes()}; }
+  void commit(size_t size_bytes) { received_bytes_ += size_bytes; }
+  // Takes the bytes that are missing from the front of `fresh`.
+  void take_from(std::string_view& fresh) {
+    const size_t size_bytes = std::min(missing_bytes(), fresh.size());
+    std::memcpy(bytes_.data() + received_bytes_, fresh.data(), size_bytes);
+    commit(size_bytes);
+    fresh.remove_prefix(size_bytes);
+  }
+
+  std::string_view text() const { return text_; }
+  // Gives the bytes away. REQUIRES: is_whole(), and to be called once.
+  core::keyspace::ByteBuffer take() {
+    std::memcpy(head_.data(), text_.data(), head_.size());
+    is_taken_ = true;
+    return std::move(bytes_);
+  }
+  bool is_taken() const { return is_taken_; }
+  // The first bytes, after take().
+  std::string_view head() const { return {head_.data(), head_.size()}; }
+
+ private:
+  core::keyspace::ByteBuffer bytes_;
+  std::string_view text_;
+  size_t offset_;
+  size_t received_bytes_ = 0;
+  bool is_taken_ = false;
+  std::array<char, kHeadBytes> head_{};
+};
+
+}  // namespace server
