@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""redis-cli and redis-benchmark: everyday tools that stop at the first surprise."""
+"""redis-cli and redis-benchmark: everyday tools that stop at the first unexpected reply."""
 
 import fcntl
 import itertools
@@ -17,19 +17,19 @@ from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import encode
 
 TROUBLE = r"(?i)error|warning|could not|unknown"
-# The commands of the tests below; a sanitized server is given a twentieth of them.
+# Requests of the tests below; a sanitized server gets a twentieth of them.
 SHARE = 20 if SANITIZED else 1
 
 
 class Terminal:
-    """A program that believes to be used by a person. `shown` is all that it has written."""
+    """A program on a terminal, as a user would run it. `shown` is its output."""
 
     def __init__(self, command):
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             # Without a size redis-cli would ask the terminal for one and wait for the answer.
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
-            # No history or settings of whoever runs the tests.
+            # The history and settings of the user who runs the tests are not used.
             environment = {**os.environ, "TERM": "xterm", "REDISCLI_HISTFILE": "/dev/null",
                            "REDISCLI_RCFILE": "/dev/null"}  # fmt: skip
             os.execvpe(command[0], [str(word) for word in command], environment)
@@ -68,7 +68,7 @@ class CliTest(ServerTest):
         self.assertEqual(self.cli("GET", "k"), "from stdin\n")
 
     def test_hints_while_typing(self):
-        """redis-cli learns them from COMMAND DOCS; of BF.* it knows nothing by itself."""
+        """redis-cli reads them from COMMAND DOCS; it does not know BF.* itself."""
         terminal = Terminal(["redis-cli", "-p", self.server.port])
         self.addCleanup(terminal.close)
         terminal.wait_for(b"> ")
@@ -77,7 +77,7 @@ class CliTest(ServerTest):
         terminal.type(b"f 0.01 ")
         terminal.wait_for(b"\x1b[0;90;49mcapacity [EXPANSION expansion] [NONSCALING]")
         terminal.type(b"1000\r")
-        # What is typed before the prompt is there gets no hints.
+        # Keys typed before the prompt appears get no hints.
         terminal.wait_for(f"OK\r\n127.0.0.1:{self.server.port}> ".encode())
         terminal.type(b"bf.mexists ")
         terminal.wait_for(b"key item [item ...]")
@@ -87,7 +87,7 @@ class CliTest(ServerTest):
         data = b"".join(encode("SET", f"key:{number}", number) for number in range(count))
         said = self.cli("--pipe", stdin=data)
         self.assertIn(f"errors: 0, replies: {count}", said)
-        # The same as inline commands.
+        # The same commands, inline.
         data = b"".join(b"INCR n\r\n" for _ in range(count))
         self.assertIn(f"errors: 0, replies: {count}", self.cli("--pipe", stdin=data))
         self.assertEqual(self.cli("GET", "n"), f"{count}\n")
@@ -108,7 +108,7 @@ class CliTest(ServerTest):
 
     def test_stat_shows_what_info_says(self):
         self.cli("SET", "k", "v")
-        # It runs until it is ended, and would keep back what it has not flushed.
+        # It runs until it is killed, and would lose its unflushed output.
         with subprocess.Popen(
             ["timeout", "20", "stdbuf", "-oL",
              "redis-cli", "-p", str(self.server.port), "--stat", "-i", "0.2"],
@@ -121,7 +121,7 @@ class CliTest(ServerTest):
         self.assertEqual(lines[2].split()[0], "1", lines)
 
     def test_latency(self):
-        """Not on a terminal it tells least, most, mean and count of a second of PINGs."""
+        """Without a terminal it prints minimum, maximum, mean and count of a second of PINGs."""
         least, most, mean, count = map(float, self.cli("--latency").split())
         self.assertLessEqual(least, mean)
         self.assertLessEqual(mean, most)
@@ -155,7 +155,8 @@ class CliTest(ServerTest):
     def test_benchmark_of_filters(self):
         count = 1_000_000 // SHARE
         self.benchmark("-r", 100_000_000, "-n", count, "-P", 16, "BF.ADD", "f", "item:__rand_int__")
-        # About half a percent of the random numbers come twice, one in a hundred is taken for one.
+        # About half a percent of the random numbers occur twice, and one in a hundred is mistaken
+        # for another.
         added = int(self.cli("BF.CARD", "f"))
         self.assertGreater(added, count * 0.97)
         self.assertLessEqual(added, count)

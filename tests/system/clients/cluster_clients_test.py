@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients of Redis Cluster against one server that plays a cluster."""
+"""Clients of Redis Cluster with one server that emulates a cluster."""
 
 import pathlib
 import re
@@ -25,7 +25,7 @@ class ClusterClientsTest(ServerTest):
     def cli(self, *words):
         return self.run_client(["redis-cli", "-p", self.server.port, *words])
 
-    # The Node clients.
+    # Node clients.
 
     def check_node(self, client, package, protocol):
         folder = MODULES / f"node_modules_{package}"
@@ -53,7 +53,7 @@ class ClusterClientsTest(ServerTest):
     def test_valkey_glide_resp3(self):
         self.check_node("@valkey/valkey-glide", "valkey_glide", 3)
 
-    # Python's.
+    # Python clients.
 
     def test_redis_py(self):
         cluster = redis.RedisCluster(host="127.0.0.1", port=self.server.port)
@@ -77,7 +77,7 @@ class ClusterClientsTest(ServerTest):
             cluster.mset({"a": 1, "b": 2})
 
     def test_redis_py_reads_from_replicas(self):
-        # It sends READONLY to every node first.
+        # The client first sends READONLY to every node.
         cluster = redis.RedisCluster(
             host="127.0.0.1", port=self.server.port, read_from_replicas=True
         )
@@ -85,7 +85,7 @@ class ClusterClientsTest(ServerTest):
         cluster.set("a", "1")
         self.assertEqual(cluster.get("a"), b"1")
 
-    # Redis' own tools.
+    # Tools of Redis.
 
     def test_redis_cli_follows_the_cluster(self):
         self.assertEqual(self.cli("-c", "SET", "foo", "1").strip(), "OK")
@@ -107,7 +107,7 @@ class ClusterClientsTest(ServerTest):
         return self.directory
 
     def start_in_vain(self, *options):
-        """What a server says that must end by itself with an error."""
+        """Returns the output of a server that must end by itself with an error."""
         done = subprocess.run(
             [SERVER, "--port", str(free_port()), "--dir", self.directory, *options],
             stdout=subprocess.PIPE,
@@ -119,9 +119,9 @@ class ClusterClientsTest(ServerTest):
         self.assertEqual(done.returncode, 1, done.stdout)
         return done.stdout
 
-    # What the server says of itself, and where it starts at all.
+    # Announced addresses, and refused starts.
 
-    def test_address_is_the_one_that_the_client_has_reached(self):
+    def test_announces_the_address_that_the_client_reached(self):
         with self.server.connect() as client:
             ((_, _, (host, port, node_id, _)),) = client.call("CLUSTER", "SLOTS")
         self.assertEqual((host, port), (b"127.0.0.1", self.server.port))

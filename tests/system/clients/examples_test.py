@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The examples of README.md and docs/, run as they stand there; only the port differs.
+"""The examples of README.md and docs/, run unchanged except for the port.
 
-In a session of redis-cli a line `…` stands for any number of lines of a reply.
+In a session of redis-cli a line `…` matches any number of lines of a reply.
 """
 
 import pathlib
@@ -26,7 +26,7 @@ class ExamplesTest(ServerTest):
         self.folder = pathlib.Path(folder.name)
 
     def run_block(self, language, text, number):
-        """What it printed."""
+        """Returns the output."""
         text = text.replace(PORT, str(self.server.port))
         return run_program(self.folder, language, text, f"example{number}")
 
@@ -60,7 +60,7 @@ class ExamplesTest(ServerTest):
         self.assertGreater(shown["commands.md"], 80)
 
     def test_each_bloom_command_is_explained(self):
-        """Options, replies, errors: more than its row of the table."""
+        """Options, replies, errors: more than the command's row in the table."""
         page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
         sections = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
         bloom = [section for section in sections if section.startswith("BF.")]
@@ -73,7 +73,7 @@ class ExamplesTest(ServerTest):
         parts = re.split(r"^127\.0\.0\.1:7000> (.*)\n", text, flags=re.MULTILINE)[1:]
         for command, answer in zip(parts[::2], parts[1::2]):
             command = re.sub(r"\s+#.*$", "", command)
-            # As on a terminal.
+            # The program runs as on a terminal.
             printed = self.run_client(
                 ["redis-cli", "-p", self.server.port, *shlex.split(command)],
                 environment={"FAKETTY": "1"},

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Node clients of today, each in the protocols it speaks; scripts/test.sh installs them."""
+"""Current Node clients, each in the protocols it speaks; scripts/test.sh installs them."""
 
 import tempfile
 import unittest
@@ -12,7 +12,7 @@ from harness.tls_files import TlsFiles
 
 class NodeClientsTest(ServerTest):
     def check(self, script, package, *protocols, tls=None):
-        """`tls`: the TlsFiles of a server that is to be reached by TLS."""
+        """`tls`: the TlsFiles of a server that speaks TLS."""
         folder = MODULES / f"node_modules_{package}"
         self.assertTrue(
             (folder / ".installed").exists(),

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The programs of docs/cluster.md that split a filter into partitions: in every language an item
-lies in the same one."""
+"""The programs of docs/cluster.md that split a filter into partitions: in every language an item is
+in the same partition.
+"""
 
 import pathlib
 import tempfile
@@ -24,7 +25,7 @@ class PartitionTest(ServerTest):
                          ["python", "javascript", "php", "ruby"])  # fmt: skip
         for language, text in programs:
             with self.subTest(language), tempfile.TemporaryDirectory() as folder:
-                for _ in range(2):  # the second time the filters are there
+                for _ in range(2):  # the filters exist at the second call
                     printed = run_program(
                         pathlib.Path(folder), language, text.replace(PORT, str(server.port))
                     )

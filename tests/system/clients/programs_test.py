@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Programs as people have written them against Redis: filters made of bitmaps, in their languages.
-
-Each program under programs/ checks itself and ends with 0 if all was as it expects.
+"""Programs of users of Redis: filters made of bitmaps, in several languages.
+Each program under programs/ checks itself and ends with 0 if every check passed.
 """
 
 import pathlib

@@ -91,7 +91,7 @@ class PythonClientTest(ServerTest):
             replies = pipe.execute(raise_on_error=False)
         self.assertIsInstance(replies[0], redis.ResponseError)
         self.assertIs(replies[1], True)
-        # The client cuts the code off a message it has no class for.
+        # The client removes the code from a message that it has no class for.
         self.assertRegex(str(replies[2]), "wrong kind of value")
 
     def test_optimistic_locking(self):
@@ -113,7 +113,8 @@ class PythonClientTest(ServerTest):
         self.assertEqual(self.client.get("n"), b"200")
 
     def test_lock_by_set_nx_with_expiry(self):
-        # Lock.acquire() is SET NX PX; its release() is a Lua script, which this server has not.
+        # Lock.acquire() is SET NX PX; its release() is a Lua script, which this server does not
+        # support.
         first = self.client.lock("lock", timeout=30)
         self.assertTrue(first.acquire(blocking=False))
         self.assertFalse(self.new_client().lock("lock", timeout=30).acquire(blocking=False))

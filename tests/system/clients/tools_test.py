@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What people run beside a Redis: Prometheus' exporter and a browser's view of the keys."""
+"""Common tools for a Redis: the Prometheus exporter and a browser's view of the keys."""
 
 import json
 import unittest

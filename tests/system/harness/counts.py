@@ -46,7 +46,7 @@ COUNTS = {
     "ROLLING_RESTARTS": Count(3, 100, "restarts of a replica and then of its leader"),
     "PROMOTION_KILLS": Count(2, 50, "killed leaders whose replica is promoted"),
     "FAILOVERS": Count(1, 10, "failovers by redis-sentinel"),
-    "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is judged from 1"),
+    "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is checked from 1"),
     # cluster_simulation_test.cpp and durability_model_test.cpp have their own defaults in C++.
     "MODEL_RUNS": Count(1_000, 10_000, "seeded runs of a log whose disk fails"),
     "SIMULATION_RUNS": Count(1_000, 10_000, "seeded runs of a cluster in virtual time"),

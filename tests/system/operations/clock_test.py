@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A wall clock in a far century, and one that an administrator sets while clients are connected."""
+"""A wall clock in a far century, and one that an administrator changes while clients are connected.
+"""
 
 import unittest
 

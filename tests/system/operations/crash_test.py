@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A server that crashes says where, and what it did, without anybody's data."""
+"""A server that crashes reports the place and its last commands, but no user data."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The configuration files that valkey-helm, the Helm chart of Valkey, writes: a leader and a
-replica of them, with users, and what it writes for TLS.
+"""The configuration files that valkey-helm, the Helm chart of Valkey, writes: for a leader and a
+replica with users, and for TLS.
 
 Source: its template init_config.yaml.
 """

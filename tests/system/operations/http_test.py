@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A server's admin HTTP port: a thread that hangs, a client that drips, TLS, Prometheus' tools."""
+"""A server's admin HTTP port: a thread that hangs, a slow client, TLS, Prometheus' tools."""
 
 import http.client
 import shutil
@@ -24,7 +24,7 @@ class HttpTest(ServerTest):
         return connection
 
     def get(self, path):
-        """Status and text."""
+        """Returns status and text."""
         connection = self.connect_http()
         connection.request("GET", path)
         response = connection.getresponse()
@@ -38,13 +38,14 @@ class HttpTest(ServerTest):
 
 
 class ProbesTest(HttpTest):
-    def test_a_thread_that_does_not_answer_is_ill(self):
+    def test_stuck_thread_fails_healthz(self):
         server = self.start_http_server("--enable-debug-command", "yes")
         with server.connect() as client:
 
             def is_called_ill():
-                """15 s without an answer are called ill. On a busy machine the sleep may end before
-                anybody has asked, and is begun again."""
+                """A thread fails after 15 s without an answer. On a busy machine the sleep may end
+                before the first request, and is then repeated.
+                """
                 client.send(b"DEBUG SLEEP 18\r\n")
                 found = False
                 while not client.has_reply(0.02):
@@ -62,7 +63,7 @@ class HostileTest(HttpTest):
         self.addCleanup(connection.close)
         return connection
 
-    def test_a_request_that_drips_in_is_given_up(self):
+    def test_slow_request_is_closed(self):
         self.start_http_server()
         client = self.dial()
         client.send(b"GET /healthz HTTP/1.1\r\nA: ")
@@ -104,10 +105,9 @@ class TlsHttpTest(TlsTest):
 
 
 class PrometheusTest(HttpTest, ToolsTest):
-    # Of the exporter itself; or of one thread among several.
+    # Metrics of the exporter itself, or of one thread among several.
     NOT_OURS = ("redis_exporter_", "redis_target_", "redis_last_key_groups_", "redis_cpu_sys_main",
-                "redis_cpu_user_main")  # fmt: skip
-    # Whose names promtool objects to.
+                "redis_cpu_user_main")  # fmt: skip promtool rejects these names.
     ABBREVIATED = ("_duration_sec",)
 
     def test_promtool_accepts_the_metrics(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Dockerfile without Docker: its steps are replayed in a bare Debian 12, and what comes out is
-started in every way that its entrypoint knows.
+"""The Dockerfile without Docker: its steps are replayed in a bare Debian 12, and the result is
+started in every way that its entrypoint supports.
 
 What is not replayed, and why: the image debian:12-slim is made of debootstrap's minimal Debian and
 the exclusions that slim images have; the build stage's compilation is this build's own program (the
@@ -29,7 +29,7 @@ NOT_IN_SLIM = ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/lo
 
 
 def instructions():
-    """Pairs of a verb and its words, a list for each stage; continued lines are joined."""
+    """Returns pairs of a verb and its words, a list for each stage; continued lines are joined."""
     text = (ROOT / "Dockerfile").read_text(encoding="ascii")
     text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     stages = []
@@ -48,7 +48,7 @@ def value_of(stage, verb):
 
 class InstructionsTest(unittest.TestCase):
     def test_every_instruction_is_known(self):
-        """An instruction that is new wants a replay, or a reason for none."""
+        """A new instruction needs a replay, or a reason for none."""
         build, final = instructions()
         self.assertEqual(
             [verb for verb, _ in build], ["FROM", "WORKDIR", "COPY", "RUN", "COPY", "ARG", "RUN"]
@@ -117,7 +117,7 @@ class ImageTest(ServerTest):
 
     @classmethod
     def find_build_packages(cls):
-        """All that the build stage installs is there to be installed."""
+        """All packages that the build stage installs exist."""
         text = (ROOT / "scripts/install_deps.sh").read_text(encoding="ascii")
         packages = re.search(r"^server_packages=\(\n(.*?)^\)", text, re.MULTILINE | re.DOTALL)[1]
         boost = re.findall(r'"(libboost[^"]*)"', text)[-1]
@@ -130,7 +130,7 @@ class ImageTest(ServerTest):
         (cls.root / "etc/dpkg/dpkg.cfg.d/docker").write_text(excluded, encoding="ascii")
         for path in NOT_IN_SLIM:
             shutil.rmtree(cls.root / path, ignore_errors=True)
-        # Nor do they keep what apt has fetched or computed.
+        # The layers do not keep files that apt has fetched or computed.
         (cls.root / "etc/apt/apt.conf.d/docker-clean").write_text(
             'Dir::Cache::pkgcache "";\nDir::Cache::srcpkgcache "";\n'
             'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };\n',
@@ -159,11 +159,12 @@ class ImageTest(ServerTest):
             if name in built:
                 run("strip", into / name)
 
-    # Running it
+    # Methods that run the image.
 
     def start(self, *arguments, user=None, environment=None):
-        """What `docker run` does, on a network of its own; returns a process whose output is the
-        container's log."""
+        """Like `docker run`, on a network of its own; returns a process whose output is the
+        container's log.
+        """
         script = 'ip link set lo up && cd "$1" && shift && exec "$@"'
         work = self.root / value_of(self.final, "WORKDIR").lstrip("/")
         entrypoint = json.loads(value_of(self.final, "ENTRYPOINT"))
@@ -188,7 +189,7 @@ class ImageTest(ServerTest):
             self.assertEqual(process.returncode, 0, log)
 
     def inside(self, process, *command):
-        """What `docker exec` does; exit status and output."""
+        """Like `docker exec`; returns exit status and output."""
         done = subprocess.run(
             ["nsenter", "-t", str(process.pid), "-n", "chroot", str(self.root), *command],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S,
@@ -217,7 +218,7 @@ class ImageTest(ServerTest):
         self.assertEqual(self.owner(process), 999)
         self.assertEqual(self.inside(process, "redis-cli", "bf.add", "f", "x"), (0, "1"))
         self.assertEqual(self.inside(process, "valkey-cli", "bf.exists", "f", "x"), (0, "1"))
-        # A published port is reached from elsewhere.
+        # A published port is reached from another network.
         self.assertEqual(
             self.inside(process, "redis-cli", "config", "get", "protected-mode"),
             (0, "protected-mode\nno"),
@@ -272,7 +273,9 @@ class ImageTest(ServerTest):
             self.assertEqual(answer, (0, f"{option}\n{value}"))
 
     def test_another_user(self):
-        """`docker run --user 1234`: nothing is handed over, the volume must be that user's."""
+        """With `docker run --user 1234` the entrypoint changes no owner: the volume must belong to
+        that user.
+        """
         data = self.root / "data"
         os.chown(data, 1234, 1234)
         for path in data.rglob("*"):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Addresses that cannot be had: at the start, and after CONFIG SET of bind and port."""
+"""Addresses that are not available: at the start, and after CONFIG SET of bind and port."""
 
 import shutil
 import socket
@@ -32,7 +32,7 @@ class ListenTest(ServerTest):
     def set_config(self, *words):
         return self.client.call("CONFIG", "SET", *words)
 
-    def test_what_cannot_be_had_is_taken_back(self):
+    def test_unavailable_addresses_are_rolled_back(self):
         self.server.expect_log("Could not create server TCP listening socket")
         self.server.expect_log("Could not resolve bind address")
         port = self.taken.getsockname()[1]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Messages of failed starts: docs/troubleshooting.md must quote them as they are printed."""
+"""Messages of failed starts: docs/troubleshooting.md must quote them exactly."""
 
 import os
 import pathlib
@@ -17,19 +17,19 @@ from harness.preloads import process_faults
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "troubleshooting.md"
 SECTION = "## The server does not start"
-# Drops the rights of root, to whom no directory is closed.
+# Drops the rights of root, who can read every directory.
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
 def quoted_messages():
-    """The messages of each row: the code in its first cell, as patterns."""
+    """Returns the messages of each row: the code in its first cell, as patterns."""
     section = PAGE.read_text().split(SECTION, 1)[1].split("\n## ", 1)[0]
     rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     return [[pattern_of(code) for code in re.findall(r"`([^`]+)`", row)] for row in rows]
 
 
 def pattern_of(quoted):
-    """An ellipsis stands for anything on a line, a number for any number."""
+    """An ellipsis matches anything on a line, a number any number."""
     pattern = re.escape(quoted).replace("…", "[^\n]*")
     return re.sub(r"\d+", r"\\d+", pattern)
 
@@ -39,12 +39,12 @@ class StartMessagesTest(ServerTest):
         self.begin()
 
     def begin(self):
-        """A directory of its own for a start."""
+        """Returns a separate directory for a start."""
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-messages-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def refused(self, *options, prefix=(), directory=None):
-        """All that a server prints that must not start."""
+        """Returns all output of a server that must not start."""
         command = [*prefix, SERVER, "--dir", directory or self.directory, "--bind", "127.0.0.1"]
         if "--port" not in options:
             command += ["--port", free_port()]

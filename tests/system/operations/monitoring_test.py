@@ -21,7 +21,7 @@ from harness.web_tools import ToolsTest
 RULES = ROOT / "conf" / "prometheus-alerts.yml"
 DASHBOARD = ROOT / "conf" / "grafana-dashboard.json"
 RULE_TESTS = pathlib.Path(__file__).parent / "prometheus" / "alerts.yml"
-# Made by Prometheus itself when it scrapes.
+# Prometheus itself makes these when it scrapes.
 OF_PROMETHEUS = {"up"}
 NAME = re.compile(r"\b(?:redis|bloomery|bf_bloom)_\w+\b|\bup\b")
 CONFIG = """
@@ -84,7 +84,7 @@ class MonitoringTest(ClusterTest, ToolsTest):
         lines = self.get(port, "/metrics")[1].splitlines()
         return {re.match(r"\w+", line).group() for line in lines if not line.startswith("#")}
 
-    # Prometheus.
+    # Methods for Prometheus.
     def start_prometheus(self, ports, guarded):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-prometheus-"))
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
@@ -192,7 +192,7 @@ class ScrapeTest(MonitoringTest):
             self.assertEqual(names - exposed, set(), text)
 
     def check_an_alert(self):
-        """More clients than may come: the counter grows between two scrapes, and that is told."""
+        """More clients than allowed: the counter grows between two scrapes, and an alert fires."""
         self.assertEqual(set(self.firing()), set())
         self.leader.expect_log("maxclients|max number of clients")
         clients = []
@@ -211,7 +211,7 @@ class ScrapeTest(MonitoringTest):
             self.assertEqual(rule["health"], "ok", rule)
 
     def check_queries(self):
-        """Each of Grafana's has an answer."""
+        """Each query of the Grafana dashboard has an answer."""
         self.make_events()
         for expression in expressions():
             query = without_variables(expression)
@@ -222,7 +222,8 @@ class ScrapeTest(MonitoringTest):
 
 
 class NodeReadinessTest(MonitoringTest):
-    """A leader whose permit has ended: without etcd, and without the replica that it would ask."""
+    """A leader whose permit has expired: without etcd, and without the replica that it would ask.
+    """
 
     def test_a_permit_that_has_ended(self):
         self.etcd = self.start_etcd()

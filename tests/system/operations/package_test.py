@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The Debian package: made, installed into a bare Debian 12 that runs in a container, started by
+"""The Debian package: built, installed into a bare Debian 12 that runs in a container, started by
 its unit, upgraded with data, removed and purged.
 
-Where no container can be made (no mirror, no rights), that test is skipped and says why.
+If no container can be made (no mirror, no rights), that test is skipped with the reason.
 """
 
 import gzip
@@ -23,7 +23,7 @@ UNIT = ROOT / "conf/package/bloomery-server.service"
 class UnitTest(unittest.TestCase):
     def test_systemd_understands_the_unit(self):
         with tempfile.TemporaryDirectory() as folder:
-            # The program does not lie where the package puts it.
+            # The program is not at the path of the package.
             text = UNIT.read_text(encoding="ascii").replace("/usr/bin/bloomery-server", str(SERVER))
             unit = pathlib.Path(folder) / UNIT.name
             unit.write_text(text, encoding="ascii")
@@ -66,7 +66,7 @@ class PackageTest(ServerTest):
         install = ("apt-get", "install", "-q", "-y", "--no-install-recommends")
         in_root(cls.root, "apt-get", "update", "-q")
         in_root(cls.root, *install, "systemd", "systemd-sysv")
-        # What the package needs is fetched while there is a network.
+        # The package's dependencies are fetched while there is a network.
         shutil.copy(cls.package, cls.root / "bloomery.deb")
         in_root(cls.root, *install, "--download-only", "/bloomery.deb")
         cls.boot()
@@ -108,7 +108,7 @@ class PackageTest(ServerTest):
         return ["nsenter", "-t", cls.init, "-m", "-u", "-i", "-n", "-p", "-C"]
 
     def seen_root(self):
-        """The container's root as this side sees it, with what is mounted there."""
+        """The container's root from outside, with its mounts."""
         return pathlib.Path("/proc") / self.init / "root"
 
     def inside(self, *command):
@@ -120,7 +120,7 @@ class PackageTest(ServerTest):
         self.inside("apt-get", "install", "-q", "-y", "--no-install-recommends", "/bloomery.deb")
 
     def next_version(self):
-        """The same package with a higher version, as an upgrade brings it."""
+        """Makes the same package with a higher version, for an upgrade."""
         content = self.folder / "content"
         run("dpkg-deb", "-R", self.package, content)
         control = content / "DEBIAN/control"
@@ -132,7 +132,7 @@ class PackageTest(ServerTest):
         return package
 
     def redis_cli(self, *words):
-        """Through the unix socket that lies in the container."""
+        """Connects through the unix socket in the container."""
         path = self.seen_root() / "run/bloomery/bloomery.sock"
         return run("redis-cli", "-s", path, *words).strip()
 
@@ -179,7 +179,7 @@ class PackageTest(ServerTest):
             self.inside("bloomery-server", "--health-check").strip(), "port 6379 answers +PONG"
         )
 
-        # All that it does to files, under its unit's restrictions.
+        # The unit restricts these operations on files.
         self.assertEqual(self.redis_cli("bf.add", "kept", "item"), "1")
         self.assertEqual(self.redis_cli("config", "set", "maxclients", "777"), "OK")
         self.assertEqual(self.redis_cli("config", "rewrite"), "OK")
@@ -196,9 +196,9 @@ class PackageTest(ServerTest):
 
         for restart in (
             lambda: self.inside("systemctl", "restart", "bloomery-server"),
-            # systemd starts it again.
+            # systemd restarts it.
             lambda: self.inside("systemctl", "kill", "-s", "KILL", "bloomery-server"),
-            # An upgrade leaves the data, and the configuration that was changed.
+            # An upgrade keeps the data, and the changed configuration.
             lambda: self.install(self.next_version()),
         ):
             before = self.show("MainPID")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Long work on a terminal: a line that is written over, and the log beside it."""
+"""Long work on a terminal: a line that is overwritten, and the log beside it."""
 
 import os
 import pty
@@ -47,7 +47,7 @@ class ProgressTest(ServerTest):
                 return
 
     def on_terminal(self):
-        """All that a terminal gets from the start to the end of a server."""
+        """Returns all output on a terminal from the start to the end of a server."""
         leader, follower = pty.openpty()
         text = []
         process = self.start_on(follower, follower)
@@ -71,7 +71,7 @@ class ProgressTest(ServerTest):
             self.assertRegex(line, r"^\d+:M \d\d \w+ \d{4} [\d:.]+ [*#.-] ", text)
             self.assertNotIn("Loading [", line)
 
-    def test_the_log_is_plain_where_nobody_watches(self):
+    def test_log_is_plain_without_a_terminal(self):
         self.make_snapshot()
         process = self.start_on(subprocess.PIPE, subprocess.STDOUT)
         lines = []

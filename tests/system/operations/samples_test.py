@@ -19,7 +19,7 @@ SAMPLES = sorted((ROOT / "conf").glob("*/*.yml"))
 
 
 def server_commands(node):
-    """Every command line of a server in a document."""
+    """Yields the command line of every server in a document."""
     if isinstance(node, dict):
         for key, value in node.items():
             is_command = key in ("command", "test") and isinstance(value, list)
@@ -39,7 +39,7 @@ class SamplesTest(ServerTest):
             for document in documents_of(path):
                 for words in server_commands(document):
                     seen += 1
-                    # A health check reads its options as a start does, and starts nothing.
+                    # A health check reads its options like a start, and starts no server.
                     words = [word for word in words if word != "--health-check"]
                     # Kubernetes fills these in.
                     words = [re.sub(r"\$\(POD_IP\)", "10.0.0.1", word) for word in words]
@@ -63,13 +63,13 @@ class SamplesTest(ServerTest):
                     self.assertTrue(port.startswith("127.0.0.1:"), path)
             self.assertNotIn("privileged", text)
 
-    def test_kubernetes_ends_only_what_does_not_answer(self):
+    def test_kubernetes_ends_only_unresponsive_servers(self):
         documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")
         server = documents[-1]["spec"]["template"]["spec"]["containers"][0]
         probes = {name: probe for name, probe in server.items() if name.endswith("Probe")}
         commands = {name: probe["exec"]["command"] for name, probe in probes.items()}
         check = ["bloomery-server", "--health-check"]
-        # A startup probe would end a server, too, that loads for long.
+        # A startup probe would also end a server that loads for long.
         self.assertEqual(
             commands, {"livenessProbe": [*check, "--alive"], "readinessProbe": check}
         )
@@ -126,7 +126,7 @@ class SamplesTest(ServerTest):
         self.assertEqual(int(limit), 1 << 30)
 
 
-# Those that try_failover.sh takes, from its argument on.
+# The ports that try_failover.sh uses, from its argument on.
 PORTS = (0, 1, 2, 10, 11, 12)
 
 
@@ -134,7 +134,7 @@ class TryFailoverTest(ServerTest):
     def setUp(self):
         super().setUp()
         self.port = free_port(PORTS)
-        # Not every folder has a plain name.
+        # A folder may have a name with spaces.
         folder = tempfile.TemporaryDirectory(prefix="bloomery test ")
         self.addCleanup(folder.cleanup)
         self.script = subprocess.Popen(
@@ -154,7 +154,7 @@ class TryFailoverTest(ServerTest):
         self.script.send_signal(signal.SIGTERM)
         self.script.wait(DEADLINE_S)
 
-    def test_what_the_script_says_to_type_works(self):
+    def test_commands_that_the_script_prints_work(self):
         said = ""
         while "Ctrl-C ends all of it." not in said:
             line = self.script.stdout.readline()
@@ -201,7 +201,7 @@ class TryFailoverRefusesTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn(f"port {taken} is in use", done.stderr)
 
-    def test_server_that_cannot_start_is_not_waited_for(self):
+    def test_script_ends_when_a_server_cannot_start(self):
         # A leading zero does not make a port octal.
         for port in (free_port(PORTS), f"0{random.randrange(8100, 9900)}"):
             done = self.run_script(port, server="/bin/false")

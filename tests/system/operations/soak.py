@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""scripts/soak.sh calls this: see there. Prints what it measures, a verdict in the last line."""
+"""Called by scripts/soak.sh, which describes it. Prints its measurements, and a verdict in the last
+line.
+"""
 
 import argparse
 import collections
@@ -12,11 +14,11 @@ import time
 from harness import SERVER, Process, free_port, let_time_pass, pace, soak_load, wait_until
 
 GROWTH_MB_PER_MINUTE_MAX = 1.0
-# By so much two points of calm differ without a leak; it counts once, so an hour's limit is 1.03.
+# Two calm points differ by this much without a leak. It counts once, so an hour's limit is 1.03.
 SWING_MB = 1.5
 MEGABYTE = 1 << 20
-WARM_UP_S = 30  # everything has happened once by then
-# A shorter run tells nothing of memory: only its faults are judged.
+WARM_UP_S = 30  # every event has happened once by then
+# A shorter run detects only errors, no growth.
 JUDGED_FROM_MINUTES = 1
 # Under load memory goes up and down by megabytes, with children, full syncs and what the allocator
 # keeps for a while. So it is compared at points of calm: the load holds its breath, what expires is
@@ -27,8 +29,9 @@ Sample = collections.namedtuple("Sample", "at_s rss anonymous shared used_memory
 
 
 def growth_per_minute(samples, field):
-    """In megabytes: the median of the slopes between any two samples, of which single ones that
-    stand out change nothing (Theil 1950, Sen 1968). Nan with fewer than three."""
+    """Returns megabytes a minute: the median of the slopes between any two samples, which outliers
+    do not change (Theil 1950, Sen 1968). Nan with fewer than three.
+    """
     points = [(sample.at_s, getattr(sample, field)) for sample in samples]
     slopes = [
         (later[1] - earlier[1]) / (later[0] - earlier[0])
@@ -38,20 +41,21 @@ def growth_per_minute(samples, field):
 
 
 def growth_limit(samples):
-    """In megabytes a minute. REQUIRES: two samples at least."""
+    """Returns megabytes a minute. REQUIRES: two samples at least."""
     minutes = (samples[-1].at_s - samples[0].at_s) / 60
     return GROWTH_MB_PER_MINUTE_MAX + SWING_MB / minutes
 
 
 def judge(samples_by_server, faults):
-    """What is wrong, one sentence each; nothing if all is well. Memory is judged only after a run
-    without faults: one that stopped early tells nothing."""
+    """Returns the problems, one sentence each. Memory counts only after a run without errors,
+    because a run that stopped early has too few samples.
+    """
     problems = list(faults)
     if problems:
         return problems
     for name, samples in samples_by_server.items():
         growth = growth_per_minute(samples, "rss")
-        # Written so that a growth that could not be measured is a problem as well.
+        # The condition also treats an unmeasured growth as a problem.
         if not (len(samples) >= 3 and growth <= growth_limit(samples)):
             problems.append(f"{name} grows by {growth:.2f} MB a minute")
     return problems
@@ -69,7 +73,7 @@ class SoakServer(Process):
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
     def sample(self, client, at_s):
-        """What it takes now."""
+        """Returns the current memory of the server."""
         status = {}
         with open(f"/proc/{self.pid}/status", encoding="ascii") as lines:
             for line in lines:
@@ -84,7 +88,7 @@ class SoakServer(Process):
 
 
 def machine_shared_bytes():
-    """Shmem of the whole machine: what nobody maps any more would be seen here only."""
+    """Shmem of the whole machine: only it includes memory that no process maps any longer."""
     with open("/proc/meminfo", encoding="ascii") as lines:
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Shmem:"))
 
@@ -96,7 +100,7 @@ class Soak:
         self.seconds = self.warm_up_s + minutes * 60
         self.leader = SoakServer("--repl-diskless-sync-delay", 0)
         self.leader.wait_until_ready()
-        # A cut replica that is replaced at once is no trouble.
+        # If a cut replica is replaced at once, that is not an error.
         self.replica = SoakServer("--replicaof", f"127.0.0.1 {self.leader.port}")
         self.replica.wait_until_ready()
         self.servers = {"server": self.leader, "replica": self.replica}
@@ -120,7 +124,7 @@ class Soak:
         gate = soak_load.Gate()
         self.upkeep = soak_load.Upkeep(self.leader, gate, self.replica)
         busy = [kind(self.leader, gate) for kind in soak_load.KINDS] + [self.upkeep]
-        # The dashboard is polled all the time.
+        # Polls the dashboard all the time.
         watchers = [soak_load.Watcher(server, soak_load.Gate()) for server in self.servers.values()]
         self.loads = busy + watchers
         started = time.monotonic()
@@ -216,8 +220,8 @@ def main():
     options = parser.parse_args()
     minutes = options.minutes
     if not minutes > 0:
-        parser.error("--minutes: more than 0; memory is judged from 1")
-    # Ends the servers too.
+        parser.error("--minutes: more than 0; memory is checked from 1")
+    # This ends the servers too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     soak = Soak(minutes)
     try:

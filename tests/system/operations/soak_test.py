@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/soak.sh for a short time, and whether its judge sees what it is there to see."""
+"""Runs scripts/soak.sh for a short time, and tests that it detects errors."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ MINUTES = count("SOAK_MINUTES")
 
 
 def samples(megabytes):
-    """One every ten seconds."""
+    """One sample every ten seconds."""
     return [
         soak.Sample(10 * i, int(value * soak.MEGABYTE), 0, 0, 0)
         for i, value in enumerate(megabytes)
@@ -21,12 +21,12 @@ def samples(megabytes):
 
 
 class JudgeTest(unittest.TestCase):
-    def test_ups_and_downs_are_no_growth(self):
+    def test_oscillation_is_not_growth(self):
         steady = samples([50.0, 52.0, 51.0] * 4)
         self.assertAlmostEqual(soak.growth_per_minute(steady, "rss"), 0)
         self.assertEqual(soak.judge({"server": steady}, []), [])
 
-    def test_a_single_step_is_no_growth_and_a_leak_is(self):
+    def test_leak_is_growth_and_a_single_step_is_not(self):
         step = samples([50.0] * 10 + [55.0] * 2)
         self.assertEqual(soak.judge({"server": step}, []), [])
         leak = samples([50 + i * 2.5 / 6 for i in range(12)])
@@ -34,12 +34,12 @@ class JudgeTest(unittest.TestCase):
         (problem,) = soak.judge({"server": step, "replica": leak}, [])
         self.assertIn("replica grows by 2.50 MB a minute", problem)
 
-    def test_an_hour_is_judged_more_strictly_than_a_minute(self):
+    def test_an_hour_has_a_stricter_limit_than_a_minute(self):
         for growth, problems in ((1.0, 0), (1.1, 1)):
             hour = samples([50 + i * growth / 6 for i in range(361)])
             self.assertEqual(len(soak.judge({"server": hour}, [])), problems)
 
-    def test_growth_that_was_not_measured_is_a_problem(self):
+    def test_unmeasured_growth_is_a_problem(self):
         self.assertEqual(len(soak.judge({"server": samples([50.0] * 2)}, [])), 1)
 
     def test_faults_are_problems(self):
@@ -62,7 +62,7 @@ class SoakTest(ServerTest):
         self.assertEqual(done.stdout.splitlines()[-1:], [verdict], done.stdout)
         self.assertEqual(done.returncode, 0)
 
-    def test_a_word_it_does_not_know(self):
+    def test_unknown_argument_is_refused(self):
         done = subprocess.run(
             [ROOT / "scripts/soak.sh", "--minutes", "0"], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S, check=False,

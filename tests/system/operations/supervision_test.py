@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What service managers and containers ask of a server: readiness, signs of life, health, and a log
-that can be rotated."""
+"""Requests of service managers and containers: readiness, watchdog, health, and log rotation."""
 
 import os
 import pathlib
@@ -21,7 +20,7 @@ class SupervisionTest(ServerTest):
         self.folder = pathlib.Path(folder.name)
 
     def check_health(self, *options):
-        """The exit code and what it said."""
+        """Returns the exit code and the output."""
         done = subprocess.run(
             [SERVER, "--health-check", *map(str, options)],
             capture_output=True, text=True, timeout=DEADLINE_S, check=False,
@@ -30,7 +29,7 @@ class SupervisionTest(ServerTest):
         return done.returncode, done.stdout.strip()
 
     def manager(self):
-        """A socket that hears what a service manager would."""
+        """A socket that receives the messages to a service manager."""
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(manager.close)
         manager.bind(str(self.folder / "notify"))
@@ -45,7 +44,7 @@ class SupervisionTest(ServerTest):
             for name in variables:
                 del os.environ[name]
 
-    def test_service_manager_hears_of_start_life_and_end(self):
+    def test_service_manager_is_notified_of_all_states(self):
         for mode in ("systemd", "auto"):
             manager = self.manager()
             server = self.start_supervised(
@@ -74,7 +73,7 @@ class SupervisionTest(ServerTest):
         port = server.port
         code, text = self.check_health("--port", port)
         self.assertEqual((code, text), (0, f"port {port} answers -NOAUTH Authentication required."))
-        # A configuration that is the server's own serves as well.
+        # A configuration file of the server works as well.
         config = self.folder / "server.conf"
         config.write_text(f"port {port}\nrequirepass secret\n", encoding="ascii")
         self.assertEqual(self.check_health(config)[0], 0)
@@ -82,7 +81,7 @@ class SupervisionTest(ServerTest):
         code, text = self.check_health("--port", port)
         self.assertEqual((code, text), (1, f"port {port}: Connection refused"))
 
-    def test_who_serves_nobody_may_be_alive(self):
+    def test_server_that_serves_no_client_may_be_alive(self):
         server = self.start_server("--maxclients", "1")
         port = server.port
         told = f"port {port} answers -ERR max number of clients reached"
@@ -93,7 +92,7 @@ class SupervisionTest(ServerTest):
         self.assertEqual(server.stop(), [])
         self.assertEqual(self.check_health("--alive", "--port", port)[0], 1)
 
-    def test_a_server_is_asked_where_it_listens(self):
+    def test_health_check_uses_the_configured_address(self):
         port, path = free_port(), self.folder / "server.sock"
         options = ["--port", port, "--bind", "-192.0.2.1 127.0.0.2", "--unixsocket", path]
         server = self.start_server(*options, listen=False)
@@ -104,7 +103,7 @@ class SupervisionTest(ServerTest):
         )
         self.assertEqual(server.stop(), [])
 
-    def test_a_rotated_log_is_followed(self):
+    def test_rotated_log_is_reopened(self):
         log, port = self.folder / "server.log", free_port()
         process = subprocess.Popen(
             [SERVER, "--dir", self.folder, "--port", str(port), "--bind", "127.0.0.1",

@@ -29,7 +29,7 @@ class WalksTest(ServerTest):
         self.addCleanup(self.end_server)
 
     def end_server(self):
-        """It was started as a daemon, by the commands of the page."""
+        """The commands of the page started it as a daemon."""
         log = self.folder / "var/lib/bloomery/log"
         try:
             self.call("SHUTDOWN", "NOSAVE")
@@ -38,11 +38,11 @@ class WalksTest(ServerTest):
         finally:
             if log.exists():
                 problems = [line for line in log.read_text().splitlines() if " # " in line]
-                # Of the machine, not of the server.
+                # These warnings are about the machine, not the server.
                 self.assertEqual([p for p in problems if "overcommit" not in p], [])
 
     def type_in(self, text):
-        """Runs a block of a page; returns what it printed."""
+        """Runs a block of a page; returns its output."""
         for written, meant in self.names.items():
             text = text.replace(written, meant)
         done = subprocess.run(
@@ -72,7 +72,7 @@ class WalksTest(ServerTest):
         wait_until(self.is_up, "the server is up")
 
     def section(self, page, heading):
-        """The commands of one section of a page."""
+        """Returns the commands of one section of a page."""
         text = (ROOT / page).read_text(encoding="utf-8").split(f"\n## {heading}\n")[1]
         text = text.split("\n## ")[0]
         return [block for language, block in blocks_of(page) if language == "sh" and block in text]
@@ -121,7 +121,8 @@ class MigrationTest(WalksTest):
         self.check_data()
 
     def check_file_of(self, module):
-        """The filters are what people move for; their server is not here, its file is."""
+        """Users migrate for the filters; their server is not installed here, but its file exists.
+        """
         (self.folder / "var/lib/redis").mkdir()
         shutil.copy(
             ROOT / "tests/vectors" / module / "dump.rdb", self.folder / "var/lib/redis/dump.rdb"
@@ -160,7 +161,7 @@ class PersistenceTest(WalksTest):
         whole = log.read_bytes()
         _, copy, check, fix = self.section(self.PAGE, "Recovery")
 
-        # Torn at the end: cut off, and all the rest is there.
+        # The torn end is cut off, and the rest is there.
         log.write_bytes(whole + b"*3\r\n$3\r\nSET\r\n$5\r\nto")
         self.type_in(copy)
         self.type_in(check)
@@ -168,7 +169,7 @@ class PersistenceTest(WalksTest):
         self.type_in(fix)
         self.assertEqual(log.read_bytes(), whole)
 
-        # In the middle: told, and not touched.
+        # Damage in the middle is reported, and the file stays unchanged.
         damaged = whole.replace(b"key:50", b"key:5X", 1)
         log.write_bytes(damaged)
         self.assertIn(log.name, self.type_in(check))

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A Bloom filter that can forget, kept by its client: BITFIELD on a filter and a collision bitmap.
+"""A deletable Bloom filter in the client: BITFIELD on a filter and on a collision bitmap.
 
-The filter is cut into regions; a region in which an item met a bit that was set already is marked
-in the collision bitmap. An item's bits may be cleared in regions without a mark, for no other item
-uses them (Rothenberg, Macapuna, Verdi, Magalhaes 2010, "The deletable Bloom filter"). The same is
-done in memory, and both bitmaps must be equal byte by byte. Argument: PORT.
+The filter is cut into regions; a region in which an item met a set bit is marked in the collision
+bitmap. An item's bits may be cleared in unmarked regions, because no other item uses them
+(Rothenberg, Macapuna, Verdi, Magalhaes 2010, "The deletable Bloom filter"). The program does the
+same in memory, and both bitmaps must be equal byte by byte. Argument: PORT.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ BATCH = 100
 
 
 def offsets(item):
-    """The item's distinct bits; a bit hit twice by one item is no collision."""
+    """Returns the item's distinct bits; a bit hit twice by one item is not a collision."""
     digest = hashlib.blake2b(item.encode(), digest_size=4 * HASHES).digest()
     found = {int.from_bytes(digest[i : i + 4], "big") % BITS for i in range(0, len(digest), 4)}
     return sorted(found)
@@ -82,7 +82,7 @@ class DeletableFilter:
         return [all(reply) for reply in replies]
 
     def delete(self, item):
-        """Clears what no other item can need; True if the item is gone then."""
+        """Clears the bits that no other item can need; returns True if the item is gone then."""
         places = offsets(item)
         (marks,) = self._bitfields(
             self.collision_key, "GET", [[self.region(offset) for offset in places]]
