@@ -6,9 +6,9 @@ Usage: check_docs.py [--root DIR] [--external]
   --root      the tree to check (default: the one this script lies in)
   --external  list the addresses outside the tree that pages name; the script does not fetch them
 
-Rules: links lead to files and headings that are there; a path of this tree in backticks is there;
-what looks like an option is one, by docs/configuration.md, which is printed from the option table;
-a section that tells measured figures names the command that prints them.
+Rules: links lead to existing files and headings. A path of this tree in backticks exists. A word in
+the form of an option is an option in docs/configuration.md, which is printed from the option table.
+A section with measured figures names the command that prints them.
 """
 
 import argparse

@@ -126,7 +126,7 @@ class PeersTest(unittest.TestCase):
 
 
 class ReportTest(unittest.TestCase):
-    def test_a_report_has_machine_versions_commands_and_ratios(self):
+    def test_report_has_machine_versions_and_ratios(self):
         rows = [("PING", 1, (1000.0, 500.0), (900.0, 1000.0))]
         options = argparse.Namespace(scale=1.0, pipelines=[1, 16])
         command = report.command_line(["PING"], options)

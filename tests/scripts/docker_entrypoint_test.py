@@ -116,7 +116,7 @@ class DockerEntrypointTest(unittest.TestCase):
             BLOOM_EXTRA_FLAGS="--bind *", VALKEY_EXTRA_FLAGS="--a b", REDIS_ARGS="--c  d",
         )  # fmt: skip
 
-    def test_root_hands_over_the_directory_and_becomes_bloomery(self):
+    def test_root_hands_the_directory_to_bloomery(self):
         expected = ["bloomery-server", "--protected-mode", "no", "--x", "y z", "--flag"]
         self.assert_becomes(expected, "--x", "y z", uid=0, VALKEY_EXTRA_FLAGS="--flag")
         log = self.log.read_text(encoding="ascii")

@@ -68,12 +68,12 @@ class SkippedTest(unittest.TestCase):
             def test(self):
                 self.skipTest("no disk here")
 
-        told = io.StringIO()
+        output = io.StringIO()
         result = unittest.TestResult()
-        with contextlib.redirect_stdout(told):
+        with contextlib.redirect_stdout(output):
             Skipping("test").run(result)
         self.assertEqual(len(result.skipped), 1)
-        self.assertRegex(told.getvalue(), r"(?m)^SKIPPED \S*Skipping.test: no disk here$")
+        self.assertRegex(output.getvalue(), r"(?m)^SKIPPED \S*Skipping.test: no disk here$")
 
 
 class RespTest(unittest.TestCase):

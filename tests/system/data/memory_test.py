@@ -48,7 +48,7 @@ class MemoryTest(ServerTest):
         words = self.client.call("BF.PLAN", *arguments)
         return dict(zip(words[::2], words[1::2]))
 
-    def test_ten_thousand_small_filters_cost_at_most_250_bytes_each(self):
+    def test_small_filters_cost_at_most_250_bytes(self):
         count = 10_000
         before_bytes = self.used_bytes()
         usage_bytes = 0
@@ -68,7 +68,7 @@ class MemoryTest(ServerTest):
             what="giving the memory of deleted filters back",
         )
 
-    def test_ten_million_items_at_one_percent_take_at_most_10_9_bits_each(self):
+    def test_items_at_one_percent_take_at_most_10_9_bits(self):
         before_bytes = self.used_bytes()
         self.client.call("BF.RESERVE", "f", "0.01", "10000000")
         size_bytes = self.info("f", "SIZE")

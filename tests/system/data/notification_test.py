@@ -41,13 +41,13 @@ class Listener:
 
     def events(self):
         """'"event key" of each message that names one, with the database if it is not 0."""
-        told = []
+        events = []
         for channel, payload in self.take():
             head, _, event = channel.decode("latin1").partition("__:")
             database = head.removeprefix("__keyevent@")
             if head != database:
-                told.append(f"{event} {payload.decode()}" + f"@{database}" * (database != "0"))
-        return told
+                events.append(f"{event} {payload.decode()}" + f"@{database}" * (database != "0"))
+        return events
 
     def close(self):
         self.subscriber.close()
@@ -86,7 +86,7 @@ class NotificationTest(ReplicaTest):
         servers = [self.start_server("--io-threads", "2"), self.start_redis()]
         listeners = [self.listen(server) for server in servers]
         connections = [self.connection_to(server) for server in servers]
-        sent = told = 0
+        sent = events = 0
         # Half of the streams use the classes ALL, because others may leave hardly any event.
         sent_to_all = events_of_all = 0
         classes = ALL
@@ -102,7 +102,7 @@ class NotificationTest(ReplicaTest):
             if ours != theirs:
                 self.report(commands, ours, theirs, f"seed {seed}, after {sent} commands")
             sent += len(commands)
-            told += len(ours)
+            events += len(ours)
             if classes == ALL:
                 sent_to_all += len(commands)
                 events_of_all += len(ours)
@@ -111,7 +111,7 @@ class NotificationTest(ReplicaTest):
                 for connection in connections:
                     connection.call("DISCARD")
                     connection.call("CONFIG", "SET", "notify-keyspace-events", classes)
-        print(f"{sent} commands, {told} events, seed {seed}")
+        print(f"{sent} commands, {events} events, seed {seed}")
         self.assertGreater(events_of_all, sent_to_all / 10)
 
     def report(self, commands, ours, theirs, where):
@@ -156,7 +156,7 @@ class NotificationTest(ReplicaTest):
             self.assertEqual(reader.call("GET", "k"), b"%d" % number)
             writer.read_reply()
 
-    def test_the_events_of_a_key_come_in_the_order_of_its_changes(self):
+    def test_events_of_a_key_keep_the_order_of_its_changes(self):
         server = self.start_server("--io-threads", "3")
         listener = self.listen(server, "K$")
         writers = [self.connection_to(server) for _ in range(4)]
@@ -168,8 +168,8 @@ class NotificationTest(ReplicaTest):
         for writer in writers:
             for _ in range(rounds * 5):
                 writer.read_reply()
-        told = [payload for _, payload in listener.take()]
-        self.assertEqual(told, [b"append", b"set", b"setrange"] * rounds * len(writers))
+        events = [payload for _, payload in listener.take()]
+        self.assertEqual(events, [b"append", b"set", b"setrange"] * rounds * len(writers))
 
     def test_option_survives_a_restart(self):
         server = self.start_server("--notify-keyspace-events", "KEAn")

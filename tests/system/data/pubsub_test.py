@@ -162,8 +162,8 @@ class PubSubTest(ServerTest):
             """Health checks are PINGs in subscriber mode, whose replies look like messages."""
             pubsub.get_message(timeout=0.2)
             with server.connect() as connection:
-                told = connection.call("INFO", "commandstats")
-            calls = re.search(rb"cmdstat_ping:calls=(\d+)", told)
+                stats = connection.call("INFO", "commandstats")
+            calls = re.search(rb"cmdstat_ping:calls=(\d+)", stats)
             return calls and int(calls[1]) >= 2
 
         wait_until(was_checked_twice, "two health checks")

@@ -60,9 +60,9 @@ class ContactsStoryTest(StoryTest):
                 exact, [len({what for who, what in events if who == own})
                         for own in range(CUSTOMERS)]
             )  # fmt: skip
-            for known, told in zip(exact, billed):
-                self.assertLessEqual(told, known)
-                self.assertLessEqual(known - told, allowed(known, RATE))
+            for known, counted in zip(exact, billed):
+                self.assertLessEqual(counted, known)
+                self.assertLessEqual(known - counted, allowed(known, RATE))
             for who in range(CUSTOMERS):
                 at_ms = self.client.execute_command("PEXPIRETIME", f"seen:{month}:{who}")
                 self.assertEqual(at_ms, month_end_s * 1000)

@@ -68,11 +68,11 @@ class MusicStoryTest(StoryTest):
             )
             for friend, answer in zip(self.friends, answers):
                 known = set(self.known[friend])
-                for song, told in zip(songs, answer):
+                for song, reply in zip(songs, answer):
                     if song in known:
-                        self.assertEqual(told, 1, (friend, song))
+                        self.assertEqual(reply, 1, (friend, song))
                     else:
-                        asked, wrong = asked + 1, wrong + told
+                        asked, wrong = asked + 1, wrong + reply
         self.assertLessEqual(wrong, allowed(asked, RATE))
 
     def test_a_friend_without_songs_knows_none(self):

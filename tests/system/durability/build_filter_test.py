@@ -56,9 +56,9 @@ class ProgramTest(Builder, unittest.TestCase):
             (b"a\n", ("--capacity", "0"), "--capacity takes"),
         ):
             with self.subTest(reason=reason):
-                told = self.build(items, "--error", "0.01", *options, code=1)
-                self.assertIn(reason, told)
-                self.assertEqual(told.count("\n"), 1, told)
+                output = self.build(items, "--error", "0.01", *options, code=1)
+                self.assertIn(reason, output)
+                self.assertEqual(output.count("\n"), 1, output)
                 self.assertEqual(self.names(), [])
 
     def test_old_file_stays_until_the_new_one_is_complete(self):
@@ -194,8 +194,8 @@ class BuildFilterTest(Builder, ServerTest):
         items = b"".join(b"item %d\n" % number for number in range(200000))
         for options in ((), ("--capacity", 2000000)):  # the temporary file, the snapshot
             out = disk.path / "out.rdb"
-            told = self.build(items, "--error", 1e-6, *options, out=out, code=1)
-            self.assertIn("No space left on device", told)
+            output = self.build(items, "--error", 1e-6, *options, out=out, code=1)
+            self.assertIn("No space left on device", output)
             self.assertEqual(os.listdir(disk.path), [])
 
 

@@ -47,15 +47,15 @@ class HandoverTest(ServerTest):
         self.check(connection)
         return redis, connection
 
-    def test_snapshot_with_redisbloom_filters_passes_the_checker(self):
+    def test_checker_accepts_redisbloom_filters(self):
         server, connection = self.serve("--bf-layout", "redisbloom")
         self.fill(connection)
         connection.call("BF.RESERVE", "grown", "0.01", "10")
         connection.call("BF.MADD", "grown", *range(500))
         self.assertEqual(connection.call("SAVE"), b"OK")
         self.assertFalse(server.stop())
-        told = self.run_client(["redis-check-rdb", self.directory / "dump.rdb"])
-        self.assertIn("RDB looks OK", told)
+        output = self.run_client(["redis-check-rdb", self.directory / "dump.rdb"])
+        self.assertIn("RDB looks OK", output)
 
     def test_redis_loads_the_strings_of_our_snapshot(self):
         server, connection = self.serve()
@@ -82,23 +82,23 @@ class HandoverTest(ServerTest):
         connection.call("SET", "third", "3")
         self.assertEqual(connection.call("SAVE"), b"OK")
         self.assertFalse(server.stop())
-        told, status = self.export()
-        self.assertEqual(status, 2, told)
+        output, status = self.export()
+        self.assertEqual(status, 2, output)
         for part in (
             "for redisbloom, 303 strings and 1 filter, ",
             "left out: 1 native filter: ours",
             "left out: 1 native filter with a window: windowed",
             "left out: 1 fingerprints filter: deletable",
         ):
-            self.assertIn(part, told)
+            self.assertIn(part, output)
         judged = self.run_client(["redis-check-rdb", self.directory / "out.rdb"])
         self.assertIn("RDB looks OK", judged)
-        told, status = self.export("--target", "redis")
-        self.assertEqual((told.count("\n"), status), (1, 1), told)
-        self.assertIn("is there already; --overwrite replaces it", told)
-        told, status = self.export("--target", "redis", "--overwrite")
-        self.assertEqual(status, 2, told)
-        self.assertIn("left out: 1 redisbloom filter: theirs", told)
+        output, status = self.export("--target", "redis")
+        self.assertEqual((output.count("\n"), status), (1, 1), output)
+        self.assertIn("is there already; --overwrite replaces it", output)
+        output, status = self.export("--target", "redis", "--overwrite")
+        self.assertEqual(status, 2, output)
+        self.assertIn("left out: 1 redisbloom filter: theirs", output)
         (self.directory / "out.rdb").rename(self.directory / "dump.rdb")
         _, connection = self.check_in_redis("--appendonly", "no", "--save", "")
         self.assertEqual(connection.call("DBSIZE"), len(STRINGS) + 2)

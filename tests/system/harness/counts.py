@@ -66,8 +66,8 @@ IS_LONG = os.environ.get("BLOOMERY_TIER") == "long"
 def count(name):
     """Returns the count of this run, with the type of the default."""
     row = COUNTS[name]
-    if told := os.environ.get(f"BLOOMERY_{name}"):
-        return type(row.default)(told)
+    if override := os.environ.get(f"BLOOMERY_{name}"):
+        return type(row.default)(override)
     if not IS_LONG:
         return row.sanitized if SANITIZED and row.sanitized is not None else row.default
     return row.default if SANITIZED else row.long

@@ -25,8 +25,8 @@ def wait_until(condition, what="the condition", *, timeout_s=60, poll_every_s=PO
     deadline = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > deadline:
-            told = what() if callable(what) else what
-            raise AssertionError(f"{told} did not come true within {limit_s:g} s")
+            description = what() if callable(what) else what
+            raise AssertionError(f"{description} did not come true within {limit_s:g} s")
         time.sleep(poll_every_s)
 
 

@@ -27,8 +27,8 @@ class CrashTest(ServerTest):
         for part in ("=== BLOOMERY CRASH REPORT", "crashed by SIGSEGV (signal 11", "Stack (",
                      "bloomery-server", "Threads:", "=== END OF THE CRASH REPORT ==="):  # fmt: skip
             self.assertIn(part, report)
-        told = " ".join(re.findall(r"^  io-\d+:(.*)$", report, re.MULTILINE)).split()
-        self.assertEqual(set(commands) - set(told), set(), report)
+        printed = " ".join(re.findall(r"^  io-\d+:(.*)$", report, re.MULTILINE)).split()
+        self.assertEqual(set(commands) - set(printed), set(), report)
         self.assertRegex(report, r"(?m)^  \d+ io-1$")
         self.assertNotIn("secret", report)
 

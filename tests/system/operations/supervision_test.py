@@ -84,11 +84,11 @@ class SupervisionTest(ServerTest):
     def test_server_that_serves_no_client_may_be_alive(self):
         server = self.start_server("--maxclients", "1")
         port = server.port
-        told = f"port {port} answers -ERR max number of clients reached"
+        answer = f"port {port} answers -ERR max number of clients reached"
         with server.connect() as client:
             self.assertEqual(client.call("PING"), b"PONG")
-            self.assertEqual(self.check_health("--port", port), (1, told))
-            self.assertEqual(self.check_health("--alive", "--port", port), (0, told))
+            self.assertEqual(self.check_health("--port", port), (1, answer))
+            self.assertEqual(self.check_health("--alive", "--port", port), (0, answer))
         self.assertEqual(server.stop(), [])
         self.assertEqual(self.check_health("--alive", "--port", port)[0], 1)
 
@@ -96,8 +96,8 @@ class SupervisionTest(ServerTest):
         port, path = free_port(), self.folder / "server.sock"
         options = ["--port", port, "--bind", "-192.0.2.1 127.0.0.2", "--unixsocket", path]
         server = self.start_server(*options, listen=False)
-        told = f"port {port} of 127.0.0.2 answers +PONG"
-        self.assertEqual(self.check_health(*options), (0, told))
+        answer = f"port {port} of 127.0.0.2 answers +PONG"
+        self.assertEqual(self.check_health(*options), (0, answer))
         self.assertEqual(
             self.check_health("--port", 0, "--unixsocket", path), (0, f"{path} answers +PONG")
         )

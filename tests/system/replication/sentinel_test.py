@@ -192,8 +192,8 @@ class SentinelTest(ServerTest):
             way = ways[number % len(ways)]
             times = self.fail_over(cluster, writers, way)
             slowest = max(slowest, *times.values())
-            told = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in times.items())
-            print(f"failover {number + 1} by {way}: {told}", flush=True)
+            summary = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in times.items())
+            print(f"failover {number + 1} by {way}: {summary}", flush=True)
         for writer in writers:
             writer.stop()
         leader = cluster.wait_until_whole()
