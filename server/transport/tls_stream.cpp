@@ -188,8 +188,8 @@ bool TlsStream::decrypt(std::span<char> room, size_t& size) {
       continue;
     }
     if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN) {
-      // The peer has finished sending, but may keep its socket open. Shutting down lets the next recv()
-      // report the end.
+      // The peer has finished sending, but may keep its socket open. Shutting down lets the next
+      // recv() report the end.
       ::shutdown(descriptor_, SHUT_RD);
       return true;
     }
