@@ -7,7 +7,7 @@
 namespace server {
 namespace {
 
-// More marks than an everysec log needs.
+// An everysec log needs fewer marks than this.
 constexpr size_t kMarksMax = 4096;
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// FollowerLog: how much of the applied stream a replica's own append log holds.
+// FollowerLog: the part of the applied stream that a replica's own append log holds.
 //
 // Invariants: synced_offset() never exceeds the synced part; it counts bytes of the leader's
-// stream, while the log counts its own. With too many marks the last one is merged: the figure is
-// then late, never wrong. Thread safety: none; the link's thread uses it. Source:
-// docs/replication.md.
+// stream, while the log counts its own. If there are too many marks, new ones are merged into the
+// last. synced_offset() then lags, but is never too high. Thread safety: none; used by the link's
+// thread. Source: docs/replication.md.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,20 @@ class FollowerLog {
  public:
   explicit FollowerLog(Durability& durability) : durability_(durability) {}
 
-  // Errors: the log cannot take more writes now.
+  // Errors: the log accepts no writes at present.
   core::Result<> takes_more() const;
-  // The stream goes on behind `offset`. What was applied before is synced when all that the own log
-  // holds now is.
+  // The stream continues at `offset`. The data applied before count as synced once the log's
+  // present content is.
   void begin(int64_t offset);
-  // All up to `offset` has been applied, and is in the journal: asks the log to write it.
+  // Called when all bytes up to `offset` have been applied and journalled. Asks the log to write
+  // them.
   void note_applied(int64_t offset);
-  // Up to where the applied stream is on the disk, 0 while that is not known; -1 when there is no
-  // log that brings it back.
+  // Returns the offset up to which the applied stream is on disk. Returns 0 if that is unknown, and
+  // -1 if there is no log that can restore it.
   int64_t synced_offset();
 
  private:
-  // A stream offset, and how long the own log was when it had been applied.
+  // A stream offset, and the length of the own log when the stream had been applied up to it.
   struct Mark {
     int64_t offset;
     uint64_t log_end;

@@ -17,7 +17,7 @@
 namespace server {
 namespace {
 
-// Longer lines no leader sends.
+// No leader sends longer lines.
 constexpr size_t kLineBytesMax = 4096;
 constexpr size_t kShownBytesMax = 200;
 constexpr int64_t kAckEveryUs = 1'000'000;
@@ -91,7 +91,7 @@ void FollowerProtocol::loaded(int64_t now_us) {
   if (phase_ != Phase::kLoading) return;
   last_received_us_ = now_us;
   begin_stream();
-  // A leader that marked the end sends no stream before it hears this.
+  // A leader that sends an end mark starts the stream only after this acknowledgement.
   next_ack_us_ = now_us + kAckEveryUs;
   send_ack();
 }
@@ -192,7 +192,7 @@ FollowerProtocol::Event FollowerProtocol::read_stream() {
   const bool is_replconf = protocol::equals_ignore_case(command[0], "REPLCONF");
   is_unit_of_link_ =
       !splitter_.is_group() && (is_replconf || protocol::equals_ignore_case(command[0], "PING"));
-  // Redis counts the question itself only after the answer.
+  // As in Redis, GETACK itself counts in the offset only after the answer.
   if (is_unit_of_link_ && is_replconf && command.size() > 1 &&
       protocol::equals_ignore_case(command[1], "GETACK")) {
     send_ack();

@@ -12,9 +12,9 @@
 //          └─────────► +FULLRESYNC ─► SnapshotReceiver ─► loaded() ─► StreamSplitter
 //
 // Invariants: the way the bytes are cut makes no difference. offset() counts the stream's bytes up
-// to the last unit handed out before the latest next(). Memory is allocated for received bytes
-// only: a snapshot passes in the pieces it came in. After kFailed nothing more happens. Thread
-// safety: none; one user at a time. Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
+// to the last unit returned before the latest next(). Memory is allocated for received bytes only:
+// a snapshot is passed on in the pieces that arrive. After kFailed all calls have no effect. Thread
+// safety: none; one user at a time. Source: PSYNC of Redis 7.0; docs/replication.md.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +43,12 @@ class FollowerProtocol {
   };
   enum class Event : uint8_t {
     kNone,
-    kFullSync,       // to id() and offset(); an old leader gives no id
-    kSnapshotBytes,  // snapshot_bytes()
-    kSnapshotEnd,    // loaded() is waited for
-    kContinue,       // id() may be a new one
-    kUnit,           // unit()
-    kFailed,         // failure()
+    kFullSync,       // has id() and offset(); a leader without PSYNC gives no id
+    kSnapshotBytes,  // has snapshot_bytes()
+    kSnapshotEnd,    // loaded() must be called next
+    kContinue,       // id() may have changed
+    kUnit,           // has unit()
+    kFailed,         // has failure()
   };
 
   FollowerProtocol(Request request, int64_t now_us);
@@ -56,43 +56,43 @@ class FollowerProtocol {
   FollowerProtocol& operator=(const FollowerProtocol&) = delete;
 
   void receive(std::string_view bytes, int64_t now_us);
-  // The next event in the received bytes. A unit counts as applied with the next call.
+  // Returns the next event in the received bytes. A unit counts as applied with the next call.
   Event next();
-  // The peer has closed the connection.
+  // Called when the peer has closed the connection.
   void end();
-  // Sends the ACK of each second; ends a silent link.
+  // Sends the ACK of each second. Fails a link on which nothing is received.
   void tick(int64_t now_us);
-  // The snapshot is in place: the stream goes on behind it.
+  // Called when the snapshot is loaded. The stream continues after it.
   void loaded(int64_t now_us);
-  // While a long load goes on: tells the leader that we live.
+  // Called during a long load. Sends the leader a sign of life.
   void keep_alive(int64_t now_us);
-  // Up to where the append log has reached the disk; negative when there is none.
+  // Sets the offset up to which the append log is on disk; negative if there is no log.
   void set_synced_offset(int64_t offset) { synced_offset_ = offset; }
-  // Moves out what is to be sent.
+  // Moves out the bytes to send.
   std::string take_output();
 
   Phase phase() const { return phase_; }
   const std::string& id() const { return id_; }
   int64_t offset() const { return offset_; }
-  // Bytes of the stream that have come, applied or not.
+  // Returns the offset up to which the stream was received, applied or not.
   int64_t received_offset() const;
   std::string_view snapshot_bytes() const { return snapshot_bytes_; }
-  // How much the leader has announced; -1 when it says at the end.
+  // Returns the size that the leader announced; -1 if the snapshot ends with a mark.
   int64_t snapshot_size() const { return snapshot_.size(); }
   uint64_t snapshot_received() const { return snapshot_.received(); }
   const StreamSplitter& unit() const { return splitter_; }
-  // It keeps the link going and changes no key: PING, REPLCONF.
+  // Returns whether the unit maintains the link and changes no key: PING, REPLCONF.
   bool is_unit_of_link() const { return is_unit_of_link_; }
   int64_t last_received_us() const { return last_received_us_; }
   const std::string& failure() const { return failure_; }
-  // The stream holds a unit that this server cannot take, and always will.
+  // Returns whether the stream contains a unit that this server can never apply.
   bool needs_full_sync() const { return splitter_.unit_is_too_big(); }
 
  private:
   Event fail(std::string_view reason);
   void send_ack();
   void begin_stream();
-  // Nothing when no line is whole.
+  // Returns false if no complete line has arrived.
   bool take_line(std::string_view& line);
   Event wait_for_line();
   Event read_handshake();
@@ -104,7 +104,7 @@ class FollowerProtocol {
   const Request request_;
   Phase phase_ = Phase::kHandshake;
   std::string input_;
-  size_t used_ = 0;  // of input_
+  size_t used_ = 0;  // bytes of input_ that are consumed
   std::string output_;
   LeaderHandshake handshake_;
   std::string id_;
@@ -112,7 +112,7 @@ class FollowerProtocol {
   SnapshotReceiver snapshot_;
   std::string_view snapshot_bytes_;
   StreamSplitter splitter_;
-  size_t unit_bytes_ = 0;  // handed out, not yet counted
+  size_t unit_bytes_ = 0;  // size of the unit returned but not yet counted
   bool is_unit_of_link_ = false;
   int64_t synced_offset_ = -1;
   int64_t last_received_us_;

@@ -22,11 +22,11 @@ namespace server {
 namespace {
 
 constexpr size_t kReceiveBytes = size_t{256} << 10;
-// How often the clock is looked at while nothing comes.
+// Interval of clock checks while nothing is received.
 constexpr int64_t kStepMs = 100;
 constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
 
-// Whether the own log keeps what is applied; if not, the link counts as down.
+// Returns whether the own log records the applied stream. If not, the link counts as down.
 bool own_log_keeps_up(const FollowerLog& log, const FollowerSession::Parts& parts,
                       const FollowerSession::Surroundings& surroundings) {
   const auto takes = log.takes_more();
@@ -112,14 +112,15 @@ void FollowerSession::list_link(const Target& target) {
   session_->address = fmt::format("{}:{}", target.host, target.port);
   session_->created_us = now_us();
   session_->last_interaction_us = now_us();
-  // CLIENT KILL finds it by this; the waker outlives every session.
+  // CLIENT KILL wakes the session by this. The waker outlives every session.
   session_->wake = [&waker = surroundings_.waker] { waker.wake(); };
   parts_.clients.add(session_);
 }
 
 core::Result<> FollowerSession::step() {
   report_synced();
-  // What was applied and is not kept would wait in memory, and be acknowledged all the same.
+  // Pause reading while the append log cannot be written. Otherwise applied data would be
+  // acknowledged without being saved, and would pile up in memory.
   const bool is_held = link_->phase() == FollowerProtocol::Phase::kStream &&
                        !own_log_keeps_up(log_, parts_, surroundings_);
   if (is_held) return wait_for_own_log();
@@ -127,7 +128,7 @@ core::Result<> FollowerSession::step() {
   if (auto handled = handle_events(); !handled) return handled;
   if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
   const auto count = socket_.receive(received_, kStepMs);
-  // The waker is read before what it tells of is looked at.
+  // The waker is drained before the flags that it signals are read.
   if (count && *count == 0) surroundings_.waker.wait(0);
   if (auto wanted = check_wanted(); !wanted) return wanted;
   if (!count) return count.error();
@@ -255,7 +256,7 @@ Replacement FollowerSession::replacement_by(const SnapshotFacts& facts,
                               link_->offset(), !facts.has_own_stream});
     begin_stream(facts.has_own_stream, static_cast<unsigned>(facts.stream_database));
   };
-  // What is known of the old data says nothing of an empty keyspace.
+  // The history of the old data does not apply to an empty keyspace.
   replacement.on_lost = [this] { parts_.replication.adopt({0, random_id(), 0, false}); };
   return replacement;
 }
@@ -287,14 +288,15 @@ void FollowerSession::begin_stream(bool has_own_stream, unsigned database) {
   figures_.read_offset = link_->offset();
 }
 
-// Not before clients are served the data that the stream goes on from. REQUIRES: apply_mutex().
+// Must be called after clients are served the data that the stream continues from. REQUIRES:
+// apply_mutex().
 void FollowerSession::note_link_up() {
   figures_.state = FollowerState::kConnected;
   was_up_ = true;
   parts_.replication.set_link_up(true);
 }
 
-// All that have come, in one go: a snapshot of our own falls before or behind them.
+// Applies all units received so far under one lock. An own snapshot is taken before or after them.
 core::Result<> FollowerSession::apply_units() {
   {
     const std::scoped_lock lock(parts_.replication.apply_mutex());
@@ -345,7 +347,7 @@ void FollowerSession::send_keep_alive() {
   if (now_us() < next_keep_alive_us_) return;
   next_keep_alive_us_ = now_us() + kKeepAliveEveryUs;
   link_->keep_alive(now_us());
-  // A leader that is gone is noticed when the stream is asked for.
+  // If the leader is gone, the next receive() fails.
   (void)socket_.send(link_->take_output());
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// FollowerSession: one connection of a replica to its leader, from connecting to its end.
+// FollowerSession: one connection of a replica to its leader, from connect to close.
 //
-// Invariants: a snapshot goes to a file first and is checked there; what this server holds is given
-// up only for one that will load. Units are applied, counted and passed on under the replication's
-// apply_mutex(), and only while the session is wanted.
-// Thread safety: belongs to the follower's thread; the figures may be read by others.
+// Invariants: a snapshot is first written to a file and checked. The present data are deleted only
+// if it will load. Units are applied, counted and forwarded under the replication's apply_mutex(),
+// and only while the session has not been cancelled.
+// Thread safety: belongs to the follower's thread; other threads may read the figures.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
 
@@ -44,9 +44,9 @@ class FollowerSession {
     FollowerFigures& figures;
     LinkFailures& failures;
     const ReplayerFactory& make_replayer;
-    // Whether the session is still wanted; under apply_mutex() the answer holds.
+    // Returns false once the session was cancelled. Under apply_mutex() the answer does not change.
     std::function<bool()> is_wanted;
-    // The leader serves this server: its answer to PSYNC was no refusal.
+    // Called when the leader has accepted PSYNC.
     std::function<void()> on_accepted = [] {};
   };
 
@@ -55,12 +55,12 @@ class FollowerSession {
   FollowerSession(const FollowerSession&) = delete;
   FollowerSession& operator=(const FollowerSession&) = delete;
 
-  // Returns when the connection has ended, with the cause; it has no other end. INFO and the log
-  // show the message, which names the option that helps, if there is one.
+  // Runs the connection until it ends, and returns the cause. INFO and the log show its message,
+  // which names the option that may help, if there is one.
   core::Error run(const Target& target);
-  // Whether it got as far as the stream.
+  // Returns whether the session reached the stream.
   bool was_up() const { return was_up_; }
-  // After run().
+  // REQUIRES: run() has returned.
   LinkFailures::Kind failure_kind() const;
 
  private:
@@ -89,7 +89,7 @@ class FollowerSession {
   const Surroundings surroundings_;
   FollowerFigures& figures_;
   FollowerSocket socket_;
-  std::shared_ptr<Session> session_;  // as CLIENT LIST and CLIENT KILL see the link
+  std::shared_ptr<Session> session_;  // lists the link in CLIENT LIST and CLIENT KILL
   std::optional<FollowerProtocol> link_;
   std::string received_;  // the buffer of receive()
   std::unique_ptr<persistence::AppendFile> snapshot_;
@@ -100,8 +100,8 @@ class FollowerSession {
   bool was_up_ = false;
   bool made_progress_ = false;
   bool is_served_ = false;
-  bool is_refused_ = false;    // what was served
-  bool refuses_data_ = false;  // the data themselves, which will be refused again
+  bool is_refused_ = false;    // what the leader sent was rejected
+  bool refuses_data_ = false;  // the data were rejected, and would be rejected again
   int64_t stream_begin_ = 0;
   int64_t next_keep_alive_us_ = 0;
 };

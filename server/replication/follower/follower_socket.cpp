@@ -26,7 +26,7 @@
 namespace server {
 namespace {
 
-// A replica sends little: a peer with so much unread input does not read.
+// A replica sends little, so a peer with this much unread input does not read.
 constexpr size_t kUnsentBytesMax = size_t{1} << 20;
 constexpr size_t kHandshakeReadBytes = size_t{16} << 10;
 
@@ -104,7 +104,7 @@ core::Result<> FollowerSocket::connect_to(const addrinfo& address,
   const int on = 1;
   (void)::setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   (void)::setsockopt(descriptor_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  // As in Redis the link begins anywhere rather than not at all.
+  // As in Redis, if the source address cannot be used, the link uses any.
   if (!source_address.empty() && !bind_to(descriptor_, source_address, address.ai_family)) {
     log_warning("A link to the leader cannot begin at bind-source-addr '{}'", source_address);
   }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kIdDigits = 40;
 constexpr size_t kShownLineBytes = 200;
-// Offsets count on from where they stand: no leader stands near the end.
+// Offsets continue to grow, and no real leader is near the end of the range.
 constexpr int64_t kOffsetEnd = int64_t{1} << 62;
 
 bool is_id(std::string_view text) {
@@ -59,7 +59,7 @@ bool LeaderHandshake::is_asked(Step step) const {
   }
 }
 
-// All at once: each answer is waited for, but not before the next is asked.
+// Sends all commands at once, because waiting for each reply would take a round trip.
 void LeaderHandshake::send_settings() {
   if (is_asked(Step::kAuth)) {
     if (request_.user.empty()) {
@@ -86,7 +86,7 @@ void LeaderHandshake::ask() {
 }
 
 LeaderHandshake::Outcome LeaderHandshake::take(std::string_view line) {
-  // A leader that prepares a snapshot tells so that it lives.
+  // While a leader prepares a snapshot, it sends empty lines as signs of life.
   if (line.empty()) return Outcome::kNone;
   const bool is_error = line.front() == '-';
   if (step_ == Step::kPsync) return take_answer(line);
@@ -98,14 +98,14 @@ LeaderHandshake::Outcome LeaderHandshake::take(std::string_view line) {
     }
     send_settings();
   } else if (step_ == Step::kAuth && is_error) {
-    // Redis' words, for those who search logs for them.
+    // Redis' text, for log searches.
     return fail(fmt::format("Unable to AUTH to MASTER: {} (masterauth, masteruser)",
                             shown(line, kShownLineBytes)));
   } else if (step_ == Step::kEpoch && is_error) {
     return fail(
         fmt::format("the leader answers REPLCONF cluster-epoch: {}", shown(line, kShownLineBytes)));
   }
-  // Other refusals do no harm: the leader knows less of us then.
+  // Other errors are harmless: the leader then has less information about this replica.
   do {
     step_ = static_cast<Step>(static_cast<uint8_t>(step_) + 1);
   } while (!is_asked(step_));
@@ -123,7 +123,7 @@ LeaderHandshake::Outcome LeaderHandshake::take_answer(std::string_view line) {
     return fail(fmt::format("the leader answers PSYNC: {}{}", shown(line, kShownLineBytes),
                             lacks_permission(line) ? " (masterauth, masteruser)" : ""));
   }
-  // It does not know PSYNC.
+  // The leader does not know PSYNC.
   send({"SYNC"});
   knows_psync_ = false;
   return Outcome::kFullSync;

@@ -22,33 +22,34 @@ namespace server {
 class LeaderHandshake {
  public:
   struct Request {
-    std::string user;      // empty: the default one
+    std::string user;      // empty: the default user
     std::string password;  // empty: no AUTH
     uint16_t listening_port = 0;
-    std::string announced_address;  // empty: the address that the leader sees
-    // Of the data that is there; an empty id asks for a full sync.
+    std::string announced_address;  // empty: the address from which this replica connects
+    // The history of the present data. An empty id requests a full sync.
     std::string id;
     int64_t offset = 0;
-    // Of the shard that both belong to; 0 outside of a cluster. A leader in another one refuses.
+    // The epoch of the common shard; 0 outside a cluster. A leader in another epoch rejects the
+    // replica.
     uint64_t cluster_epoch = 0;
-    std::string cluster_node = {};  // this node's id there
-    // The leader shall make itself a replica of ours (FAILOVER).
+    std::string cluster_node = {};  // this node's id in the cluster
+    // Asks the leader to become a replica of this server (FAILOVER).
     bool takes_over = false;
   };
   enum class Outcome : uint8_t { kNone, kFullSync, kContinue, kFailed };
 
-  // Both must outlive it. Asks the first question.
+  // Both arguments must outlive it. Appends the first command to `output`.
   LeaderHandshake(const Request& request, std::string& output);
 
-  // A line without its end. An empty one says that the leader lives.
+  // Handles a line, without its line end. An empty line is a sign of life.
   Outcome take(std::string_view line);
 
-  // After kFullSync and kContinue; an old leader gives no id.
+  // Valid after kFullSync and kContinue. A leader without PSYNC gives no id.
   const std::string& id() const { return id_; }
   int64_t offset() const { return offset_; }
-  // False for an old leader, which knows no offsets either.
+  // Returns false for a leader without PSYNC, which has no offsets either.
   bool knows_psync() const { return knows_psync_; }
-  // After kFailed.
+  // Valid after kFailed.
   const std::string& failure() const { return failure_; }
 
  private:

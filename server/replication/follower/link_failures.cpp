@@ -14,12 +14,12 @@ namespace {
 struct Pauses {
   int64_t first_ms;
   int64_t longest_ms;
-  // A link counts as one that worked if it made progress for so long.
+  // A link that makes progress for this long counts as working.
   int64_t worked_us_min;
 };
 
-// A snapshot costs the leader a child. Refused data will be refused again until an administrator
-// changes an option of this server or a client changes the data.
+// A failed snapshot costs the leader a child process. Rejected data will be rejected again until an
+// administrator changes an option of this server, or a client changes the data.
 Pauses pauses_after(LinkFailures::Kind kind) {
   switch (kind) {
     case LinkFailures::Kind::kUnusable:
@@ -36,7 +36,7 @@ Pauses pauses_after(LinkFailures::Kind kind) {
 }
 
 constexpr int64_t kLogEveryUs = 60 * core::kSecondUs;
-// The causes hold words of the leader.
+// Causes contain text from the leader, so their length is limited.
 constexpr size_t kCauseBytesMax = 500;
 constexpr std::string_view kForeignTypesOption = "rdb-foreign-types";
 
@@ -65,7 +65,7 @@ std::string LinkFailures::note_end(std::string_view cause, Kind kind, int64_t no
     line += fmt::format("; {} times before: {}", unlogged_, logged_cause_);
   }
   if (kind == Kind::kRefused) {
-    // The option helps only where the cause is a type that it lets pass.
+    // The hint is added only if the cause is a type that the option accepts.
     const bool helps = cause_.find(kForeignTypesOption) != std::string::npos;
     line += fmt::format("; the next attempt comes in {} s, or at REPLICAOF{}{}", pause_ms_ / 1000,
                         helps ? " or CONFIG SET " : "", helps ? kForeignTypesOption : "");

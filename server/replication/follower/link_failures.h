@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// LinkFailures: why the link to the leader is down, when it is tried again, and which of its ends
-// are logged.
+// LinkFailures: why the link to the leader is down, when to retry, and which failures to log.
 //
 //   session ends with an Error ─► Follower::end_session() ─► note_end() ─► log, pause, INFO
 //
-// Whatever takes the link down returns an Error that says the cause and, in parentheses, the option
-// that helps; note_end() is the one place that it reaches.
+// Code that ends the link returns an Error with the cause and, in parentheses, the option that may
+// help. All of them arrive in note_end().
 //
 // Invariants: the pause before the next attempt doubles until the stream has made progress. The
-// kind of failure says how far it grows, and how long a stream must work to count as progress. A
-// cause that repeats itself is logged once a minute with its count.
+// kind of failure determines its maximum, and how long a stream must work to count as progress. A
+// repeated cause is logged once a minute with its count.
 // Thread safety: all members may be called from any thread.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
@@ -26,39 +25,40 @@ namespace server {
 class LinkFailures {
  public:
   enum class Kind : uint8_t {
-    kNoLink,    // there was no connection, or the leader serves nothing now
-    kCut,       // the connection was lost while the stream came
-    kUnusable,  // the leader served a stream that this server cannot use
-    kInVain,    // as kUnusable, after a snapshot that the leader made for it
-    kRefused,   // the data themselves were refused, as they will be again
+    kNoLink,    // no connection, or the leader does not serve at present
+    kCut,       // the connection was lost during the stream
+    kUnusable,  // this server cannot use the leader's stream
+    kInVain,    // as kUnusable, after the leader made a snapshot for it
+    kRefused,   // the data were rejected, and will be rejected again
   };
 
-  // The line to log, empty for a repetition that waits for its minute.
+  // Returns the line to log; empty for a repetition that is not due yet.
   std::string note_end(std::string_view cause, Kind kind, int64_t now_us);
-  // A unit of the stream was applied, so that the cause is gone. Returns how often the link has
-  // failed since the last one.
+  // Called when a unit of the stream was applied, which clears the cause. Returns the number of
+  // failures since the last progress.
   uint64_t note_progress(int64_t now_us);
-  // Something has changed that may help: the next attempts come soon again.
+  // Called after a change that may help. Resets the pause, so that attempts follow soon.
   void reset_pause();
-  // Another leader.
+  // Called when the leader changes.
   void forget();
 
-  // How long to wait after the last end.
+  // Returns the pause after the last failure.
   int64_t pause_ms() const;
-  // Empty when the link never failed, or has worked since.
+  // Returns an empty text if the link never failed, or has worked since.
   std::string cause() const;
-  // Several attempts in a row made no progress; what each says of itself is no news.
+  // Returns whether several attempts in a row made no progress. Their other log lines are then
+  // suppressed.
   bool is_repeating() const;
 
  private:
   mutable std::mutex mutex_;  // guards all below
   std::string cause_;
-  uint64_t failures_ = 0;  // since the last progress
+  uint64_t failures_ = 0;  // number since the last progress
   int64_t pause_ms_ = 0;
-  std::optional<int64_t> progress_us_;  // when the present link first made some
+  std::optional<int64_t> progress_us_;  // time of the present link's first progress
   std::string logged_cause_;
   int64_t logged_us_ = 0;
-  uint64_t unlogged_ = 0;  // ends since then
+  uint64_t unlogged_ = 0;  // failures since the last logged one
 };
 
 }  // namespace server

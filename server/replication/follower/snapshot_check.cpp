@@ -51,7 +51,7 @@ class Checker final : public persistence::RdbVisitor {
   SnapshotFacts facts() const {
     SnapshotFacts facts = facts_;
     facts.has_own_stream = is_ours_ && !is_foreign_;
-    // Redis writes -1 when nothing is selected.
+    // Redis writes -1 if no database is selected.
     const bool is_there = facts.stream_database >= 0 &&
                           static_cast<uint64_t>(facts.stream_database) < database_count_;
     if (!is_there) facts.stream_database = 0;
@@ -67,7 +67,7 @@ class Checker final : public persistence::RdbVisitor {
   boost::unordered_flat_set<ItemHash, HashOfHash> seen_;
 };
 
-// Of each value by itself: a checked one is thrown away before the next comes.
+// The budget applies to each value alone, because a checked value is freed before the next is read.
 class ValueBudget final : public core::MemoryBudget {
  public:
   explicit ValueBudget(uint64_t value_bytes_max) : value_bytes_max_(value_bytes_max) {}

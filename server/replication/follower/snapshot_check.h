@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// check_snapshot: reads a snapshot that a leader has sent, before the data that it would replace is
-// given up.
+// check_snapshot: reads a snapshot from a leader before the present data are deleted for it.
 //
-// A small one is read as it would be loaded. Of a big one, and of one with a value that takes much
-// memory, values are passed over, so that no second copy of the data is in memory; its checksum
-// then says that they are what the leader wrote.
+// A small snapshot is read as it would be loaded. If the snapshot or one of its values is big,
+// values are skipped, so that no second copy of the data is in memory. Its checksum then proves
+// that the values are those that the leader wrote.
 // Thread safety: pure functions.
 // Source: docs/replication.md, "A full sync".
 #pragma once
@@ -23,19 +22,20 @@ class FileSystem;
 namespace server {
 
 struct SnapshotFacts {
-  // The stream behind it holds effects of a server of ours, not requests that are judged again.
+  // The stream after the snapshot contains effects of a Bloomery leader, not commands that are
+  // executed again.
   bool has_own_stream = false;
-  // Which database the stream goes on with.
+  // The database in which the stream continues.
   int64_t stream_database = 0;
 };
 
 struct SnapshotCheck {
-  // Values that this server has no type for are passed over, else refused.
+  // If true, values of unsupported types are skipped; otherwise they are an error.
   bool skips_foreign_types = false;
   bool checks_sum = true;
   uint64_t database_count = 16;
-  // A file bigger than this, or with a value that is: values are passed over. A filter may take
-  // many times the bytes of its file.
+  // If the file or one of its values is bigger than this, values are skipped. A filter may take
+  // many times its size in the file.
   uint64_t loaded_bytes_max = uint64_t{16} << 20;
   std::function<void()> on_piece = [] {};
 };

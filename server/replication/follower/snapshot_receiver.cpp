@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMarkBytes = 40;
 constexpr std::string_view kMarkPrefix = "$EOF:";
-// No disk holds as much.
+// No disk holds this much.
 constexpr int64_t kSizeEnd = int64_t{1} << 62;
 
 }  // namespace
@@ -39,7 +39,7 @@ SnapshotReceiver::Piece SnapshotReceiver::next(std::string_view input) {
   } else if (found != std::string_view::npos) {
     piece.snapshot_bytes = found;
   } else {
-    // As many bytes as could be the mark's beginning wait for what follows.
+    // Bytes that could be the start of the mark are kept until more bytes arrive.
     const size_t kept = std::min(input.size(), mark_.size() - 1);
     piece.snapshot_bytes = input.size() - kept;
   }

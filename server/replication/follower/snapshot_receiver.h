@@ -7,7 +7,7 @@
 //
 // Invariants: the way the bytes are cut makes no difference; no bytes are kept.
 // Thread safety: none; one user at a time.
-// Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
+// Source: PSYNC of Redis 7.0; docs/replication.md.
 #pragma once
 
 #include <cstddef>
@@ -19,25 +19,25 @@ namespace server {
 
 class SnapshotReceiver {
  public:
-  // False when the line announces no snapshot.
+  // Returns false if the line announces no snapshot.
   bool announce(std::string_view line);
 
-  // The sizes at the start of the input: bytes of the snapshot, then of the mark, which is not part
-  // of it. Both are 0 when more input is needed.
+  // Sizes at the start of the input: bytes of the snapshot, then bytes of the mark, which is not
+  // part of it. Both are 0 if more input is needed.
   struct Piece {
     size_t snapshot_bytes = 0;
     size_t mark_bytes = 0;
     bool is_end = false;
   };
-  // REQUIRES: announce() was true; the input begins behind what earlier pieces took.
+  // REQUIRES: announce() was true; the input begins after the bytes of earlier pieces.
   Piece next(std::string_view input);
 
-  // How much the leader has announced; -1 when it says at the end.
+  // Returns the size that the leader announced; -1 if the snapshot ends with a mark.
   int64_t size() const { return size_; }
   uint64_t received() const { return received_; }
 
  private:
-  std::string mark_;  // empty when the size is known
+  std::string mark_;  // empty if the size is known
   int64_t size_ = -1;
   uint64_t received_ = 0;
 };

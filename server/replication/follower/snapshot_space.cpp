@@ -23,7 +23,7 @@ SnapshotSpace::SnapshotSpace(persistence::FileSystem& files, std::string directo
 SnapshotSpace::~SnapshotSpace() = default;
 
 core::Result<> SnapshotSpace::check(uint64_t received_bytes, int64_t announced_bytes) {
-  // What must stay free besides: a sixteenth of the device, but no more than this.
+  // Limit of the space that must remain free, which is a sixteenth of the device otherwise.
   constexpr uint64_t kKeptBytesMax = uint64_t{1} << 30;
   constexpr uint64_t kKeptShare = 16;
   if (received_bytes < next_bytes_) return {};

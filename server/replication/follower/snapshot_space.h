@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SnapshotSpace: whether a leader's snapshot may go on filling the disk, and how far it is. A
-// leader that announces more than fits, or never comes to an end, is stopped while there is room
-// left for the append log.
+// SnapshotSpace: checks the disk space for a leader's snapshot, and reports progress. A snapshot
+// that does not fit, or has no end, is stopped while there is space left for the append log.
 //
 // Thread safety: one thread.
 #pragma once
@@ -26,9 +25,9 @@ class SnapshotSpace {
   SnapshotSpace(const SnapshotSpace&) = delete;
   SnapshotSpace& operator=(const SnapshotSpace&) = delete;
 
-  // `announced_bytes` is negative when the snapshot ends in a mark. Asks the file system at the
-  // first call and once in kStepBytes. Errors: the rest does not fit, or may not.
-  // Tells the log and the terminal how far it is.
+  // `announced_bytes` is negative if the snapshot ends with a mark. Queries the file system at the
+  // first call and once every kStepBytes. Errors: the remaining bytes do not fit, or would leave
+  // too little space. Reports progress to the log and the terminal.
   core::Result<> check(uint64_t received_bytes, int64_t announced_bytes);
 
   static constexpr uint64_t kStepBytes = uint64_t{1} << 20;

@@ -17,7 +17,7 @@ using core::bloom::LayoutRow;
 ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
     : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
-  // Filters that are gone by now were never in a stream of this leader.
+  // Filters that were deleted before now were never in this leader's stream.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {
@@ -38,20 +38,20 @@ std::optional<std::string> ForeignReplicas::obstacle() const {
 core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) {
   const auto found = obstacle();
   if (!found) return {};
-  // The replica asks again every second.
+  // Limited, because the replica retries every second.
   constexpr int64_t kLogEveryUs = 60 * core::kSecondUs;
   if (now_us >= next_log_us_) {
     next_log_us_ = now_us + kLogEveryUs;
     log_warning("Replica {} is refused: {}", address, *found);
   }
-  // At any other error Redis would send SYNC on the same connection. If that were accepted, the
+  // After any other error Redis would send SYNC on the same connection. If SYNC were accepted, the
   // replica would never acknowledge.
   return core::Error{fmt::format("NOMASTERLINK the replica is refused: {}", *found)};
 }
 
 std::optional<core::bloom::LayoutId> ForeignReplicas::layout_not_held(
     std::string_view policy) const {
-  // The modules have the same name, so a replica has one of them at most.
+  // The modules have the same name, so a replica can have only one of them.
   bool holds_foreign = false;
   for (const LayoutRow& row : core::bloom::layout_rows()) {
     if (kinds_.count(row.id) == 0) continue;
@@ -70,7 +70,7 @@ bool ForeignReplicas::take_unheld_filters() {
     const uint64_t total = kinds_.total(row.id);
     if (total == seen) continue;
     seen = total;
-    // A replica has one module at most, and `auto` does not know which.
+    // A replica can have only one module, and `auto` does not know which.
     const bool is_held = policy == "auto"
                              ? row.is_foreign && module_layout_.value_or(row.id) == row.id
                              : policy == row.name;
@@ -80,8 +80,8 @@ bool ForeignReplicas::take_unheld_filters() {
   return any;
 }
 
-// A filter is counted before the command that makes it is journalled. A foreign replica that is
-// attached later has a snapshot, which waits for the command to end.
+// A filter is counted before the command that creates it is journalled. This is safe for a foreign
+// replica that is attached in between: its snapshot waits for the command to end.
 bool ForeignReplicas::take_own_words(uint64_t stream_end) {
   const uint64_t count = state_.own_words.load(std::memory_order_acquire);
   const bool has_unheld = take_unheld_filters();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ForeignReplicas: decides by `replica-foreign` whether replicas that are no Bloomery can hold the
-// data. It also knows the offset from which they may continue.
+// ForeignReplicas: decides by `replica-foreign` whether replicas of other kinds can hold the data.
+// It also knows the offset from which they may continue.
 //
 // A foreign replica drops commands of the stream that it does not know, and acknowledges them. Its
 // process ends when it loads a filter of an unknown module. So a foreign replica that cannot hold
@@ -30,23 +30,24 @@ class ForeignReplicas {
   ForeignReplicas(const Config& config, const ServerState& state,
                   const core::keyspace::FilterKinds& kinds);
 
-  // Why no foreign replica can be served now, behind "the replica is refused: "; nothing when they
-  // can.
+  // Returns why no foreign replica can be served now, to follow "the replica is refused: ". Returns
+  // nullopt if they can be served.
   std::optional<std::string> obstacle() const;
-  // The same for one that has just asked for the stream. Errors: the reply.
+  // Checks the same for a replica that requests the stream. Errors: the reply.
   core::Result<> check(std::string_view address, int64_t now_us);
 
-  // True when the stream holds commands, since the last call, that foreign replicas do not know.
-  // These are commands in words of ours, and commands for filters that such replicas cannot hold,
-  // even if these filters are gone already. `stream_end` is the stream's end now: foreign replicas
-  // that are not behind it need a snapshot.
+  // Returns whether, since the last call, commands were added to the stream that foreign replicas
+  // cannot execute. These are commands of Bloomery, and commands for filters that such replicas
+  // cannot hold, even if the filters are deleted already. `stream_end` is the present end of the
+  // stream: a foreign replica that continues from before it needs a snapshot.
   bool take_own_words(uint64_t stream_end);
-  // Whether the stream from `offset` on holds only what foreign replicas know.
+  // Returns whether foreign replicas can execute all of the stream from `offset` on.
   bool may_continue_from(uint64_t offset) const { return offset >= first_offset_; }
 
  private:
   std::optional<core::bloom::LayoutId> layout_not_held(std::string_view policy) const;
-  // Whether filters were made, since the last call, that foreign replicas may be unable to hold.
+  // Returns whether, since the last call, filters were created that foreign replicas may be unable
+  // to hold.
   bool take_unheld_filters();
 
   const Config& config_;
@@ -54,10 +55,10 @@ class ForeignReplicas {
   const core::keyspace::FilterKinds& kinds_;
   uint64_t own_words_seen_;
   std::array<uint64_t, core::bloom::kLayoutIdsMax> totals_seen_{};
-  // The last module's layout of which a filter was made, for `auto`.
+  // Layout of the last filter that was created in a module's layout, for `auto`.
   std::optional<core::bloom::LayoutId> module_layout_;
   uint64_t first_offset_ = 0;
-  int64_t next_log_us_ = 0;  // of a refusal
+  int64_t next_log_us_ = 0;  // when the next rejection may be logged
 };
 
 }  // namespace server

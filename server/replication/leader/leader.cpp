@@ -34,7 +34,7 @@ namespace {
 constexpr std::array<std::string_view, 1> kPing = {"PING"};
 constexpr std::array<std::string_view, 3> kGetAck = {"REPLCONF", "GETACK", "*"};
 
-// "127.0.0.1" of "127.0.0.1:6379", "::1" of "[::1]:6379".
+// Returns "127.0.0.1" of "127.0.0.1:6379", "::1" of "[::1]:6379".
 std::string host_of(const std::string& address) {
   std::string host = address.substr(0, address.rfind(':'));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -115,8 +115,8 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
       ++counters_.full_syncs;
       if (!backlog_.is_active()) replication_.begin_backlog();
       ReplicaTraits traits = session->replica;
-      // The child that writes straight into sockets cannot write TLS records: their sequence is
-      // this process'.
+      // A child that writes directly to sockets cannot write TLS records, because their sequence
+      // numbers are in this process.
       if (session->socket.tls != nullptr) traits.takes_eof_mark = false;
       replicas_->add(session->id, traits, !request.is_sync, now_us);
       log_notice("Replica {} asks for a full synchronization", session->address);
@@ -182,7 +182,7 @@ void Leader::drop_foreign(int64_t now_us) {
   if (foreign.empty()) return;
   const auto obstacle = foreign_->obstacle();
   for (const auto id : foreign) {
-    // One that waits for its snapshot gets the effect of such a command with it.
+    // A replica that still waits for its snapshot gets the effects of such commands with it.
     const bool has_stream = links_.at(id)->cursor.has_value();
     if (obstacle) {
       drop(id, *obstacle);
@@ -204,9 +204,10 @@ void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> s
   {
     const std::scoped_lock lock(mutex_);
     const int64_t now_us = parts_.clock.monotonic_us();
-    // A foreign replica acknowledges what it did not understand, too.
+    // Foreign replicas also acknowledge commands that they did not understand.
     drop_foreign(now_us);
-    // Nobody has what is not written yet: WAIT would believe it of all writes to come.
+    // The offset is limited to the stream's end. Otherwise WAIT would count this replica for all
+    // later writes.
     const uint64_t end = backlog_.end_offset();
     if (synced) synced = std::min(*synced, end);
     is_new = replicas_->ack(session_id, std::min(offset, end), synced, now_us);
@@ -321,7 +322,7 @@ std::vector<StreamFlow> Leader::step() {
   std::vector<StreamFlow> flows;
   for (const auto& [id, link] : links_) {
     const Replica* const replica = replicas_->find(id);
-    // While a child writes into the socket, nobody else may.
+    // While a child writes to the socket, no one else may.
     const bool child_owns_socket =
         replica->state == ReplicaState::kSnapshot && replica->form == SnapshotForm::kMarked;
     if (!child_owns_socket) flows.push_back({link, replica->state == ReplicaState::kOnline});
@@ -330,16 +331,16 @@ std::vector<StreamFlow> Leader::step() {
 }
 
 void Leader::add_to_stream(int64_t now_us) {
-  // Taken whatever follows: the thread does not sleep while it stands.
+  // Reset in any case, because the thread does not sleep while it is set.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (replication_.is_replica() || replicas_->empty()) return;
-  // Before the process ends the stream must end where the snapshot does. A failover needs what is
-  // added here, and a shutdown that waits: replicas are asked, and live on meanwhile.
+  // During kEnding the stream must end where the final snapshot does. A failover, or a shutdown
+  // that waits, needs these commands: they keep replicas alive and ask for acknowledgements.
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
-  // By way of the journal, which ends the stream when this server becomes a replica.
+  // Sent through the journal, which stops feeding the stream when this server becomes a replica.
   if (acks_are_wanted && may_add) parts_.journal.tell_second_sink(kGetAck);
-  // The period may change at any time: it counts from the last one.
+  // The period counts from the last PING, because it may change at any time.
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
   if (times_.last_ping_us != 0 && now_us < times_.last_ping_us + period_s * core::kSecondUs) return;
   if (times_.last_ping_us != 0 && may_add) parts_.journal.tell_second_sink(kPing);
@@ -348,7 +349,7 @@ void Leader::add_to_stream(int64_t now_us) {
 
 void Leader::on_second(int64_t now_us) {
   for (const auto& [id, link] : links_) {
-    // Lines without a command count as a sign of life: a replica sends them while it loads.
+    // Empty lines are signs of life, which a replica sends while it loads.
     const int64_t silent_us = now_us - link->session->last_interaction_us.load();
     const Replica* const replica = replicas_->find(id);
     if (replica->state == ReplicaState::kAwaitsAck && silent_us < core::kSecondUs) {
@@ -371,7 +372,7 @@ void Leader::on_second(int64_t now_us) {
 
 void Leader::drop_slow_replicas(int64_t now_us) {
   BufferLimit limit = parts_.config.output_buffer_limit(ClientClass::kReplica);
-  // A smaller one would disconnect replicas that just resumed from the backlog.
+  // A smaller limit would disconnect replicas that just resumed from the backlog.
   const auto backlog_size = static_cast<int64_t>(backlog_.size_bytes());
   if (limit.hard_bytes > 0) limit.hard_bytes = std::max(limit.hard_bytes, backlog_size);
   if (limit.soft_bytes > 0) limit.soft_bytes = std::max(limit.soft_bytes, backlog_size);
@@ -380,7 +381,8 @@ void Leader::drop_slow_replicas(int64_t now_us) {
   for (const auto& [id, link] : links_) {
     const uint64_t end = backlog_.end_offset();
     uint64_t behind = link->cursor ? end - std::min(end, link->offset) : 0;
-    // Deleted filters stay for the child that sends the snapshot, as long as the replica reads.
+    // While the replica reads, deleted filters stay in memory for the child that sends the
+    // snapshot.
     if (snapshot_ != nullptr && std::ranges::count(snapshot_->batch.ids, id) > 0) {
       behind += core::bloom::kept_array_bytes();
     }

@@ -6,16 +6,16 @@
 //                                                            ▲
 //                                        Backlog, snapshot ──┘
 //
-// A replica's connection goes on reading on its I/O thread, and writes nothing any more once its
-// PSYNC was accepted: all that a replica gets comes from here, or from the child that writes a
-// snapshot into its socket.
+// A replica's connection continues to read on its I/O thread, but writes nothing once its PSYNC was
+// accepted. All bytes to the replica are sent from here, or by the child that writes a snapshot to
+// its socket.
 //
-// Invariants: a replica that cannot have every byte of the stream is disconnected, as is a foreign
-// one that cannot hold what the stream makes. Memory for slow ones is the backlog's, bounded by
-// client-output-buffer-limit. A replica serves sub-replicas the same way, but adds nothing to the
-// stream.
-// Thread safety: all members may be called from any thread; those that say so not by one that
-// holds stripes.
+// Invariants: a replica that cannot get every byte of the stream is disconnected. So is a foreign
+// replica that cannot hold the keys that the stream creates. Memory for slow replicas is part of
+// the backlog, bounded by client-output-buffer-limit. A replica serves sub-replicas the same way,
+// but adds nothing to the stream.
+// Thread safety: all members may be called from any thread; members marked so must not be called
+// while holding stripe locks.
 // Source: docs/replication.md, "The leader".
 #pragma once
 
@@ -66,10 +66,10 @@ class AckListener {
 
 class Leader final : public StreamListener {
  public:
-  // The arguments of PSYNC; SYNC asks for everything.
+  // The arguments of PSYNC. SYNC requests everything.
   struct Request {
     std::string_view id = "?";
-    int64_t offset = -1;  // of the first byte wanted, as PSYNC counts: from 1
+    int64_t offset = -1;  // first byte wanted, as PSYNC counts: from 1
     bool is_sync = false;
   };
   struct Counters {
@@ -82,7 +82,7 @@ class Leader final : public StreamListener {
   struct Description {
     std::string address;
     uint16_t port = 0;
-    std::string node_id;  // in a cluster
+    std::string node_id;  // only in a cluster
     ReplicaState state = ReplicaState::kWaits;
     uint64_t acked = 0;
     int64_t lag_s = 0;
@@ -97,21 +97,21 @@ class Leader final : public StreamListener {
   void start();
   void stop();
 
-  // Makes the session's connection a replica's. Errors: the reply; nothing has changed then.
+  // Turns the session's connection into a replica's. Errors: the reply; nothing has changed then.
   core::Result<> attach(const std::shared_ptr<Session>& session, const Request& request);
-  // The connection has ended.
+  // Called when the connection has ended.
   void detach(uint64_t session_id);
   void ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced);
-  // Ends all connections of replicas.
+  // Closes all connections of replicas.
   void on_stream_replaced() override;
 
-  // For WAIT and WAITAOF.
+  // Returns how many replicas have acknowledged `offset`, for WAIT and WAITAOF.
   int64_t count_acked(uint64_t offset) const;
   int64_t count_synced(uint64_t offset) const;
-  // Asks all replicas to acknowledge, soon.
+  // Soon asks all replicas to acknowledge.
   void request_acks();
 
-  // Refuses writes while there are too few good replicas, or no longer.
+  // Rejects writes while there are too few good replicas, and accepts them otherwise.
   void update_write_gate() override;
 
   const Counters& counters() const { return counters_; }
@@ -131,7 +131,7 @@ class Leader final : public StreamListener {
   };
 
   void run();
-  // One pass: decides which bytes go to which replica.
+  // One pass: decides which bytes to send to which replica.
   std::vector<StreamFlow> step();
   void finish(const PumpOutcome& outcome);
 
@@ -140,16 +140,17 @@ class Leader final : public StreamListener {
                    int64_t now_us);
   void drop(uint64_t id, std::string_view reason);
   void forget(uint64_t id);
-  // Disconnects foreign replicas for which the data or the stream hold something unknown.
+  // Disconnects foreign replicas if the data or the stream contain something that they cannot hold.
   void drop_foreign(int64_t now_us);
   void on_second(int64_t now_us);
   void drop_slow_replicas(int64_t now_us);
   void add_to_stream(int64_t now_us);
   void update_write_gate_locked(int64_t now_us);
 
-  // Snapshots, in leader_snapshots.cpp. Not by a thread that holds stripes.
+  // Snapshots, defined in leader_snapshots.cpp. REQUIRES: no stripe lock is held.
   void begin_snapshot(const ReplicaBatch& batch);
-  // The sockets to send to. They stay open until the fork: else a number could be another's then.
+  // Returns the connections to send to. They stay open until the fork, because the number of a
+  // closed socket could be reused.
   core::Result<std::vector<LinkPtr>> prepare_snapshot(
       const persistence::RdbReplicationInfo& position);
   // REQUIRES: mutex_.
@@ -170,7 +171,7 @@ class Leader final : public StreamListener {
   const std::unique_ptr<Replicas> replicas_;
   const std::unique_ptr<ForeignReplicas> foreign_;
   std::map<uint64_t, LinkPtr> links_;
-  std::unique_ptr<ReplicaSnapshot> snapshot_;  // on its way
+  std::unique_ptr<ReplicaSnapshot> snapshot_;  // null unless a snapshot is in progress
   bool is_stopping_ = false;
   Times times_;
 

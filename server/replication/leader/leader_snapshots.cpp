@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of Leader that gives replicas a snapshot: how it begins, what the child does, how it
-// ends.
+// The part of Leader that sends snapshots to replicas: their start, the child, and their end.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -42,7 +41,7 @@ core::Result<> write_snapshot(const ReplicationParts& parts, const ReplicaBatch&
   }
   SocketSink sink(descriptors, parts.config.integer(OptionId::kReplTimeout), parts.clock);
   if (auto sent = sink.write(fmt::format("$EOF:{}\r\n", mark)); !sent) return sent;
-  // What reads the mark would take an RDB's last bytes for a file's.
+  // The RDB must be followed by the mark alone, by which the receiver finds the end.
   if (auto written = persistence::write_rdb(sink, parts.keyspace, options); !written) {
     return written.error();
   }
@@ -53,7 +52,7 @@ core::Result<> write_snapshot(const ReplicationParts& parts, const ReplicaBatch&
 
 void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const std::string mark = random_id();
-  // The child has a process id of its own: the file is named here.
+  // The name is chosen before the fork, because it contains the process id.
   const std::string path = temporary_transfer();
   {
     const std::scoped_lock lock(mutex_);
@@ -85,7 +84,8 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
-  // After a failed fork there is a result; else nothing has happened, and it is tried again soon.
+  // A failed fork leaves a result. Without one nothing was started, and the snapshot is tried again
+  // soon.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;
@@ -98,7 +98,7 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
 core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     const persistence::RdbReplicationInfo& position) {
   const std::scoped_lock lock(mutex_);
-  // All stripes are held: what follows cannot change what foreign replicas must hold.
+  // All stripes are locked, so no later command can change what foreign replicas must hold.
   drop_foreign(parts_.clock.monotonic_us());
   const auto offset = static_cast<uint64_t>(position.offset);
   const std::string line = fmt::format("+FULLRESYNC {} {}\r\n", position.id, position.offset);
@@ -111,7 +111,7 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     link.cursor = backlog_.attach(offset);
     link.offset = offset;
     if (link.speaks_psync) link.say(line);
-    // Before the child's first byte; a socket that does not take so little is of no use.
+    // Sent before the child's first byte. A socket that does not accept so few bytes is unusable.
     uint64_t sent = 0;
     (void)link.pump(backlog_, false, {}, sent);
     if (!link.cursor || !link.has_said_all()) {
@@ -121,7 +121,7 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     receivers.push_back(found->second);
   }
   if (receivers.empty()) return core::Error{"ERR no replica is left"};
-  // The stream behind the snapshot must say which database it begins with.
+  // The stream after the snapshot must state its database.
   replication_.restate_database();
   replicas_->begin(batch, parts_.clock.monotonic_us());
   log_notice("A snapshot for {} replicas begins at offset {}, {}", receivers.size(), offset,
@@ -156,7 +156,7 @@ void Leader::finish_snapshot(int64_t now_us) {
       drop(id, "");
     }
   }
-  // Whoever still sends it has it open.
+  // Replicas to which the file is still sent have it open.
   if (is_file) (void)parts_.files.remove(snapshot.path);
   update_write_gate_locked(now_us);
 }

@@ -3,9 +3,9 @@
 // ReplicaSender: the sending half of one replica's connection: short texts, then a snapshot from a
 // file, then the stream.
 //
-// Invariants: has a descriptor of its own for the client's socket, so that the number of a closed
-// one is never written to. Sends without blocking; it buffers only short texts. With TLS the bytes
-// go by way of the session's stream, which an I/O thread reads meanwhile.
+// Invariants: owns a duplicate of the socket's descriptor, so that it never writes to a reused
+// number. Sends without blocking; it buffers only short texts. With TLS the bytes go through the
+// session's stream, from which an I/O thread reads meanwhile.
 // Thread safety: belongs to the leader's thread once it is listed there; shut_down() may be called
 // by any thread.
 #pragma once
@@ -32,14 +32,14 @@ using persistence::Descriptor;
 class ReplicaSender {
  public:
   enum class Progress : uint8_t {
-    kIdle,      // all that there is has been handed to the kernel
-    kBlocked,   // the socket takes no more
-    kMore,      // there is more to send, but others must have their turn
-    kFileSent,  // the last byte of the snapshot has been handed over
-    kGone,      // the other end, or the bytes that it needs
+    kIdle,      // all bytes were handed to the kernel
+    kBlocked,   // the socket would block
+    kMore,      // there is more to send after the others were served
+    kFileSent,  // the last byte of the snapshot was handed to the kernel
+    kGone,      // the peer, or the bytes that it needs, are gone
   };
 
-  // Has a second descriptor of the session's socket, unless there are none left.
+  // Duplicates the descriptor of the session's socket. Has none if the process has none left.
   explicit ReplicaSender(std::shared_ptr<Session> session);
   ~ReplicaSender();
   ReplicaSender(const ReplicaSender&) = delete;
@@ -49,16 +49,16 @@ class ReplicaSender {
   const Descriptor socket;
   bool speaks_psync = true;
   std::optional<Backlog::CursorId> cursor;
-  uint64_t offset = 0;  // of the next byte of the stream
+  uint64_t offset = 0;  // next byte of the stream
   OutputLimit output_limit;
-  int64_t moved_us = 0;  // when the socket took something last
+  int64_t moved_us = 0;  // last time the socket accepted bytes
 
   void say(std::string_view text) { outbox_ += text; }
   bool has_said_all() const { return outbox_.empty(); }
-  // The texts and the snapshot that precede the stream.
+  // Append texts and the snapshot that precede the stream.
   void send_file(Descriptor file, uint64_t size_bytes);
 
-  // Sends what is there, the stream only if it `flows`; `buffer` is scratch. Adds to `sent`.
+  // Sends pending bytes, and the stream if `flows`. `buffer` is scratch space. Adds to `sent`.
   Progress pump(const Backlog& backlog, bool flows, std::span<char> buffer, uint64_t& sent);
 
   // Ends the connection in both directions; bytes in the kernel's buffer are still delivered.
@@ -66,19 +66,19 @@ class ReplicaSender {
 
  private:
   Progress pump_all(const Backlog& backlog, bool flows, std::span<char> buffer, uint64_t& sent);
-  // Sends what the socket takes of the bytes, and adds to `sent`; kIdle means all of them.
+  // Sends as many of the bytes as the socket accepts, and adds to `sent`. kIdle means all of them.
   Progress send(std::string_view bytes, uint64_t& sent, size_t& taken);
   Progress pump_file(uint64_t& sent);
-  // The file's next piece, encrypted.
+  // Sends the next piece of the file, encrypted.
   Progress send_file_piece(uint64_t size_max, size_t& taken);
   Progress pump_stream(const Backlog& backlog, std::span<char> buffer, uint64_t& sent);
 
   std::string outbox_;
-  bool stream_holds_bytes_ = false;  // that were sent
+  bool stream_holds_bytes_ = false;  // whether the TLS stream holds unsent bytes
   Descriptor file_;
   uint64_t file_sent_ = 0;
   uint64_t file_size_ = 0;
-  std::unique_ptr<WorkReport> report_;  // while there is a file
+  std::unique_ptr<WorkReport> report_;  // set while a file is sent
 };
 
 }  // namespace server

@@ -15,8 +15,8 @@ namespace server {
 
 struct ReplicaSnapshot {
   ReplicaBatch batch;
-  std::string path;                      // of its file
-  std::optional<core::Result<>> result;  // once it has ended
+  std::string path;                      // empty if the child writes to sockets
+  std::optional<core::Result<>> result;  // set once the child has ended
 };
 
 }  // namespace server

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicaState: how far a replica has come on its way to the stream.
+// ReplicaState: the steps of a replica from its request to the stream.
 //
-// Thread safety: a value. Source: docs/replication.md, "The leader".
+// Thread safety: a value.
+// Source: docs/replication.md, "The leader".
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,12 @@
 namespace server {
 
 enum class ReplicaState : uint8_t {
-  kWaits,      // for a snapshot to begin
-  kSnapshot,   // which a child is writing
-  kFile,       // which is being sent
-  kAwaitsAck,  // the mark was sent: the stream begins when the replica says that it has loaded
+  kWaits,     // a snapshot must start
+  kSnapshot,  // a child is writing the snapshot
+  kFile,      // the snapshot's file is being sent
+  // the end mark was sent; the stream begins when the replica has acknowledged that it loaded the
+  // snapshot
+  kAwaitsAck,
   kOnline,
 };
 

@@ -40,7 +40,8 @@ SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
   return is_marked ? SnapshotForm::kMarked : SnapshotForm::kFile;
 }
 
-// A file is written once and kept for nobody; what goes straight into sockets cannot be joined.
+// A snapshot in a file starts at once. A diskless one waits for more replicas, because none can
+// join later.
 int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
   if (!policy.is_diskless || !replica.traits.takes_eof_mark) return 0;
   return std::max<int64_t>(0, replica.since_us + policy.delay_s * core::kSecondUs - now_us);
@@ -62,7 +63,7 @@ std::optional<int64_t> Replicas::due_in_us(const Policy& policy, int64_t now_us)
 std::optional<Replicas::Batch> Replicas::due(const Policy& policy, int64_t now_us) const {
   const auto wait = due_in_us(policy, now_us);
   if (!wait || *wait > 0) return std::nullopt;
-  // The one that has waited longest decides which form is next.
+  // The replica that has waited longest determines the form of the next snapshot.
   const Replica* first = nullptr;
   for (const auto& [id, replica] : replicas_) {
     if (replica.state != State::kWaits) continue;
@@ -154,7 +155,7 @@ int64_t Replicas::count_good(int64_t lag_s_max, int64_t now_us) const {
 std::vector<Replicas::Id> Replicas::timed_out(int64_t timeout_s, int64_t now_us) const {
   std::vector<Id> late;
   for (const auto& [id, replica] : replicas_) {
-    // The child and the sender of files watch over their own progress.
+    // In the other states, the child or the file's sender detects a lack of progress.
     const bool must_speak = replica.state == State::kAwaitsAck || replica.state == State::kOnline;
     const int64_t last_us = std::max(replica.ack_us, replica.since_us);
     if (must_speak && replica.sends_acks && now_us - last_us > timeout_s * core::kSecondUs) {
@@ -167,7 +168,7 @@ std::vector<Replicas::Id> Replicas::timed_out(int64_t timeout_s, int64_t now_us)
 std::vector<Replicas::Id> Replicas::keep_alive() const {
   std::vector<Id> waiting;
   for (const auto& [id, replica] : replicas_) {
-    // Into a socket that a child writes to, nobody else may.
+    // While a child writes to a socket, no one else may.
     const bool waits_for_file =
         replica.state == State::kSnapshot && replica.form == SnapshotForm::kFile;
     if (replica.state == State::kWaits || waits_for_file) waiting.push_back(id);

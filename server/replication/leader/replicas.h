@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Replicas: a leader's list of replicas and its decisions about them: when each gets a snapshot,
-// when it gets the stream, and when it is too slow.
+// Replicas: a leader's list of replicas. Decides when each gets a snapshot, when it gets the
+// stream, and when it is too slow.
 //
 //   add() ──► kWaits ──begin()──► kSnapshot ──finish_snapshot()──► kFile, kAwaitsAck ──► kOnline
 //   add_online() ────────────────────────────────────────────────────────────────────► kOnline
 //
-// Invariants: a snapshot is for replicas that take the same form of it. Times are monotonic and
+// Invariants: a snapshot serves replicas that accept the same form of it. Times are monotonic and
 // given by the caller.
 // Thread safety: none; Leader guards it.
 // Source: docs/replication.md, "The leader"; Redis 7.0.15 for the delays and timeouts.
@@ -24,40 +24,41 @@ namespace server {
 
 // How a snapshot reaches a replica.
 enum class SnapshotForm : uint8_t {
-  kMarked,  // straight into the socket, its end told by a mark
-  kFile,    // by way of a file, its length told first
+  kMarked,  // written to the socket, followed by an end mark
+  kFile,    // written to a file, sent after its length
 };
 
 struct Replica {
   using State = ReplicaState;
 
   ReplicaTraits traits;
-  bool sends_acks = true;  // one that asked by SYNC may never do so
+  bool sends_acks = true;  // false for a replica that sent SYNC, which may never acknowledge
   State state = State::kWaits;
-  SnapshotForm form = SnapshotForm::kMarked;  // of the one it gets
-  bool has_loaded = false;                    // it acknowledged before the child's end was noticed
-  int64_t since_us = 0;                       // in this state
-  int64_t ack_us = 0;                         // when it was heard last
-  uint64_t acked = 0;  // stream offsets that it has applied, and has on its disk
+  SnapshotForm form = SnapshotForm::kMarked;  // form of the snapshot that it gets
+  bool has_loaded = false;  // it acknowledged before the end of the child was noticed
+  int64_t since_us = 0;     // start of the present state
+  int64_t ack_us = 0;       // last sign of life
+  uint64_t acked = 0;       // stream offsets that it has applied, and has on its disk
   uint64_t synced = 0;
 };
 
-// Replicas that one snapshot is for.
+// The replicas that one snapshot serves.
 struct ReplicaBatch {
-  std::vector<uint64_t> ids;  // of their sessions
+  std::vector<uint64_t> ids;  // ids of their sessions
   SnapshotForm form = SnapshotForm::kMarked;
   bool has_keys = true;
-  // Somebody judges again what the stream says: the snapshot must hold nothing of what follows.
+  // A receiver re-executes the commands of the stream, so the snapshot must be exact: it must
+  // contain no later bits.
   bool is_exact = false;
 };
 
 class Replicas {
  public:
-  using Id = uint64_t;  // of the session
+  using Id = uint64_t;  // id of the session
   struct Policy {
     bool is_diskless = true;
     int64_t delay_s = 0;
-    int64_t count_max = 0;  // with so many a diskless snapshot waits no longer; 0 is never
+    int64_t count_max = 0;  // a diskless snapshot starts when this many wait; 0 is no limit
   };
   using Batch = ReplicaBatch;
 
@@ -68,29 +69,30 @@ class Replicas {
   bool empty() const { return replicas_.empty(); }
   size_t size() const { return replicas_.size(); }
   const Replica* find(Id id) const;
-  // In the order of their ids.
+  // Sorted by id.
   const std::map<Id, Replica>& all() const { return replicas_; }
 
-  // The snapshot to begin now; nothing when none is due.
+  // Returns the snapshot to start now, or nullopt if none is due.
   std::optional<Batch> due(const Policy& policy, int64_t now_us) const;
-  // How long until one may be due; nothing when nobody waits.
+  // Returns the time until a snapshot may be due, or nullopt if no replica waits.
   std::optional<int64_t> due_in_us(const Policy& policy, int64_t now_us) const;
   void begin(const Batch& batch, int64_t now_us);
-  // The child has ended well: which of the batch are still there.
+  // Called when the child has succeeded. Returns the replicas of the batch that are still
+  // connected.
   std::vector<Id> finish_snapshot(const Batch& batch, int64_t now_us);
   void go_online(Id id, int64_t now_us);
 
-  // True when the replica has come online by it.
+  // Returns true if the replica has come online by this acknowledgement.
   bool ack(Id id, uint64_t offset, std::optional<uint64_t> synced, int64_t now_us);
-  // A sign of life without a figure.
+  // Records a sign of life without an offset.
   void heard(Id id, int64_t now_us);
 
-  // Online replicas that have applied, or synced, the stream up to `offset`.
+  // Returns how many online replicas have applied, or synced, the stream up to `offset`.
   int64_t count_acked(uint64_t offset) const;
   int64_t count_synced(uint64_t offset) const;
   int64_t count_good(int64_t lag_s_max, int64_t now_us) const;
   std::vector<Id> timed_out(int64_t timeout_s, int64_t now_us) const;
-  // Who gets an empty line now, so that it does not take the wait for a broken link.
+  // Returns the replicas that need an empty line now, so that they do not time out.
   std::vector<Id> keep_alive() const;
 
  private:

@@ -2,12 +2,12 @@
 //
 // SocketSink: writes the same bytes to several sockets, waiting for the slow ones.
 //
-// Invariants: a socket gets all bytes in order or is shut down: one whose other end has gone, which
-// took no byte for the time allowed, or which kept others waiting for half of that: they get
-// nothing meanwhile, and their patience may be no longer. The others go on without it. What waits
-// is the one piece being written, so no memory grows.
-// Thread safety: one thread; in a forked child, of which the sockets' other holders learn by the
-// shut-down.
+// Invariants: a socket gets all bytes in order or is shut down. Reasons are a disconnected peer, no
+// byte accepted for the time allowed, and a delay of the others for half of that time. The others
+// receive nothing meanwhile, and may have equal timeouts. The write continues without it. Only the
+// piece being written is buffered.
+// Thread safety: one thread, in a forked child. The parent, which shares the sockets, notices the
+// shutdown.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ class SocketSink final : public persistence::ByteSink {
  private:
   struct Receiver {
     int descriptor;
-    size_t sent = 0;  // of the piece being written
+    size_t sent = 0;  // bytes sent of the piece being written
     int64_t moved_us = 0;
     bool is_gone = false;
   };
   void send(Receiver& receiver, std::string_view bytes);
-  // Shuts out those that have had their time for a piece that was begun at `begun_us`.
+  // Shuts down the sockets that exceeded their time for a piece that was started at `begun_us`.
   void drop_slow(size_t size, int64_t begun_us);
   static void shut_out(Receiver& receiver);
   void await_room(size_t size);

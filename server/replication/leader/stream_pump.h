@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamPump: sends replicas their pending bytes, without blocking, and sleeps until there is
-// more or a socket takes more.
+// StreamPump: sends replicas their pending bytes without blocking, and sleeps until there are more
+// or a socket accepts more.
 //
-// Invariants: a wake() after the last look ends the next sleep at once, so no append is missed.
+// Invariants: a wake() after the last check ends the next sleep at once, so no append is missed.
 // Thread safety: wake() and interrupt() from any thread; the rest belongs to the leader's thread.
 #pragma once
 
@@ -22,10 +22,10 @@ namespace server {
 // A replica to send to.
 struct StreamFlow {
   std::shared_ptr<ReplicaSender> link;
-  bool has_stream = false;  // else only what comes before the stream
+  bool has_stream = false;  // if false, only the bytes that precede the stream
 };
 
-// What a pass has met, for the caller to handle.
+// Events of a pass that the caller must handle.
 struct PumpOutcome {
   std::vector<std::shared_ptr<ReplicaSender>> file_sent;
   std::vector<std::shared_ptr<ReplicaSender>> gone;
@@ -41,12 +41,12 @@ class StreamPump {
   StreamPump(Backlog& backlog, const core::Clock& clock);
 
   Outcome pump(const std::vector<Flow>& flows);
-  // `is_wanted` is asked after the last moment at which wake() would do nothing.
+  // `is_wanted` is called after wake() has become effective.
   void sleep(const std::vector<Flow>& flows, int timeout_ms,
              const std::function<bool()>& is_wanted);
-  // Ends a sleep: there is something to send. Costs one load while the thread is awake.
+  // Ends a sleep because there are bytes to send. Costs one load while the thread is awake.
   void wake();
-  // Ends this sleep or else the next one.
+  // Ends this sleep, or else the next one.
   void interrupt();
 
  private:
@@ -57,8 +57,8 @@ class StreamPump {
   const Descriptor wake_event_;
   std::atomic<bool> is_asleep_{false};
   std::vector<char> buffer_;
-  std::vector<LinkPtr> blocked_;  // by the last pump()
-  bool has_more_ = false;         // that waits for its turn
+  std::vector<LinkPtr> blocked_;  // found by the last pump()
+  bool has_more_ = false;         // whether bytes wait for their next turn
 };
 
 }  // namespace server
