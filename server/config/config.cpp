@@ -177,10 +177,17 @@ std::vector<NamedValue> Config::get(std::span<const std::string_view> patterns) 
   return found;
 }
 
-core::Result<> Config::check_mutable(size_t index, const std::string& name, Origin origin) const {
+core::Result<bool> Config::may_change(size_t index, const NamedValue& pair, Origin origin) const {
+  const auto& [name, value] = pair;
   const Option& option = option_table()[index];
-  if (option.mutability == Mutability::kImmutable) {
-    return set_error(name, "can't set immutable config");
+  bool is_fixed = option.mutability == Mutability::kImmutable;
+  if (option.mutability == Mutability::kWithHook) {
+    const std::lock_guard lock(mutex_);
+    is_fixed = hooks_[index].empty();
+  }
+  if (is_fixed) {
+    if (value != text_at(index)) return set_error(name, "can't set immutable config");
+    return false;
   }
   if (option.mutability == Mutability::kProtected) {
     const std::string allowed = text(OptionId::kEnableProtectedConfigs);
@@ -188,29 +195,30 @@ core::Result<> Config::check_mutable(size_t index, const std::string& name, Orig
       return set_error(name, "can't set protected config");
     }
   }
-  if (option.mutability == Mutability::kWithHook) {
-    const std::lock_guard lock(mutex_);
-    if (hooks_[index].empty()) return set_error(name, "can't set immutable config");
-  }
-  return {};
+  return true;
 }
 
 core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedValue> pairs,
                                                           Origin origin) const {
   // As Redis: the names, one after the other, then the values.
   std::set<std::string> seen;
-  for (const auto& [name, value] : pairs) {
+  std::vector<const NamedValue*> changed;
+  for (const NamedValue& pair : pairs) {
+    const std::string& name = pair.first;
     const auto index = find_option(name);
     if (!index) {
       return core::Error{
           fmt::format("ERR Unknown option or number of arguments for CONFIG SET - '{}'",
                       without_line_ends(name))};
     }
-    if (auto allowed = check_mutable(*index, name, origin); !allowed) return allowed.error();
+    const auto changes_it = may_change(*index, pair, origin);
+    if (!changes_it) return changes_it.error();
+    if (*changes_it) changed.push_back(&pair);
     if (!seen.insert(spelled_name(name)).second) return set_error(name, "duplicate parameter");
   }
   std::vector<Change> changes;
-  for (const auto& [name, value] : pairs) {
+  for (const NamedValue* const pair : changed) {
+    const auto& [name, value] = *pair;
     const size_t index = *find_option(name);
     const Option& option = option_table()[index];
     // What accumulates over the lines of a file is replaced by CONFIG SET.
@@ -219,6 +227,7 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     if (!parsed) return set_error(spelled_name(name), parsed.error().reason);
     changes.push_back({index, spelled_name(name), std::move(*parsed)});
   }
+  if (changes.empty()) return changes;
   const auto text_after = [&](std::string_view name) {
     const size_t index = *find_option(name);
     const auto change = std::ranges::find(changes, index, &Change::index);

@@ -154,7 +154,9 @@ class Config {
   core::Result<> apply_other(const Directive& directive);
   void warn_if_without_effect(size_t index, const Value& value);
   core::Result<std::vector<Change>> prepare(std::span<const NamedValue> pairs, Origin origin) const;
-  core::Result<> check_mutable(size_t index, const std::string& name, Origin origin) const;
+  // False for an option that is fixed and has the value already. Errors: it has another value, or
+  // is protected.
+  core::Result<bool> may_change(size_t index, const NamedValue& pair, Origin origin) const;
   core::Result<> commit(const std::vector<Change>& changes);
   // Runs those of the change's hooks that `done` does not hold, and adds them.
   core::Result<> run_hooks(const Change& change, std::vector<ConfigHooksPtr>& done);

@@ -181,6 +181,21 @@ TEST_F(ConfigTest, FirstWrongNameIsReportedBeforeAnyWrongValue) {
             "ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'");
 }
 
+// So that a tool can set what CONFIG GET has shown.
+TEST_F(ConfigTest, SetTakesEachOptionsOwnValue) {
+  const std::string_view all[] = {"*"};
+  const std::set<std::string> protected_names = {"dir", "dbfilename"};
+  for (const auto& [name, value] : config_.get(all)) {
+    if (protected_names.contains(name)) continue;
+    EXPECT_EQ(set({{name, value}}), "OK") << name;
+    EXPECT_EQ(get(name), value) << name;
+  }
+  EXPECT_EQ(set({{"databases", "16"}, {"timeout", "7"}, {"io-threads", "999"}}),
+            failed("io-threads", "can't set immutable config"));
+  EXPECT_EQ(set({{"databases", "16"}, {"timeout", "7"}}), "OK");
+  EXPECT_EQ(config_.timeout_s(), 7);
+}
+
 TEST_F(ConfigTest, RepeatedPairIsRefused) {
   EXPECT_EQ(set({{"TIMEOUT", "1"}, {"timeout", "2"}}), failed("timeout", "duplicate parameter"));
   EXPECT_EQ(config_.timeout_s(), 0);

@@ -26,8 +26,19 @@ UNTOUCHED = {
     b"slave-announce-ip", b"slowlog-log-slower-than", b"slowlog-max-len", b"timeout",
     b"tracking-table-max-keys", b"aclfile", b"masterauth", b"client-query-buffer-limit",
     b"client-output-buffer-limit", b"cluster-announce-hostname",
-}  # fmt: skip COMMAND lists all commands, and CONFIG SET already ends randomly. Redis executes the
-# beginning of a HELLO whose last word it rejects.
+}  # fmt: skip
+# These are fixed at the start. Redis rejects setting them; Bloomery accepts their present value.
+FIXED = {
+    b"always-show-logo", b"aof-rewrite-cpulist", b"aof_rewrite_cpulist", b"bgsave-cpulist",
+    b"bgsave_cpulist", b"bio-cpulist", b"bio_cpulist", b"cluster-config-file", b"cluster-enabled",
+    b"cluster-port", b"daemonize", b"disable-thp", b"enable-module-command",
+    b"enable-protected-configs", b"io-threads", b"io-threads-do-reads", b"rdbchecksum",
+    b"replicaof", b"server-cpulist", b"server_cpulist", b"set-proc-title", b"slaveof",
+    b"socket-mark-id", b"supervised", b"syslog-enabled", b"syslog-facility", b"syslog-ident",
+    b"tcp-backlog", b"unixsocket", b"unixsocketperm",
+}  # fmt: skip
+# COMMAND lists all commands, and CONFIG SET already ends randomly. Redis executes the beginning of a
+# HELLO whose last word it rejects.
 UNSPOILT = {b"COMMAND", b"CONFIG", b"SWAPDB", b"HELLO"}
 
 
@@ -142,6 +153,8 @@ class ServerStream:
         for name in rng.sample(self.names, rng.choice([1, 1, 1, 2])):
             own = self.options[name]
             value = own if rng.random() < 0.4 else rng.choice(VALUES)
+            if name in FIXED and value == own:
+                value = b"another " + own
             pairs += [name if rng.random() < 0.97 else b"no-such-option", value]
         return ["CONFIG", "SET", *pairs]
 
