@@ -112,6 +112,12 @@ void ClientInput::forget() {
   resize(0);
 }
 
+bool ClientInput::give_back_free() {
+  if (free_bytes() == 0) return false;
+  resize(size());
+  return true;
+}
+
 void ClientInput::make_room(size_t fresh_bytes, size_t spare_bytes) {
   if (block_.capacity_bytes - end_ >= fresh_bytes) return;
   const size_t needed = kept_bytes() + fresh_bytes;

@@ -55,6 +55,9 @@ class ClientInput {
   // Keeps the end of the bytes that join() returned.
   void keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced = {});
   void forget();
+  // Gives back all memory beyond the kept bytes; false when there was none. For an idle client that
+  // has logged in. Views from join() and room_behind() are void.
+  bool give_back_free();
 
   // Bytes that the announced request still lacks, and for which room is made next.
   size_t awaited_bytes() const;

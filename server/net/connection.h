@@ -44,8 +44,9 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // Ends the connection; unsent bytes are dropped.
   void close() override;
   // Called once a second with the monotonic time. Closes a client that is over its output limit or
-  // has been idle for longer than `timeout_us`; 0 stands for no limit. May begin a new interval for
-  // the peak of the output buffer.
+  // has been idle for longer than `timeout_us`; 0 stands for no limit. Gives back the free input
+  // memory of a client that has been idle for two seconds. May begin a new interval for the peak of
+  // the output buffer.
   void on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak);
   // A client over its output limit is closed, even if nothing has happened on its socket.
   void close_if_over_output_limit();

@@ -45,9 +45,11 @@ void Connection::on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak)
     close();
   }
   close_if_over_output_limit();
-  if (!restarts_peak) return;
-  output_.restart_peak();
-  publish_buffer_sizes();
+  constexpr int64_t kIdleUs = 2 * core::kSecondUs;
+  const bool is_idle = session_->authenticated && now_us - last_us > kIdleUs;
+  const bool has_shrunk = is_idle && input_.give_back_free();
+  if (restarts_peak) output_.restart_peak();
+  if (has_shrunk || restarts_peak) publish_buffer_sizes();
 }
 
 void Connection::await_end_of_pause() {

@@ -47,6 +47,24 @@ TEST(ClientInput, ABigCommandsMemoryGoesBack) {
   EXPECT_EQ(input.size() + input.free_bytes(), 0u);
 }
 
+TEST(ClientInput, FreeRoomIsGivenBackOnRequest) {
+  ClientInput input;
+  EXPECT_FALSE(input.give_back_free());
+  constexpr size_t kAnnounced = 1'000'000;
+  input.keep(input.join("*1, begin"), true, kAnnounced);
+  input.keep(input.join("").substr(4), true, kAnnounced);
+  std::ranges::copy(std::string_view("of it"), input.room_behind().data());
+  input.commit(5);
+  EXPECT_GE(input.free_bytes(), kAnnounced / 2);
+  EXPECT_TRUE(input.give_back_free());
+  EXPECT_EQ(input.free_bytes(), 0u);
+  EXPECT_FALSE(input.give_back_free());
+  EXPECT_EQ(input.join("!"), "beginof it!");
+  input.keep("", true);
+  EXPECT_TRUE(input.give_back_free());
+  EXPECT_EQ(input.size() + input.free_bytes(), 0u);
+}
+
 TEST(ClientInput, AnAnnouncedCommandGetsItsRoomOnce) {
   ClientInput input;
   constexpr size_t kAnnounced = 1'000'000;

@@ -198,6 +198,27 @@ TEST_F(ClientSumsTest, WhatABigCommandTookIsGivenBack) {
   EXPECT_LT(shown["qbuf-free"], static_cast<int64_t>(kMebibyte));
 }
 
+TEST_F(ClientSumsTest, IdleClientGivesFreeInputRoomBack) {
+  constexpr int64_t kAnnounced = 1'000'000;
+  Remote& client = connect();
+  client.send("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000000\r\n");
+  serve();
+  client.send("begin");
+  serve();
+  ASSERT_GT(figures(client)["qbuf-free"], kAnnounced / 2);
+  const int64_t now_us = client.session().last_interaction_us;
+  client.connection->on_tick(now_us + 2 * core::kSecondUs, 0, false);
+  EXPECT_GT(figures(client)["qbuf-free"], kAnnounced / 2) << "it is not idle yet";
+  client.connection->on_tick(now_us + 3 * core::kSecondUs, 0, false);
+  auto shown = figures(client);
+  EXPECT_EQ(shown["qbuf"], 5);
+  EXPECT_EQ(shown["qbuf-free"], 0);
+  EXPECT_LT(client.session().memory_bytes(), 20'000U);
+  client.send_all(std::string(kAnnounced - 5, 'x') + "\r\n");
+  EXPECT_EQ(client.replies(), "+OK");
+  EXPECT_EQ(run({"STRLEN", "k"}), ":1000000\r\n");
+}
+
 TEST_F(ClientSumsTest, ACommandOfManyWordsIsForgotten) {
   run({"BF.RESERVE", "f", "0.01", "1000000"});
   std::vector<std::string> words{"BF.MADD", "f"};
