@@ -41,6 +41,7 @@
 #include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
 #include "server/process/crash/crash_log.h"
+#include "server/process/crash/watchdog.h"
 #include "server/process/descriptor_limit.h"
 #include "server/process/gauges.h"
 #include "server/process/log.h"
@@ -210,6 +211,9 @@ struct Server::Parts final : AckListener,
   ProcessFacts facts;
   Clustering clustering;
   net::IoThreads threads;
+  Watchdog watchdog{threads.count(), [this](size_t index, std::function<void()> answer) {
+                      threads.at(index).loop.post(std::move(answer));
+                    }};
   Services services;
   net::Listener listener;
   admin::AdminServer admin;
@@ -325,6 +329,12 @@ core::Result<> Server::start() {
     config_.follow(OptionId::kClusterNodeTimeout, [] {});
   }
   config_.follow(OptionId::kLogLevel, [this] { set_log_level(RunOptions(config_).log_level()); });
+  config_.follow(OptionId::kWatchdogPeriod, [&parts, this] {
+    const bool is_allowed =
+        DebugCommand{config_.integer(OptionId::kEnableDebugCommand)} != DebugCommand::kNo;
+    const int64_t period_ms = is_allowed ? config_.integer(OptionId::kWatchdogPeriod) : 0;
+    parts.watchdog.set_period(std::chrono::milliseconds(period_ms));
+  });
   config_.follow({OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold},
                  [&parts] { parts.observer.update(); });
   // Before the listener's own hooks: a port needs the certificates.
@@ -378,6 +388,7 @@ int Server::run() {
   parts.periodic.start();
   parts.run.recovery = start_thread("recovery", [this] { recover(); });
   parts.threads.run();
+  parts.watchdog.stop();
   parts.run.recovery.join();
   parts.admin.stop();
   parts.clustering.stop();

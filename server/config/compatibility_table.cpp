@@ -100,11 +100,10 @@ constexpr TextRow kTexts[] = {
     {"syslog-ident", "", "redis", kFixed, kOneWord, kPublic},
 };
 
-// Known to Redis' tests. Other threads serve clients while one loads, and the supervisor reports
-// threads that are stuck.
+// Known to Redis' tests. A thread of its own loads, so the I/O threads serve clients at any
+// interval.
 constexpr NumberRow kHiddenIntegers[] = {
     {"loading-process-events-interval-bytes", "", "2097152", 1024, kInt32Max, kFree},
-    {"watchdog-period", "", "0", 0, kInt32Max, kFree},
 };
 
 Option oom_score_values() {

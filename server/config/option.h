@@ -163,6 +163,7 @@ enum class OptionId : uint8_t {
   kBindSourceAddr,
   kRdbKeySaveDelay,
   kKeyLoadDelay,
+  kWatchdogPeriod,
   kCount,
 };
 inline constexpr size_t kOptionIdCount = static_cast<size_t>(OptionId::kCount);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of options on signals and on where links begin, and of options that exist for tests:
-// delays that make saving and loading slow.
+// The rows of options on signals, on where links begin, and of options that exist for tests. These
+// make saving and loading slow, or watch the I/O threads.
 #include "server/config/option_table.h"
 #include "server/config/special_values.h"
 
@@ -39,6 +39,11 @@ std::vector<Option> test_options() {
       {.name = "bind-source-addr", .kind = OptionKind::kString},
       delay_option("rdb-key-save-delay"),
       delay_option("key-load-delay"),
+      {.name = "watchdog-period",
+       .kind = OptionKind::kInteger,
+       .default_text = "0",
+       .max = kInt32Max,
+       .hidden = true},
   };
 }
 

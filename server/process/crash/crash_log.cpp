@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/process/crash/crash_log.h"
 
-#include <execinfo.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -10,27 +9,22 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
+#include "server/process/crash/raw_report.h"
 #include "server/process/statistics.h"
 
 namespace server {
 namespace {
 
 constexpr std::array kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-constexpr int kFramesMax = 100;
 constexpr size_t kCrashStackBytes = size_t{64} << 10;
 
-// Made before a crash; a handler may not allocate.
-std::array<char, 4096> log_path{};
 std::atomic<const Statistics*> crash_statistics{nullptr};
 // The thread that writes the report; 0 for none yet.
 std::atomic<pid_t> reporting_thread{0};
@@ -51,37 +45,6 @@ std::string_view name_of(int signal) {
       return "a signal";
   }
 }
-
-// Text to a descriptor, by signal-safe calls alone.
-class RawOutput {
- public:
-  explicit RawOutput(int descriptor) : descriptor_(descriptor) {}
-
-  RawOutput& operator<<(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = ::write(descriptor_, text.data(), text.size());
-      if (written <= 0) break;
-      text.remove_prefix(static_cast<size_t>(written));
-    }
-    return *this;
-  }
-  RawOutput& operator<<(int64_t number) { return put(number, 10); }
-  RawOutput& hexadecimal(uint64_t number) {
-    *this << "0x";
-    return put(number, 16);
-  }
-  int descriptor() const { return descriptor_; }
-
- private:
-  template <class Number>
-  RawOutput& put(Number number, int base) {
-    std::array<char, 24> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
-    return *this << std::string_view(digits.data(), static_cast<size_t>(end - digits.data()));
-  }
-
-  const int descriptor_;
-};
 
 // A line of a small file, without its end.
 std::string_view read_line(const char* path, std::array<char, 32>& buffer) {
@@ -172,22 +135,16 @@ void write_cause(RawOutput& out, int signal, const siginfo_t& info) {
 }
 
 void write_report(int signal, const siginfo_t& info) {
-  const bool has_file = log_path[0] != '\0';
-  // open_file() allocates, which a signal handler must not. O_NONBLOCK: a FIFO may have no reader.
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC;
-  const int file = has_file ? ::open(log_path.data(), kFlags, 0600) : -1;
-  RawOutput out(file >= 0 ? file : STDERR_FILENO);
+  const ReportFile file;
+  RawOutput out(file.descriptor());
   out << "\n=== BLOOMERY CRASH REPORT: send all of it, up to its end, with the log before it ===\n";
   write_cause(out, signal, info);
   out << "Stack (c++filt makes names readable, addr2line -Cfe bloomery-server +0x... finds lines):"
          "\n";
-  std::array<void*, kFramesMax> frames;
-  const int count = ::backtrace(frames.data(), kFramesMax);
-  ::backtrace_symbols_fd(frames.data(), count, out.descriptor());
+  write_stack(out);
   write_commands(out);
   write_threads(out);
   out << "=== END OF THE CRASH REPORT ===\n";
-  if (file >= 0) ::close(file);
 }
 
 void on_crash(int signal, siginfo_t* info, void* /*context*/) {
@@ -213,16 +170,8 @@ constexpr bool kSanitizerReports =
 }  // namespace
 
 void install_crash_log(const std::string& log_file) {
+  prepare_reports(log_file);
   if (kSanitizerReports) return;
-  log_path.fill('\0');
-  // CONFIG SET dir changes what a relative path means.
-  std::error_code error;
-  const std::string path =
-      log_file.empty() ? log_file : std::filesystem::absolute(log_file, error).string();
-  if (path.size() < log_path.size()) std::ranges::copy(path, log_path.data());
-  // The first call loads a library, which a handler may not.
-  void* frame = nullptr;
-  (void)::backtrace(&frame, 1);
   struct sigaction action {};
   action.sa_sigaction = on_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;

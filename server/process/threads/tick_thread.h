@@ -2,7 +2,8 @@
 //
 // TickThread: a thread that calls a function every 50 ms, sooner when woken.
 //
-// Thread safety: wake() and is_running() from any thread; start() and stop() from one.
+// Thread safety: wake() and is_running() from any thread; start() and stop() from one. It may start
+// again after stop().
 #pragma once
 
 #include <atomic>

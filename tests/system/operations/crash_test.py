@@ -62,5 +62,29 @@ class CrashTest(ServerTest):
         self.assertRegex(text, r"(?m)^  io-\d+: bf\.add set$")
 
 
+class WatchdogTest(ServerTest):
+    def test_stuck_thread_logs_its_stack(self):
+        server = self.start_server("--enable-debug-command", "yes", "--io-threads", "1")
+        server.expect_log("has not come back to its event loop")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("CONFIG", "SET", "watchdog-period", "200"), b"OK")
+            self.assertEqual(connection.call("DEBUG", "SLEEP", "1"), b"OK")
+            wait_until(lambda: any("--------" in line for line in server.log), "the report's end")
+            self.assertEqual(connection.call("CONFIG", "SET", "watchdog-period", "0"), b"OK")
+            before = len(server.log)
+            self.assertEqual(connection.call("DEBUG", "SLEEP", "1"), b"OK")
+            self.assertNotIn("WATCHDOG", "\n".join(server.log[before:]))
+        text = "\n".join(server.log)
+        self.assertEqual(text.count("--- WATCHDOG TIMER EXPIRED ---"), 1)
+        report = text[text.index("--- WATCHDOG"):]
+        self.assertIn("bloomery-server", report[: report.index("\n--------")])
+
+    def test_without_debug_it_cannot_be_set(self):
+        server = self.start_server("--enable-debug-command", "no")
+        with server.connect() as connection:
+            reply = connection.call("CONFIG", "SET", "watchdog-period", "200")
+            self.assertIn("DEBUG command not allowed", reply.text)
+
+
 if __name__ == "__main__":
     unittest.main()

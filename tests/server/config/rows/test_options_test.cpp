@@ -21,6 +21,17 @@ TEST(TestOptionsTest, DelaysTakeBothSignsAndAreHidden) {
   }
 }
 
+TEST(TestOptionsTest, WatchdogPeriodIsHidden) {
+  Config config;
+  const std::string_view every[] = {"*watchdog*"};
+  EXPECT_TRUE(config.get(every).empty());
+  const NamedValue negative{"watchdog-period", "-1"};
+  EXPECT_FALSE(config.set({&negative, 1}));
+  const NamedValue period{"watchdog-period", "200"};
+  EXPECT_TRUE(config.set({&period, 1}));
+  EXPECT_EQ(config.integer(OptionId::kWatchdogPeriod), 200);
+}
+
 TEST(TestOptionsTest, SignalsHaveBitsForTheirWords) {
   Config config;
   EXPECT_EQ(config.integer(OptionId::kShutdownOnSigterm), 0);

@@ -45,6 +45,20 @@ TEST(TickThreadTest, AWakeDuringATickIsNotLost) {
   EXPECT_EQ(ticks, 2);
 }
 
+TEST(TickThreadTest, StartsAgainAfterAStop) {
+  TickThread thread;
+  std::atomic<int> ticks{0};
+  for (int wanted = 1; wanted <= 2; ++wanted) {
+    thread.start([&] {
+      ++ticks;
+      return kLong;
+    });
+    await(ticks, wanted);
+    thread.stop();
+    EXPECT_EQ(ticks, wanted);
+  }
+}
+
 TEST(TickThreadTest, StopsWithoutHavingBeenStarted) {
   TickThread thread;
   thread.stop();

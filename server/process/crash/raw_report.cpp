@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "server/process/crash/raw_report.h"
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace server {
+namespace {
+
+constexpr int kFramesMax = 100;
+
+// Made before there is anything to report; a handler may not allocate.
+std::array<char, 4096> log_path{};
+
+int open_report_file() {
+  if (log_path[0] == '\0') return -1;
+  // open_file() allocates, which a signal handler must not. O_NONBLOCK: a FIFO may have no reader.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC;
+  return ::open(log_path.data(), kFlags, 0600);
+}
+
+}  // namespace
+
+void prepare_reports(const std::string& log_file) {
+  log_path.fill('\0');
+  // CONFIG SET dir changes what a relative path means.
+  std::error_code error;
+  const std::string path =
+      log_file.empty() ? log_file : std::filesystem::absolute(log_file, error).string();
+  if (path.size() < log_path.size()) std::ranges::copy(path, log_path.data());
+  // The first call loads a library, which a handler may not.
+  void* frame = nullptr;
+  (void)::backtrace(&frame, 1);
+}
+
+ReportFile::ReportFile() : file_(open_report_file()) {}
+
+ReportFile::~ReportFile() {
+  if (file_ >= 0) ::close(file_);
+}
+
+int ReportFile::descriptor() const {
+  return file_ >= 0 ? file_ : STDERR_FILENO;
+}
+
+RawOutput& RawOutput::operator<<(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    if (written <= 0) break;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return *this;
+}
+
+void write_stack(RawOutput& out) {
+  std::array<void*, kFramesMax> frames;
+  const int count = ::backtrace(frames.data(), kFramesMax);
+  ::backtrace_symbols_fd(frames.data(), count, out.descriptor());
+}
+
+}  // namespace server

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// Output of reports by signal handlers: the file, text, and the stack of the calling thread.
+//
+// Invariants: after prepare_reports() nothing here allocates or takes a lock.
+// Thread safety: prepare_reports() is called once, before there are threads; the rest by any.
+// Source: signal-safety(7), backtrace(3).
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace server {
+
+// `log_file`: where reports are appended; empty for standard error.
+void prepare_reports(const std::string& log_file);
+
+// The file of prepare_reports(), open while this lives.
+class ReportFile {
+ public:
+  ReportFile();
+  ~ReportFile();
+  ReportFile(const ReportFile&) = delete;
+  ReportFile& operator=(const ReportFile&) = delete;
+
+  // Standard error if there is no file, or if it cannot be opened.
+  int descriptor() const;
+
+ private:
+  const int file_;
+};
+
+// Text to a descriptor, by signal-safe calls alone.
+class RawOutput {
+ public:
+  explicit RawOutput(int descriptor) : descriptor_(descriptor) {}
+
+  RawOutput& operator<<(std::string_view text);
+  RawOutput& operator<<(int64_t number) { return put(number, 10); }
+  RawOutput& hexadecimal(uint64_t number) {
+    *this << "0x";
+    return put(number, 16);
+  }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  template <class Number>
+  RawOutput& put(Number number, int base) {
+    std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
+    return *this << std::string_view(digits.data(), static_cast<size_t>(end - digits.data()));
+  }
+
+  const int descriptor_;
+};
+
+// The stack of the calling thread, one line for each frame.
+void write_stack(RawOutput& out);
+
+}  // namespace server
