@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/command.h"
 
+#include <algorithm>
+
 #include "core/number.h"
 #include "protocol/arguments.h"
 
@@ -16,10 +18,29 @@ int last_counted_key(const KeyRange& range, Arguments args) {
   return range.first + static_cast<int>(*key_count - 1) * range.step;
 }
 
+// Index of the word, or the number of arguments.
+size_t find_word(std::string_view word, Arguments args, int begin) {
+  auto at = static_cast<size_t>(begin);
+  while (at < args.size() && !protocol::equals_ignore_case(args[at], word)) ++at;
+  return std::min(at, args.size());
+}
+
+bool is_replaced_by_keyword(const KeyRange& range, Arguments args) {
+  if (range.empty_before.empty()) return false;
+  const auto first = static_cast<size_t>(range.first);
+  return first < args.size() && args[first].empty() &&
+         find_word(range.empty_before, args, range.first) < args.size();
+}
+
 }  // namespace
+
+int first_key_behind_keyword(const KeyRange& range, Arguments args) {
+  return static_cast<int>(find_word(range.keyword, args, range.first)) + 1;
+}
 
 int last_key_of(const KeyRange& range, Arguments args) {
   if (range.count_at != 0) return last_counted_key(range, args);
+  if (is_replaced_by_keyword(range, args)) return range.first - 1;
   const auto argument_count = static_cast<int>(args.size());
   int last = range.last >= 0 ? range.last : argument_count + range.last;
   if (last >= argument_count) last = argument_count - 1;

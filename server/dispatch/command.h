@@ -85,6 +85,7 @@ enum KeyUse : uint16_t {
   kKeyInsert = 1U << 6,
   kKeyDelete = 1U << 7,
   kNotAKey = 1U << 8,
+  kKeyIncomplete = 1U << 10,  // a client that knows only key specifications may miss some keys
   kKeyVariable = 1U << 11,
 };
 
@@ -100,12 +101,22 @@ struct KeyRange {
   int count_at = 0;
   // An option that may stand behind the last key, upper case; it is none.
   std::string_view option{};
+  // The word, upper case, that the keys follow; the search for it begins at `first`. Without the
+  // word the range has no keys.
+  std::string_view keyword{};
+  // If that keyword comes later, an empty argument is not a key: the keys follow the keyword.
+  std::string_view empty_before{};
 };
 
 using Arguments = std::span<const std::string_view>;
 
-// Index of the last key of the range, below `first` when there is none: also where the argument
-// that counts the keys is no such count.
+// Index of the first key of the range, if it has one.
+int first_key_behind_keyword(const KeyRange& range, Arguments args);
+inline int first_key_of(const KeyRange& range, Arguments args) {
+  return range.keyword.empty() ? range.first : first_key_behind_keyword(range, args);
+}
+// Index of the last key of the range, below first_key_of() when there is none. That is also so if
+// the argument that counts the keys is no such count.
 int last_key_of(const KeyRange& range, Arguments args);
 
 // What the journal holds of a command that changed something.
@@ -164,7 +175,7 @@ void for_each_key(const Command& row, Arguments args, Visit&& visit) {
   for (const KeyRange& range : row.keys) {
     if (range.first == 0) continue;
     const int last = last_key_of(range, args);
-    for (int i = range.first; i <= last; i += range.step) {
+    for (int i = first_key_of(range, args); i <= last; i += range.step) {
       visit(static_cast<size_t>(i), range.use);
     }
   }

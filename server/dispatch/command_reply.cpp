@@ -36,11 +36,17 @@ constexpr FlagName kFlagNames[] = {
 };
 
 constexpr FlagName kKeyUseNames[] = {
-    {kKeyRo, "RO"},         {kKeyRw, "RW"},
-    {kKeyOw, "OW"},         {kKeyRm, "RM"},
-    {kKeyAccess, "access"}, {kKeyUpdate, "update"},
-    {kKeyInsert, "insert"}, {kKeyDelete, "delete"},
-    {kNotAKey, "not_key"},  {kKeyVariable, "variable_flags"},
+    {kKeyRo, "RO"},
+    {kKeyRw, "RW"},
+    {kKeyOw, "OW"},
+    {kKeyRm, "RM"},
+    {kKeyAccess, "access"},
+    {kKeyUpdate, "update"},
+    {kKeyInsert, "insert"},
+    {kKeyDelete, "delete"},
+    {kNotAKey, "not_key"},
+    {kKeyIncomplete, "incomplete"},
+    {kKeyVariable, "variable_flags"},
 };
 
 struct CategoryRule {
@@ -93,8 +99,9 @@ void write_simple_set(ReplyWriter& reply, const std::vector<std::string_view>& n
 
 // Whether the keys cannot be told from their first, last and step.
 bool has_movable_keys(const Command& row) {
-  return std::ranges::any_of(
-      row.keys, [](const KeyRange& range) { return range.count_at != 0 || !range.option.empty(); });
+  return std::ranges::any_of(row.keys, [](const KeyRange& range) {
+    return range.count_at != 0 || !range.option.empty() || !range.keyword.empty();
+  });
 }
 
 size_t range_count(const Command& row) {
@@ -108,8 +115,8 @@ KeyRange joined_range(const Command& row) {
   KeyRange joined = row.keys[0];
   if (joined.first == 0 || joined.count_at != 0) return {.step = 0};
   const KeyRange& second = row.keys[1];
-  if (second.first != 0 && second.count_at == 0 && joined.step == second.step)
-    joined.last = second.last;
+  const bool is_plain = second.first != 0 && second.count_at == 0 && second.keyword.empty();
+  if (is_plain && joined.step == second.step) joined.last = second.last;
   return joined;
 }
 
@@ -133,7 +140,7 @@ void write_number(ReplyWriter& reply, std::string_view name, int value) {
   reply.integer(value);
 }
 
-// Of the keys behind the index that the search began at.
+// Counts from the index or the keyword where begin_search ends.
 void write_find_keys(const KeyRange& range, ReplyWriter& reply) {
   const bool is_counted = range.count_at != 0;
   reply.bulk("find_keys");
@@ -152,18 +159,29 @@ void write_find_keys(const KeyRange& range, ReplyWriter& reply) {
   write_number(reply, "limit", 0);
 }
 
+// Where the keys begin.
+void write_begin_search(const KeyRange& range, ReplyWriter& reply) {
+  const bool has_keyword = !range.keyword.empty();
+  reply.bulk("begin_search");
+  reply.map(2);
+  write_field(reply, "type", has_keyword ? "keyword" : "index");
+  reply.bulk("spec");
+  if (has_keyword) {
+    reply.map(2);
+    write_field(reply, "keyword", range.keyword);
+    // Backwards from the last argument but one, as in Redis.
+    return write_number(reply, "startfrom", -2);
+  }
+  reply.map(1);
+  write_number(reply, "index", range.count_at != 0 ? range.count_at : range.first);
+}
+
 void write_key_specification(const KeyRange& range, ReplyWriter& reply) {
   reply.map(3 + size_t{!range.note.empty()});
   if (!range.note.empty()) write_field(reply, "notes", range.note);
   reply.bulk("flags");
   write_simple_set(reply, key_use_names(range.use));
-  reply.bulk("begin_search");
-  reply.map(2);
-  reply.bulk("type");
-  reply.bulk("index");
-  reply.bulk("spec");
-  reply.map(1);
-  write_number(reply, "index", range.count_at != 0 ? range.count_at : range.first);
+  write_begin_search(range, reply);
   write_find_keys(range, reply);
 }
 

@@ -34,6 +34,7 @@ std::span<const Command> latency_commands();
 std::span<const Command> object_commands();
 std::span<const Command> observation_commands();
 std::span<const Command> memory_commands();
+std::span<const Command> migrate_commands();
 std::span<const Command> persistence_commands();
 std::span<const Command> pubsub_commands();
 std::span<const Command> replica_commands();

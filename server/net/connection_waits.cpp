@@ -3,6 +3,7 @@
 // The waiting states of Connection: for the end of a pause, for a blocked command, for a slow
 // reader, for the next command of an idle client.
 #include <algorithm>
+#include <utility>
 
 #include "core/clock.h"
 #include "server/dispatch/pause_gate.h"
@@ -85,12 +86,14 @@ void Connection::look_again() {
   const int64_t deadline_us = awaited.deadline_us();
   const bool is_late = unblock == Unblock::kAsByTimeout ||
                        (deadline_us != 0 && services_.clock.monotonic_us() >= deadline_us);
+  const size_t reply_begin = thread_.gate.replies().size();
   protocol::ReplyWriter reply(thread_.gate.replies(), session_->resp);
   if (unblock == Unblock::kWithError) {
     reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
   } else if (!awaited.try_answer(reply, is_late)) {
     return await_reply();
   }
+  if (std::exchange(session_->has_written, false)) thread_.gate.note_write(reply_begin);
   if (awaited.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
   session_->blocked = false;

@@ -40,5 +40,24 @@ TEST(LastKeyTest, CountedKeysAreAsManyAsTheirCount) {
   EXPECT_EQ(last_key_of(pairs, ArgumentWords{"x", "3", "a", "1", "b", "2"}), 1);
 }
 
+// As MIGRATE's.
+TEST(KeysBehindKeywordTest, KeywordStandsInForTheEmptyKey) {
+  const Command row{.keys = {{{.first = 3, .last = 3, .use = kKeyRw, .empty_before = "KEYS"},
+                              {.first = 5, .last = -1, .use = kKeyRw, .keyword = "KEYS"}}}};
+  const auto keys_of = [&](const ArgumentWords& words) {
+    ArgumentWords keys;
+    for_each_key(row, words, [&](size_t index, uint16_t) { keys.push_back(words[index]); });
+    return keys;
+  };
+  EXPECT_EQ(keys_of({"m", "h", "p", "a", "0"}), ArgumentWords{"a"});
+  EXPECT_EQ(keys_of({"m", "h", "p", "a", "0", "COPY"}), ArgumentWords{"a"});
+  EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "COPY"}), ArgumentWords{""});
+  EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "keys", "a", "b"}), (ArgumentWords{"a", "b"}));
+  EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "COPY", "KEYS"}), ArgumentWords{});
+  // All of them, when the request is wrong.
+  EXPECT_EQ(keys_of({"m", "h", "p", "a", "0", "KEYS", "b"}), (ArgumentWords{"a", "b"}));
+  EXPECT_EQ(keys_of({"m", "h"}), ArgumentWords{});
+}
+
 }  // namespace
 }  // namespace server

@@ -151,6 +151,7 @@ memory|purge
 memory|stats
 memory|usage: SAMPLES
 mget
+migrate: AUTH AUTH2 COPY KEYS REPLACE
 module
 module|help
 module|list
@@ -241,7 +242,7 @@ watch
 ABSENT = {
     "scripts and functions": """eval eval_ro evalsha evalsha_ro fcall fcall_ro function|delete
         function|dump function|load function|restore script|debug script|load""",
-    "MIGRATE, SORT": "migrate sort sort_ro",
+    "SORT": "sort sort_ro",
     # Nodes of Redis Cluster send these to each other.
     "clusters of several servers": "restore-asking",
 }

@@ -37,8 +37,9 @@ DELIBERATE = {}
 
 # Types that this server does not support, and scripts.
 MISSING_GROUPS = {b"list", b"hash", b"set", b"sorted-set", b"stream", b"geo", b"hyperloglog",
-                  b"scripting"}  # fmt: skip Other groups; the last one is only for Redis' own use.
-MISSING = {b"migrate", b"sort", b"sort_ro", b"restore-asking"}
+                  b"scripting"}  # fmt: skip
+# Commands of other groups. The last one is only for Redis' own use.
+MISSING = {b"sort", b"sort_ro", b"restore-asking"}
 
 
 def command_table(connection):

@@ -10,11 +10,11 @@ KEYS = [b"k1", b"k2", b"k3", b"user:1", b"user:2", b"{t}a"]
 EVENT_CLASSES = b"KEg$xetdmnA"
 NAMES = [b"", b"app", b"a.b-c_d", b"with space", b"line\nend", b"\x00", b"~!", b"\xff", b"x" * 300]
 NUMBERS = [b"0", b"1", b"-1", b"5", b"100", b"9223372036854775807", b"-9223372036854775808",
-           b"9223372036854775808", b"abc", b"", b"1.5"]  # fmt: skip Values for CONFIG SET, in
-# addition to an option's own value.
+           b"9223372036854775808", b"abc", b"", b"1.5"]  # fmt: skip
+# Values for CONFIG SET, in addition to an option's own value.
 VALUES = [b"yes", b"no", b"0", b"1", b"-1", b"7", b"100", b"1000000", b"1mb", b"2gb", b"10k", b"5x",
-          b"abc", b"4294967296", b" 1", b"YES", b"No"]  # fmt: skip CONFIG SET of these would break
-# the test, or depends on the machine and not on the server.
+          b"abc", b"4294967296", b" 1", b"YES", b"No"]  # fmt: skip
+# CONFIG SET of these would break the test, or depends on the machine and not on the server.
 UNTOUCHED = {
     b"activedefrag", b"appenddirname", b"appendfilename", b"appendonly", b"bind",
     b"cluster-announce-ip", b"cluster-node-timeout", b"databases", b"dbfilename", b"dir",
