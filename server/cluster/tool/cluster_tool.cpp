@@ -137,6 +137,7 @@ core::Result<Node> ClusterTool::newcomer(const Address& address,
   if (!facts->in_cluster_mode) {
     return with_address(address, "not in cluster mode: start it with --cluster-enabled yes");
   }
+  if (facts->is_loading) return with_address(address, "it is loading its data");
   if (facts->keys != 0) {
     return with_address(
         address, fmt::format("it holds {} keys; only an empty server may join", facts->keys));

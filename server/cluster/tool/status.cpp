@@ -59,7 +59,10 @@ std::string_view state_of(const MemberLine& line) {
   if (!line.alive && line.has_new_id()) return "registered under a new id";
   if (!line.alive) return line.facts == nullptr ? "down" : "not registered";
   if (line.facts == nullptr) return "no answer";
+  // The server's own word first: the list of members in sync may be a moment behind.
+  if (line.facts->is_loading) return "loading";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";
+  if (!line.facts->link_is_up) return "link down";
   return line.in_sync ? "in sync" : "not in sync";
 }
 

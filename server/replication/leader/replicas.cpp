@@ -42,8 +42,10 @@ SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
 
 // A snapshot in a file starts at once. A diskless one waits for more replicas, because none can
 // join later.
+// A rolling restart of a cluster waits until each member of the shard is in sync again.
 int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
-  if (!policy.is_diskless || !replica.traits.takes_eof_mark) return 0;
+  const bool is_of_own_shard = !replica.traits.node_id.empty();
+  if (!policy.is_diskless || !replica.traits.takes_eof_mark || is_of_own_shard) return 0;
   return std::max<int64_t>(0, replica.since_us + policy.delay_s * core::kSecondUs - now_us);
 }
 

@@ -99,5 +99,16 @@ TEST(NodeClientTest, ServerWithoutAClusterTellsNoMore) {
   EXPECT_EQ(facts->role, "master");
 }
 
+// It answers LOADING to all else.
+TEST(NodeClientTest, LoadingServerIsAskedNothingElse) {
+  const std::string info =
+      "role:slave\r\ncluster_enabled:1\r\nloading:1\r\nmaster_link_status:down\r\n";
+  const OneReply server("$" + std::to_string(info.size()) + "\r\n" + info + "\r\n");
+  const auto facts = ask_node(server.address(), {});
+  ASSERT_TRUE(facts) << facts.error().message;
+  EXPECT_TRUE(facts->is_loading);
+  EXPECT_FALSE(facts->link_is_up);
+}
+
 }  // namespace
 }  // namespace server::cluster

@@ -60,6 +60,14 @@ TEST(StatusTest, ServersThatKeepANewerTopologyAreCounted) {
   EXPECT_NE(status_json(status).find(R"("topology_valid":false)"), std::string::npos);
 }
 
+TEST(StatusTest, ServersSayThemselvesThatTheyAreNotReady) {
+  ClusterStatus status = sample_status();
+  status.facts[1]->link_is_up = false;
+  EXPECT_NE(status_table(status).find("replica  link down"), std::string::npos);
+  status.facts[1]->is_loading = true;
+  EXPECT_NE(status_table(status).find("replica  loading"), std::string::npos);
+}
+
 TEST(StatusTest, JsonHasTheSame) {
   EXPECT_EQ(status_json(sample_status()),
             R"({"cluster":"bloomery","revision":12,"whole":false,"topology_valid":true,)"

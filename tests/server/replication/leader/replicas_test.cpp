@@ -48,6 +48,13 @@ TEST_F(ReplicasTest, AMarkedSnapshotWaitsForOthers) {
   EXPECT_TRUE(batch->has_keys);
 }
 
+TEST_F(ReplicasTest, MemberOfTheOwnShardDoesNotWait) {
+  ReplicaTraits member = marked();
+  member.node_id = "a";
+  replicas_.add(1, member, true, now_);
+  EXPECT_THAT(begin().ids, ElementsAre(1));
+}
+
 TEST_F(ReplicasTest, EnoughReplicasEndTheWait) {
   policy_.count_max = 2;
   replicas_.add(1, marked(), true, now_);
