@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Failover: the state machine of FAILOVER, by which a leader hands its role over to a replica. It
-// decides; Follower acts.
+// Failover: the state machine of FAILOVER, by which a leader hands over its role to a replica. It
+// only decides; Follower executes the decisions.
 //
 //   kNone ──begin()──► kAwaitsSync ──hand_over()──► kInProgress ──end()──► kNone
 //                           └──────────────end()────────────────────────────┘
 //
-// Invariants: the role is handed over only after all writes have ended, and without force only to a
-// replica that has every byte of the stream. Times are monotonic and given by the caller.
+// Invariants: the role is handed over only after all writes have ended. Without FORCE it goes only
+// to a replica that has every byte of the stream. Times are monotonic and given by the caller.
 // Thread safety: state() may be called from any thread; Follower guards the rest.
 // Source: FAILOVER as in Redis 7.0.15; docs/replication.md, "Handing over".
 #pragma once
@@ -31,9 +31,9 @@ struct FailoverRequest {
     uint16_t port = 0;
     bool operator==(const Address&) const = default;
   };
-  std::optional<Address> target;  // nothing: the first replica that has everything
+  std::optional<Address> target;  // nullopt: the first replica that has the whole stream
   bool is_forced = false;
-  int64_t timeout_ms = 0;  // 0: none
+  int64_t timeout_ms = 0;  // 0: no timeout
 };
 
 class Failover {
@@ -41,7 +41,7 @@ class Failover {
   using State = FailoverState;
   using Request = FailoverRequest;
   using Address = FailoverRequest::Address;
-  // A replica, as the leader sees it.
+  // A replica as this leader knows it.
   struct Candidate {
     Address address;
     bool is_online = false;
@@ -58,11 +58,11 @@ class Failover {
   // Errors: the reply; nothing has changed then.
   core::Result<> begin(const Request& request, bool is_replica,
                        std::span<const Candidate> candidates, int64_t now_us);
-  // Which attempt this is; what was begun for another one counts no more.
+  // Returns the number of the attempt. Events of other attempts are ignored.
   uint64_t attempt() const { return attempt_; }
-  // No write is under way any more, and none begins.
+  // Called when all writes have ended; no new ones start.
   void note_writes_ended(uint64_t attempt);
-  // The next action, for a stream that ends at `offset`.
+  // Returns the next action, for a stream that ends at `offset`.
   Decision decide(uint64_t offset, std::span<const Candidate> candidates, int64_t now_us) const;
   void hand_over() { state_ = State::kInProgress; }
   void end() { state_ = State::kNone; }
@@ -75,7 +75,7 @@ class Failover {
   int64_t deadline_us_ = 0;
 };
 
-// As INFO says it.
+// Returns the state's name in INFO.
 std::string_view failover_state_name(Failover::State state);
 
 }  // namespace server

@@ -27,11 +27,11 @@ using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
 constexpr int64_t kForeverMs = 60'000;
-// What a failing link may be waiting for.
+// Options whose change may repair a failing link.
 constexpr OptionId kOptionsOfTheLink[] = {OptionId::kMasterAuth, OptionId::kMasterUser,
                                           OptionId::kRdbForeignTypes, OptionId::kReplTimeout};
 
-// `host port`, as the option holds it.
+// Parses `host port`, the format of the option.
 std::optional<Follower::Target> parse_target(const std::string& text) {
   const size_t space = text.rfind(' ');
   if (space == std::string::npos) return std::nullopt;
@@ -135,7 +135,7 @@ void Follower::retry_soon() {
 
 void Follower::run() {
   for (;;) {
-    // The waker is read before what it tells of is looked at.
+    // The waker is drained before the flags that it signals are read.
     waker_->wait(0);
     if (is_stopping_) return;
     std::optional<Target> target;
@@ -153,7 +153,7 @@ void Follower::run() {
       return !is_stopping_ && generation_ == generation;
     };
     {
-      // The pause finds nothing of it: no connection, no file.
+      // The session is destroyed before the pause, so that no connection and no file stay open.
       FollowerSession session(parts_, {*waker_, figures_, *failures_, make_replayer_, is_wanted,
                                        [this, generation] { finish_failover(generation); }});
       const core::Error cause = session.run(*target);
@@ -169,16 +169,16 @@ void Follower::end_session(const core::Error& cause, const FollowerSession& sess
                            uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
   const std::scoped_lock lock(mutex_);
-  // A leader has none of this.
+  // Role change: a leader has no link state to update.
   if (!target_) return;
-  // The end of what is not wanted any more is no failure.
+  // A session cancelled by a role change does not count as a link failure.
   if (generation_ == generation) {
     const std::string line =
         failures_->note_end(cause.message, session.failure_kind(), parts_.clock.monotonic_us());
     if (!line.empty()) log_notice("{}", line);
   }
   if (session.was_up()) {
-    // A link that comes and goes without progress has been down all the time.
+    // A link that reconnects without progress counts as down since its first failure.
     if (!failures_->is_repeating()) figures_.down_since_us = parts_.clock.monotonic_us();
   }
   figures_.state = FollowerState::kConnect;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Follower: makes this server the replica of another one, and a leader again; its thread keeps the
+// Follower: makes this server a replica of another one, or a leader again. Its thread maintains the
 // link to the leader.
 //
 //   REPLICAOF ─► follow() ─► thread: connect ─► FollowerSession ─► lost: again, soon
 //   FAILOVER ─► begin_failover() ─► drive_failover(), often ─► follows its former replica
 //
-// Invariants: a change of role happens at once, under the replication's apply_mutex() and all
-// stripes: before it everything came from the old leader, behind it nothing does.
-// Thread safety: all members may be called from any thread, unless they say what they need.
+// Invariants: a role change is atomic, under the replication's apply_mutex() and all stripe locks.
+// Before it all changes came from the old leader, after it none do.
+// Thread safety: all members may be called from any thread, unless their comments restrict it.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
 
@@ -53,61 +53,61 @@ class Follower {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  // Follows the leader that `replicaof` names, if any. After recovery.
+  // Follows the leader named by `replicaof`, if any. Must be called after recovery.
   void start(ReplayerFactory make_replayer);
-  // Ends the link and the thread.
+  // Closes the link and ends the thread.
   void stop();
 
-  // REQUIRES for both: the replication's apply_mutex(). `locking` is for the stripes.
-  // REPLICAOF. False when that leader is followed already.
+  // REQUIRES for both: the replication's apply_mutex(). `locking` is that of the stripes. follow()
+  // implements REPLICAOF, and returns false if that leader is followed already.
   bool follow(const Target& target, Locking locking);
-  // REPLICAOF NO ONE. False when this is no replica.
+  // REPLICAOF NO ONE. Returns false if this server is a leader already.
   bool promote(Locking locking);
-  // The leader's address; nullopt on a leader.
+  // Returns the leader's address; nullopt on a leader.
   std::optional<Target> target() const;
   const FollowerFigures& figures() const { return figures_; }
-  // For how long the leader has said nothing; forever while the link is down.
+  // Returns how long the leader has sent nothing; forever while the link is down.
   int64_t silence_us() const;
   const LinkFailures& failures() const { return *failures_; }
 
-  // FAILOVER, in follower_failover.cpp.
+  // FAILOVER, defined in follower_failover.cpp.
   FailoverState failover_state() const;
   bool is_failing_over() const;
   // Holds back all writes. Errors: the reply.
   core::Result<> begin_failover(const FailoverRequest& request, Locking locking);
   core::Result<> abort_failover(Locking locking);
-  // PSYNC … FAILOVER: our leader, at `address`, has paused its writes and wants to follow us.
-  // Errors: the reply; `history` is not the one followed so far.
+  // PSYNC … FAILOVER: the leader, at `address`, has paused its writes and asks to follow this
+  // server. Errors: the reply; `history` is not the one followed so far.
   core::Result<> take_over(std::string_view history, std::string_view address, Locking locking);
-  // Does what is due; to be called when a replica has acknowledged, and by the clock. Not by a
-  // thread that holds stripes.
+  // Executes the due steps of a failover. Must be called when a replica has acknowledged, and
+  // periodically. REQUIRES: no stripe lock is held.
   void drive_failover();
 
  private:
   void run();
-  // Every end of the link passes here.
+  // Called at every end of a session.
   void end_session(const core::Error& cause, const FollowerSession& session, uint64_t generation);
-  // Retries the link soon: the cause of its failure may be gone.
+  // Retries the link soon, because the cause of its failure may be gone.
   void retry_soon();
   void change_target(std::optional<Target> target);
   void note_writes_ended(uint64_t attempt);
-  // Ends the attempt and lets writes go on. REQUIRES: the replication's apply_mutex().
+  // Ends the attempt and resumes writes. REQUIRES: the replication's apply_mutex().
   void end_failover();
-  // The target accepts, in a session for the target of that generation.
+  // Called when the target has accepted, in a session for the target of that generation.
   void finish_failover(uint64_t generation);
-  // The target refuses, or is lost.
+  // Called when the target has rejected the request, or the link to it is lost.
   void take_back(uint64_t generation);
 
   const Parts parts_;
   core::keyspace::Keyspace& keyspace_;
-  Leader& leader_;  // of this server's own replicas
+  Leader& leader_;  // serves this server's own replicas
   PauseGate& pause_;
   FollowerFigures figures_;
   const std::unique_ptr<LinkFailures> failures_;
   const std::unique_ptr<Failover> failover_;  // guarded by the replication's apply_mutex()
   const std::unique_ptr<Waker> waker_;
   ReplayerFactory make_replayer_;
-  std::atomic<uint64_t> generation_{0};  // of the target
+  std::atomic<uint64_t> generation_{0};  // incremented when the target changes
   std::atomic<bool> is_stopping_{false};
   mutable OrderedMutex mutex_{LockRank::kFollower};  // guards target_
   std::optional<Target> target_;

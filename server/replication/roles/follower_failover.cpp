@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Follower's part of FAILOVER: carries out what Failover decides.
+// The part of Follower that executes FAILOVER, as Failover decides.
 #include <mutex>
 #include <vector>
 
@@ -21,7 +21,7 @@ namespace {
 std::vector<Failover::Candidate> candidates_of(const Leader& leader) {
   std::vector<Failover::Candidate> candidates;
   for (const auto& replica : leader.describe()) {
-    // What cannot be followed cannot lead: it listens nowhere, or came by a unix socket.
+    // Skip replicas without a reachable address (unix socket, no port).
     if (replica.port == 0 || !is_host(replica.address)) continue;
     candidates.push_back(
         {{replica.address, replica.port}, replica.state == ReplicaState::kOnline, replica.acked});
@@ -98,10 +98,10 @@ void Follower::drive_failover() {
   if (failover_->state() != Failover::State::kAwaitsSync) return;
   Replication& replication = parts_.replication;
   const std::scoped_lock stream(replication.apply_mutex());
-  // Several threads come here when a replica has acknowledged something, and one hands over.
+  // Several threads may get here after an acknowledgement. Only one hands the role over.
   if (failover_->state() != Failover::State::kAwaitsSync) return;
-  // With the stripes locked nothing is added to the stream by a key that expires, and with the
-  // stream held nothing by the leader's thread, which asks for acknowledgements and pings.
+  // The stripe locks prevent that expired keys add to the stream. hold_stream() prevents that the
+  // leader's thread adds GETACK or PING.
   const auto stripes =
       keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kShared);
   replication.hold_stream();
@@ -124,7 +124,7 @@ void Follower::drive_failover() {
 
 void Follower::finish_failover(uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
-  // A link of the time before may be accepted while it ends.
+  // A session of an earlier target may be accepted while it ends.
   if (failover_->state() != Failover::State::kInProgress || generation_ != generation) return;
   {
     const std::scoped_lock lock(mutex_);

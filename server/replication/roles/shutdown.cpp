@@ -56,7 +56,7 @@ void Shutdown::begin(const Request& request) {
 
 int64_t Shutdown::replicas_deadline_us() const {
   const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
-  // A replica has nothing that its leader lacks.
+  // A replica has no data that its leader lacks.
   const bool lacks_nobody = parts_.replication.is_replica() || parts_.leader.count() == 0;
   if (timeout_s == 0 || lacks_nobody) return 0;
   return parts_.clock.monotonic_us() + timeout_s * core::kSecondUs;
@@ -99,11 +99,11 @@ std::optional<int64_t> Shutdown::left_ms() const {
 }
 
 bool Shutdown::wait_is_over() const {
-  // What a thread still writes would be answered and not saved; it cannot end amid a write anyway.
+  // Wait for the drain. A write still running would be acknowledged but not saved.
   if (!wanted_offset_) return false;
   if (deadline_us_ == 0 || parts_.clock.monotonic_us() >= deadline_us_) return true;
   const auto replicas = parts_.leader.describe();
-  // No snapshot begins any more for those that need one first.
+  // Replicas that still need a snapshot are not waited for, because no snapshot starts now.
   return std::ranges::all_of(replicas, [this](const Leader::Description& replica) {
     return replica.state == ReplicaState::kWaits || replica.acked >= *wanted_offset_;
   });
@@ -124,7 +124,7 @@ void Shutdown::log_lagging_replicas() const {
   log_notice("{} of {} replicas are in sync when shutting down", in_sync, replicas.size());
 }
 
-// The next attempt may begin behind it, not before.
+// The state is reset last, so that no new attempt starts before the holds are released.
 void Shutdown::take_back() {
   parts_.durability.saves().slot().refuse_children(false);
   parts_.pause.release_writes(PauseGate::Hold::kEnding);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Shutdown: the end that SHUTDOWN or a signal asks for. Writes are held back, and those under way
-// end; a leader's replicas get the time to take what they lack; then the data are saved, and the
-// server ends.
+// Shutdown: ends the server on SHUTDOWN or a signal. New writes are held back and running ones end.
+// On a leader, replicas get time to receive the rest of the stream. Then the data are saved and the
+// process ends.
 //
 //   kNone ──begin()──► kWaits ──► kEnding ──► the process ends
 //     ▲                  │abort()    │it could not be saved
 //     └──────────────────┴───────────┘
 //
-// Invariants: the saved data, and the offset that replicas must reach, include every answered
-// write: no thread is executing a write then. An attempt that fails or is aborted leaves the server
-// as it was.
-// Thread safety: all members may be called from any thread that holds no stripe. The data are saved
-// by an I/O thread, for which begin() does not wait, or by look().
+// Invariants: the saved data, and the offset that replicas must reach, include every acknowledged
+// write, because no write is running then. An attempt that fails or is aborted leaves the server as
+// it was.
+// Thread safety: all members may be called from any thread that holds no stripe lock. The data are
+// saved by an I/O thread, for which begin() does not wait, or by look().
 // Source: SHUTDOWN as in Redis 7.0.15.
 #pragma once
 
@@ -38,7 +38,7 @@ class Replication;
 
 class Shutdown {
  public:
-  // Ends the process cleanly, soon.
+  // Ends the process cleanly, soon. Implemented by the server.
   class Process {
    public:
     virtual void end() = 0;
@@ -56,54 +56,55 @@ class Shutdown {
     Process& process;
   };
   struct Request {
-    FinalSave save = FinalSave::kNone;  // the append log is brought to the disk in any case
+    FinalSave save = FinalSave::kNone;  // the append log is synced in any case
     bool is_forced = false;             // end even if the data cannot be saved
-    // Its sender hears of no error: it ends the server though the append log fails.
+    // A signal's sender receives no error. So the server ends even if the append log fails.
     bool is_signal = false;
-    bool waits_for_replicas = true;  // for shutdown-timeout at most
+    bool waits_for_replicas = true;  // for at most shutdown-timeout
   };
   enum class State : uint8_t { kNone, kWaits, kEnding };
 
   explicit Shutdown(const Parts& parts) : parts_(parts) {}
 
-  // As SHUTDOWN without options, or a signal, asks: save points decide what is saved.
+  // Returns the request of SHUTDOWN without options: save points decide whether to save.
   Request usual_request() const;
   // Returns the request of a signal. `words` has the bits of shutdown-on-sigint or
   // shutdown-on-sigterm.
   Request signal_request(int64_t words) const;
-  // While an attempt waits, a second request joins it, or ends its waiting for replicas if it does
-  // not want that. When the data cannot be saved the log says why, and the server serves on.
+  // If an attempt is waiting, a second request joins it, or ends its wait for replicas if it
+  // requests no wait. If the data cannot be saved, the reason is logged and the server continues.
   void begin(const Request& request);
-  // Errors: there is none that could be aborted.
+  // Errors: no attempt can be aborted.
   core::Result<> abort();
-  // Goes on if nothing is to be waited for any more.
+  // Continues the attempt if nothing remains to wait for.
   void look();
 
   State state() const { return state_.load(std::memory_order_acquire); }
-  // Which attempt is under way, for those that wait for its end; 0 for none.
+  // Returns the number of the current attempt, for callers that wait for its end; 0 for none.
   uint64_t attempt() const { return state() == State::kNone ? 0 : attempt_.load(); }
-  // Until replicas are waited for no more; nothing when they are not.
+  // Returns the time left to wait for replicas, or nullopt if none are waited for.
   std::optional<int64_t> left_ms() const;
 
  private:
-  // When replicas are waited for no more; 0 when none is waited for.
+  // Returns the deadline of the wait for replicas; 0 for no wait.
   int64_t replicas_deadline_us() const;
   void note_writes_ended(uint64_t attempt);
   // REQUIRES: mutex_.
   bool wait_is_over() const;
   void log_lagging_replicas() const;
-  // REQUIRES: this thread has brought the state to kEnding.
+  // REQUIRES: this thread has set the state to kEnding.
   void finish();
   void take_back();
 
   const Parts parts_;
   std::atomic<State> state_{State::kNone};
   std::atomic<uint64_t> attempt_{0};
-  std::atomic<int64_t> deadline_us_{0};  // of the wait for replicas; 0 for none
-  // Orders changes of the state, and guards the members below.
+  std::atomic<int64_t> deadline_us_{0};  // end of the wait for replicas; 0 for none
+  // Serializes state changes, and guards the members below.
   mutable OrderedMutex mutex_{LockRank::kShutdown};
   Request request_;
-  std::optional<uint64_t> wanted_offset_;  // replicas must reach it; unknown before writes end
+  // replicas must reach it; unknown until all writes have ended
+  std::optional<uint64_t> wanted_offset_;
 };
 
 }  // namespace server

@@ -57,11 +57,11 @@ void Backlog::trim() {
   if (blocks_.empty()) return;
   uint64_t needed = end_ - std::min<uint64_t>(end_, size_bytes_);
   for (const auto& [id, offset] : cursors_) needed = std::min(needed, offset);
-  // The last block takes the next bytes.
+  // The last block is kept, because it receives the next bytes.
   while (blocks_.size() > 1 && blocks_[1].begin <= needed) blocks_.pop_front();
   first_ = blocks_.front().begin;
-  // The latest bytes begin anywhere in a block. Their share is rounded all the same, so that it
-  // does not vary while replicas fall behind.
+  // The last `size_bytes` may begin anywhere in a block. Their share is rounded up all the same, so
+  // that it does not vary while replicas fall behind.
   const uint64_t own_blocks = (size_bytes_ + kBlockBytes - 1) / kBlockBytes;
   const uint64_t more_blocks = blocks_.size() - std::min<uint64_t>(blocks_.size(), own_blocks);
   replica_bytes_ = cursors_.empty() ? 0 : more_blocks * (kBlockBytes + sizeof(Block));

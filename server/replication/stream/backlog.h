@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Backlog: the latest bytes of the replication stream, for attached and for returning replicas.
+// Backlog: the latest bytes of the replication stream, for attached and returning replicas.
 //
 //   journal, or a replica's leader ──append()──► [first_offset, end_offset) ──read()──► replicas
 //
-// Invariants: offsets count the stream's bytes; byte n is the one that PSYNC calls n + 1. While it
-// is active it holds at least the last `size_bytes` of what was appended, and whatever a cursor has
-// not passed. What bounds the latter is the output limit of replicas, whose cursor is taken away.
+// Invariants: offsets count the stream's bytes; byte n has the offset n + 1 in PSYNC. While active
+// it holds at least the last `size_bytes` appended, and all bytes that a cursor has not passed. The
+// latter are bounded by the output limit of replicas: a replica that exceeds it loses its cursor.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -34,34 +34,35 @@ class Backlog final : public persistence::StreamSink {
   std::function<void()> on_append = [] {};
 
   bool is_active() const { return is_active_.load(std::memory_order_acquire); }
-  // Empties it; the next byte has this offset. Cursors are gone.
+  // Empties the backlog and removes all cursors. The next byte has this offset.
   void begin(uint64_t offset);
-  // Frees the bytes and keeps the offset. Cursors are gone.
+  // Frees the bytes, keeps the offset, and removes all cursors.
   void end();
   void set_size(uint64_t size_bytes);
   uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_relaxed); }
 
-  // Nothing happens while it is inactive.
+  // No effect while inactive.
   void append(std::string_view bytes) override;
 
   uint64_t end_offset() const { return end_.load(std::memory_order_acquire); }
-  // Memory that only slow replicas keep: what was appended before the last `size_bytes`.
+  // Returns the memory that only slow replicas keep: bytes before the last `size_bytes`.
   uint64_t replica_bytes() const { return replica_bytes_.load(std::memory_order_relaxed); }
-  // The bytes that are kept; 0 while it is not active.
+  // Returns the number of bytes kept; 0 while inactive.
   uint64_t kept_bytes() const {
-    const uint64_t first = first_offset();  // before the end, which only grows
+    const uint64_t first = first_offset();  // read before the end, which only grows
     return is_active() ? end_offset() - first : 0;
   }
   uint64_t first_offset() const { return first_.load(std::memory_order_acquire); }
 
-  // Keeps all bytes from `offset` on until advance() or detach(). Nothing when some are gone
-  // already, or have not come yet.
+  // Keeps all bytes from `offset` on until advance() or detach(). Returns nullopt if some of them
+  // were freed, or `offset` is beyond the end.
   std::optional<CursorId> attach(uint64_t offset);
   void advance(CursorId cursor, uint64_t offset);
   void detach(CursorId cursor);
 
-  // The bytes from `offset` on, as many as are there and fit; their number, 0 at the end. Nothing
-  // when `offset` is not in the backlog, which only one look can tell from its end: it moves.
+  // Copies the bytes from `offset` on, as many as exist and fit, and returns their number; 0 at the
+  // end. Returns nullopt if `offset` is outside the backlog. Both cases need one call, because the
+  // end moves.
   std::optional<size_t> read(uint64_t offset, std::span<char> out) const;
 
  private:
@@ -81,12 +82,12 @@ class Backlog final : public persistence::StreamSink {
   std::atomic<uint64_t> replica_bytes_{0};
 
   mutable std::mutex mutex_;  // guards the members below, and orders changes of the offsets
-  std::deque<Block> blocks_;  // each full but the last
+  std::deque<Block> blocks_;  // all full, except the last
   std::map<CursorId, uint64_t> cursors_;
   CursorId last_cursor_ = 0;
 };
 
-// The backlog's memory: what `repl-backlog-size` asks for, and what slow replicas keep beyond it.
+// Memory of the backlog: `repl-backlog-size`, and the bytes that slow replicas keep beyond it.
 struct StreamMemory {
   explicit StreamMemory(const Backlog& backlog)
       : replica_bytes(backlog.replica_bytes()),

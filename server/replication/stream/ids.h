@@ -17,7 +17,7 @@ namespace server {
 
 inline constexpr size_t kReplicationIdSize = 40;
 
-// 40 random hexadecimal digits.
+// Returns 40 random hexadecimal digits.
 std::string random_id();
 bool is_replication_id(std::string_view text);
 
@@ -26,13 +26,15 @@ struct ReplicationIds {
   std::string id2 = std::string(kReplicationIdSize, '0');
   int64_t second_offset = -1;
 
-  // A history of its own, which no replica knows.
+  // Starts a new history, which no replica knows.
   void begin_anew() { *this = {}; }
-  // The history so far ends at `offset`; whoever followed it to there may go on with the new one.
+  // Ends the present history at `offset`. A replica that has followed it up to there can continue
+  // with the new one.
   void shift(uint64_t offset);
-  // As shift(), into a history that has a name already.
+  // As shift(), to a history whose id is given.
   void shift_to(std::string_view new_id, uint64_t offset);
-  // Whether byte `asked_offset`, the first that a replica lacks, continues what it has.
+  // Returns whether the stream from byte `asked_offset`, the first that a replica lacks, continues
+  // its history.
   bool are_continued_from(std::string_view asked_id, int64_t asked_offset) const;
 };
 

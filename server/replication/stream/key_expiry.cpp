@@ -6,12 +6,12 @@
 namespace server {
 namespace {
 
-// Clients wait for this long at most.
+// Clients wait at most this long.
 constexpr int64_t kSliceUsMax = 1000;
 // Weight of the newest period in the stale ratio.
 constexpr double kSmoothing = 0.05;
 
-// Percent of the time of a processor, as in Redis.
+// Percentage of one processor's time, as in Redis.
 int64_t share_percent(int64_t effort) {
   return 25 + 2 * (effort - 1);
 }
@@ -20,7 +20,7 @@ int64_t share_percent(int64_t effort) {
 
 void KeyExpiry::tick() {
   if (!may_expire()) return;
-  // A replica's leader deletes the other keys.
+  // The other keys are deleted by the replica's leader.
   if (parts_.state.is_replica) return expire_own();
   end_period();
   const int64_t percent = share_percent(parts_.config.integer(OptionId::kActiveExpireEffort));
@@ -57,7 +57,7 @@ void KeyExpiry::end_period() {
   if (expiring_ > 0) {
     auto& ratio = parts_.keyspace.expiry_statistics().stale_ratio;
     const double before = ratio.load();
-    // Keys may come and go within a period.
+    // The count is an estimate, because keys are created and deleted within a period.
     const double seen =
         std::min(1.0, static_cast<double>(expired_) / static_cast<double>(expiring_));
     ratio.store(before + kSmoothing * (seen - before));

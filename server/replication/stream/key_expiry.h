@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyExpiry: deletes expired keys in the background: all of them on a leader, on a replica only
+// KeyExpiry: deletes expired keys in the background: on a leader all of them, on a replica only
 // keys that its leader does not know.
 //
-// A period lasts from one tick to the next. Within it, expiry takes a share of one processor's time
-// at most, which active-expire-effort sets, in slices between which clients are served.
+// A period lasts from one tick to the next. Within it, expiry uses at most a share of one
+// processor's time, which active-expire-effort sets. It runs in slices, between which clients are
+// served.
 //
-// Invariants: none deletes while data are being loaded or writes are paused. Without keys that are
-// due a tick costs a few microseconds.
-// Thread safety: one thread. It takes stripe locks: call it with none held.
-// Source: Redis' activeExpireCycle(), whose shares it has.
+// Invariants: nothing is deleted while data are being loaded or writes are paused. Without expired
+// keys, a tick costs a few microseconds.
+// Thread safety: one thread. It takes stripe locks, so the caller must hold none.
+// Source: Redis' activeExpireCycle(), which has the same shares.
 #pragma once
 
 #include <cstdint>
@@ -36,25 +37,26 @@ class KeyExpiry {
     const PauseGate& pause;
     OwnExpiries& own_expiries;
     Gauges& gauges;
-    // Runs a task later, between other work, on the thread of tick().
+    // Runs a task later on the thread of tick(), between other work.
     std::function<void(std::function<void()>)> post;
   };
   explicit KeyExpiry(const Parts& parts) : parts_(parts), expiry_(parts.keyspace, parts.clock) {}
 
-  // To be called `hz` times a second: begins a period.
+  // Starts a period. Must be called `hz` times a second.
   void tick();
 
  private:
   bool may_expire() const;
-  // Expires for a while, and posts itself while keys are due and the period has time left.
+  // Deletes expired keys for one slice. Posts itself while keys are due and the period has time
+  // left.
   void run_slice();
   void expire_own();
-  // Sums up the period that ends.
+  // Updates the statistics with the period that ends.
   void end_period();
 
   const Parts parts_;
   core::keyspace::ActiveExpiry expiry_;
-  int64_t left_us_ = 0;    // of this period's time
+  int64_t left_us_ = 0;    // time left in this period
   uint64_t expiring_ = 0;  // keys with an expiry when this period began
   uint64_t expired_ = 0;   // keys deleted in it
   bool is_posted_ = false;

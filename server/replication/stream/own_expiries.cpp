@@ -41,13 +41,13 @@ bool OwnExpiries::tick(core::keyspace::Keyspace& keyspace, int64_t now_ms) {
   for (const Key& key : round) {
     const auto& [database, name] = key;
     const auto ref = keyspace.ref(name);
-    // While the stripe is locked no client changes the key and notes it again.
+    // While the stripe is locked, no client can change the key and record it again.
     const auto stripe = keyspace.lock_exclusive(ref);
     const auto* entry = keyspace.find_any(database, ref);
     if (entry != nullptr && entry->has_expiry() && !entry->expired(now_ms)) continue;
     {
       const std::scoped_lock lock(mutex_);
-      // Cleared meanwhile: the key is a leader's affair again.
+      // clear() was called meanwhile, so the leader is responsible for the key again.
       if (keys_.erase(key) == 0) continue;
     }
     if (entry != nullptr && entry->has_expiry()) keyspace.expire(database, ref);

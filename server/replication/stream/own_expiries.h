@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // OwnExpiries: keys that clients wrote on a writable replica. The leader does not know them and so
-// never says that they have expired: the replica deletes them itself.
+// never deletes them when they expire. The replica must do so.
 //
-// Invariants: a key is remembered from its change until it is gone, has no expiry, or has expired.
-// No more than a million are; the others stay hidden from readers once they have expired.
-// One that the leader's stream has written since expires here, too, as in Redis.
-// Thread safety: all members may be called from any thread. tick() takes stripe locks: call it with
-// none held.
+// Invariants: a key is recorded from its change until it is deleted, has no expiry, or has expired.
+// At most a million keys are recorded; other expired keys are hidden from readers. As in Redis, a
+// recorded key expires here even if the leader's stream has written it since.
+// Thread safety: all members may be called from any thread. tick() takes stripe locks, so the
+// caller must hold none.
 // Source: Redis' expireSlaveKeys().
 #pragma once
 
@@ -26,12 +26,12 @@ namespace server {
 
 class OwnExpiries {
  public:
-  // A client has changed the key.
+  // Called when a client has changed the key.
   void note(unsigned database, std::string_view key);
-  // The role has changed, or all data came anew.
+  // Called when the role has changed or all data were replaced.
   void clear();
-  // Deletes what has expired among the next keys and forgets those that will not expire. Returns
-  // whether all have been looked at since the last time it did.
+  // Deletes expired keys among the next ones, and forgets those without an expiry. Returns whether
+  // a pass over all keys is complete.
   bool tick(core::keyspace::Keyspace& keyspace, int64_t now_ms);
   size_t size() const;
 
@@ -40,7 +40,7 @@ class OwnExpiries {
 
   mutable std::mutex mutex_;  // guards all below; taken after stripes
   std::set<Key> keys_;
-  Key cursor_;  // tick() goes on behind it
+  Key cursor_;  // tick() continues after it
 };
 
 }  // namespace server

@@ -83,7 +83,7 @@ void Replication::begin_backlog() {
   if (backlog_->is_active()) return;
   if (is_replica()) return backlog_->begin(backlog_->end_offset());
   {
-    // What was written without a backlog counts in no offset: this is another history.
+    // Bytes written without a backlog are not counted in the offset, so a new history begins.
     const std::scoped_lock lock(ids_mutex_);
     ids_.begin_anew();
   }
@@ -108,7 +108,8 @@ void Replication::hold_stream() {
 
 void Replication::release_stream() {
   const std::scoped_lock role_lock(role_mutex_);
-  // What a replica applies is in its leader's stream already.
+  // Changes that a replica applies are in its leader's stream already, so the journal feeds only a
+  // leader's backlog.
   if (!is_replica() && backlog_->is_active()) parts_.journal.set_second_sink(backlog_.get());
 }
 
@@ -118,7 +119,7 @@ void Replication::set_role(bool is_replica) {
 }
 
 void Replication::become_replica() {
-  // A transaction's writes up to here go into the own log alone.
+  // The writes of an open transaction so far are only in the own log.
   if (persistence::Journal::has_open_group()) note_divergence();
   {
     const std::scoped_lock role_lock(role_mutex_);
@@ -134,7 +135,8 @@ void Replication::become_replica() {
 void Replication::become_leader() {
   {
     const std::scoped_lock lock(ids_mutex_);
-    // From here on the stream holds effects: whoever followed it so far reads it otherwise.
+    // From here on the stream contains effects. Replicas that followed the foreign stream would
+    // interpret it differently.
     if (stream_is_foreign_ || has_own_changes_) {
       ids_.begin_anew();
     } else {
@@ -213,7 +215,7 @@ void Replication::tell_stream_replaced() const {
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {
   if (!backlog_->is_active()) return std::nullopt;
-  // A leader states its database before the next command.
+  // A leader states the database again before the next command.
   const auto database = is_replica() ? stream_database_.load() : 0;
   return persistence::RdbReplicationInfo{
       database, ids().id, static_cast<int64_t>(backlog_->end_offset()), stream_is_foreign_};

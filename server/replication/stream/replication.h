@@ -6,10 +6,10 @@
 //   replica:  its leader ──append_applied()──► Backlog ──► sub-replicas
 //
 // Invariants: the offset is the backlog's end. On a leader the backlog gets every change while the
-// keys' stripes are locked; on a replica it gets the leader's bytes, verbatim and in whole units,
-// after they were applied and under apply_mutex(). So a thread that holds that mutex and all
-// stripes sees matching data and offset. Thread safety: all members may be called from any thread,
-// unless they say what they need. Source: docs/replication.md.
+// stripes of the keys are locked. On a replica it gets the leader's bytes, verbatim and in whole
+// units, after they were applied and under apply_mutex(). So a thread that holds that mutex and all
+// stripe locks sees matching data and offset. Thread safety: all members may be called from any
+// thread, unless their comments restrict it. Source: docs/replication.md.
 #pragma once
 
 #include <atomic>
@@ -41,81 +41,82 @@ class Replication final : public StreamPosition, public OwnChanges {
   Replication& operator=(const Replication&) = delete;
 
   bool is_replica() const;
-  // How often this server has become a replica: what waited for its replicas waits in vain.
+  // Returns how often this server has become a replica. A wait for replicas that began before a
+  // demotion cannot succeed.
   uint64_t demotions() const { return demotions_; }
   ReplicationIds ids() const;
   uint64_t offset() const;
   Backlog& backlog() { return *backlog_; }
   const Backlog& backlog() const { return *backlog_; }
 
-  // The part that serves this server's replicas; null for none. It registers itself.
+  // Sets the part that serves this server's replicas, which calls this itself; null for none.
   void set_listener(StreamListener* listener) { listener_ = listener; }
 
-  // The position in the loaded snapshot, before the server serves: a leader's replicas may continue
-  // from there, a replica asks its leader for the rest.
+  // Sets the position of the loaded snapshot, before clients are served. A leader's replicas may
+  // continue from there; a replica asks its leader for the rest.
   void restore(const persistence::RdbReplicationInfo& position);
 
-  // Leader: has the stream recorded from now on, if it is not. The first replica needs it.
+  // Leader: records the stream from now on, for the first replica.
   void begin_backlog();
-  // Leader: nobody has asked for the stream for long; its history is forgotten. Nothing on a
-  // replica.
+  // Leader: forgets the stream's history, because no replica has asked for it for long. No effect
+  // on a replica.
   void end_backlog();
 
-  // Roles. A leader that becomes a replica keeps its history to ask its new leader for the rest.
-  // REQUIRES: apply_mutex(), and all stripes, exclusive.
+  // Role changes. A leader that becomes a replica keeps its history, to ask its new leader for the
+  // rest. REQUIRES: apply_mutex(), and all stripes locked exclusively.
   void become_replica();
-  // A replica that becomes a leader begins a history that continues the one so far.
+  // Makes a replica a leader, whose new history continues the present one.
   void become_leader();
 
-  // Replica. REQUIRES for all: apply_mutex().
-  // After a full sync: the keyspace is the leader's at that position of that history.
+  // Functions of a replica. REQUIRES for all: apply_mutex(). adopt() is called after a full sync:
+  // the keyspace equals the leader's at that position of that history.
   void adopt(const persistence::RdbReplicationInfo& position);
-  // Whether another kind of server makes the stream: what it says is judged again, not taken for
-  // effects. Sub-replicas learn it from the snapshot.
+  // Returns whether another kind of server produces the stream. Its commands are executed again
+  // rather than applied as effects. Sub-replicas learn this from the snapshot.
   bool stream_is_foreign() const { return stream_is_foreign_; }
-  // +CONTINUE under another id, which goes on from here; sub-replicas must ask anew.
+  // +CONTINUE with another id, under which the history continues. Sub-replicas must ask again.
   void continue_as(std::string_view new_id);
-  // DEBUG CHANGE-REPL-ID: whoever follows has to load everything anew once its link has broken.
+  // DEBUG CHANGE-REPL-ID: replicas need a full sync after their link breaks.
   void forget_history();
-  // Whole units of the leader's stream that have just been applied; the database selected after
-  // them.
+  // Appends whole units of the leader's stream that were just applied. `database` is the one
+  // selected after them.
   void append_applied(std::string_view bytes, unsigned database);
   unsigned stream_database() const { return stream_database_; }
-  // Whether the link to the leader works: READONLY and MASTERDOWN follow from it.
+  // Sets whether the link to the leader works, which READONLY and MASTERDOWN depend on.
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
-  // A client has changed a key although this is a replica: it had begun while this was a leader.
+  // A client's command that began before the role change has changed a key on this replica.
   void note_own_change() override;
-  // The leader's bytes could not be applied: asking for them again would not help.
+  // The leader's bytes could not be applied. Asking for them again would not help.
   void note_divergence() { has_own_changes_ = true; }
-  // A writable replica: a client has changed this key of its own.
+  // A client has changed this key on a writable replica.
   void note_own_key(unsigned database, std::string_view key) override;
   OwnExpiries& own_expiries() { return *own_expiries_; }
 
-  // Leader that hands its role over: nothing is added to the stream, so that its end may be
-  // compared with what a replica has; then become_replica(), or else it goes on.
-  // REQUIRES: apply_mutex(), and all stripes.
+  // Leader, for a failover: adds nothing to the stream, so that its end can be compared with a
+  // replica's offset. Followed by become_replica() or release_stream(). REQUIRES: apply_mutex(),
+  // and the locks of all stripes.
   void hold_stream();
   void release_stream();
 
-  // What servers of a cluster tell each other when they connect.
+  // Facts that servers of a cluster exchange when a replica connects.
   struct ClusterPlace {
-    // In which this server leads its shard, or follows its leader; 0 elsewhere. Neither side of a
-    // link talks to one of another epoch.
+    // Epoch in which this server leads its shard or follows its leader; 0 otherwise. Each side of a
+    // link rejects another epoch.
     std::atomic<uint64_t> epoch{0};
-    // This node's id, by which its leader knows it: it need not connect from the address that
-    // clients are told. Set before the threads start.
+    // This node's id, by which its leader identifies it: the node need not connect from its
+    // announced address. Must be set before the threads start.
     std::string node_id;
   };
   ClusterPlace& cluster_place() { return cluster_place_; }
 
-  // Leader: the next command in the stream states its database.
+  // Leader: makes the next command in the stream state its database.
   void restate_database();
 
-  // StreamPosition.
+  // Implements StreamPosition.
   OrderedMutex& apply_mutex() override { return apply_mutex_; }
   std::optional<persistence::RdbReplicationInfo> position() const override;
-  // Only a full sync makes this a copy of its leader again.
+  // If true, only a full sync can make this server a copy of its leader again.
   bool has_diverged() const override { return has_own_changes_; }
 
  private:
@@ -124,15 +125,15 @@ class Replication final : public StreamPosition, public OwnChanges {
   void tell_stream_replaced() const;
 
   const Parts parts_;
-  OrderedMutex apply_mutex_{LockRank::kStream};  // see the invariants
+  OrderedMutex apply_mutex_{LockRank::kStream};  // see the invariants above
   std::atomic<bool> link_is_up_{false};
   std::atomic<unsigned> stream_database_{0};
   std::atomic<bool> stream_is_foreign_{false};
   std::atomic<bool> has_own_changes_{false};
   std::atomic<uint64_t> demotions_{0};
   ClusterPlace cluster_place_;
-  // Held around every change of the role or of what the journal tells the backlog: a replica's is
-  // told nothing but its leader's stream.
+  // Guards role changes and the link from journal to backlog. A replica's backlog receives only its
+  // leader's stream.
   OrderedMutex role_mutex_{LockRank::kRole};
   mutable OrderedMutex ids_mutex_{LockRank::kStreamIds};  // guards ids_
   ReplicationIds ids_;

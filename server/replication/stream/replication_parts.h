@@ -2,7 +2,7 @@
 //
 // ReplicationParts: references to the parts that both sides of replication work on.
 //
-// Thread safety: each member says its own.
+// Thread safety: stated at each member.
 #pragma once
 
 #include "server/durability/data/data_parts.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A peer's text for the log: cut short, without control characters.
+// shown(): a peer's text for the log, truncated and without control characters.
 #pragma once
 
 #include <cstddef>

@@ -18,10 +18,10 @@ namespace server {
 namespace {
 
 constexpr std::string_view kUnknownCommand = "ERR unknown command";
-// What a leader tells its replicas besides changes of keys: nothing is lost without it.
+// Commands in a leader's stream that change no keys, so that skipping them loses no data.
 constexpr std::array<std::string_view, 4> kDispensable = {"PUBLISH", "SPUBLISH", "SCRIPT",
                                                           "FUNCTION"};
-// Names come from the leader: no more are remembered.
+// Names come from the leader, so the number of remembered names is limited.
 constexpr size_t kToldMax = 1000;
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kErrorBytesMax = 200;
@@ -39,7 +39,7 @@ StreamApplier::StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin o
     : replayer_(std::move(replayer)), origin_(origin), database_(database), figures_(figures) {
   if (database == 0) return;
   const std::string number = fmt::format("{}", database);
-  // What would follow means the keys of a database that is not there.
+  // If the database does not exist, all later commands would change keys of another one.
   if (execute({"SELECT", number})) has_diverged_ = true;
 }
 
@@ -80,14 +80,15 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
     }
   }
   if (!is_whole) {
-    // A queue that has refused something runs nothing: once more, with what it takes.
+    // After a rejected command the transaction would run nothing. It is queued again with the
+    // accepted commands only.
     (void)execute({"DISCARD"});
     for (const StreamSplitter::Command& command : served) (void)execute(command);
   }
   return execute_queued(served, commands.back());
 }
 
-// `served` begins with MULTI.
+// REQUIRES: `served` begins with MULTI.
 core::Result<> StreamApplier::execute_queued(Commands served, const StreamSplitter::Command& exec) {
   const auto reply = read_reply(replayer_->execute(exec));
   if (!reply) {

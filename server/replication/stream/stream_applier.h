@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamApplier: carries out the units of a leader's stream.
+// StreamApplier: executes the units of a leader's stream.
 //
-// Invariants: a unit with a command that this server does not have is refused before any of it is
-// carried out, or carried out without that command, as the caller says. A command that fails is
-// logged and counted, and the stream goes on as it did at the leader, unless data are missing
-// because of it: then the stream ends here.
-// Thread safety: belongs to one thread; the figures may be read by others.
+// Invariants: a unit with an unknown command is rejected before any of it is executed. If the
+// caller prefers, it is executed without that command. A command that fails is logged and counted,
+// and the stream continues as it did on the leader. If data are missing because of the failure, the
+// stream ends.
+// Thread safety: belongs to one thread; other threads may read the figures.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
 
@@ -32,16 +32,16 @@ class StreamApplier {
   using Commands = std::span<const StreamSplitter::Command>;
   using Figures = StreamFigures;
 
-  // `origin` is the replayer's. Its first command finds `database` selected.
+  // `origin` is the replayer's. `database` is selected before its first command.
   StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin origin, unsigned database,
                 Figures& figures);
 
-  // A command alone, or all from MULTI to EXEC. Errors: what was refused, or what failed and may
-  // have left a part of the unit behind.
+  // Executes one command, or all from MULTI to EXEC. Errors: a command was rejected, or has failed
+  // and may have left a part of the unit executed.
   core::Result<> apply(Commands commands, Unserved unserved);
-  // Whether one has failed so that the data are not the leader's any more.
+  // Returns whether a failed command has made the data differ from the leader's.
   bool has_diverged() const { return has_diverged_; }
-  // Selected by the commands so far.
+  // Returns the database selected by the commands so far.
   unsigned database() const { return database_; }
 
  private:
@@ -50,7 +50,7 @@ class StreamApplier {
   core::Result<> refuse_or_skip(const StreamSplitter::Command& command, Unserved unserved);
   core::Result<> execute_queued(Commands served, const StreamSplitter::Command& exec);
   std::optional<ReplayedError> execute(const StreamSplitter::Command& command);
-  // Errors: when the stream must end here.
+  // Errors: the stream must end.
   core::Result<> note_error(std::string_view name, const ReplayedError& error);
   void note_select(const StreamSplitter::Command& command);
 
@@ -59,7 +59,7 @@ class StreamApplier {
   unsigned database_;
   Figures& figures_;
   bool has_diverged_ = false;
-  std::set<std::string> told_;  // each kind of trouble is logged once
+  std::set<std::string> told_;  // errors already logged; each kind is logged once
 };
 
 }  // namespace server

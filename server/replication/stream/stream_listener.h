@@ -2,16 +2,16 @@
 //
 // StreamListener: notified by Replication of changes that concern the replicas of this server.
 //
-// Thread safety: both are called from any thread, without the stripes' locks being relied on.
+// Thread safety: both may be called from any thread, with or without stripe locks.
 #pragma once
 
 namespace server {
 
 class StreamListener {
  public:
-  // The stream has changed: its readers must ask anew.
+  // The stream was replaced. Its replicas must reconnect and ask for a position again.
   virtual void on_stream_replaced() = 0;
-  // The role has changed, and with it whether writes need replicas.
+  // The role has changed, so writes may now need replicas, or no longer need them.
   virtual void update_write_gate() = 0;
 
  protected:

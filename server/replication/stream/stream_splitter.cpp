@@ -12,15 +12,15 @@
 namespace server {
 namespace {
 
-// A leader may send what its clients could not: values that grew by APPEND.
+// A leader may send longer arguments than clients can, such as values that grew by APPEND.
 protocol::Limits stream_limits(size_t unit_bytes_max) {
   protocol::Limits limits;
   limits.bulk_size_max_bytes = unit_bytes_max;
   return limits;
 }
 
-// These end a transaction, or what has been said on a connection: what follows them would be
-// carried out otherwise than the leader did.
+// These commands end a transaction or reset the connection. The commands after them would be
+// executed differently than on the leader.
 constexpr std::array<std::string_view, 3> kAboutConnection = {"DISCARD", "RESET", "QUIT"};
 
 bool is_about_connection(std::string_view name) {
@@ -29,7 +29,7 @@ bool is_about_connection(std::string_view name) {
   });
 }
 
-// Storage that a rare big group or command needed is given back.
+// Memory beyond this, needed by a rare big group or command, is freed.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 constexpr size_t kKeptCommands = 1024;
 constexpr size_t kKeptWords = 16384;
@@ -91,8 +91,9 @@ StreamSplitter::Status StreamSplitter::next() {
   }
 }
 
-// Empty lines count as bytes of the stream and say nothing. False when something else follows than
-// an array of at least one word: an inline command's words need not lie in the buffer.
+// Skips empty lines, which count as bytes of the stream. Returns false if the next command is no
+// array of at least one word. Inline commands are rejected, because their words may not be
+// contiguous in the buffer.
 bool StreamSplitter::skip_to_command() {
   for (size_t at = start_ + parsed_; at < buffer_.size(); ++at, ++parsed_) {
     if (buffer_[at] == '\r' || buffer_[at] == '\n') continue;

@@ -7,8 +7,8 @@
 //   while (splitter.next() == StreamSplitter::Status::kUnit) apply(splitter.commands());
 //
 // Invariants: the units' bytes, one after the other, are the bytes appended; how those were cut
-// makes no difference. A group is handed out when its EXEC has come, not before. Memory is taken
-// for bytes that have arrived, never for announced ones. After kError only reset() helps.
+// makes no difference. A group is returned only once its EXEC has arrived. Memory is allocated for
+// bytes that have arrived, not for announced ones. After kError, reset() must be called.
 // Thread safety: none; one user at a time.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
@@ -28,24 +28,25 @@ class StreamSplitter {
   enum class Status { kNeedMore, kUnit, kError };
   using Command = std::vector<std::string_view>;
 
-  // A unit longer than `unit_bytes_max` is an error: it is held in memory until it is whole.
+  // A unit is held in memory until it is complete, so one longer than `unit_bytes_max` is an error.
   explicit StreamSplitter(size_t unit_bytes_max);
 
   void append(std::string_view bytes);
-  // Lets go of the last unit and looks for the next one.
+  // Releases the last unit and looks for the next one.
   Status next();
 
-  // After kUnit; views until the next call. With what stood before its first command.
+  // Valid after kUnit; a view until the next call. Includes the bytes before the unit's first
+  // command.
   std::string_view bytes() const;
-  // MULTI and EXEC included.
+  // Returns the commands, including MULTI and EXEC.
   std::span<const Command> commands() const { return {commands_.data(), command_count_}; }
   bool is_group() const { return command_count_ > 1; }
 
-  // After kError.
+  // Valid after kError.
   std::string_view error() const { return error_; }
-  // The error is that a unit is longer than it may be.
+  // Returns whether the error is a unit that is too long.
   bool unit_is_too_big() const { return unit_is_too_big_; }
-  // Appended, but not yet handed out as a unit.
+  // Returns the number of bytes appended but not yet returned in a unit.
   size_t pending_bytes() const { return buffer_.size() - start_ - unit_bytes_; }
   void reset();
 
@@ -62,13 +63,13 @@ class StreamSplitter {
 
   const size_t unit_bytes_max_;
   protocol::RequestParser parser_;
-  Command command_;  // the last one parsed: views into buffer_
+  Command command_;  // the last command parsed: views into buffer_
   std::string buffer_;
-  size_t start_ = 0;       // of the unit in buffer_
-  size_t unit_bytes_ = 0;  // of the unit that was handed out
-  size_t parsed_ = 0;      // bytes of the unit that the parser is done with
+  size_t start_ = 0;       // start of the unit in buffer_
+  size_t unit_bytes_ = 0;  // size of the unit that was returned
+  size_t parsed_ = 0;      // bytes of the unit that were parsed
   bool in_group_ = false;
-  // The words of the unit's commands, so that a buffer that moves does no harm.
+  // Positions of the unit's words. Offsets, because the buffer may move.
   std::vector<Word> words_;
   std::vector<size_t> word_counts_;
   std::vector<Command> commands_;  // only grows, so that its vectors keep their storage

@@ -17,11 +17,11 @@ using core::bloom::ScalableFilter;
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 
-// Until then what was named is in its table, or never will be.
+// After this time, the key that was named is in its table or never will be.
 constexpr int64_t kGraceMs = 5000;
-// Until memory may suffice again.
+// Pause before a rotation that failed for lack of memory is tried again.
 constexpr int64_t kRetryMs = 1000;
-// A replica gives its leader this long to turn a window before it looks at the name again.
+// A replica waits this long for its leader to rotate a window before it checks the key again.
 constexpr int64_t kLeaderDelayMs = 5000;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -30,7 +30,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 void WindowTurner::tick() {
   const bool is_leader = !parts_.state.is_replica;
-  // A replica looks later at what is due.
+  // On a replica, checks were postponed, so a new leader makes them all due.
   if (is_leader && !was_leader_) schedule_.bring_all();
   was_leader_ = is_leader;
   if (schedule_.empty()) return;
@@ -53,8 +53,8 @@ void WindowTurner::look_at(core::keyspace::WindowSchedule::Name name) {
   {
     const auto key = parts_.keyspace.ref(name.key);
     const auto lock = parts_.keyspace.lock_exclusive(key);
-    // The role changes under all stripes. The stream of a replica's leader brings the turns, and
-    // the deletions of expired keys.
+    // The role cannot change here, because a role change takes all stripes. On a replica, the
+    // leader's stream brings the rotations and the deletions of expired keys.
     const bool is_leader = !parts_.state.is_replica;
     const int64_t now_ms = parts_.clock.wall_ms();
     const int64_t expiry_now_ms = is_leader ? now_ms : core::keyspace::kIgnoreExpiry;

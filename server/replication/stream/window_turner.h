@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// WindowTurner: turns filters with a window of time that no client writes to, on a leader. On a
-// replica it only forgets the names of keys that no longer hold such a filter.
+// WindowTurner: on a leader, rotates time windows of filters that no client writes to. On a replica
+// it only forgets the names of keys that no longer hold such a filter.
 //
-// Invariants: a tick is bounded and looks only at filters that may be due; none turns while data
-// are being loaded, writes are paused or another server leads. Without such filters a tick is one
-// load.
-// Thread safety: one thread. It takes stripe locks: call it with none held.
+// Invariants: a tick is bounded and checks only filters that may be due. No window rotates while
+// data are being loaded, writes are paused or another server leads. Without such filters a tick is
+// one load.
+// Thread safety: one thread. It takes stripe locks, so the caller must hold none.
 #pragma once
 
 #include <functional>
@@ -31,14 +31,14 @@ class WindowTurner {
     persistence::Journal& journal;
     const ServerState& state;
     const PauseGate& pause;
-    // Told of each turn under the key's lock, after the watchers; may be empty.
+    // Called for each rotation under the key's lock, after watchers were notified; may be empty.
     std::function<void(unsigned database, std::string_view key)> on_turn{};
   };
   explicit WindowTurner(const Parts& parts, core::keyspace::WindowSchedule& schedule =
                                                 core::keyspace::WindowSchedule::of_process())
       : parts_(parts), schedule_(schedule) {}
 
-  // To be called several times a second.
+  // Must be called several times a second.
   void tick();
 
  private:
