@@ -2,8 +2,8 @@
 //
 // DirectoryLock: keeps a second server out of a data directory.
 //
-// Invariants: the lock ends with the process and its forked children, however they end; a child
-// closes it after all sockets. The file stays, empty.
+// Invariants: the lock is released when the process and its forked children have ended, however
+// they end. A child closes it after all sockets. The empty file stays.
 // Thread safety: descriptor() from any thread, the others from one.
 // Source: flock(2).
 #pragma once
@@ -23,12 +23,12 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  // Locks the working directory. Retries a lock that is taken for `patience`: a killed server may
-  // leave a child, which holds the lock and the sockets until it runs.
-  // Errors: another server has the lock.
+  // Locks the working directory. Retries for `patience` if it is locked. A killed server may leave
+  // a child that holds the lock and the sockets until it is scheduled. Errors: another server holds
+  // the lock.
   core::Result<> take(std::chrono::milliseconds patience);
-  // Makes another directory the working one, and locks that instead. Errors: why not; then nothing
-  // has changed.
+  // Changes the working directory, and locks the new one instead. Errors: the reason; nothing has
+  // changed then.
   core::Result<> move_to(const std::string& directory);
   // Returns the descriptor that holds the lock, -1 before take().
   int descriptor() const { return descriptor_; }

@@ -38,7 +38,7 @@ SaveMachine machine_of(const DurabilityParts& parts, const DirectoryLock& lock) 
 
 }  // namespace
 
-// In the order of construction.
+// Members in the order of construction.
 struct Durability::Members {
   explicit Members(const Parts& parts)
       : config(parts.config),
@@ -179,7 +179,7 @@ core::Result<SaveStart> Durability::request_rewrite() {
 core::Result<> Durability::prepare_end(FinalSave save) {
   SaveSlot& slot = members_->saves.slot();
   slot.refuse_children(true);
-  // Its end is nearer than that of another one which would begin now.
+  // The child that writes the log's first base is waited for, because a new one would take longer.
   const auto writes_first_base = [&] {
     return slot.task() == SaveTask::kRewrite && members_->append_log.writer().needs_base();
   };
@@ -187,13 +187,13 @@ core::Result<> Durability::prepare_end(FinalSave save) {
     if (writes_first_base()) {
       log_notice("The append log's first base is being written. Waiting for it");
     } else if (slot.task() == SaveTask::kTransfer) {
-      // Replicas will ask again; a save was ordered.
+      // Unlike an ordered save, replicas will ask for a snapshot again.
       log_notice("A snapshot for replicas is on its way. Ending it");
     } else {
       log_warning("There is a child saving. Killing it!");
     }
   }
-  // The claim is kept: nothing that saves begins any more.
+  // The slot stays claimed, so that no further save begins.
   const auto is_over = [this] { return members_->loader.is_cancelled(); };
   if (!members_->saves.claim_from_child(writes_first_base, is_over)) return {};
   auto ready = members_->log_switch.complete();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// DurabilityParts: what Durability is made of: the data, the machine that saves them, and whom it
-// tells.
+// DurabilityParts: dependencies of Durability: the data, the machine's resources for saving, and
+// the listeners.
 //
-// Thread safety: each member says its own.
+// Thread safety: stated at each member.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ class LogListener;
 
 struct DurabilityParts : DataParts {
   SaveMachine machine{};
-  // Without it no command runs beside this.
+  // Null if no command runs concurrently.
   CommandDrain* commands = nullptr;
-  // Null when no reply waits for the append log.
+  // Null if no reply waits for the append log.
   LogListener* log_listener = nullptr;
-  // How long a start waits for the directory's lock, which a killed server's child may hold.
+  // How long startup waits for the directory's lock, which a killed server's child may hold.
   std::chrono::milliseconds lock_patience{5000};
 };
 

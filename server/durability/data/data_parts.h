@@ -3,7 +3,7 @@
 // DataParts: references to the parts that saving, loading and replicating the data set work on.
 //
 // Types are forward-declared: a file includes the headers of those that it uses.
-// Thread safety: each member says its own.
+// Thread safety: stated at each member.
 #pragma once
 
 namespace core {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// DataWriter: writes the keyspace into a file, as a snapshot or as a base of the append log, and
-// takes the locks that freeze keyspace and stream meanwhile.
+// DataWriter: writes the keyspace to a file, as a snapshot or as a base of the append log. Takes
+// the locks that freeze keyspace and stream meanwhile.
 //
-// Invariants: the stream is held before the stripes are locked; with both the data and their place
-// in the stream belong together.
+// Invariants: the stream is held before the stripes are locked; under both, the data match their
+// position in the stream.
 // Thread safety: all members may be called from any thread, and in a forked child.
 #pragma once
 
@@ -35,23 +35,25 @@ class DataWriter {
 
   explicit DataWriter(const DataParts& parts) : parts_(parts) {}
 
-  // Must outlive every save; null for none.
+  // `stream` must outlive every save; null for none.
   void set_stream(StreamPosition* stream) { stream_ = stream; }
-  // Nothing without a stream, or when the caller holds it already.
+  // Locks the stream's mutex. Returns an empty lock without a stream, or if the caller holds the
+  // mutex already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
   [[nodiscard]] core::keyspace::StripeLock lock_stripes(Locking locking) const;
-  // REQUIRES for both: the stream is held.
+  // REQUIRES for both: the stream's mutex is held.
   std::optional<persistence::RdbReplicationInfo> position() const;
-  // The same, if a server that starts from these data may go on from there.
+  // Returns the position if a server that starts from these data may continue the stream from
+  // there.
   std::optional<persistence::RdbReplicationInfo> resumable_position() const;
 
   persistence::RdbWriteOptions options(bool is_aof_base) const;
   persistence::AofBaseFormat base_format() const;
   std::string snapshot_path() const;
-  // To be named before a fork: a child has a process id of its own.
+  // Returns the file's names. Must be called before a fork, because they contain the process id.
   persistence::RdbPlace snapshot_place() const;
 
-  // REQUIRES for both: nothing changes the keyspace.
+  // REQUIRES for both: nothing changes the keyspace meanwhile.
   core::Result<> write_snapshot(const persistence::RdbPlace& place,
                                 const persistence::RdbWriteOptions& options) const;
   core::Result<> write_base(persistence::AofBaseFormat format, const std::string& path,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Names of the files that this process writes before they are put in place.
+// Names of temporary files, which are renamed when complete.
 //
-// Thread safety: pure functions. A forked child has other names: ask before the fork.
+// Thread safety: pure functions. The names contain the process id, so they must be determined
+// before a fork.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +19,7 @@ inline std::string temporary_snapshot() {
   return persistence::temporary_snapshot_name(::getpid());
 }
 
-// A name that no process has as its own: ids end below 2^22.
+// Returns a name that is no process's own, because process ids are below 2^22.
 inline std::string temporary_transfer() {
   return persistence::temporary_snapshot_name((int64_t{1} << 22) + ::getpid());
 }
@@ -27,7 +28,7 @@ inline std::string temporary_base() {
   return persistence::aof_finished_rewrite_name(::getpid());
 }
 
-// The snapshot received from a leader.
+// Returns the name of a snapshot received from a leader.
 inline std::string received_snapshot() {
   return persistence::received_snapshot_name(::getpid());
 }

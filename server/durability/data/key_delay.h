@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// delay_for_key: the sleeps of rdb-key-save-delay and key-load-delay, by which tests see a server
-// that saves or loads. Without effect where enable-debug-command refuses DEBUG to every client.
+// delay_for_key: the sleeps of rdb-key-save-delay and key-load-delay, which let tests observe a
+// server that is saving or loading. No effect if enable-debug-command denies DEBUG to all clients.
 //
 // Thread safety: a free function, for any thread.
 #pragma once
@@ -15,13 +15,13 @@
 
 namespace server {
 
-// 0 without a delay.
+// Returns 0 if there is no delay.
 inline int64_t key_delay(const Config& config, OptionId option) {
   const DebugCommand debug{config.integer(OptionId::kEnableDebugCommand)};
   return debug == DebugCommand::kNo ? 0 : config.integer(option);
 }
 
-// Microseconds, or below zero one microsecond for about so many keys.
+// Positive: sleeps this many microseconds. Negative: sleeps one microsecond per about -delay keys.
 inline void delay_for_key(int64_t delay) {
   if (delay == 0) return;
   if (delay < 0) {

@@ -3,8 +3,8 @@
 // StreamPosition: the keyspace's position in the replication stream, as snapshots record it.
 //
 // Invariants: while apply_mutex() is held and all stripes are locked, neither the keyspace nor the
-// position moves. The mutex comes before the stripes. A thread that holds all stripes for commands
-// (EXEC, Locking::kHeld) holds the mutex too.
+// position changes. The mutex is locked before the stripes. A thread that holds all stripes for
+// commands (EXEC, Locking::kHeld) holds the mutex too.
 // Thread safety: all members may be called from any thread.
 // Source: docs/replication.md, "Snapshots".
 #pragma once
@@ -22,12 +22,13 @@ namespace server {
 class StreamPosition {
  public:
   virtual OrderedMutex& apply_mutex() = 0;
-  // Nothing when there is no stream. REQUIRES: see above.
+  // Returns nullopt if there is no stream. REQUIRES: see above.
   virtual std::optional<persistence::RdbReplicationInfo> position() const = 0;
-  // Whether the data are not what the stream up to there has made. REQUIRES: the same.
+  // Returns whether the data differ from the result of the stream up to the position. REQUIRES: see
+  // above.
   virtual bool has_diverged() const = 0;
 
-  // Holds the mutex for as long as the result lives, unless the caller has it already.
+  // Locks the mutex while the result lives, unless the caller holds it already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold(core::keyspace::Locking locking) {
     if (locking == core::keyspace::Locking::kTake) return std::unique_lock(apply_mutex());
     assert(apply_mutex().is_held());

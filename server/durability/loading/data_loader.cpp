@@ -78,12 +78,12 @@ core::Result<> DataLoader::reload(const std::function<core::Result<>()>& load) {
 }
 
 core::Result<> DataLoader::reload_snapshot(bool saves) {
-  // A leader's stream is no client's: it waits for this.
+  // Stops the leader's stream, which is not held back as clients are.
   const auto stream = writer_.hold_stream(Locking::kTake);
   if (saves) {
     if (auto saved = saves_.snapshots().save_held(Locking::kTake); !saved) return saved;
   }
-  // What has expired goes as it would have gone: the log and the replicas are told.
+  // Expired keys are deleted as usual: the log and the replicas get a DEL.
   return reload([this] { return server::recover_snapshot(recovery_parts()); });
 }
 

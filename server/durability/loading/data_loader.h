@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// DataLoader: brings the keyspace back from the files: at the start, and when DEBUG RELOAD or
-// LOADAOF asks for it.
+// DataLoader: restores the keyspace from the files: at startup, and for DEBUG RELOAD and LOADAOF.
 //
-// Invariants: while data are loaded clients are told LOADING, and nothing of it is journalled.
-// Thread safety: cancel() and the figures from any thread; of the rest, one call at a time, which
-// the slot of saves sees to after the start.
+// Invariants: while data are loaded, clients get LOADING, and the loaded keys are not journalled.
+// Thread safety: cancel() and the figures from any thread; the rest one call at a time, which the
+// save slot ensures after startup.
 #pragma once
 
 #include <atomic>
@@ -31,25 +30,25 @@ class DataLoader {
   DataLoader(const DataParts& parts, const DataWriter& writer, AppendLog& log, Saves& saves)
       : parts_(parts), writer_(writer), log_(log), saves_(saves) {}
 
-  // At the start.
+  // Called at startup.
   core::Result<Recovered> recover(ReplayerFactory make_replayer);
-  // Where in the replication stream the snapshot that recover() loaded stands, if it says so.
+  // Returns the stream position of the snapshot that recover() loaded, if the snapshot states one.
   const std::optional<persistence::RdbReplicationInfo>& recovered_position() const {
     return recovered_position_;
   }
-  // Makes what loads end soon, with an error: the server ends.
+  // Makes a load end soon with an error, because the server ends.
   void cancel() { is_cancelled_ = true; }
   bool is_cancelled() const { return is_cancelled_; }
 
-  // DEBUG RELOAD and LOADAOF: forgets all keys and loads them from the files. From begin_reload()
-  // on clients are told LOADING; the caller drains what they had begun before it goes on.
-  // end_reload() calls `on_loaded` before another one may begin.
+  // DEBUG RELOAD and LOADAOF: delete all keys and load them from the files. From begin_reload() on,
+  // clients get LOADING; the caller must drain their running commands before it continues.
+  // end_reload() calls `on_loaded` before another reload may begin.
   core::Result<> begin_reload();
   core::Result<> reload_snapshot(bool saves);
   core::Result<> reload_log();
   void end_reload(const std::function<void()>& on_loaded);
 
-  // The snapshot file alone, with the keys that have expired, for a replica.
+  // Loads only the snapshot file, including expired keys, for a replica.
   core::Result<> load_for_replica(const std::function<void()>& on_piece);
 
   const LoadFigures& figures() const { return figures_; }

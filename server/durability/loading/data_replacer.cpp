@@ -27,16 +27,16 @@ using core::keyspace::Locking;
 using core::keyspace::LockMode;
 
 core::Result<> DataReplacer::replace(const Replacement& replacement) {
-  // A save of data that is about to go is of no use.
+  // A running save is stopped, because its data are about to be replaced.
   const auto spares = [] { return false; };
   const auto is_over = [this] { return loader_.is_cancelled(); };
   if (!saves_.claim_from_child(spares, is_over)) return core::Error{"the server ends"};
   Availability& availability = parts_.state.availability;
   availability.begin(Availability::kLoading);
   core::Result<> replaced = core::Error{"the server ends"};
-  // Before the mutex, for which a command may wait.
+  // Called before the mutex is locked, because a running command may wait for the mutex.
   if (await_commands(replacement.on_piece)) {
-    // Not before the task is claimed: a save that begins waits for the mutex.
+    // Locked after the task is claimed, because a save that begins waits for the mutex.
     const auto stream = writer_.hold_stream(Locking::kTake);
     replaced = replacement.may_begin() ? replace_claimed(replacement)
                                        : core::Error{"the role has changed"};
@@ -46,8 +46,9 @@ core::Result<> DataReplacer::replace(const Replacement& replacement) {
   return replaced;
 }
 
-// Until every command has ended that began before clients were told LOADING: a replica that takes
-// writes would have one of them among the keys that are loaded. False when the server ends.
+// Waits for the end of every command that began before clients got LOADING. Otherwise, on a
+// writable replica, such a command could write between the loaded keys. Returns false if the server
+// ends.
 bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   if (commands_ == nullptr) return true;
   constexpr std::chrono::milliseconds kPieceTime{100};
@@ -64,7 +65,7 @@ bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   });
   std::unique_lock lock(ended->mutex);
   while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
-    // The thread that ends the server may be the one that had to be waited for.
+    // The thread that ends the server may be one of those to wait for.
     if (saves_.slot().refuses_children() || loader_.is_cancelled()) return false;
     on_piece();
   }
@@ -72,13 +73,13 @@ bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
 }
 
 core::Result<> DataReplacer::place_files(const std::string& path, bool has_base) {
-  // The log's next base is made while nothing is lost yet: a full disk leaves the data as it is.
+  // The log's next base is written while the old data are intact, so a full disk loses nothing.
   if (has_base) {
     auto made = persistence::duplicate_file(parts_.files, path, temporary_base());
     if (!made) return made;
   }
-  // From here on a start without an append log finds the new data; one with a log finds the old
-  // until the log begins afresh.
+  // From here on, a start without an append log finds the new data. A start with one finds the old
+  // data until the log begins again.
   auto placed = parts_.files.rename(path, writer_.snapshot_path());
   if (placed) placed = parts_.files.sync_directory(".");
   if (!placed && has_base) (void)parts_.files.remove(temporary_base());
@@ -97,10 +98,10 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   auto loaded = loader_.load_for_replica(replacement.on_piece);
   if (!loaded) lose_data(loaded.error());
   saves_.snapshots().note_loaded();
-  // Without its data, an end must leave the files as they are.
+  // If the load was cancelled, the files must stay as they are, because memory lacks their data.
   const bool keeps_files = !loaded && loader_.is_cancelled();
   if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);
-  // Not before a start would find the data that the stream goes on from.
+  // Set only once a start would find the data that the stream continues from.
   if (loaded) {
     replacement.on_loaded();
   } else {

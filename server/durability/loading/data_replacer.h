@@ -22,10 +22,10 @@ class DataWriter;
 class LogSwitch;
 class Saves;
 
-// A snapshot, received and checked, whose file becomes the server's own.
+// A received and checked snapshot, whose file becomes the server's snapshot.
 struct Replacement {
   std::string path;
-  // All under the stream's mutex. False: the snapshot is not wanted any more.
+  // All callbacks run under the stream's mutex. Returns false if the snapshot was cancelled.
   std::function<bool()> may_begin = [] { return true; };
   std::function<void()> on_piece = [] {};
   std::function<void()> on_loaded = [] {};
@@ -34,7 +34,7 @@ struct Replacement {
 
 class DataReplacer {
  public:
-  // `commands`: null when none run beside this.
+  // `commands`: null if none run concurrently.
   DataReplacer(const DataParts& parts, const DataWriter& writer, LogSwitch& log_switch,
                DataLoader& loader, Saves& saves, CommandDrain* commands)
       : parts_(parts),
@@ -44,12 +44,11 @@ class DataReplacer {
         saves_(saves),
         commands_(commands) {}
 
-  // The append log begins anew. Errors: the data stays as it was; or, when on_lost was called,
-  // there is none.
+  // Begins a new append log. Errors: the data are unchanged, or empty if on_lost was called.
   core::Result<> replace(const Replacement& replacement);
 
  private:
-  // REQUIRES for all: the slot is claimed.
+  // REQUIRES for all: the save slot is claimed.
   bool await_commands(const std::function<void()>& on_piece);
   core::Result<> place_files(const std::string& path, bool has_base);
   core::Result<> replace_claimed(const Replacement& replacement);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LoadFigures: how far the loading of files is.
+// LoadFigures: the progress of loading files.
 //
 // Thread safety: written by the thread that loads, read by any. Times are monotonic.
 #pragma once
@@ -17,11 +17,12 @@ struct LoadFigures {
   std::atomic<uint64_t> expired_keys{0};
   std::atomic<uint64_t> foreign_keys{0};
   std::atomic<int64_t> started_us{0};
-  // Of what has been loaded: "snapshot" or "append log", and how long it took. Null for nothing.
+  // Kind of the data loaded, "snapshot" or "append log", and the duration. Null before anything was
+  // loaded.
   std::atomic<const char*> source{nullptr};
   std::atomic<int64_t> took_us{0};
 
-  // Of the bytes, 0 to 1.
+  // Returns the loaded fraction of the bytes, 0 to 1.
   double share() const {
     const uint64_t total = total_bytes.load();
     const uint64_t loaded = loaded_bytes.load();

@@ -29,13 +29,13 @@ namespace {
 using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
-// After a failure, so that a full disk is not asked all the time.
+// Pause after a failure, so that a full disk is not retried all the time.
 constexpr int64_t kRetryOpenUs = 5 * core::kSecondUs;
 
 }  // namespace
 
 core::Result<> LogSwitch::await() {
-  // Its end begins the log.
+  // The end of loading starts the log.
   if (parts_.state.availability.has(Availability::kLoading)) return {};
   constexpr std::chrono::seconds kWaitMax{1};
   std::unique_lock lock(mutex_);
@@ -51,7 +51,7 @@ core::Result<> LogSwitch::await() {
   if (thread_.is_running()) {
     switched_.wait_for(lock, kWaitMax, [&] { return answered_ >= request; });
   }
-  // Who has given up waiting keeps the thread from its sleep no more.
+  // A caller that timed out no longer counts as pending.
   answered_ = std::max(answered_, request);
   if (error_) return *error_;
   return {};
@@ -67,7 +67,7 @@ void LogSwitch::follow() {
   uint64_t request = 0;
   bool is_awaited = false;
   {
-    // Before the wish is read: what is found answers nobody who wishes for something later.
+    // Locked before the wanted state is read, so that the result does not answer a later request.
     const std::scoped_lock lock(mutex_);
     request = requests_;
     is_awaited = answered_ < request;
@@ -81,8 +81,8 @@ void LogSwitch::follow() {
   switched_.notify_all();
 }
 
-// Beside a child that saves, but not while all data goes or comes, and not while the base of the
-// log that was is still being written.
+// The log may be started while a child saves. It must not be started while all data are replaced or
+// loaded, nor while the base of a closed log is being written.
 bool LogSwitch::may_begin() {
   SaveSlot& slot = saves_.slot();
   if (slot.task() == SaveTask::kNone) return true;
@@ -92,11 +92,11 @@ bool LogSwitch::may_begin() {
   return false;
 }
 
-// Nothing when it has to be tried again.
+// Returns nullopt if the switch must be retried.
 std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
   const core::Result<> done;
   if (wants_log_ == log_.is_open()) {
-    // A log that could not be begun anew is given up.
+    // A stale log that could not be started again is abandoned.
     if (!wants_log_ && log_.files().are_stale()) {
       log_.files().set_stale(false);
       parts_.state.availability.end(Availability::kAppendLogFails);
@@ -104,7 +104,7 @@ std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
     return done;
   }
   if (!wants_log_) {
-    // A rewrite would have nothing left to put its base into.
+    // A running rewrite would have no log to put its base into.
     if (saves_.slot().task() == SaveTask::kRewrite) {
       saves_.slot().kill_child();
       return std::nullopt;
@@ -166,8 +166,8 @@ core::Result<> LogSwitch::open_recovered(Recovered recovered) {
   return {};
 }
 
-// Until a log has its base a start finds what was there before, and after a failed sync perhaps
-// less than that.
+// Until the log has its base, a start finds the previous data. After a failed sync it may find even
+// less.
 core::Result<> LogSwitch::complete() {
   if (!wants_log_) return {};
   {
@@ -216,7 +216,8 @@ core::Result<> LogSwitch::begin_with_base(bool is_empty) {
 }
 
 core::Result<> LogSwitch::change_directory(const std::function<core::Result<>()>& change) {
-  // Who has it may wait for stripes, whose holder may wait for the CONFIG SET that calls this.
+  // Does not wait: the holder of the mutex may wait for stripes, whose holder may wait for the
+  // CONFIG SET that calls this.
   const std::unique_lock one_at_a_time(switch_mutex_, std::try_to_lock);
   if (!one_at_a_time || wants_log_ || log_.is_open()) {
     return core::Error{"the append log is in use there, see appendonly"};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// LogSwitch: opens and closes the append log while the server runs: CONFIG SET appendonly, and when
-// all data are replaced.
+// LogSwitch: opens and closes the append log while the server runs: for CONFIG SET appendonly, and
+// when all data are replaced.
 //
-// Invariants: one thread opens or closes the log, with all stripes locked, so that every change is
-// either in the base that follows or in the log. A log's first files are named by no manifest
-// before its base is there: until then a start finds what was there before.
-// Thread safety: all members may be called from any thread that holds no stripe, unless they say
+// Invariants: one thread at a time opens or closes the log, with all stripes locked. So every
+// change is either in the new base or in the log. A new log's files are in no manifest until its
+// base exists. Until then a start finds the previous data.
+// Thread safety: all members may be called from any thread that holds no stripe lock, unless stated
 // otherwise.
 #pragma once
 
@@ -35,29 +35,30 @@ class LogSwitch {
             TickThread& thread)
       : parts_(parts), writer_(writer), log_(log), saves_(saves), thread_(thread) {}
 
-  // CONFIG SET appendonly: carried out by the next follow().
+  // CONFIG SET appendonly: applied by the next follow().
   void want(bool is_on) { wants_log_ = is_on; }
   bool is_wanted() const { return wants_log_; }
-  // Has the thread do so at once, and waits for it for at most a second. Errors: the reason why the
-  // log could not be switched on; it is tried again.
+  // Makes the thread apply it at once, and waits for at most a second. Errors: why the log could
+  // not be switched on; it is retried.
   core::Result<> await();
   bool is_awaited();
-  // Switches the log as wanted, if that is possible now.
+  // Switches the log as requested, if that is possible now.
   void follow();
 
-  // After a recovery, as the option says, before clients are served.
+  // Opens the log after a recovery, as the option requests, before clients are served.
   core::Result<> open_recovered(Recovered recovered);
-  // Before the process ends: the log is open and whole, if it is wanted. REQUIRES: the slot.
+  // Called before the process ends. Ensures that the log is open and complete, if it is requested.
+  // REQUIRES: the save slot.
   core::Result<> complete();
-  // All data go: closes the log and calls `also` while nothing moves. REQUIRES: the stream, the
-  // slot.
+  // Called before all data are replaced. Closes the log, and calls `also` while nothing changes.
+  // REQUIRES: the stream's mutex, the save slot.
   void close_with(const std::function<void()>& also);
-  // All data have come. The base is the file at temporary_base(), or, `is_empty`, one without keys.
-  // On failure a start would not find later writes, so writes are refused until a rewrite has made
-  // a base. REQUIRES: the slot.
+  // Called when all data were replaced. The base is the file at temporary_base(), or one without
+  // keys if `is_empty`. If this fails, a start would not find later writes. So writes are rejected
+  // until a rewrite has made a base. REQUIRES: the save slot.
   void begin_afresh(bool is_empty);
   // CONFIG SET dir: calls `change` while nothing uses the files. Errors: the append log or a save
-  // does, or those of `change`. It may hold stripes.
+  // uses them, or those of `change`. The caller may hold stripe locks.
   core::Result<> change_directory(const std::function<core::Result<>()>& change);
 
  private:
@@ -66,7 +67,7 @@ class LogSwitch {
   bool may_begin();
   core::Result<> open();
   core::Result<> begin_with_base(bool is_empty);
-  // REQUIRES: besides, all stripes.
+  // REQUIRES: also the locks of all stripes.
   void close();
 
   const DataParts parts_;
@@ -77,11 +78,11 @@ class LogSwitch {
   std::atomic<bool> wants_log_{false};
 
   OrderedMutex switch_mutex_{LockRank::kLogSwitch};  // one thread opens or closes the log
-  int64_t next_try_us_ = 0;                          // of whoever has it
+  int64_t next_try_us_ = 0;                          // guarded by switch_mutex_
 
   std::mutex mutex_;       // guards the members below
-  uint64_t requests_ = 0;  // numbers of await()'s calls
-  uint64_t answered_ = 0;  // the last one that is done with
+  uint64_t requests_ = 0;  // number of the last call of await()
+  uint64_t answered_ = 0;  // number of the last call that is done
   std::optional<core::Error> error_;
   std::condition_variable switched_;
 };

@@ -45,11 +45,12 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
 
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
     if (is_cancelled_) return core::Error{std::string(kCancelled)};
-    // Asked for each key: a test that has seen enough sets it to zero.
+    // Read for each key, so that a test can set the delay to zero while loading.
     delay_for_key(key_delay(config_, OptionId::kKeyLoadDelay));
     return KeyspaceLoader::entry(database, std::move(entry));
   }
-  // Replicas that go on from this snapshot have its keys until the stream says DEL.
+  // Reads AUX fields. A replica that continues from this snapshot keeps expired keys until the
+  // stream deletes them.
   core::Result<> aux(std::string_view name, std::string_view value) override {
     if (name == persistence::rdb::kReplicationIdAux) keep_expired();
     return KeyspaceLoader::aux(name, value);
@@ -60,14 +61,14 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
   const Config& config_;
 };
 
-// Files that were judged before the first one is loaded.
+// A file that was validated before the first one is loaded.
 struct JudgedFile {
   AofStart::File file;
   bool is_snapshot = false;
   AofScan scan;  // of commands
 };
 
-// Where in a replication stream the snapshot stands, if its AUX fields say all of it.
+// Returns the snapshot's position in a replication stream, if its AUX fields are complete.
 std::optional<persistence::RdbReplicationInfo> position_in(
     const std::map<std::string, std::string, std::less<>>& aux) {
   const auto id = aux.find(persistence::rdb::kReplicationIdAux);
@@ -99,7 +100,8 @@ class Recovery {
       log_notice("Took in the append log of an earlier kind, one file, as the base of a new one");
     }
     if (start->files.empty() && !start->manifest.names_data()) {
-      // Redis would begin with nothing here; whoever moves in with a snapshot expects its data.
+      // Redis would start empty here. A user who moves to Bloomery with a snapshot expects its
+      // data.
       auto recovered = run_snapshot(snapshot, expiry_limit_ms());
       if (recovered) recovered->manifest = std::move(start->manifest);
       return recovered;
@@ -115,13 +117,13 @@ class Recovery {
     parts_.figures.total_bytes = *size;
     if (auto loaded = load_snapshot(path, now_ms, false); !loaded) return loaded.error();
     recovered.needs_base = true;
-    // A leader without the keys that were left out is no copy of what its replicas have.
+    // A leader that skipped keys has different data than its replicas, so they need a full sync.
     if (is_replica() || parts_.figures.foreign_keys == 0) recovered.position = position_;
     report_loaded("snapshot");
     return recovered;
   }
 
-  // A replica's leader says when keys have expired.
+  // On a replica, no key expires while loading: its leader deletes them.
   int64_t expiry_limit_ms() const {
     return is_replica() ? core::keyspace::kIgnoreExpiry : parts_.clock.wall_ms();
   }
@@ -152,7 +154,8 @@ class Recovery {
     if (!snapshot) return snapshot.error();
     judged.is_snapshot = *snapshot;
     judged.scan.size_bytes = *size;
-    // What follows a snapshot in a file of an earlier kind is judged when it has been loaded.
+    // In files of older servers, commands may follow a snapshot. They are validated when the
+    // snapshot was loaded.
     if (judged.is_snapshot) return judged;
     auto scan = persistence::scan_aof(parts_.files, file.path);
     if (!scan) return scan.error();
@@ -161,7 +164,7 @@ class Recovery {
     return judged;
   }
 
-  // Says what to do, too, where the error does not.
+  // Adds what the operator can do, unless the error states it.
   static core::Error refused_snapshot(const std::string& path, const core::Error& error) {
     const std::string shown = persistence::shown_path(path);
     const bool is_damage = error.message.starts_with("offset ") &&
@@ -184,7 +187,7 @@ class Recovery {
         persistence::shown_path(directory.path()))};
   }
 
-  // A crash tears what was written last: nothing may follow a torn place but empty files.
+  // A crash truncates only the file written last, so only empty files may follow a truncated one.
   core::Result<> accept_torn(std::vector<JudgedFile>& files) {
     for (size_t i = 0; i < files.size(); ++i) {
       const AofScan& scan = files[i].scan;
@@ -193,7 +196,7 @@ class Recovery {
                                        [](const JudgedFile& later) {
                                          return !later.is_snapshot && later.scan.command_count == 0;
                                        });
-      // A base is written whole, but for a log of an earlier kind, which is one file.
+      // A base is written completely, except in an old log of one file.
       if ((files[i].file.is_base && files.size() > 1) || !is_last ||
           !parts_.config.flag(OptionId::kAofLoadTruncated)) {
         return refused(files[i].file.path, scan);
@@ -248,11 +251,12 @@ class Recovery {
       const std::string_view name = command.arguments[0];
       const auto error = find_error(origin, name, replayer->execute(command.arguments));
       if (!error) return {};
-      // Our own log holds no commands of foreign types: one that is unknown there loses data.
+      // Our own log contains no commands for unsupported types, so an unknown command there means
+      // lost data.
       if (origin == CommandOrigin::kForeignJournal &&
           error->text.starts_with("ERR unknown command")) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
-          // The words of Redis stand for who searches for them.
+          // Redis' text, for log searches.
           return core::Error{
               fmt::format("Unknown command '{}' reading the append only file: {}; "
                           "rdb-foreign-types skip leaves them out",
@@ -261,7 +265,7 @@ class Recovery {
         ++parts_.figures.foreign_keys;
         return {};
       }
-      // RedisBloom writes down what failed half way too.
+      // RedisBloom also logs commands that failed half way.
       ++refused;
       if (!error->loses_data) return {};
       return core::Error{fmt::format("the command {} failed: {}", name, error->text)};
@@ -275,21 +279,22 @@ class Recovery {
     return replayed;
   }
 
-  // How long the snapshot is. Commands may follow it in an append log of an earlier kind.
+  // Loads the snapshot and returns its size. In an old append log, commands may follow it.
   core::Result<uint64_t> load_snapshot(const std::string& path, int64_t now_ms,
                                        bool may_be_followed) {
     const auto thread_count = static_cast<unsigned>(parts_.config.io_thread_count());
     const uint64_t bytes_before = parts_.figures.loaded_bytes;
     auto read = read_snapshot(path, now_ms, may_be_followed, thread_count);
     if (read || thread_count < 2 || parts_.is_cancelled) return read;
-    // Several threads do not know which fault is the first: one that reads again does.
+    // With several threads it is unknown which error is the first, so one thread reads the file
+    // again.
     log_notice("Loading '{}' has failed; reading it again for the place", path);
     forget_keys();
     parts_.figures.loaded_bytes = bytes_before;
     return read_snapshot(path, now_ms, may_be_followed, 1);
   }
 
-  // A snapshot is what loading begins with.
+  // A snapshot is always loaded first, into an empty keyspace.
   void forget_keys() {
     core::keyspace::DetachedTables tables;
     {
@@ -344,7 +349,7 @@ class Recovery {
     }
     if (!files.empty()) {
       const JudgedFile& last = files.back();
-      // One that another server has written is not gone on with: its commands mean less.
+      // A file by another server is not continued, because its commands are not effects.
       if (!last.file.is_base && !last.is_snapshot && last.scan.has_effect_semantics) {
         recovered.tail = {last.scan.sound_bytes, last.scan.checksum};
       }
@@ -373,7 +378,7 @@ class Recovery {
   }
 
   const RecoveryParts& parts_;
-  std::optional<persistence::RdbReplicationInfo> position_;  // of the last snapshot
+  std::optional<persistence::RdbReplicationInfo> position_;  // position of the last snapshot
   WorkReport report_;
 };
 

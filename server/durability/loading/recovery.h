@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// recover: brings back what the data directory holds, before the server serves.
+// recover: restores the data in the data directory, before clients are served.
 //
 //   append log on:  its base, then its incremental files in order; a torn tail is cut
 //   no log yet, or off:  the snapshot file
 //
-// Invariants: a damaged file ends the recovery with its name and the place, and nothing on the disk
-// is changed then. After success the keyspace holds all that a file said.
+// Invariants: a damaged file ends the recovery with an error that gives its name and the offset,
+// and nothing on disk is changed. After success the keyspace contains all data of the files.
 // Thread safety: one call, while no client is served; figures may be read meanwhile.
 // Source: docs/formats.md, "Snapshots" and "Append log".
 #pragma once
@@ -53,18 +53,18 @@ struct RecoveryParts {
 };
 
 struct Recovered {
-  // Of the append log, when it is on.
+  // The append log's manifest, if the log is on.
   persistence::AofManifest manifest;
   std::optional<persistence::AofWriter::Tail> tail;
   uint64_t log_bytes = 0;
-  // The data came from a snapshot: the log that begins now needs a base.
+  // The data came from a snapshot, so the new log needs a base.
   bool needs_base = false;
-  // Of the snapshot file, where it says so.
+  // The position of the snapshot file, if it states one.
   std::optional<persistence::RdbReplicationInfo> position;
 };
 
 core::Result<Recovered> recover(const RecoveryParts& parts);
-// The snapshot file alone, which must be there, with its expired keys.
+// Loads only the snapshot file, which must exist, including its expired keys.
 core::Result<> recover_snapshot(const RecoveryParts& parts);
 
 }  // namespace server

@@ -19,21 +19,22 @@
 namespace server {
 namespace {
 
-// As Redis counts delayed syncs.
+// A sync that takes longer counts as delayed, as in Redis.
 constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
-// Between requests the log's thread looks whether a second has passed.
+// Interval at which the log's thread checks whether a second has passed.
 constexpr std::chrono::microseconds kTick{100'000};
-// Of a replica whose file takes no bytes just now: half of this at most is room that grows twofold.
+// Limit on a replica's unwritten bytes while its file accepts none. The buffer that holds them may
+// be twice as big.
 constexpr uint64_t kBytesBehindMax = uint64_t{32} << 20;
-// A sync of a fast disk takes about as long as timers are late by default.
+// By default timers are late by about the duration of a sync of a fast disk.
 constexpr unsigned long kTimerSlackNs = 1000;
 
-// The listener if it wants to hear of LATENCY's events, else null.
+// Returns the listener if it wants LATENCY events, otherwise null.
 LogListener* event_listener(const Config& config, LogListener* listener) {
   return config.integer(OptionId::kLatencyMonitorThreshold) > 0 ? listener : nullptr;
 }
 
-// Up to which replies may leave.
+// Returns the offset up to which replies may be sent.
 uint64_t safe_offset(const persistence::AofWriter& writer, AppendFsync policy) {
   return policy == AppendFsync::kAlways ? writer.synced_offset() : writer.written_offset();
 }
@@ -110,11 +111,11 @@ void AppendLog::notify_progress() const {
 }
 
 bool AppendLog::sync_here() {
-  // Unusual cases are left to the log's thread: an unsynced older file, and a file that fails.
+  // Rare cases are left to the log's thread: an unsynced older file, and a file that fails.
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }
-  // The holder notifies after it has released it, so after this check.
+  // The holder notifies after it has released is_taken_, and so after this check.
   if (is_taken_.exchange(true)) return true;
   pacing_.begin_here();
   write_and_report();
@@ -128,10 +129,10 @@ bool AppendLog::sync_here() {
 void AppendLog::write() {
   if (!writer().is_open() || is_always()) return;
   const uint64_t end = journal_.end_offset();
-  // A disk that fails is tried again by the log's thread, not by every client. While a sync takes
-  // too long nothing more is written, so that no more is answered that a power cut would take.
+  // The log's thread, rather than every client, retries a disk that fails. While a sync is overdue
+  // nothing more is written, so that no further reply is sent whose write a power cut would lose.
   if (!fails() && !sync_is_overdue()) write_and_report();
-  // Right after a rewrite has begun, the file before is synced first, by the log's thread.
+  // After the start of a rewrite, the log's thread first syncs the previous file.
   if (writer().written_offset() < end) wake();
 }
 
@@ -153,8 +154,7 @@ core::Result<> AppendLog::flush() {
 
 core::Result<> AppendLog::write_and_sync() {
   if (!writer().is_open()) return {};
-  // Right after a rewrite has begun, the file before is synced first; until then nothing is
-  // written.
+  // After the start of a rewrite, the previous file is synced first. Until then nothing is written.
   const bool is_behind_older_file = writer().awaits_sync();
   if (auto written = files_->writer().write(); !written) return written;
   if (auto synced = files_->writer().sync(); !synced || !is_behind_older_file) return synced;
@@ -202,7 +202,7 @@ void AppendLog::step() {
   const size_t clients = pacing_.begin();
   const int64_t now_us = clock_.monotonic_us();
   if (writer().awaits_sync() && !writer().has_lost_sync()) sync_and_report();
-  // Also what an I/O thread could not write, because the file before was not synced then.
+  // Also writes bytes that an I/O thread could not write while the previous file was unsynced.
   const bool is_retry = fails();
   if (!is_retry || now_us >= next_retry_us_) {
     if (is_retry) next_retry_us_ = now_us + core::kSecondUs;
@@ -218,8 +218,8 @@ void AppendLog::step() {
   }
   pacing_.end(clients, clock_.monotonic_us() - now_us);
   is_taken_ = false;
-  // Always, not only when the safe offset has grown. CONFIG SET appendfsync moves that offset too,
-  // back and forth, and sync_here() may have counted on this step's notification.
+  // Notifies always, not only when the safe offset has grown. CONFIG SET appendfsync moves that
+  // offset too, in both directions, and sync_here() may rely on this notification.
   notify_progress();
 }
 
@@ -258,10 +258,10 @@ void AppendLog::sync_and_report() {
 
 void AppendLog::report_failure(const std::string& reason) {
   const std::string cause(core::without_code(reason));
-  if (!writer().is_open()) return;  // it was switched off meanwhile
+  if (!writer().is_open()) return;  // the log was switched off meanwhile
   if (is_always() && listener_ != nullptr) listener_->on_log_fatal(cause);
   const bool is_new = availability_.append_log_failed(cause);
-  // It may have been switched off since: then it must not block writes any more.
+  // If the log was switched off meanwhile, it must no longer block writes.
   if (!writer().is_open()) return availability_.end(Availability::kAppendLogFails);
   if (!is_new) return;
   log_error("The append log fails, writes are refused until it works: {}", cause);

@@ -54,7 +54,7 @@ class LogListener;
 
 class AppendLog final : public ReplyLog {
  public:
-  // `listener`: null when no reply waits for the log.
+  // `listener`: null if no reply waits for the log.
   AppendLog(const Config& config, const core::Clock& clock, persistence::Journal& journal,
             persistence::FileSystem& files, Availability& availability,
             LogListener* listener = nullptr);
@@ -73,29 +73,29 @@ class AppendLog final : public ReplyLog {
   bool is_safe(uint64_t offset) const override;
   bool fails() const override;
   std::string failure_text() const override;
-  // Whether there is a file that replies depend on.
+  // Returns whether there is a file that replies depend on.
   bool is_open() const;
   bool syncs_before_replies() const override { return is_open() && is_always(); }
-  // Writes, unless appendfsync is always: then commit() writes and syncs.
+  // Writes pending bytes, unless appendfsync is `always`: then commit() writes and syncs.
   void write() override;
-  // Writes, and with `always` syncs or has it synced. A thread whose clients still wait after
-  // on_log_progress() calls again.
+  // Writes. With `always` also syncs, or lets another thread sync. A thread whose clients still
+  // wait calls it again after on_log_progress().
   void commit(size_t clients) override;
-  // Refuses writes until the log works. With `always` it does not return.
+  // Rejects writes until the log works. With `always` it does not return.
   void report_failure(const std::string& reason);
   // Wakes the log's thread: it writes pending bytes and notifies waiting threads.
   void wake();
-  // Writes and syncs all there is, on this thread. After an error fails() holds.
+  // Writes and syncs all pending bytes, on this thread. After an error fails() is true.
   core::Result<> flush();
-  // For a replica, before it takes more of its leader's stream. Errors: the log fails, or is so far
-  // behind that it must not be given more.
+  // Called by a replica before it reads more of its leader's stream. Errors: the log fails, or is
+  // too far behind.
   core::Result<> takes_more() const;
-  // `aof-timestamp-enabled`
+  // Sets `aof-timestamp-enabled`.
   void set_timestamps(bool enabled);
-  // While a child saves, if no-appendfsync-on-rewrite says so.
+  // Called while a child saves, if no-appendfsync-on-rewrite is set.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
 
-  // Replies that wait for the log must check again.
+  // Makes replies that wait for the log check again.
   void notify_progress() const;
 
   // For INFO.
@@ -105,8 +105,8 @@ class AppendLog final : public ReplyLog {
  private:
   bool is_always() const;
   bool sync_is_overdue() const;
-  // Writes and syncs for all waiting replies, unless another thread does so now; false if the log's
-  // thread should do it.
+  // Writes and syncs for all waiting replies, unless another thread is doing so. Returns false if
+  // the log's thread should do it.
   bool sync_here();
   void run();
   void step();
@@ -129,11 +129,11 @@ class AppendLog final : public ReplyLog {
   std::condition_variable wake_;
   bool wanted_ = false;
   bool stopping_ = false;
-  // Whether a thread writes and syncs for all.
+  // Whether a thread is writing and syncing for all.
   std::atomic<bool> is_taken_{false};
-  SyncPacing pacing_;          // with `always`
-  int64_t next_sync_us_ = 0;   // of the log's thread
-  int64_t next_retry_us_ = 0;  // of the log's thread
+  SyncPacing pacing_;          // used with `always`
+  int64_t next_sync_us_ = 0;   // used by the log's thread
+  int64_t next_retry_us_ = 0;  // used by the log's thread
   std::thread thread_;
 };
 

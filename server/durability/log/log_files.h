@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// LogFiles: the append log on the disk: its set of files, a new file for a rewrite, a new base, and
-// whether a start from these files would bring the keyspace back.
+// LogFiles: the append log on disk: its set of files, a new file for a rewrite, and a new base. It
+// also knows whether a start from these files would restore the keyspace.
 //
 // Invariants: those of AofWriter and AofDirectory. Files of discarded data are replaced before a
 // sync counts.
-// Thread safety: the figures, write() and sync() of the writer from any thread; the rest from one
-// thread at a time: with all stripes locked, or by the one that has the task of saving.
+// Thread safety: the figures, and write() and sync() of the writer, from any thread. The rest from
+// one thread at a time: with all stripes locked, or by the thread that claimed the save slot.
 // Source: docs/formats.md, "Append log".
 #pragma once
 
@@ -34,18 +34,18 @@ class LogFiles {
   const persistence::AofWriter& writer() const { return writer_; }
   persistence::AofDirectory& directory() { return directory_; }
 
-  // Continues the files that a start has found, and removes stray ones.
+  // Continues the files found at startup, and removes stray ones.
   core::Result<> open_found(persistence::AofManifest manifest,
                             const std::optional<persistence::AofWriter::Tail>& tail,
                             uint64_t files_bytes, bool needs_base);
-  // Begins a log whose base is still to be written; a start finds what it found before until then.
+  // Begins a log whose base is not written yet. Until it is, a start finds the previous data.
   core::Result<> open_without_base(persistence::AofManifest manifest);
-  // Only a new base makes a log whole that lacks one, or whose sync has failed.
+  // Returns whether the log needs a new base, because it has none or its sync has failed.
   bool needs_new_base() const { return writer_.needs_base() || writer_.has_lost_sync(); }
-  // Also of a log that is not open.
+  // Also allowed for a log that is not open.
   core::Result<> replace_base(const std::string& path, persistence::AofBaseFormat format);
 
-  // The files still hold discarded data, which a start would load.
+  // Returns whether the files still contain discarded data, which a start would load.
   bool are_stale() const { return are_stale_; }
   void set_stale(bool are_stale) { are_stale_ = are_stale; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LogListener: notified by AppendLog of its progress and of its end.
+// LogListener: notified of AppendLog's progress and of its failure.
 //
-// Thread safety: called from any thread that writes or syncs the log, within commit() too.
+// Thread safety: called from any thread that writes or syncs the log, also within commit().
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace server {
 
 class LogListener {
  public:
-  // Waiting replies may have become safe, and another thread may commit() again.
+  // Waiting replies may have become safe. Another thread may also call commit() again.
   virtual void on_log_progress() = 0;
-  // With `appendfsync always` the log fails: the process must end. Does not return.
+  // The log has failed with `appendfsync always`, so the process must end. Does not return.
   virtual void on_log_fatal(const std::string& cause) = 0;
-  // While there is a latency-monitor-threshold: an event of LATENCY, under Redis' name.
+  // Called if latency-monitor-threshold is set: a LATENCY event, under Redis' name.
   virtual void on_log_event(std::string_view kind, int64_t duration_us) {
     (void)kind;
     (void)duration_us;

@@ -14,20 +14,20 @@ namespace server {
 
 class ReplyLog {
  public:
-  // The journal offset that replies made now depend on; 0 is none. `has_written`: some of them
-  // answer commands that may write, whether they have changed anything or not.
+  // Returns the journal offset that replies made now depend on; 0 is none. `has_written`: some of
+  // them reply to commands that may write, whether or not they changed anything.
   virtual uint64_t offset_of_replies(bool has_written) const = 0;
   virtual bool is_safe(uint64_t offset) const = 0;
-  // Whether each reply to a write waits for a disk.
+  // Returns whether each reply to a write waits for a sync.
   virtual bool syncs_before_replies() const = 0;
-  // Whether the file takes no bytes.
+  // Returns whether the file accepts no bytes.
   virtual bool fails() const = 0;
-  // The error that answers a write which is in memory and not in the file.
+  // Returns the error reply to a write that is in memory but not in the file.
   virtual std::string failure_text() const = 0;
-  // Writes what can be written at once.
+  // Writes as much as possible without waiting.
   virtual void write() = 0;
-  // Brings the journal's end nearer to safety for the clients that wait, `clients` more of them
-  // than at the thread's last call.
+  // Makes progress towards a safe journal end for the clients that wait. `clients` of them are new
+  // since the thread's last call.
   virtual void commit(size_t clients) = 0;
 
  protected:

@@ -24,7 +24,7 @@ namespace {
 using core::keyspace::Locking;
 
 constexpr int64_t kRetryForkUs = 5 * core::kSecondUs;
-// A log that waits for a base to be trusted again keeps clients waiting for writes.
+// While the log needs a base to be trusted again, clients cannot write, so the retry is soon.
 constexpr int64_t kRetryNeededBaseUs = 5 * core::kSecondUs;
 
 }  // namespace
@@ -47,13 +47,13 @@ void BaseRewriter::start_if_requested() {
 }
 
 void BaseRewriter::start() {
-  // An end that is taken back lets it begin after all.
+  // If SHUTDOWN is aborted, the rewrite starts after all.
   is_scheduled_ = slot_.refuses_children();
   if (is_scheduled_) return slot_.release();
   const bool had_lost_sync = log_.writer().has_lost_sync();
   core::Result<> ready;
   if (log_.is_open()) ready = log_.files().writer().prepare_rotation();
-  // No sync comes any more that would find it out.
+  // No later sync would report the error.
   if (!ready && !had_lost_sync && log_.writer().has_lost_sync()) {
     log_.report_failure(ready.error().message);
   }
@@ -74,10 +74,11 @@ core::Result<> BaseRewriter::fork() {
   }
   format_ = writer_.base_format();
   auto options = writer_.options(true);
-  // Named here: the child has a process id of its own.
+  // The name is chosen before the fork, because it contains the process id.
   const std::string path = temporary_base();
   const auto work = [&](SaveFigures& figures) {
-    // Its many bytes would hold up the sync of the log's last file, which clients wait for.
+    // Without pauses, the child's many bytes would delay the sync of the log's last file, which
+    // clients wait for.
     constexpr useconds_t kPauseUs = 500;
     while (!figures.may_begin) ::usleep(kPauseUs);
     options.on_progress = report_to(figures);
@@ -89,7 +90,7 @@ core::Result<> BaseRewriter::fork() {
 void BaseRewriter::finish(const SaveEnd& end) {
   core::Result<> result = end.result;
   if (result) result = log_.files().replace_base(temporary_base(), format_);
-  // Replies may have waited for the file that the new base replaces.
+  // Replies may be waiting for the file that the new base replaces.
   log_.wake();
   if (!result) (void)parts_.files.remove(temporary_base());
   const int64_t now_us = parts_.clock.monotonic_us();
@@ -140,7 +141,7 @@ core::Result<> BaseRewriter::rewrite_here() {
   return log_.files().replace_base(temporary_base(), format);
 }
 
-// A log that begins behind a snapshot is worth nothing before that snapshot is its base.
+// A log that follows a snapshot is useless until the snapshot is its base.
 core::Result<> BaseRewriter::write_first_base() {
   const auto format = writer_.base_format();
   auto written = writer_.write_base(format, temporary_base(), writer_.options(true));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// BaseRewriter: makes a new base for the append log: by a child or in this process, when asked and
-// when the log has grown or lost a sync.
+// BaseRewriter: writes a new base of the append log, by a child or in this process. It does so on
+// request, and when the log has grown or lost a sync.
 //
 //   prepare_rotation ─► all stripes: rotate, fork ─► the child writes ─► replace_base
 //
-// Invariants: the log goes on in a new file from the fork on, so that the base and that file meet
-// exactly. Whatever fails, the files on the disk stay a complete set. Without an open log the base
-// is what a later start with one finds.
-// Thread safety: request(), schedule() and the figures from any thread; the rest by the thread that
-// has the task of saving, or looks whether it is due.
+// Invariants: from the fork on the log continues in a new file, so that this file follows the base
+// exactly. After any failure the files on disk are still a complete set. Without an open log the
+// base is what a later start with one finds.
+// Thread safety: request(), schedule() and the figures from any thread. The rest by the thread that
+// claimed the save slot, or checks whether a rewrite is due.
 // Source: docs/formats.md, "Append log".
 #pragma once
 
@@ -36,23 +36,23 @@ class BaseRewriter {
   // BGREWRITEAOF: claims the slot for the next start_if_requested(), or schedules a rewrite.
   core::Result<SaveStart> request();
   void start_if_requested();
-  // One begins when no task has the slot.
+  // A scheduled rewrite starts when the slot is free.
   void schedule(bool is_wanted) { is_scheduled_ = is_wanted; }
   bool is_scheduled() const { return is_scheduled_; }
-  // True when one was due: it has been begun, or has failed.
+  // Returns true if a rewrite was due: it has started, or has failed.
   bool start_if_due();
-  // Its child has ended. REQUIRES: the task is claimed.
+  // Called when the child has ended. REQUIRES: the slot is claimed.
   void finish(const SaveEnd& end);
 
-  // Without a child. REQUIRES: the task is claimed, the log is open.
+  // Rewrites without a child. REQUIRES: the slot is claimed, the log is open.
   core::Result<> rewrite_here();
-  // Of a log that begins with data it does not hold, before clients are served.
+  // Writes the base of a log that starts with data it does not contain, before clients are served.
   core::Result<> write_first_base();
 
   SaveRecord record() const { return history_.record(); }
 
  private:
-  // REQUIRES: the task is claimed.
+  // REQUIRES: the slot is claimed.
   void start();
   core::Result<> fork();
   bool is_due();
@@ -63,9 +63,10 @@ class BaseRewriter {
   AppendLog& log_;
   SaveHistory history_;
   std::atomic<bool> is_scheduled_{false};
-  std::atomic<bool> is_requested_{false};  // and its task claimed
-  // Of the thread that has the task, or looks whether one is due.
-  persistence::AofBaseFormat format_ = persistence::AofBaseFormat::kRdb;  // of the child's base
+  std::atomic<bool> is_requested_{false};  // set after the slot was claimed for it
+  // Format of the child's base. Used like next_us_ by the thread that claimed the slot, or checks
+  // whether a rewrite is due.
+  persistence::AofBaseFormat format_ = persistence::AofBaseFormat::kRdb;
   int64_t next_us_ = 0;
 };
 

@@ -14,9 +14,9 @@
 namespace server {
 namespace {
 
-constexpr int kFirstOwn = 3;  // behind the standard ones
+constexpr int kFirstOwn = 3;  // after the standard descriptors
 
-// False where the kernel is older than 5.9, or a sandbox refuses the call.
+// Returns false if the kernel is older than 5.9, or a sandbox denies the call.
 bool close_ranges_between(const std::vector<int>& sorted_open) {
   auto first = static_cast<unsigned>(kFirstOwn);
   for (const int descriptor : sorted_open) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ChildDescriptors: the inherited descriptors that a forked child treats in its own way. It closes
-// all others at once, so that sockets and files end with the parent.
+// ChildDescriptors: the inherited descriptors that a forked child keeps or closes last. It closes
+// all others at once, so that sockets and files are closed when the parent ends.
 //
 // Thread safety: a value; close_unneeded() in a process with one thread.
 // Source: close_range(2), proc(5).
@@ -15,13 +15,13 @@ namespace server {
 
 struct ChildDescriptors {
   std::vector<int> kept{};
-  // Closed after all others; -1 for none. A lock on this descriptor therefore ends last. When
-  // another process gets the lock, no child of its former owner holds a socket.
+  // Closed after all others; -1 for none. If it holds a lock, the lock is released last. A process
+  // that gets the lock then knows that no child of its former owner holds a socket.
   int closed_last = -1;
 };
 
-// Closes all but the standard descriptors and the kept ones. Errors: the system refuses both ways
-// to close or list them; then some are still open.
+// Closes all descriptors but the standard and the kept ones. Errors: the system denies both ways to
+// close or list them; some are still open then.
 core::Result<> close_unneeded(const ChildDescriptors& descriptors);
 
 }  // namespace server

@@ -20,7 +20,7 @@
 namespace server {
 namespace {
 
-// Bytes of this process that no other shares any more.
+// Returns the bytes of this process that it shares with no other process.
 uint64_t private_dirty_bytes() {
   std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "re");
   if (file == nullptr) return 0;
@@ -40,7 +40,7 @@ std::string system_message(int error_number) {
 
 }  // namespace
 
-// Null when the system has no memory left.
+// Returns null if the system has no memory left.
 SaveChild::Shared* SaveChild::share() {
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -78,14 +78,15 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
     return core::Error{"ERR can't fork: " + system_message(error_number)};
   }
   if (process_id == 0) {
-    // First of all, even if the parent is dead already: the next server waits for these. The signal
-    // comes second, or it could end the child while some are open and the lock is not.
+    // Done first, even if the parent is already dead, because the next server waits for these
+    // descriptors. The signal is set second. Otherwise it could kill the child after the lock is
+    // closed and before the others are.
     auto done = close_unneeded(descriptors);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // A parent that died before this line has left the child to another process.
+    // If the parent has died before prctl(), the signal will never come.
     if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     std::signal(SIGTERM, SIG_DFL);
-    std::signal(SIGINT, SIG_IGN);  // of the terminal: the parent decides
+    std::signal(SIGINT, SIG_IGN);  // from the terminal: the parent decides
     if (done) done = work(shared->figures);
     shared->figures.copied_bytes = private_dirty_bytes();
     if (done) ::_exit(EXIT_SUCCESS);
@@ -134,7 +135,7 @@ void SaveChild::await_detached() const {
   constexpr useconds_t kPauseUs = 200;
   while (!result_here_ && !shared_->figures.is_detached) {
     siginfo_t info{};
-    // What it ended with is left for poll().
+    // The exit status is left for poll().
     const int asked =
         ::waitid(P_PID, static_cast<id_t>(process_id_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (asked != 0 || info.si_pid != 0) return;

@@ -6,13 +6,12 @@
 // the fork takes no longer for a big filter than for a small one.
 //
 // Invariants: the child first closes every socket, log and lock file that it was not given, then
-// binds its life to the parent's. A parent that is killed may leave a child that has not run yet:
-// the next server waits for its lock (DirectoryLock). The temporary file is removed if it is
-// unfinished.
+// asks to be killed when the parent ends. A parent that is killed may leave a child that was not
+// scheduled yet. The next server waits for its lock (DirectoryLock). The temporary file is removed
+// if it is unfinished.
 // Thread safety: one thread at a time; figures() from any thread.
-// Source: fork(2): only the forking thread lives on in the child. The allocator's own
-// pthread_atfork handlers make malloc ready for that, so the child allocates but takes no lock of
-// ours.
+// Source: fork(2): only the forking thread exists in the child. The allocator's pthread_atfork
+// handlers make malloc usable, so the child may allocate, but it takes none of our locks.
 #pragma once
 
 #include <sys/types.h>
@@ -40,7 +39,8 @@ class SaveChild {
   // REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork failed.
   static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work,
                                                         ChildDescriptors descriptors);
-  // Saves at once, in this process: where files are imagined, a child's would not be seen.
+  // Saves at once, in this process. For tests with an in-memory file system, which cannot see a
+  // child's files.
   static core::Result<std::unique_ptr<SaveChild>> start_here(const core::Clock& clock,
                                                              const Work& work,
                                                              ChildDescriptors descriptors);
@@ -50,13 +50,13 @@ class SaveChild {
   SaveChild(const SaveChild&) = delete;
   SaveChild& operator=(const SaveChild&) = delete;
 
-  // The child's result once it has ended; nullopt while it runs.
+  // Returns the child's result once it has ended; nullopt while it runs.
   std::optional<core::Result<>> poll();
-  // Waits until the child has said that it is detached, or has ended.
+  // Waits until the child has reported that it is detached, or has ended.
   void await_detached() const;
   // Releases a child that waits for its parent.
   void let_begin() { shared_->figures.may_begin = true; }
-  // Asks the child to end at once; poll() then tells of it.
+  // Kills the child. poll() then returns its result.
   void kill();
   bool was_killed() const { return was_killed_; }
 
@@ -73,10 +73,10 @@ class SaveChild {
   SaveChild(Shared* shared, pid_t process_id) : shared_(shared), process_id_(process_id) {}
   static Shared* share();
 
-  Shared* shared_;  // a mapping that both processes see
+  Shared* shared_;  // mapping shared by both processes
   pid_t process_id_;
   std::optional<core::Result<>> result_here_;
-  // Arrays that the child may read keep their bits until it has ended, though they are freed.
+  // While the child runs, bits that it may read stay valid, even if their arrays are freed.
   std::unique_ptr<core::bloom::ArrayMemory::ChildGuard> arrays_;
   int64_t fork_us_ = 0;
   int64_t started_us_ = 0;
@@ -87,9 +87,9 @@ class SaveChild {
 // The machine's resources for saving.
 struct SaveMachine {
   SaveChild::Starter start_child = SaveChild::start;
-  // Memory that the machine has left.
+  // Returns the machine's free memory.
   std::function<uint64_t()> free_bytes = free_bytes_now;
-  // ChildDescriptors::closed_last, when a child begins.
+  // Returns ChildDescriptors::closed_last for a child that starts.
   std::function<int()> closed_last = [] { return -1; };
 
   static uint64_t free_bytes_now();

@@ -33,7 +33,7 @@ bool log_has_outgrown(uint64_t size_bytes, uint64_t base_bytes, uint64_t percent
          static_cast<double>(percentage) * static_cast<double>(base);
 }
 
-// One, two, four … minutes, at most an hour; the first two failures are tried again at once.
+// The first two retries follow at once, the later ones after 1, 2, 4 … minutes, at most an hour.
 int64_t rewrite_delay_us(uint64_t failures) {
   constexpr uint64_t kFreeFailures = 3;
   if (failures < kFreeFailures) return 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// When a snapshot or a new base of the append log is due, and when a failed one is tried again.
+// Decides when a snapshot or a new base of the append log is due, and when a failed one is retried.
 //
-// Thread safety: pure functions. Source: Redis 7.0.15's serverCron() and rewrite delays.
+// Thread safety: pure functions.
+// Source: Redis 7.0.15's serverCron() and rewrite delays.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,16 @@
 
 namespace server {
 
-// Whether one of the `save` option's points is reached: pairs of seconds and changes.
+// Returns whether one of the `save` option's points is reached. They are pairs of seconds and
+// changes.
 bool save_point_is_reached(std::string_view points, uint64_t changes, int64_t elapsed_s);
 
-// Whether the append log has grown by `percentage` of what it was after its last rewrite, and is of
-// `least_bytes` at least. A percentage of 0 means never.
+// Returns whether the append log has at least `least_bytes` and has grown by `percentage` since its
+// last rewrite. A percentage of 0 means never.
 bool log_has_outgrown(uint64_t size_bytes, uint64_t base_bytes, uint64_t percentage,
                       uint64_t least_bytes);
 
-// How long to wait before the next rewrite after so many failures in a row.
+// Returns the delay before the next rewrite after `failures` failures in a row.
 int64_t rewrite_delay_us(uint64_t failures);
 
 }  // namespace server

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// SaveProgress: how far a child that saves is, and how long it will take.
+// SaveProgress: the progress of a child that saves, and the estimated time left.
 //
-// What it will write is not known before it is written: the memory in use is taken for it, so that
-// a share is too low where values compress. Thread safety: a value.
+// The final size is not known in advance, so the memory in use serves as an estimate. The share is
+// too low if values compress well.
+// Thread safety: a value.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +19,13 @@ struct SaveProgress {
   uint64_t written_keys = 0;
   uint64_t total_keys = 0;
 
-  // Of the bytes, below 1: the end is told by the child's end.
+  // Returns the fraction written. Reaches 1 only when the child exits.
   double share() const {
     constexpr double kMax = 0.99;
     if (expected_bytes == 0) return 0;
     return std::min(kMax, static_cast<double>(written_bytes) / static_cast<double>(expected_bytes));
   }
-  // -1 while there is nothing to judge by.
+  // Returns -1 while no estimate is possible.
   int64_t left_s() const {
     if (running_us < 0 || written_bytes == 0 || share() == 0) return -1;
     const double left_us = static_cast<double>(running_us) * (1 - share()) / share();

@@ -13,19 +13,19 @@
 namespace server {
 
 struct SaveRecord {
-  int64_t last_time_s = -1;  // how long the last one took
+  int64_t last_time_s = -1;  // duration of the last one
   uint64_t last_copied_bytes = 0;
-  uint64_t count = 0;  // that have succeeded
+  uint64_t count = 0;  // number of successful ones
   uint64_t failures_in_a_row = 0;
   bool last_was_ok = true;
 };
 
-// How a child that saved has ended.
+// The end of a child that saved.
 struct SaveEnd {
   core::Result<> result;
-  bool was_stopped = false;  // by this server: that tells nothing of the disk
+  bool was_stopped = false;  // stopped by this server, which is no disk failure
   int64_t ran_s = 0;
-  uint64_t copied_bytes = 0;  // memory that writes of either side made its own
+  uint64_t copied_bytes = 0;  // memory copied because either process wrote to it
   uint64_t changes_at_fork = 0;
 };
 
@@ -35,19 +35,19 @@ class SaveHistory {
     const std::scoped_lock lock(mutex_);
     return record_;
   }
-  // A child has ended.
+  // Called when a child has ended.
   void note_end(const SaveEnd& end, bool is_ok) {
     const std::scoped_lock lock(mutex_);
     record_.last_time_s = end.ran_s;
     record_.last_copied_bytes = end.copied_bytes;
     note(is_ok);
   }
-  // No child could be started.
+  // Called when no child could be started.
   void note_no_child() {
     const std::scoped_lock lock(mutex_);
     note(false);
   }
-  // Saved without a child, which INFO tells little of.
+  // Called after a save without a child, for which INFO has few fields.
   void note_saved_here(bool is_ok) {
     const std::scoped_lock lock(mutex_);
     record_.last_was_ok = is_ok;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// A child shares big arrays and may see bits that are set after the fork. Whoever takes the stream
-// behind such a snapshot for effects counts right all the same. Where its commands are judged again
-// (another kind of server makes the stream, or reads it), the child first copies what the arrays
-// hold, while the parent keeps all stripes: then nothing of what follows is in the snapshot.
+// A child shares big arrays and may see bits that are set after the fork. That is harmless if the
+// stream after the snapshot is applied as effects. If its commands are executed again (another kind
+// of server produces or reads the stream), the snapshot must be exact. The child then first copies
+// the arrays' contents while the parent holds all stripe locks, so the snapshot contains no later
+// bits.
 #include "server/durability/saves/save_slot.h"
 
 #include <mutex>
@@ -27,7 +28,7 @@
 namespace server {
 namespace {
 
-// Runs in the child. What it copies is its own and goes with it.
+// Runs in the child. The copies are the child's own memory.
 core::Result<> detach_arrays(const core::keyspace::Keyspace& keyspace) {
   bool fits = true;
   for (unsigned i = 0; i < keyspace.database_count(); ++i) {
@@ -76,7 +77,8 @@ core::Result<> SaveSlot::begin_child(const SaveWork& work, Beginning beginning) 
     figures.is_detached = true;
     return work(figures);
   };
-  // Counted first: a replica may have the child's snapshot before the parent runs again.
+  // Incremented first, because a replica may have the child's snapshot before the parent runs
+  // again.
   ++fork_count_;
   auto child = machine_->start_child(parts_.clock, beginning.is_exact ? detached_work : work,
                                      {std::move(beginning.kept), machine_->closed_last()});
@@ -114,7 +116,7 @@ std::optional<SaveEnd> SaveSlot::take_ended() {
   const std::scoped_lock lock(mutex_);
   if (child_ == nullptr) return std::nullopt;
   const auto result = child_->poll();
-  // A sync that has failed is not waited for: the base is what makes good for it.
+  // A failed sync is not waited for, because the new base makes up for it.
   const persistence::AofWriter& writer = log_.writer();
   if (!writer.awaits_sync() || writer.has_lost_sync()) child_->let_begin();
   if (!result) return std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SaveSlot: the right to save, which one task has at a time, and the child that it may have forked.
+// SaveSlot: the exclusive right to save, which one task at a time can claim, and the child that the
+// task may have forked.
 //
 //   claim() ──► begin_child() ──► take_ended() ──► release()
 //
@@ -39,11 +40,11 @@ enum class SaveTask : uint8_t { kNone, kSave, kRewrite, kTransfer };
 enum class SaveStart : uint8_t { kStarted, kScheduled };
 
 inline constexpr std::string_view kServerIsEnding = "ERR the server is shutting down";
-// Why an exact child was not begun.
+// The error if the memory is too small for an exact child.
 inline constexpr std::string_view kNoRoomForExactChild =
     "OOM too little memory is free to copy all filters for a snapshot without later items";
 
-// Reports a child's progress to its parent.
+// Returns a function that reports a child's progress to its parent.
 std::function<void(const persistence::RdbProgress&)> report_to(SaveFigures& figures);
 
 class SaveSlot {
@@ -51,27 +52,27 @@ class SaveSlot {
   SaveSlot(const DataParts& parts, AppendLog& log, const SaveMachine& machine);
   ~SaveSlot();
 
-  // False while another task has it.
+  // Returns false while another task has claimed the slot.
   bool claim(SaveTask task);
   void release();
   SaveTask task() const { return task_; }
-  // Until it is taken back no child begins.
+  // While set, no child starts.
   void refuse_children(bool refused) { refuses_children_ = refused; }
   bool refuses_children() const { return refuses_children_; }
 
   struct Beginning {
     std::string_view purpose;  // for the log
     std::vector<int> kept{};   // descriptors that the child needs
-    // The snapshot must be exact: begin_child() returns once the child shares no array.
+    // The snapshot must be exact: begin_child() returns once the child shares no arrays.
     bool is_exact = false;
   };
-  // Whether the machine has the memory that an exact child copies.
+  // Returns whether the machine has the memory that an exact child copies.
   bool exact_child_fits() const;
-  // REQUIRES: the task is claimed, all stripes are locked. Errors: the fork failed.
+  // REQUIRES: the slot is claimed, all stripes are locked. Errors: the fork failed.
   core::Result<> begin_child(const SaveWork& work, Beginning beginning);
   bool has_child() const;
   void kill_child();
-  // The child's end, once; it is gone then, and the task still claimed.
+  // Returns the child's end once. The child is gone then; the slot stays claimed.
   std::optional<SaveEnd> take_ended();
 
   // For INFO.
@@ -80,7 +81,7 @@ class SaveSlot {
   uint64_t fork_count() const { return fork_count_; }
 
  private:
-  // REQUIRES: mutex_, and a child.
+  // REQUIRES: mutex_, and a running child.
   SaveProgress progress_of_child() const;
 
   const DataParts parts_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// SaveWork: what a forked child does, and SaveFigures, by which it and its parent tell each other
-// how far they are.
+// SaveWork: the work of a forked child. SaveFigures: the progress that child and parent report to
+// each other.
 //
-// Thread safety: figures may be used by both processes.
+// Thread safety: both processes may use the figures.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,16 @@
 
 namespace server {
 
-// In memory that parent and child share.
+// Lives in memory that parent and child share.
 struct SaveFigures {
   std::atomic<bool> may_begin{false};    // set by the parent
-  std::atomic<bool> is_detached{false};  // set by the child: it shares no array any more
+  std::atomic<bool> is_detached{false};  // set by the child: it no longer shares arrays
   std::atomic<uint64_t> written_bytes{0};
   std::atomic<uint64_t> written_keys{0};
-  std::atomic<uint64_t> copied_bytes{0};  // memory that writes of either side made its own
+  std::atomic<uint64_t> copied_bytes{0};  // memory copied because either process wrote to it
 };
 
-// Saves; runs in the child. An error's message goes to the parent.
+// Saves. Runs in the child; an error's message is passed to the parent.
 using SaveWork = std::function<core::Result<>(SaveFigures&)>;
 
 }  // namespace server

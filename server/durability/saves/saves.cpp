@@ -35,7 +35,7 @@ std::string name_of(SaveTask task) {
 
 }  // namespace
 
-// In the order of construction.
+// Members in the order of construction.
 struct Saves::Members {
   Members(const DataParts& parts, const DataWriter& writer, AppendLog& log,
           const SaveMachine& machine)
@@ -50,8 +50,8 @@ struct Saves::Members {
   SnapshotSaver snapshots;
   BaseRewriter rewrites;
   TransferSaver transfers;
-  OrderedMutex poll_mutex{LockRank::kChildEnd};  // one thread deals with an ended child
-  std::unique_ptr<WorkReport> report;            // under poll_mutex, while there is a child
+  OrderedMutex poll_mutex{LockRank::kChildEnd};  // held while an ended child is handled
+  std::unique_ptr<WorkReport> report;            // guarded by poll_mutex; set while a child runs
 };
 
 Saves::Saves(const DataParts& parts, const DataWriter& writer, AppendLog& log,

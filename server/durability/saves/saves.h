@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Saves: the three kinds of save, one at a time, and the code that begins and ends them.
+// Saves: the three kinds of save, one at a time, and their start and end.
 //
 // Thread safety: all members may be called from any thread; start_what_is_due() from one.
 #pragma once
@@ -35,11 +35,11 @@ class Saves {
   const BaseRewriter& rewrites() const;
   TransferSaver& transfers();
 
-  // If the child has ended, puts its file in place; else tells how far it is.
+  // If the child has ended, renames its file into place; otherwise reports its progress.
   void poll();
   void start_what_is_due();
-  // Claims SaveTask::kSave from a child, which is stopped unless `spares` it. False when `is_over`
-  // says that it is not wanted any more.
+  // Claims SaveTask::kSave. A running child is stopped, unless `spares` returns true. Returns false
+  // if `is_over` says that the task was cancelled.
   bool claim_from_child(const std::function<bool()>& spares, const std::function<bool()>& is_over);
 
  private:

@@ -19,7 +19,7 @@
 namespace server {
 namespace {
 
-// After a failure, so that a full disk is not asked all the time.
+// Pause after a failure, so that a full disk is not retried all the time.
 constexpr int64_t kRetrySaveUs = 5 * core::kSecondUs;
 constexpr std::string_view kIsSavingAlready = "ERR Background save already in progress";
 
@@ -79,9 +79,10 @@ core::Result<> SnapshotSaver::fork() {
 core::Result<> SnapshotSaver::save(Locking locking) {
   while (!slot_.claim(SaveTask::kSave)) {
     const SaveTask other = slot_.task();
-    // It writes another file; what could begin a save of this one waits for the stream.
+    // A rewrite writes another file. A save that could start meanwhile waits for the stream's
+    // mutex.
     if (other == SaveTask::kRewrite) return save_claimed(locking);
-    // What had it may have ended meanwhile.
+    // The task that held the slot may have finished.
     if (other != SaveTask::kNone) return core::Error{std::string(kIsSavingAlready)};
   }
   auto saved = save_claimed(locking);
@@ -117,7 +118,7 @@ core::Result<> SnapshotSaver::save_held(Locking locking) {
 
 void SnapshotSaver::finish(const SaveEnd& end) {
   if (!end.result) (void)parts_.files.remove(temporary_snapshot());
-  // Nothing is wrong with the disk then, so nobody's writes are refused for it.
+  // The disk did not fail, so writes are not rejected.
   if (end.was_stopped) return log_notice("Background saving was stopped");
   history_.note_end(end, end.result.has_value());
   if (!end.result) {

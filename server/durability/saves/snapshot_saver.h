@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// SnapshotSaver: `dump.rdb`: by a child or in this process, when asked and when a save point is
-// reached.
+// SnapshotSaver: writes `dump.rdb`, by a child or in this process, on request and when a save point
+// is reached.
 //
-// Invariants: a failed save leaves the file as it is. A snapshot says where in the replication
-// stream it stands, if that is certain.
-// Thread safety: all members may be called from any thread; of two threads that save, one gets the
-// slot; beside a rewrite they take turns. Those that take Locking must not be called by a thread
+// Invariants: a failed save leaves the file as it is. A snapshot states its position in the
+// replication stream if that is certain.
+// Thread safety: all members may be called from any thread; if two threads save, one gets the slot;
+// a save during a rewrite is serialized. Those that take Locking must not be called by a thread
 // that holds some stripes but not all.
 #pragma once
 
@@ -31,24 +31,24 @@ class SnapshotSaver {
   SnapshotSaver(const DataParts& parts, const DataWriter& writer, SaveSlot& slot)
       : parts_(parts), writer_(writer), slot_(slot) {}
 
-  // BGSAVE: forks a child, or notes that one is wanted when another task ends. REQUIRES: the caller
-  // holds no stripe.
+  // BGSAVE: forks a child, or records that one is wanted when another task ends. REQUIRES: the
+  // caller holds no stripe lock.
   core::Result<SaveStart> start(bool may_wait);
-  // In EXEC, whose writes have not reached the stream: notes that one is wanted.
+  // BGSAVE inside EXEC, whose writes have not reached the stream: records that a child is wanted.
   core::Result<SaveStart> schedule();
-  // Forks one that is scheduled, or that a save point asks for.
+  // Forks a child that is scheduled or that a save point requests.
   void start_if_due();
-  // Its child has ended. REQUIRES: the task is claimed.
+  // Called when the child has ended. REQUIRES: the slot is claimed.
   void finish(const SaveEnd& end);
 
-  // SAVE: in this process, also while the append log is rewritten.
+  // SAVE: saves in this process, also during a rewrite of the append log.
   core::Result<> save(Locking locking);
-  // REQUIRES: the task is claimed, or was a rewrite's.
+  // REQUIRES: the slot is claimed, or held by a rewrite.
   core::Result<> save_claimed(Locking locking);
-  // Besides, the stream is held.
+  // REQUIRES: also the stream's mutex.
   core::Result<> save_held(Locking locking);
 
-  // The data are those of a file that was loaded.
+  // Records that the data equal a file that was loaded.
   void note_loaded();
   SaveRecord record() const { return history_.record(); }
   int64_t last_save_s() const { return last_save_s_; }
@@ -64,10 +64,10 @@ class SnapshotSaver {
   SaveSlot& slot_;
   SaveHistory history_;
   std::atomic<bool> is_scheduled_{false};
-  std::atomic<int64_t> last_save_s_{0};   // since 1970, for clients
-  std::atomic<int64_t> last_save_us_{0};  // monotonic, for save points
+  std::atomic<int64_t> last_save_s_{0};   // since 1970, shown to clients
+  std::atomic<int64_t> last_save_us_{0};  // monotonic, used for save points
   std::atomic<uint64_t> changes_at_save_{0};
-  std::atomic<int64_t> next_us_{0};  // no save point counts before
+  std::atomic<int64_t> next_us_{0};  // save points are ignored before this time
 };
 
 }  // namespace server

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// TransferSaver: a snapshot that goes to replicas instead of `dump.rdb`.
+// TransferSaver: writes a snapshot for replicas rather than to `dump.rdb`.
 //
-// Thread safety: start() from any thread that holds no stripe; finish() by the one that has found
-// the child ended.
+// Thread safety: start() from any thread that holds no stripe lock; finish() by the thread that
+// found the child ended.
 #pragma once
 
 #include <functional>
@@ -23,14 +23,14 @@ class SaveSlot;
 struct SaveEnd;
 
 struct SnapshotTransfer {
-  // Nothing that is added after the fork may be in it (save_slot.cpp).
+  // The snapshot must contain nothing that is added after the fork (see save_slot.cpp).
   bool is_exact = false;
-  // Called while nothing moves, with the place that the snapshot will have in the stream. Returns
-  // the descriptors that the child needs. Errors: nobody is left to send to.
+  // Called while nothing changes, with the snapshot's position in the stream. Returns the
+  // descriptors that the child needs. Errors: no replica is left to send to.
   std::function<core::Result<std::vector<int>>(const persistence::RdbReplicationInfo&)> prepare;
-  // Writes it; runs in the child.
+  // Writes the snapshot. Runs in the child.
   std::function<core::Result<>(const persistence::RdbWriteOptions&)> write;
-  // Called once after prepare(), with what went wrong; when no other task runs any more.
+  // Called once after prepare(), with the result, when no other task is running.
   std::function<void(const core::Result<>&)> finished;
 };
 
@@ -38,10 +38,10 @@ class TransferSaver {
  public:
   TransferSaver(const DataWriter& writer, SaveSlot& slot) : writer_(writer), slot_(slot) {}
 
-  // Forks a child that sends a snapshot. Errors: another child saves, no stream, or the fork; then
-  // finished() is not called, unless prepare() was.
+  // Forks a child that sends a snapshot. Errors: another child saves, there is no stream, or the
+  // fork failed. finished() is then called only if prepare() was.
   core::Result<> start(SnapshotTransfer transfer);
-  // Its child has ended; releases the slot.
+  // Called when the child has ended. Releases the slot.
   void finish(const SaveEnd& end);
 
  private:
@@ -49,7 +49,7 @@ class TransferSaver {
 
   const DataWriter& writer_;
   SaveSlot& slot_;
-  std::function<void(const core::Result<>&)> finished_;  // of the task that has the slot
+  std::function<void(const core::Result<>&)> finished_;  // of the task that claimed the slot
 };
 
 }  // namespace server
