@@ -11,7 +11,7 @@
 #include "core/thread_heap.h"
 #elif defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
 #include <cstddef>
-// The sanitizers bring an allocator of their own; the compiler has no header for its figures.
+// The sanitizers have an allocator of their own, whose figures are declared in no header.
 extern "C" size_t __sanitizer_get_current_allocated_bytes();
 extern "C" size_t __sanitizer_get_heap_size();
 #else
@@ -30,13 +30,13 @@ uint64_t figure(const char* name) {
   return mallctl(name, &value, &size, nullptr, 0) == 0 ? value : 0;
 }
 
-// Bytes that the allocator holds beyond the blocks of counted threads, modulo 2^64.
+// Bytes that the allocator holds in addition to the blocks of counted threads, modulo 2^64.
 std::atomic<uint64_t> uncounted_bytes{0};
 
 }  // namespace
 
 AllocatorFigures allocator_figures() {
-  // Statistics are of the last epoch; setting it starts a new one.
+  // jemalloc's statistics are those of the last epoch. Setting the epoch updates them.
   uint64_t epoch = 1;
   size_t size = sizeof epoch;
   mallctl("epoch", &epoch, &size, &epoch, size);
@@ -54,13 +54,13 @@ void correct_heap_bytes() {
   const uint64_t counted = core::counted_heap_bytes();
   const uint64_t allocated = allocator_figures().allocated_bytes;
   const uint64_t in_use = allocated - std::min(allocated, figure(kCached.c_str()));
-  // Figures of different moments cannot be compared.
+  // If another thread allocated meanwhile, the two figures do not match.
   if (core::counted_heap_bytes() == counted) uncounted_bytes = in_use - counted;
 }
 
 std::string allocator_name() {
   const std::string version = JEMALLOC_VERSION;
-  // A suffix names the commit it was built from.
+  // The version's suffix names the commit it was built from.
   return "jemalloc-" + version.substr(0, version.find('-'));
 }
 

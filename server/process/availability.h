@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Availability: the conditions that restrict service: loading, a disk that takes no writes,
-// replication, being one node of a cluster.
+// Availability: the conditions that restrict service: loading, a disk that accepts no writes,
+// replication, membership of a cluster.
 //
-// Invariants: any() is one load, so that every command can ask it.
+// Invariants: any() is one load, so that every command can check it.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -23,11 +23,11 @@ class Availability {
     kTooFewReplicas = 1U << 3,
     kReadOnlyReplica = 1U << 4,
     kStaleReplica = 1U << 5,
-    kInCluster = 1U << 6,  // for the whole life of a server that is a node of a cluster
+    kInCluster = 1U << 6,  // set for the whole life of a cluster node
   };
 
   bool any() const { return troubles_.load(std::memory_order_relaxed) != 0; }
-  // Whether anything but the cluster restricts service.
+  // Returns whether any condition other than the cluster restricts service.
   bool any_passing() const {
     return (troubles_.load(std::memory_order_relaxed) & ~uint32_t{kInCluster}) != 0;
   }
@@ -37,7 +37,7 @@ class Availability {
   void begin(Trouble trouble) { troubles_.fetch_or(trouble, std::memory_order_acq_rel); }
   void end(Trouble trouble) { troubles_.fetch_and(~uint32_t{trouble}, std::memory_order_acq_rel); }
 
-  // True when the append log had worked until now.
+  // Returns true if the append log had worked until now.
   bool append_log_failed(const std::string& reason) {
     const std::scoped_lock lock(mutex_);
     append_log_reason_ = reason;
@@ -49,7 +49,7 @@ class Availability {
     return append_log_reason_;
   }
 
-  // Why writes are refused now; empty when they are not.
+  // Returns why writes are rejected now; empty if they are not.
   std::string write_refusal(bool stops_on_snapshot_error) const {
     if (has(kAppendLogFails)) {
       return "MISCONF Errors writing to the AOF file: " + append_log_reason();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandDrain: tells when every command that had begun has ended.
+// CommandDrain: calls back when every command that had started has ended.
 //
-// Thread safety: drain() may be called from any thread; it calls back on another one, later, or at
-// once where no thread runs commands.
+// Thread safety: drain() may be called from any thread. It calls back later on another thread, or
+// at once if no thread runs commands.
 #pragma once
 
 #include <functional>

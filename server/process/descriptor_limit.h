@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Lets the process open a descriptor per client; lowers maxclients when the system does not.
+// Raises the limit on descriptors so that each client can have one. Lowers maxclients if the system
+// denies that.
 //
-// Thread safety: before other threads start.
+// Thread safety: must be called before other threads start.
 #pragma once
 
 namespace server {

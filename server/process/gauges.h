@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Gauges: figures that the periodic tasks keep for INFO.
+// Gauges: figures that the periodic tasks maintain for INFO.
 //
 // Thread safety: all members may be used from any thread.
 #pragma once
@@ -17,12 +17,12 @@ struct Gauges {
   std::atomic<uint64_t> clients_peak{0};
   std::atomic<uint64_t> expire_cycle_us{0};
   std::atomic<uint64_t> evicted_keys{0};
-  // How long maxmemory was exceeded while keys should have been evicted, and since when it is now;
-  // 0 when it is not.
+  // Total time during which maxmemory was exceeded although keys should have been evicted, and the
+  // start of the present such period; 0 if there is none.
   std::atomic<uint64_t> eviction_exceeded_us{0};
   std::atomic<int64_t> eviction_exceeded_since_us{0};
 
-  // CONFIG RESETSTAT: all but the peak, which Redis keeps too.
+  // CONFIG RESETSTAT: resets all but the peak, which Redis also keeps.
   void reset() {
     for (auto* gauge : {&operations_per_second, &input_bytes_per_second, &output_bytes_per_second,
                         &expire_cycle_us, &evicted_keys, &eviction_exceeded_us}) {

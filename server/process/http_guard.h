@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A guard against pages that make a browser send requests to this port: an HTTP request's lines
-// would be refused one by one, until its body holds one that is a command.
+// Protects against web pages that make a browser send HTTP requests to this port. The lines of a
+// request would be rejected one by one, until its body contains a line that is a command.
 //
-// Thread safety: free functions; the warning is given once a minute by all threads together.
+// Thread safety: free functions; all threads together log one warning per minute.
 // Source: redis-server's securityWarningCommand.
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace server {
 
-// Whether a command of that name means an HTTP request: POST, or the Host header, which every
-// request of a browser has. GET is a command.
+// Returns whether a command of that name indicates an HTTP request: POST, or the Host header that
+// every browser sends. GET is a Redis command.
 bool is_http_word(std::string_view name);
 
-// In redis-server's words, for tools look for them.
+// Uses redis-server's text, because tools look for it.
 void warn_of_http(std::string_view client_address, int64_t now_ms);
 
 }  // namespace server

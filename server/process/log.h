@@ -2,8 +2,8 @@
 //
 // Log: lines in Redis' form, "PID:M 20 Nov 2026 09:37:03.456 * text", through spdlog.
 //
-// Invariants: a line holds no line break and no other control character from outside: they are
-// escaped where lines are formatted.
+// Invariants: a line contains no line break and no other control character from outside, because
+// they are escaped when lines are formatted.
 // Thread safety: all functions may be called from any thread.
 // Source: https://github.com/gabime/spdlog
 #pragma once
@@ -19,15 +19,15 @@
 
 namespace server {
 
-// `file`: a path, or empty for standard output. When log rotation has renamed or removed the file,
-// a line opens the path anew; whether that has happened is looked up at most once in
-// `look_interval`. Errors: the file cannot be opened.
+// `file`: a path, or empty for standard output. If log rotation has renamed or removed the file,
+// the next line reopens the path. The file is checked at most once per `look_interval`. Errors: the
+// file cannot be opened.
 core::Result<> open_log(LogLevel level, const std::string& file,
                         std::chrono::milliseconds look_interval = std::chrono::seconds(1));
 void set_log_level(LogLevel level);
 void flush_log();
 
-// Redis' four levels. Errors, too, carry Redis' mark of warnings, '#'.
+// Redis' four levels. As in Redis, errors have the mark of warnings, '#'.
 template <class... Args>
 void log_verbose(spdlog::format_string_t<Args...> format, Args&&... args) {
   spdlog::debug(format, std::forward<Args>(args)...);

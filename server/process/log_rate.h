@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LogRate: lets one line per interval into the log, and counts the others, so that clients cannot
-// fill the disk by failing.
+// LogRate: limits a log message to one line per interval, and counts the others, so that failing
+// clients cannot fill the disk.
 //
 //   if (const auto left_out = rate.pass(now_us)) log_notice("…; {} before", *left_out);
 //
@@ -19,7 +19,8 @@ class LogRate {
  public:
   explicit LogRate(int64_t interval_us) : interval_us_(interval_us) {}
 
-  // How many lines were left out since the last one; nothing when this one is, too.
+  // Returns how many lines were dropped since the last one. Returns nullopt if this line must be
+  // dropped, too.
   std::optional<uint64_t> pass(int64_t now_us) {
     const std::scoped_lock lock(mutex_);
     if (last_us_ && now_us - *last_us_ < interval_us_) {

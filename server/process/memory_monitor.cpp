@@ -17,7 +17,7 @@
 namespace server {
 namespace {
 
-// A "Name:   123 kB" line of a file in /proc in bytes; 0 when it is missing.
+// Returns the bytes in a "Name:   123 kB" line of a file in /proc; 0 if it is missing.
 uint64_t bytes_in(const char* path, const std::string& name) {
   std::ifstream file(path);
   std::string word;
@@ -46,7 +46,7 @@ MemoryMonitor::Parts MemoryMonitor::parts() const {
               .array_bytes = core::bloom::mapped_bytes(),
               .kept_array_bytes = core::bloom::kept_array_bytes(),
               .buffer_bytes = core::growing_block_mapped_bytes()};
-  // Read last: memory freed in between counts as used, not twice as free.
+  // Read last, so that memory freed in between counts as used once, rather than as freed twice.
   if (reclaimer_ != nullptr) parts.pending_bytes = reclaimer_->pending_bytes();
   if (exempt_bytes_) parts.exempt_bytes = exempt_bytes_();
   return parts;
@@ -74,7 +74,7 @@ bool MemoryMonitor::may_have_grown(uint64_t limit) const {
 bool MemoryMonitor::look(uint64_t limit, uint64_t extra_bytes) const {
   const uint64_t limited = measure().limited();
   const uint64_t left = limit - std::min(limit, limited);
-  // Each thread may take its share of the rest, so that near the limit all of them look often.
+  // Each thread may use its share of the rest, so near the limit all threads check often.
   const uint64_t share =
       std::min(kUnseenBytesMax, left / 2) / std::max<uint64_t>(core::counted_thread_count(), 1);
   last_look() = {this, limit, core::thread_heap_bytes().value_or(0), share};
@@ -88,7 +88,7 @@ void MemoryMonitor::tick() const {
 
 uint64_t MemoryMonitor::measure_available() const {
   measurements_.fetch_add(1, std::memory_order_relaxed);
-  // Read first: arrays made meanwhile count twice rather than not at all.
+  // Read first, so that arrays made meanwhile count twice rather than not at all.
   const uint64_t granted = core::bloom::granted_array_bytes();
   const Parts parts = measure();
   uint64_t available = std::numeric_limits<uint64_t>::max() - granted;
@@ -103,7 +103,7 @@ uint64_t MemoryMonitor::measure_available() const {
 
 uint64_t MemoryMonitor::free_of_machine(uint64_t used_bytes) const {
   const uint64_t free = free_machine_bytes();
-  // Mapped filters are promised memory even while untouched, so the machine's size counts too.
+  // Mapped filters reserve memory even while untouched, so the machine's size also limits them.
   if (machine_bytes_ == 0) return free;
   return std::min(free, machine_bytes_ - std::min(machine_bytes_, used_bytes));
 }

@@ -2,18 +2,19 @@
 //
 // MemoryMonitor: used memory, and whether more may be allocated.
 //
-// Used memory is the sum of its Parts. Each part is counted where it is taken and given back, so
-// the sum is exact at any moment. Mapped bit arrays count with their untouched pages, which were
-// promised, and freed arrays as long as they stay for a forked child. Deleted values that wait to
+// Used memory is the sum of its Parts. Each part is counted where it is allocated and freed, so the
+// sum is exact at any moment. Mapped bit arrays count with their untouched pages, which are
+// reserved. Freed arrays count as long as a forked child may read them. Deleted values that wait to
 // be freed do not count, because their deletion was acknowledged. Exempt memory counts as used, but
 // not against the limit, because evicting keys does not free it or makes it grow.
 //
-// Available memory is measured by the periodic task, because asking the system takes longer than
-// making a filter. In between it is lowered by the bit arrays made since.
+// Available memory is measured by the periodic task, because querying the system takes longer than
+// creating a filter. In between, the bit arrays created since are subtracted.
 //
 // Invariants: available_bytes() exceeds the true figure by at most the non-array allocations since
-// the last measurement. fits() measures again before it refuses. over_limit() is wrong by
-// kUnseenBytesMax at most, and near the limit by nothing that the calling thread has allocated.
+// the last measurement. fits() measures again before it returns false. The error of over_limit() is
+// at most kUnseenBytesMax. Near the limit it includes everything that the calling thread has
+// allocated.
 // Thread safety: all members may be called from any thread.
 // Source: server/process/allocator.h, core/thread_heap.h, proc(5).
 #pragma once
@@ -35,13 +36,13 @@ namespace server {
 // Frees memory that is in use, by evicting keys.
 class RoomMaker {
  public:
-  // Before a command, with the limit exceeded: makes `bytes` fit below it, or begins to. False:
-  // nothing may be evicted. The caller holds no stripe.
+  // Called before a command, while the limit is exceeded. Makes `bytes` fit below it, or begins to.
+  // Returns false if no key may be evicted. REQUIRES: the caller holds no stripe lock.
   virtual bool make_room(uint64_t bytes) = 0;
-  // Makes `bytes` fit below the limit, or begins to: true when they may be taken. The caller may
-  // hold stripes.
+  // Makes `bytes` fit below the limit, or begins to. Returns true if they may be allocated. The
+  // caller may hold stripe locks.
   virtual bool make_room_for(uint64_t bytes) = 0;
-  // The most that make_room_for() could be asked for now.
+  // Returns the largest size that make_room_for() can provide now.
   virtual uint64_t obtainable_bytes() const = 0;
 
  protected:
@@ -52,13 +53,14 @@ class MemoryMonitor final : public core::MemoryBudget {
  public:
   MemoryMonitor();
 
-  // Its pending values do not count as used. It must outlive the monitor's use.
+  // Sets the reclaimer, whose pending values do not count as used. It must outlive the monitor's
+  // use.
   void set_reclaimer(const core::keyspace::Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
-  // Asked before anything is refused. It must outlive the monitor's use; to be set before other
-  // threads start.
+  // Sets the part that makes room before a request is rejected. It must outlive the monitor's use.
+  // Must be called before other threads start.
   void set_room_maker(RoomMaker* room_maker) { room_maker_ = room_maker; }
-  // Bytes of exempt memory, asked at each sum; from any thread. To be set before other threads
-  // start.
+  // Sets the function that returns the bytes of exempt memory. It is called for each sum, from any
+  // thread. Must be called before other threads start.
   void set_exempt(std::function<uint64_t()> exempt_bytes) {
     exempt_bytes_ = std::move(exempt_bytes);
   }
@@ -75,22 +77,22 @@ class MemoryMonitor final : public core::MemoryBudget {
     uint64_t array_bytes = 0;       // mapped bit arrays, touched or not
     uint64_t kept_array_bytes = 0;  // freed arrays that a forked child may read
     uint64_t buffer_bytes = 0;      // mapped buffers
-    uint64_t pending_bytes = 0;     // deleted values that wait to be freed; no longer used
-    uint64_t exempt_bytes = 0;      // used, but not subject to the limit
+    uint64_t pending_bytes = 0;  // deleted values that wait to be freed; they do not count as used
+    uint64_t exempt_bytes = 0;   // used, but not subject to the limit
 
     uint64_t held() const { return heap_bytes + array_bytes + kept_array_bytes + buffer_bytes; }
     uint64_t used() const { return held() - std::min(held(), pending_bytes); }
-    // Compared with the limit.
+    // Returns the memory that is compared with the limit.
     uint64_t limited() const { return used() - std::min(used(), exempt_bytes); }
-    // Without the arrays that no eviction could free now.
+    // Returns limited() without the arrays that no eviction can free now.
     uint64_t evictable() const { return limited() - std::min(limited(), kept_array_bytes); }
   };
   Parts parts() const;
-  // The parts; the figures below follow them.
+  // Measures the parts, and updates the figures below.
   Parts measure() const;
-  // Adds the parts up; some ten nanoseconds for each thread.
+  // Adds up the parts. Costs some ten nanoseconds per thread.
   uint64_t refresh() const { return measure().used(); }
-  // As of the last measure().
+  // Returns the result of the last measure().
   uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
   uint64_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
   uint64_t startup_bytes() const { return startup_bytes_; }
@@ -98,39 +100,42 @@ class MemoryMonitor final : public core::MemoryBudget {
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
-  // Memory that one request may get at most, evicted keys included. Costs as much as asking does.
+  // Returns the most memory that one request may get, including evicted keys. Costs as much as
+  // querying the system.
   uint64_t obtainable_bytes() const;
-  // Asks the system, and becomes the base of available_bytes(). Some 30 microseconds.
+  // Queries the system, and sets the base of available_bytes(). Costs some 30 microseconds.
   uint64_t measure_available() const;
-  // Several times a second: corrects what was counted by the allocator's own figure, and measures.
+  // Must be called several times a second. Corrects the counts by the allocator's own figure, and
+  // measures.
   void tick() const;
-  // How often available memory was measured.
+  // Returns how often available memory was measured.
   uint64_t measurement_count() const { return measurements_.load(std::memory_order_relaxed); }
 
-  // As RoomMaker: false when nothing may be evicted.
+  // As RoomMaker: returns false if no key may be evicted.
   bool make_room(uint64_t bytes) const {
     return room_maker_ != nullptr && room_maker_->make_room(bytes);
   }
 
-  // Whether used memory, with `extra_bytes` that are about to be allocated, exceeds the limit.
-  // Costs two loads as long as the calling thread has allocated little since its last question.
+  // Returns whether used memory plus `extra_bytes`, which are about to be allocated, exceeds the
+  // limit. Costs two loads while the calling thread has allocated little since its last call.
   bool over_limit(uint64_t extra_bytes = 0) const {
     const uint64_t limit = limit_bytes();
     return limit != 0 && (extra_bytes != 0 || may_have_grown(limit)) && look(limit, extra_bytes);
   }
 
  private:
-  // All threads together may allocate so much before over_limit() adds the parts up again.
+  // Limit on the bytes that all threads together may allocate before over_limit() adds up the parts
+  // again.
   static constexpr uint64_t kUnseenBytesMax = uint64_t{512} << 10;
-  // Part of what was available that arrays may take before it is measured anew.
+  // Available memory is measured again once arrays took this fraction of it (one in eight).
   static constexpr uint64_t kPartPerMeasurement = 8;
 
   // A thread's last comparison of used memory with the limit.
   struct Look {
     const MemoryMonitor* monitor = nullptr;
     uint64_t limit_bytes = 0;
-    uint64_t heap_bytes = 0;            // the thread's own
-    uint64_t allowed_growth_bytes = 0;  // 0: the next question needs a new look
+    uint64_t heap_bytes = 0;            // heap of this thread
+    uint64_t allowed_growth_bytes = 0;  // 0: the next call must add up the parts
   };
   static Look& last_look() {
     thread_local Look look;
@@ -148,8 +153,9 @@ class MemoryMonitor final : public core::MemoryBudget {
   mutable std::atomic<uint64_t> used_bytes_{0};
   mutable std::atomic<uint64_t> peak_bytes_{0};
   mutable std::atomic<uint64_t> measurements_{0};
-  // The sums of all arrays ever made (granted_array_bytes()) at which memory would be used up, by
-  // the last measurement, and from which on that is too old.
+  // Two thresholds for the sum of all arrays ever made (granted_array_bytes()), by the last
+  // measurement. At granted_max_ memory would be used up. At the other, a new measurement is
+  // needed.
   mutable std::atomic<uint64_t> granted_max_{0};
   mutable std::atomic<uint64_t> granted_until_{0};
   uint64_t machine_bytes_;
@@ -159,12 +165,12 @@ class MemoryMonitor final : public core::MemoryBudget {
 // The resident set of this process.
 struct ResidentMemory {
   uint64_t total_bytes = 0;
-  uint64_t shared_bytes = 0;  // of shared mappings; among them:
+  uint64_t shared_bytes = 0;  // bytes of shared mappings, including file_bytes
   uint64_t file_bytes = 0;    // the program and its libraries
 };
 ResidentMemory resident_memory();
 
-// Memory that the machine could give to a new process; unlimited where it cannot be known.
+// Returns the memory that the machine can give to a new process; unlimited if it is unknown.
 uint64_t free_machine_bytes();
 
 }  // namespace server

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// OrderedMutex: a mutex with a place in the one order in which the server's locks nest.
+// OrderedMutex: a mutex with a rank in the server's lock order.
 //
-// Invariants: a thread that holds a mutex waits only for those that stand behind it in LockRank;
-// debug builds assert it, release builds have a std::mutex and nothing else. A thread that already
-// holds a mutex may not take it again. try_lock() never waits and so may be out of order.
+// Invariants: a thread that holds a mutex waits only for mutexes of a later LockRank. Debug builds
+// assert it; in release builds it is only a std::mutex. A thread that already holds a mutex may not
+// take it again. try_lock() never waits and so may be out of order.
 // Thread safety: that of std::mutex. Source: docs/architecture.md, "Locks".
 #pragma once
 
@@ -16,14 +16,14 @@
 
 namespace server {
 
-// From the outermost to the innermost. Between kLogSwitch and kChildEnd stand two that are not
-// asserted: the keyspace's stripes, and behind them the one of CONFIG SET. Any other mutex is held
-// over none of these.
+// From the outermost to the innermost. Between kLogSwitch and kChildEnd come two locks that are not
+// asserted: the keyspace's stripes, and after them the mutex of CONFIG SET. While any other mutex
+// is held, none of these may be locked.
 enum class LockRank : uint8_t {
   kShutdown,   // Shutdown: its state
-  kStream,     // Replication: the data and their place in the stream belong together
-  kLogSwitch,  // Durability: the append log is opened or closed
-  kChildEnd,   // Durability: one thread deals with a child that has ended
+  kStream,     // Replication: keeps the data and their stream position consistent
+  kLogSwitch,  // Durability: serializes opening and closing of the append log
+  kChildEnd,   // Durability: serializes the handling of a child that has ended
   kSaves,      // Durability: the child that saves, and the figures of saves
   kFollower,   // Follower: the target
   kLeader,     // Leader: the replicas
@@ -32,10 +32,10 @@ enum class LockRank : uint8_t {
   kCount,
 };
 
-// The ranks that this thread holds.
+// The ranks of the mutexes that this thread holds.
 class HeldLocks {
  public:
-  // Whether the thread may wait for one of this rank.
+  // Returns whether the thread may wait for a mutex of this rank.
   bool may_wait_for(LockRank rank) const {
     for (size_t i = static_cast<size_t>(rank); i < counts_.size(); ++i) {
       if (counts_[i] != 0) return false;
@@ -70,7 +70,7 @@ class OrderedMutex {
   void unlock() {
     mutex_.unlock();
   }
-  // For assertions alone.
+  // Only for assertions.
   static bool is_held() {
     return true;
   }
@@ -90,7 +90,7 @@ class OrderedMutex {
     held_locks().remove(rank_);
     mutex_.unlock();
   }
-  // By this thread, or another one of the same rank is.
+  // Returns whether this thread holds this mutex or another one of the same rank.
   bool is_held() const {
     return held_locks().has(rank_);
   }

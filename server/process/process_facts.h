@@ -21,7 +21,7 @@ struct ProcessFacts {
   std::string config_file;  // empty when there is none
 };
 
-// The path of the program that runs; empty where the system does not tell.
+// Returns the path of the running program; empty if the system does not provide it.
 inline std::string own_executable() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();

@@ -3,7 +3,7 @@
 // ServerState: state that durability and replication set and every command reads, without a
 // dependency on either.
 //
-// Invariants: each question on the way of every command is one load.
+// Invariants: each check made by every command is one load.
 // Thread safety: all members may be used from any thread.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace server {
 
-// What happened to a key, as those are told who listen. server/pubsub/key_events.cpp has the names.
+// Events of keys, as published to listeners. server/pubsub/key_events.cpp has their names.
 enum class KeyEvent : uint8_t {
   kSet,
   kSetRange,
@@ -45,14 +45,14 @@ enum class KeyEvent : uint8_t {
   kBloomTurn,
 };
 
-// Who is to be told of keys that commands change, or look for in vain. One load answers that nobody
-// is. Who sets a bit lives with commands that have begun before.
+// Which kinds of listeners exist for changed and missing keys. If there are none, the check is one
+// load. A caller that sets a bit must expect that commands already running do not see it.
 class ChangeListeners {
  public:
   enum Kind : uint8_t {
-    kOwnChanges = 1U << 0,  // a replica notes what its clients change
+    kOwnChanges = 1U << 0,  // a replica records what its clients change
     kEvents = 1U << 1,      // keyspace notifications
-    kTracking = 1U << 2,    // clients that cache what they have read
+    kTracking = 1U << 2,    // clients that cache the keys they have read
   };
 
   bool any() const { return kinds_.load(std::memory_order_acquire) != 0; }
@@ -69,34 +69,35 @@ class ChangeListeners {
   std::atomic<uint8_t> kinds_{0};
 };
 
-// CLIENT TRACKING, for INFO.
+// Figures of CLIENT TRACKING, for INFO.
 struct TrackingFigures {
   std::atomic<uint64_t> clients{0};
   std::atomic<uint64_t> prefixes{0};
   std::atomic<uint64_t> keys{0};
-  std::atomic<uint64_t> items{0};  // keys, each as often as clients have read it
+  std::atomic<uint64_t> items{0};  // pairs of a key and a client that has read it
 };
 
 struct ServerState {
   static constexpr size_t kCacheLine = 64;
 
   Availability availability;
-  // Whether this server is a node of a cluster, an emulated one too; stays as it was at the start.
+  // Returns whether this server is a node of a cluster, also of an emulated one. Constant after
+  // startup.
   bool is_in_cluster() const { return availability.has(Availability::kInCluster); }
-  // Another server leads: set under all stripes, so a command that holds one sees the role it runs
-  // under.
+  // True if another server leads. Set under all stripe locks, so a command that holds one sees the
+  // role it runs under.
   std::atomic<bool> is_replica{false};
   ChangeListeners listeners;
   TrackingFigures tracking;
-  // Whether a child may still read arrays that it shares with this process. False is certain for a
-  // thread that holds a stripe, for as long as it does.
+  // Whether a child may still read arrays that it shares with this process. If a thread that holds
+  // a stripe lock reads false, it stays false while the lock is held.
   std::atomic<bool> may_have_child{false};
-  // Whether keys that expire are deleted before somebody asks for them; DEBUG SET-ACTIVE-EXPIRE.
+  // Whether expired keys are deleted in the background; DEBUG SET-ACTIVE-EXPIRE.
   std::atomic<bool> expires_actively{true};
-  // Whether the periodic tasks stand still; DEBUG PAUSE-CRON.
+  // Whether the periodic tasks are paused; DEBUG PAUSE-CRON.
   std::atomic<bool> is_cron_paused{false};
-  // Counts commands that only this kind of server knows, for filters that other servers hold too.
-  // Grows before the command is journalled. Replicas of other kinds then need a new snapshot.
+  // Counts commands that only Bloomery knows, for filters that other servers can also hold.
+  // Incremented before the command is journalled. Replicas of other kinds then need a new snapshot.
   std::atomic<uint64_t> own_words{0};
   // Effective changes since the start; INFO's rdb_changes_since_last_save. Every write changes it,
   // so it shares no cache line with the fields that every command reads.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Statistics: counters that every I/O thread keeps for itself and INFO adds up.
+// Statistics: counters of each I/O thread, which INFO adds up.
 //
 // Invariants: a Counter has one writing thread, so adding needs no locked instruction.
 // Thread safety: reading a Counter is allowed from every thread and gives a recent value.
@@ -36,29 +36,30 @@ class Counter {
 struct CommandCounters {
   Counter calls;
   Counter ticks;                                      // of TickClock
-  Counter rejected;                                   // refused before the handler ran
-  Counter failed;                                     // answered with an error by the handler
+  Counter rejected;                                   // rejected before the handler ran
+  Counter failed;                                     // the handler replied with an error
   std::atomic<LatencyHistogram*> latencies{nullptr};  // made by the first add_latency()
 
   CommandCounters() = default;
   ~CommandCounters();
   CommandCounters(const CommandCounters&) = delete;
   CommandCounters& operator=(const CommandCounters&) = delete;
-  // Of one call, on the thread of these counters.
+  // Adds the duration of one call. Must be called on the thread of these counters.
   void add_latency(uint64_t ticks_taken);
 };
 
-// The names of the commands that a thread has begun last, for a crash's report.
-// Invariants: names outlive the process' last command. Thread safety: one thread notes, any reads.
+// The names of the commands that a thread started last, for a crash report. Invariants: names
+// outlive the process' last command. Thread safety: one thread writes, any thread reads.
 class CommandTrail {
  public:
   static constexpr size_t kLength = 16;
 
-  // `number`: of the commands that the thread has ended.
+  // `number`: how many commands the thread has completed.
   void note(uint64_t number, const std::string& name) {
     names_[number % kLength].store(&name, std::memory_order_relaxed);
   }
-  // What was noted so with `number`, or later; null for nothing.
+  // Returns the name recorded with `number`, or with a later one in its place; null if there is
+  // none.
   const std::string* name(uint64_t number) const {
     return names_[number % kLength].load(std::memory_order_relaxed);
   }
@@ -82,8 +83,8 @@ struct alignas(64) ThreadStatistics {
   Counter keyspace_misses;
   Counter query_buffer_disconnections;
   Counter output_buffer_disconnections;
-  CommandTrail trail;                     // by commands_processed
-  std::vector<CommandCounters> commands;  // by RegisteredCommand::index
+  CommandTrail trail;                     // indexed by commands_processed
+  std::vector<CommandCounters> commands;  // indexed by RegisteredCommand::index
 };
 
 class Statistics {
@@ -95,13 +96,13 @@ class Statistics {
   }
 
   ThreadStatistics& thread(size_t index) { return *threads_[index]; }
-  // With the one of the stream, which is the last.
+  // Includes the counters of the stream, which are the last.
   size_t thread_count() const { return threads_.size(); }
   const ThreadStatistics& thread(size_t index) const { return *threads_[index]; }
-  // Of the thread that carries out a leader's stream.
+  // Returns the counters of the thread that applies a leader's stream.
   ThreadStatistics& stream() { return *threads_.back(); }
 
-  // The sum over all threads of one counter.
+  // Returns the sum of one counter over all threads.
   uint64_t total(Counter ThreadStatistics::*counter) const {
     uint64_t sum = 0;
     for (const auto& thread : threads_) sum += ((*thread).*counter).value();
@@ -113,10 +114,11 @@ class Statistics {
     return sum;
   }
 
-  // How long a command took, in ticks, on all threads.
+  // Returns the durations of a command in ticks, over all threads.
   LatencyCounts latencies(size_t command_index) const;
 
-  // Counts one error reply under its code ("ERR", "WRONGTYPE"). Errors are rare: a lock is fine.
+  // Counts one error reply under its code ("ERR", "WRONGTYPE"). Errors are rare, so a lock is
+  // acceptable.
   void count_error(std::string_view code) {
     const std::scoped_lock lock(errors_mutex_);
     ++total_errors_;
@@ -134,7 +136,7 @@ class Statistics {
     return total_errors_;
   }
 
-  // CONFIG RESETSTAT. A thread that counts at this moment may keep a count of before.
+  // CONFIG RESETSTAT. A thread that counts concurrently may keep an old count.
   void reset();
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// TickClock: the cheapest clock there is, for timing every command.
+// TickClock: the cheapest clock, for timing every command.
 //
 // On x86-64 it is the time-stamp counter (invariant since 2008; about a third of the cost of
 // clock_gettime), elsewhere the steady clock in nanoseconds.
-// Invariants: ticks grow at a constant rate; only differences have a meaning.
+// Invariants: ticks grow at a constant rate; only differences are meaningful.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -25,7 +25,7 @@ class TickClock {
 #endif
   }
 
-  // The rate is measured since construction.
+  // Returns the rate measured since construction.
   double ticks_per_microsecond() const {
     const auto elapsed = std::chrono::steady_clock::now() - start_;
     const double elapsed_us = std::chrono::duration<double, std::micro>(elapsed).count();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The last words of a process that crashes: which signal, where, what its threads did.
+// Crash report of the process: the signal, the stack, and the activity of its threads.
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT a report is appended to the log file, or written
 // to standard error without one: the stack of the thread that crashed, the names of all threads,
@@ -9,7 +9,8 @@
 //
 // Invariants: the report holds names of commands, none of their arguments and no reply. Nothing in
 // it allocates or takes a lock. A crash while a report is written ends the process at once.
-// Thread safety: install_crash_log() is called once, before there are threads; the rest by any.
+// Thread safety: install_crash_log() is called once, before there are threads; the rest by any
+// thread.
 // Source: signal-safety(7), backtrace(3).
 #pragma once
 
@@ -21,10 +22,11 @@ namespace server {
 
 class Statistics;
 
-// `log_file`: empty for standard error. Does nothing in builds whose sanitizer reports crashes.
+// `log_file`: empty for standard error. Has no effect in builds whose sanitizer reports crashes.
 void install_crash_log(const std::string& log_file);
 
-// The report tells the trails of these statistics while this lives. One at a time.
+// While an instance lives, reports include the command trails of these statistics. Only one
+// instance at a time.
 class CrashTrails {
  public:
   explicit CrashTrails(const Statistics& statistics);
@@ -33,7 +35,8 @@ class CrashTrails {
   CrashTrails& operator=(const CrashTrails&) = delete;
 };
 
-// A stack for the report on the calling thread, so that one that has used its own up can tell, too.
+// A signal stack for the calling thread, so that a thread whose stack has overflowed can report
+// too.
 class CrashStack {
  public:
   CrashStack();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The message of a process that must end, for its log and for the terminal.
+// Reports the message of a process that must end, to its log and to the terminal.
 //
 // Thread safety: any thread. Implemented in log.cpp, which knows where the log goes.
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace server {
 
-// Writes the message to the log. Writes it to standard error as well, unless standard output shows
-// the log: a terminal would show the message twice.
+// Writes the message to the log. Also writes it to standard error, unless standard output shows the
+// log, because a terminal would then show it twice.
 void report_fatal(std::string_view message);
 
 }  // namespace server

@@ -12,9 +12,9 @@ namespace server {
 namespace {
 
 constexpr int64_t kShownEveryUs = core::kSecondUs / 10;
-// Too early to tell how long it takes.
+// Before this time, the duration cannot be estimated.
 constexpr int64_t kSilentUs = core::kSecondUs / 2;
-// Back to the line's start, and away with what stood there.
+// Returns to the start of the line and erases it.
 constexpr std::string_view kWipe = "\r\x1b[K";
 
 }  // namespace

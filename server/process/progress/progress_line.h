@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ProgressLine: how far long work is, as one line of a terminal that is written over.
+// ProgressLine: the progress of long work, as one line of a terminal that is overwritten.
 //
 // Invariants: writes at most ten times a second, and at each change of the work's name; clear()
-// leaves nothing of the line.
+// erases the line.
 // Thread safety: none; one user at a time.
 #pragma once
 
@@ -16,9 +16,9 @@
 
 namespace server {
 
-// "[======      ]  50 %" of a share from 0 to 1.
+// Returns "[======      ]  50 %". `share` is from 0 to 1.
 std::string progress_bar_text(double share);
-// "3 s", "2 min", "1 h 5 min".
+// Returns "3 s", "2 min" or "1 h 5 min".
 std::string duration_text(double seconds);
 
 class ProgressLine {
@@ -27,10 +27,10 @@ class ProgressLine {
   // The clock must outlive it.
   ProgressLine(const core::Clock& clock, Write write) : clock_(clock), write_(std::move(write)) {}
 
-  // Writes to standard error; to nowhere when that is no terminal.
+  // Writes to standard error; does nothing if that is no terminal.
   static ProgressLine on_terminal(const core::Clock& clock);
 
-  // The work is named as a person would: "loading". `share` from 0 to 1.
+  // `work` names the work, such as "loading". `share` is from 0 to 1.
   void show(std::string_view work, double share);
   void clear();
 
@@ -39,7 +39,7 @@ class ProgressLine {
   const Write write_;
   int64_t begun_us_ = 0;
   int64_t next_us_ = 0;
-  std::string work_;  // of what the line shows; empty when it is clear
+  std::string work_;  // the work that the line shows; empty if the line is clear
 };
 
 }  // namespace server

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The progress line of the process: what a person who watches the terminal sees of long work.
+// The progress line of the process: shows long work on the terminal.
 //
-// Invariants: nothing is written unless standard error is a terminal. A line of the log that goes
-// to a terminal, too, takes the progress line away first: the two never mix.
+// Invariants: nothing is written unless standard error is a terminal. A log line that goes to a
+// terminal first erases the progress line, so the two never mix.
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace server {
 
-// `share` from 0 to 1. Of two works at once the later one is shown.
+// `share` is from 0 to 1. If there are two works at once, the later one is shown.
 void show_on_terminal(std::string_view work, double share);
-// The work has ended.
+// Must be called when the work has ended.
 void clear_terminal(std::string_view work);
 
-// Whether the log and the progress line would meet on one terminal.
+// Returns whether the log and the progress line share one terminal.
 bool terminal_shows_log();
-// While it is held the line is away.
+// While the lock is held, no progress line is shown.
 [[nodiscard]] std::unique_lock<std::mutex> hold_terminal();
 
 }  // namespace server

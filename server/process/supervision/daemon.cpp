@@ -22,7 +22,7 @@ core::Error failure(std::string_view act) {
                       std::generic_category().message(errno))};
 }
 
-// Returns the exit status for the process that has started this daemon.
+// Waits until the daemon is ready or has ended. Returns the exit status of the starter.
 int await_daemon(pid_t daemon, int report) {
   char byte = 0;
   ssize_t got = -1;
@@ -55,7 +55,7 @@ core::Result<std::optional<int>> Daemon::detach() {
   std::fflush(nullptr);
   const pid_t daemon = ::fork();
   if (daemon != 0) {
-    // Else the end of the daemon would not end the pipe.
+    // Otherwise the pipe would stay open when the daemon ends.
     ::close(std::exchange(report_, -1));
     if (daemon < 0) {
       const core::Error error = failure("fork");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Daemon: the server as a process of its own, detached from the terminal that started it.
+// Daemon: runs the server as a separate process, detached from the terminal that started it.
 //
 //   starter: detach() ─► waits ─────────────────────► exit status
 //   daemon:      └─► detach() ─► loads ─► become_silent()
 //
-// The starter waits until the daemon is ready or has ended, so that its exit status says which.
+// The starter waits until the daemon is ready or has ended, so that its exit status reports which.
 // Until then the daemon writes its messages to the terminal.
 //
 // Thread safety: detach() in a process with one thread; become_silent() from any thread, once.
@@ -25,10 +25,11 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Returns the exit status in the starter, and nothing in the daemon. Errors: there is no daemon.
+  // Returns the exit status in the starter, and nullopt in the daemon. Errors: the daemon could not
+  // be started.
   core::Result<std::optional<int>> detach();
-  // The daemon is ready: lets the starter go, and writes no more to its terminal. Does nothing in a
-  // process that is no daemon.
+  // Called when the daemon is ready. Lets the starter exit, and writes nothing more to its
+  // terminal. No effect in a process that is no daemon.
   void become_silent();
 
  private:

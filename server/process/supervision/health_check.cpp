@@ -46,14 +46,15 @@ class ProbeSocket {
   ProbeSocket(const ProbeSocket&) = delete;
   ProbeSocket& operator=(const ProbeSocket&) = delete;
 
-  // False: errno says why.
+  // Returns false on failure, with the reason in errno.
   bool connect(const void* address, size_t size) const {
     return ::connect(descriptor_, static_cast<const sockaddr*>(address),
                      static_cast<socklen_t>(size)) == 0;
   }
-  // To an address of this machine, from the same one: what another machine has is not this server.
+  // Connects to an address of this machine, from the same address. A server on another machine is
+  // not this server.
   bool connect_to_own(const addrinfo& where) const {
-    // Without it each call would take a port that nobody else uses.
+    // Without it each call would occupy a port.
     const int yes = 1;
     ::setsockopt(descriptor_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
     sockaddr_storage own{};
@@ -70,9 +71,10 @@ class ProbeSocket {
   int descriptor_;
 };
 
-// The first line of the answer to PING; empty when there is none in time.
+// Returns the first line of the reply to PING; empty if none arrives in time.
 std::string ask_plainly(const ProbeSocket& socket) {
-  // A server without room answers and closes before it is asked: that is heard all the same.
+  // A server at its limit of clients replies and closes before it receives PING. The reply is read
+  // all the same.
   (void)::send(socket.descriptor(), kPing.data(), kPing.size(), MSG_NOSIGNAL);
   std::string answer(512, '\0');
   const ssize_t size = ::recv(socket.descriptor(), answer.data(), answer.size(), 0);
@@ -80,7 +82,8 @@ std::string ask_plainly(const ProbeSocket& socket) {
   return answer.substr(0, answer.find('\r'));
 }
 
-// The same over TLS. Whose certificate it is does not matter to whoever asks on the same machine.
+// As ask_plainly(), over TLS. The certificate is not verified, because the server is on the same
+// machine.
 std::string ask_over_tls(const ProbeSocket& socket) {
   ERR_clear_error();
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
@@ -95,30 +98,31 @@ std::string ask_over_tls(const ProbeSocket& socket) {
     answer.resize(static_cast<size_t>(size));
     return answer.substr(0, answer.find('\r'));
   }
-  // A server that wants a certificate says so, and so it is there.
+  // A server that demands a client certificate is alive.
   constexpr int kCertificateRequired = SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED;
   const int reason = ERR_GET_REASON(ERR_peek_last_error());
   return reason == kCertificateRequired ? "-NOAUTH a client certificate is required" : "";
 }
 
-// `answer`: the first line of what came, empty if nothing did.
+// `answer`: the first line received; empty if there was none.
 Health judge(std::string_view where, const std::string& answer, HealthQuestion question) {
   if (answer.empty()) return {false, fmt::format("{} does not answer", where)};
   const bool serves = answer == "+PONG" || answer.starts_with("-NOAUTH");
-  // What a reply of RESP begins with.
+  // First characters of a RESP reply.
   constexpr std::string_view kReplyMarks = "+-:$*";
   const bool lives = kReplyMarks.find(answer.front()) != std::string_view::npos;
   return {question == HealthQuestion::kLives ? lives : serves,
           fmt::format("{} answers {}", where, core::printable(answer))};
 }
 
-// What asking at one address came to.
+// The result of one attempt at one address.
 struct Attempt {
   bool has_connected = false;
   Health health;
 };
 
-// Where a server that listens on an address of `bind` is reached on this machine.
+// Returns the address by which a server that listens on an address of `bind` is reached on this
+// machine.
 std::string reachable_address(std::string address) {
   if (address.starts_with('-')) address.erase(0, 1);
   if (address == "*" || address == "0.0.0.0") return "127.0.0.1";
@@ -126,7 +130,7 @@ std::string reachable_address(std::string address) {
   return address;
 }
 
-// The first address that a name has, which is the one that the server listens on.
+// The first address of a name, which is the one that the server listens on.
 using AddressInfo = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 AddressInfo look_up(const std::string& address, int64_t port, int& error) {
   addrinfo hints{};
@@ -153,7 +157,8 @@ Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
   return {true, judge(where, answer, request.question)};
 }
 
-// The first address that is healthy; without one the first that has connected, or else the first.
+// Returns the result of the first healthy address. If there is none, returns that of the first that
+// connected, or else of the first.
 Health check_port(const std::vector<std::string>& addresses, int64_t port, bool has_tls,
                   const HealthRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
@@ -193,7 +198,7 @@ HealthQuestion take_health_question(std::vector<const char*>& arguments) {
 
 Health check_health(const Config& config, HealthQuestion question, const HealthLimits& limits) {
   const HealthRequest request{question, limits};
-  // Without an address there is no port either.
+  // Without an address, no port is listened on either.
   if (const auto addresses = ListenOptions(config).bind_addresses(); !addresses.empty()) {
     if (config.port() != 0) return check_port(addresses, config.port(), false, request);
     if (const int64_t port = config.integer(OptionId::kTlsPort); port != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// check_health: asks the server that a configuration describes whether it serves, as a container's
-// health check does, without another program.
+// check_health: checks whether the server that a configuration describes serves. For health checks
+// of containers, which then need no other program.
 //
 // Thread safety: a free function.
 // Source: HEALTHCHECK, https://docs.docker.com/reference/dockerfile/#healthcheck.
@@ -15,30 +15,30 @@ namespace server {
 
 class Config;
 
-// What is asked of a server: that it serves, or only that it lives. One that loads, has a full disk
-// or no room for another client lives: to start it again would make nothing better.
+// The question of a check: whether the server serves, or only whether it is alive. A server that is
+// loading, has a full disk or no room for another client is alive: restarting it would not help.
 enum class HealthQuestion { kServes, kLives };
 
 struct HealthLimits {
-  std::chrono::seconds answer{2};  // for connecting, sending and receiving, each
-  // A server that hangs at one address hangs at the others, too: once asking has taken longer than
-  // this, no other address is asked.
+  std::chrono::seconds answer{2};  // timeout of connecting, sending and receiving, each
+  // A server that hangs at one address hangs at all. So if an attempt took longer than this, no
+  // other address is tried.
   std::chrono::seconds slow{1};
 };
 
 struct Health {
   bool is_healthy = false;
-  std::string text;  // for people, one line
+  std::string text;  // one line for humans
 };
 
-// Takes the word `--alive` out of the arguments, the program's name first, where it comes right
-// behind `--health-check`.
+// Removes the argument `--alive` if it directly follows `--health-check`. `arguments` starts with
+// the program's name.
 HealthQuestion take_health_question(std::vector<const char*>& arguments);
 
 // Sends PING to the port, the TLS port or the unix socket, whichever comes first in the
-// configuration, on this machine: at the addresses of `bind` one after the other, until one is
-// healthy. A server that wants a password serves; one that loads does not yet. With the default
-// limits it takes at most about five seconds.
+// configuration, on this machine. Tries the addresses of `bind` one after the other until one is
+// healthy. A server that demands a password serves; one that is loading does not yet. With the
+// default limits it takes at most about five seconds.
 Health check_health(const Config& config, HealthQuestion question = HealthQuestion::kServes,
                     const HealthLimits& limits = {});
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Supervisor: tells the service manager how far the server is, as `supervised` asks.
+// Supervisor: notifies the service manager of the server's state, as `supervised` asks.
 //
-// Invariants: without a service manager that listens nothing is sent. "Ready" is told once, before
-// the end; while data are loaded, the manager's time limit for the start moves along.
+// Invariants: without a service manager nothing is sent. "Ready" is sent once, and before the end.
+// While data are loading, the manager's startup timeout is extended.
 // Thread safety: tick() on one thread; the others from any.
 // Source: sd_notify(3), sd_watchdog_enabled(3).
 #pragma once
@@ -23,15 +23,15 @@ class Supervisor {
   // Sends "NAME=value" lines; replaced in tests.
   using Send = std::function<void(const std::string& lines)>;
 
-  // With kAuto the environment decides. watchdog_us: how often the manager wants a sign of life, 0
-  // for never.
+  // With kAuto the environment decides. watchdog_us: interval of signs of life that the manager
+  // asks for; 0 for none.
   explicit Supervisor(Supervised mode);
   Supervisor(bool listens, uint64_t watchdog_us, Send send);
 
   void ready(std::string_view what);
   void stopping();
-  // To be called several times a second; `now_us` is monotonic. loaded_share: of the data, 0 to 1,
-  // negative when none are being loaded.
+  // Must be called several times a second; `now_us` is monotonic. loaded_share: loaded fraction of
+  // the data, 0 to 1; negative while nothing is loading.
   void tick(int64_t now_us, double loaded_share);
 
  private:

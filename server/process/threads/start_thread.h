@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// start_thread(): starts the threads that the server cannot do without.
+// start_thread(): starts threads that the server needs to work.
 //
 // Thread safety: any thread.
 // Source: pthread_create(3), EAGAIN.
@@ -12,8 +12,8 @@
 
 namespace server {
 
-// `name` has at most 15 characters, for ps(1) and debuggers. The thread has it when this returns.
-// At a limit on threads the process ends at once, with a message and status 1. An exception would
+// `name` has at most 15 characters, for ps(1) and debuggers. It is set when this returns. At a
+// limit on threads the process ends at once, with a message and status 1. An exception would
 // destroy objects that running threads use.
 std::thread start_thread(const std::string& name, std::function<void()> run);
 

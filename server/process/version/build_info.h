@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// BuildInfo: what this program was built from, for --version and INFO.
+// BuildInfo: the commit and the build type of this program, for --version and INFO.
 //
 // Thread safety: constants.
 // Source: server/process/version/build_info.cmake writes the values at each build.
@@ -12,20 +12,21 @@
 namespace server {
 
 struct BuildInfo {
-  std::string_view commit;      // 40 hexadecimal digits; empty: built without a repository
+  std::string_view commit;      // 40 hexadecimal digits; empty if built without a repository
   bool is_modified = false;     // the sources differ from the commit
-  std::string_view build_type;  // of CMake
+  std::string_view build_type;  // CMAKE_BUILD_TYPE
 };
 
 const BuildInfo& build_info();
 
-// The commit's first 8 digits; zeros without a commit, as Redis has it.
+// Returns the commit's first 8 digits. Without a commit they are zeros, as in Redis.
 std::string_view short_commit(const BuildInfo& build);
 
-// One line of `name=value`, for people and for tools that read "v=" as the version of a Redis.
+// Returns one line of `name=value`, for humans and for tools that read "v=" as the version of a
+// Redis.
 std::string version_text(std::string_view redis_version, const BuildInfo& build);
 
-// One JSON object with the same facts.
+// Returns one JSON object with the same facts.
 std::string version_json(std::string_view redis_version, const BuildInfo& build);
 
 }  // namespace server

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// WorkReport: tells of long work while it goes on: a line of the log every few seconds, and the
+// WorkReport: reports the progress of long work: a line in the log every few seconds, and the
 // progress line of the terminal.
 //
 //   WorkReport report("Loading", clock);
@@ -24,21 +24,21 @@ class WorkReport {
   static constexpr int64_t kFirstLineUs = 5 * core::kSecondUs;
   static constexpr int64_t kLinesEveryUs = 5 * core::kSecondUs;
 
-  // `work` is how the line begins. The clock must outlive it.
+  // The log line begins with `work`. The clock must outlive it.
   WorkReport(std::string work, const core::Clock& clock);
   ~WorkReport();
   WorkReport(const WorkReport&) = delete;
   WorkReport& operator=(const WorkReport&) = delete;
 
-  // `share` from 0 to 1; below 0: not known. `details()` gives a text for the log's line, and is
-  // called for that line alone.
+  // `share` is from 0 to 1; below 0 if unknown. `details()` returns a text for the log line, and is
+  // called only for that line.
   template <class Details>
   void show(double share, Details&& details) {
     if (is_due(share)) log(share, details());
   }
 
  private:
-  // Shows the share on the terminal; whether a line of the log is due.
+  // Shows the share on the terminal. Returns whether a log line is due.
   bool is_due(double share);
   void log(double share, const std::string& details) const;
 
@@ -48,7 +48,7 @@ class WorkReport {
   int64_t next_line_us_;
 };
 
-// "45 %, 503 of 1118 MB, about 3 s left"; without what is not known.
+// Returns "45 %, 503 of 1118 MB, about 3 s left", without the parts that are unknown.
 std::string progress_text(double share, const std::string& details, double elapsed_s);
 
 }  // namespace server
