@@ -14,7 +14,7 @@ namespace {
 
 class CommandRulesTest : public ::testing::Test {
  protected:
-  // The error, or "".
+  // Returns the error, or "".
   std::string apply(std::string_view rule) {
     const auto applied = rules_.apply(rule);
     return applied ? "" : applied.error().message;
@@ -64,7 +64,7 @@ TEST_F(CommandRulesTest, AllIsAllEvenWhenItIsPutTogether) {
   EXPECT_TRUE(rules_.allows_all());
   EXPECT_EQ(text_after({"+@all", "-get", "+get"}), "+@all");
   EXPECT_TRUE(rules_.allows_all());
-  // Commands that a later version brings are not allowed by this.
+  // This does not allow commands that a later version adds.
   text_after({"+get", "+set", "+select", "+config", "+ping"});
   EXPECT_FALSE(rules_.allows_all());
 }
@@ -104,7 +104,7 @@ TEST_F(CommandRulesTest, WrongRulesAreToldAsRedisDoes) {
   EXPECT_EQ(apply("+select|"), "Syntax error");
   EXPECT_EQ(apply("+config|"), "Syntax error");
   EXPECT_EQ(apply("+config|get|x"), "Allowing first-arg of a subcommand is not supported");
-  // What could not be written down again.
+  // Rules that text() could not reproduce.
   EXPECT_EQ(apply("+select|a b"), "Syntax error");
   EXPECT_EQ(apply(std::string_view("+select|a\0b", 11)), "Syntax error");
 }

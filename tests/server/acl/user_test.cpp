@@ -16,7 +16,7 @@ constexpr std::string_view kHashOfA =
 
 class UserTest : public ::testing::Test {
  protected:
-  // What is wrong, or "".
+  // Returns the error, or "".
   std::string apply(const std::vector<std::string_view>& words) {
     const auto fault = user_.apply_all(words);
     if (!fault) return "";
@@ -77,7 +77,7 @@ TEST_F(UserTest, WrongSelectorsAreTold) {
   EXPECT_EQ(apply({"(on)"}), "(on): Syntax error");
   EXPECT_EQ(apply({"(+foo)"}), "(+foo): Unknown command or category name in ACL");
   EXPECT_EQ(apply({"foo)"}), "foo): Syntax error");
-  // Written down again, it would end too early.
+  // When written out, it would end too early.
   EXPECT_EQ(apply({"(", "+get", "~x))"}), "( +get ~x)): Syntax error");
 }
 

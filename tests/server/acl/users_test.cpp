@@ -56,7 +56,7 @@ TEST_F(UsersTest, OnlyThePasswordOfAUserThatIsOnLogsIn) {
   EXPECT_EQ(users_.authenticate("bob", "a"), nullptr);
   ASSERT_EQ(set("alice", {"nopass"}), "");
   EXPECT_NE(users_.authenticate("alice", "anything"), nullptr);
-  // Neither a password nor nopass: nobody gets in.
+  // Without a password and without nopass, no client can log in.
   ASSERT_EQ(set("alice", {"resetpass"}), "");
   EXPECT_EQ(users_.authenticate("alice", ""), nullptr);
 }
@@ -83,7 +83,7 @@ TEST_F(UsersTest, APublishedUserDoesNotChange) {
   EXPECT_EQ(before->describe(), "on resetchannels -@all");
   EXPECT_EQ(users_.find("alice")->id, before->id);
   EXPECT_GT(users_.version(), version);
-  // Made again it is somebody else.
+  // Created again, it is a different user.
   EXPECT_TRUE(users_.remove("alice"));
   EXPECT_FALSE(users_.remove("alice"));
   ASSERT_EQ(set("alice", {"on"}), "");
@@ -117,7 +117,7 @@ TEST_F(UsersTest, AllAreReplacedOrNone) {
   EXPECT_EQ(users_.find("alice")->id, alice);
   EXPECT_TRUE(users_.replace_all(right, UndefinedDefault::kOpen).empty());
   EXPECT_TRUE(users_.is_open());
-  // Who is not the same any more is another one.
+  // A user that has changed gets another id.
   const std::vector<UserDefinition> changed{{"alice", {"on"}, 1}};
   EXPECT_TRUE(users_.replace_all(changed, UndefinedDefault::kOpen).empty());
   EXPECT_NE(users_.find("alice")->id, alice);

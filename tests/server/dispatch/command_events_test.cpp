@@ -16,7 +16,7 @@ namespace {
 
 class CommandEventsTest : public ClientsFixture {
  protected:
-  // A command, and "event key" of all that it tells, "@database" behind it where that is not 0.
+  // A command, and "event key" of all its events, followed by "@database" if that is not 0.
   using Step = std::pair<std::string, std::string>;
 
   CommandEventsTest() {
@@ -27,7 +27,7 @@ class CommandEventsTest : public ClientsFixture {
   void choose(const std::string& classes) {
     ASSERT_EQ(run({"CONFIG", "SET", "notify-keyspace-events", classes}), kOk);
   }
-  // What stands between "__keyevent@" and "__:", and so on: form, database, name, payload.
+  // Returns the parts of a channel: form, database, name, payload.
   struct Message {
     std::string form;
     std::string database;
@@ -48,7 +48,7 @@ class CommandEventsTest : public ClientsFixture {
     }
     return all;
   }
-  // Each event must have come in both forms, that of the key first.
+  // Each event must be published in both forms, keyspace first.
   std::string told() {
     const auto all = messages();
     std::string text;
@@ -75,7 +75,7 @@ class CommandEventsTest : public ClientsFixture {
     for (const std::string& line : lines) run(words_in(line));
     messages();
   }
-  // A key whose time is over, which nobody has noticed yet.
+  // A key that has expired but was not deleted yet.
   void expire_k() {
     prepare({"SET k 1 PX 1"});
     advance_ms(10);

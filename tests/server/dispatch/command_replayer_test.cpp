@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// rename-command changes the names of clients only: journals hold original names.
+// rename-command renames commands for clients only: journals contain original names.
 #include "server/dispatch/command_replayer.h"
 
 #include <string>
@@ -29,7 +29,7 @@ class RenamedCommandReplayer : public CommandTest {
     CommandReplayer replayer(services_, origin);
     return std::string(replayer.execute(words));
   }
-  // The bytes journalled since the last call.
+  // Returns the bytes journalled since the last call.
   std::string journalled() {
     std::string bytes;
     journal_.take(bytes);

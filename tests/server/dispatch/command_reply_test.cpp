@@ -29,7 +29,7 @@ class CommandReplyTest : public CommandTest {
     EXPECT_EQ(parser.parse(bytes), protocol::ReplyParser::Status::kReply);
     return std::move(parser.reply());
   }
-  // An element of COMMAND INFO of one command.
+  // Returns an element of COMMAND INFO of one command.
   std::string element(const std::string& name, size_t index) {
     const Reply info = reply_of({"COMMAND", "INFO", name});
     if (info.elements.size() != 1 || info.elements[0].elements.size() <= index) return "missing";

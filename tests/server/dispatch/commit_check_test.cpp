@@ -12,10 +12,10 @@
 namespace server {
 namespace {
 
-// A context whose command is the row of `args[0]`.
+// Returns a context whose command is the row of `args[0]`.
 class CommitCheckTest : public CommandTest {
  protected:
-  // Returns whether a command that does `act`, behind the back of its handler, counts as committed.
+  // Returns whether a command counts as committed if `act` runs concurrently with its handler.
   template <class Act>
   bool is_committed(const std::vector<std::string_view>& args, Act&& act) {
     const Request request{.args = args};

@@ -47,7 +47,7 @@ TEST_F(DispatcherTest, WordsOfAnUnknownCommandAreQuotedUpTo128Bytes) {
             error("ERR unknown command 'no', with args beginning with: "));
 }
 
-// Else a client could forge a reply for whoever shares its connection.
+// Otherwise a client could forge a reply for others that share its connection.
 TEST_F(DispatcherTest, AReplyLineNeverHoldsTheClientsLineBreak) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{"x\r\n+OK", "a"},
                                                 {"x", "\r\n-ERR forged\r\n"},
@@ -88,7 +88,7 @@ TEST_F(DispatcherTest, OnlyAuthenticationIsAnsweredBeforeIt) {
   }
   EXPECT_EQ(run({"EXEC"}),
             error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."));
-  // What is wrong in itself is told first, as in Redis.
+  // As in Redis, errors of the command itself take precedence.
   EXPECT_EQ(run({"GET"}), error("ERR wrong number of arguments for 'get' command"));
   EXPECT_TRUE(run({"nope"}).starts_with("-ERR unknown command"));
   EXPECT_EQ(run({"QUIT"}), kOk);
@@ -121,7 +121,7 @@ TEST_F(DispatcherTest, ErrorsAreCountedUnderTheirCode) {
 }
 
 TEST_F(DispatcherTest, OutOfMemoryStopsWhatTakesMore) {
-  // Arrays are counted where no allocator of ours is, as under sanitizers.
+  // Arrays also count if the allocator is not ours, as under sanitizers.
   EXPECT_EQ(run({"BF.RESERVE", "filter", "0.01", "10000000"}), kOk);
   EXPECT_EQ(run({"CONFIG", "SET", "maxmemory", "1"}), kOk);
   memory_.set_limit(1);
@@ -129,7 +129,7 @@ TEST_F(DispatcherTest, OutOfMemoryStopsWhatTakesMore) {
   EXPECT_EQ(run({"SET", "a", "1"}), error(kOutOfMemory));
   EXPECT_EQ(run({"GET", "a"}), kNull);
   EXPECT_EQ(run({"DEL", "a"}), integer(0));
-  // A queue is memory, whatever is in it.
+  // Queuing a command takes memory, whatever the command is.
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"GET", "a"}), error(kOutOfMemory));
   EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of previous errors."));
@@ -256,7 +256,7 @@ TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
   EXPECT_EQ(requests[0].key_hash, keyspace_.ref("a").hash);
   EXPECT_EQ(requests[0].preview.kind, 0U);
   EXPECT_NE(requests[1].preview.kind, 0U);
-  // A hash that depends on the filter must not outlive it.
+  // A hash that depends on the filter must not outlive the filter.
   EXPECT_EQ(requests[2].preview.kind, 0U);
   EXPECT_EQ(requests[3].command, nullptr);
   EXPECT_EQ(requests[4].command, registry_->find("ping"));
@@ -333,7 +333,7 @@ TEST_F(DurationTest, ATransactionTakesAsLongAsItsCommands) {
   EXPECT_GE(ticks_of("exec"), ticks_of("echo") + ticks_of("bf.add"));
 }
 
-// So the splitter of inline requests lays out `RENAME "" "abc"`.
+// The splitter of inline requests lays out `RENAME "" "abc"` this way.
 TEST_F(DispatcherTest, AnEmptyKeyMayBeginWhereTheNextOneDoes) {
   const std::string_view words = "abc";
   const std::vector<std::string> answers = run_pipeline({{"SET", "", "v"},

@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-// The threads pass when the test says so.
+// The test decides when the threads pass.
 class DrainTest : public ::testing::Test {
  protected:
   DrainTest() {
@@ -42,7 +42,7 @@ TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
   EXPECT_EQ(ended_, "ab");
 }
 
-// A thread may have passed before the second one has set what holds commands back.
+// A thread may have passed before the second caller has set its hold.
 TEST_F(DrainTest, WhatBeginsMeanwhileWaitsForAnotherVisit) {
   drain_.begin(note("a"));
   drain_.begin(note("b"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a client may not make the server do. BLOOMERY_SECURITY_ROUNDS makes the random test longer;
-// BLOOMERY_SEED replays it.
+// Actions that a client must not be able to cause. BLOOMERY_SECURITY_ROUNDS makes the random test
+// longer; BLOOMERY_SEED replays it.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ TEST_F(ForbiddenWordsTest, NamesOfClientsForgeNoLines) {
   EXPECT_EQ(lines(), before);
 }
 
-// Files outside the directory, code, the process' own state.
+// Access to files outside the directory, to code, and to the process' own state.
 TEST_F(ForbiddenWordsTest, ConfigModuleAndDebugAreNoWeapons) {
   for (const WordList& words : {WordList{"CONFIG", "SET", "dir", "/tmp"},
                                 {"CONFIG", "SET", "dbfilename", "x.so"},
@@ -92,10 +92,10 @@ TEST_F(ForbiddenWordsTest, ThereIsNoInterpreter) {
   expect_refused({"FUNCTION", "LOAD", "#!lua name=x"});
 }
 
-// CVE-2025-67733: whatever stands in a command, it gets one reply, and an error is one line.
+// CVE-2025-67733: whatever a command contains, it gets one reply, and an error is one line.
 class LineEndsTest : public CommandTest {
  protected:
-  // Commands that wait, end the session or the data, or answer several times.
+  // Commands that wait, end the session, delete the data, or reply several times.
   static bool is_left_out(const std::string& name) {
     static const std::set<std::string> kNames{
         "shutdown", "monitor",      "subscribe",    "psubscribe",   "ssubscribe", "psync",
@@ -161,7 +161,7 @@ TEST_F(LineEndsTest, AnUnknownNameIsToldInOneLine) {
             "-ERR unknown command 'no  such', with args beginning with: 'a b' \r\n");
 }
 
-// CVE-2022-36021, CVE-2024-31228: each question is short, however the pattern is made.
+// CVE-2022-36021, CVE-2024-31228: each match takes little time, whatever the pattern.
 class PatternsTest : public CommandTest {
  protected:
   PatternsTest() {
@@ -176,7 +176,7 @@ class PatternsTest : public CommandTest {
                  repeated("*a", 5'000) + "b",     repeated("\\a*", 1000) + "b",
                  "[" + std::string(500'000, 'a'), repeated("*?", 50'000)};
   }
-  // The best of three: the machine may be busy.
+  // The best of three, because the machine may be busy.
   void expect_short(const WordList& words) {
     using Clock = std::chrono::steady_clock;
     auto best = Clock::duration::max();
@@ -224,7 +224,7 @@ TEST_F(PatternsTest, AMessageIsMatchedInShortTime) {
   expect_short({"PUBLISH", name_, "m"});
 }
 
-// What is shown to others of passwords that were given.
+// Passwords are hidden from other users.
 class SecretsTest : public net::ClientsFixture {
  protected:
   SecretsTest() {

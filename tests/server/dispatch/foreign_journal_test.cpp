@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands that another kind of server has journalled make the filters that it had.
+// Commands journalled by another kind of server recreate its filters.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -23,7 +23,7 @@ class ForeignJournalTest : public CommandTest {
     const std::vector<std::string_view> words(command.begin(), command.end());
     return std::string(replayer_.execute(words));
   }
-  // The layout's name as BF.STATS tells it, or the whole reply where it does not.
+  // Returns the layout's name in BF.STATS, or the whole reply if there is none.
   bool has_layout(const std::string& key, const std::string& layout) {
     return run({"BF.STATS", key}).find("\r\n" + layout + "\r\n") != std::string::npos;
   }
@@ -62,7 +62,7 @@ TEST_F(ForeignJournalTest, AnInsertionWithoutItemsMakesAnEmptyFilter) {
   EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
 }
 
-// The payload is valkey-bloom's own: the filter `tiny` of the vectors.
+// The payload was written by valkey-bloom: the filter `tiny` of the vectors.
 TEST_F(ForeignJournalTest, LoadThatWasJournalledAsInsertionIsALoad) {
   std::ifstream file(BLOOMERY_VECTORS "/valkey-bloom/load/tiny.bin", std::ios::binary);
   const std::string payload{std::istreambuf_iterator<char>(file), {}};
@@ -73,7 +73,7 @@ TEST_F(ForeignJournalTest, LoadThatWasJournalledAsInsertionIsALoad) {
             array({integer(1)}));
   EXPECT_EQ(run({"BF.CARD", "f"}), integer(50));
   EXPECT_EQ(run({"BF.EXISTS", "f", "item:7"}), integer(1));
-  // With another seed it was an item.
+  // With another seed, it would be an item.
   replay({"BF.INSERT", "g", "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5", "SEED",
           kForeignSeed, "EXPANSION", "2", "ITEMS", payload});
   EXPECT_EQ(run({"BF.CARD", "g"}), integer(1));

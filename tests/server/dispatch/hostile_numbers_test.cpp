@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Sizes, offsets and counts beyond what the arithmetic behind them can hold. docs/security.md maps
-// the faults of other servers that each test stands for.
+// Sizes, offsets and counts beyond the range of the arithmetic. docs/security.md lists the faults
+// of other servers that each test covers.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ const std::string kMinI64 = "-9223372036854775808";
 const std::string kMaxI64 = "9223372036854775807";
 struct Extreme {
   std::string text;
-  // Legal on its own, but not to be carried out here: gigabytes.
+  // Legal, but not executed here, because it takes gigabytes.
   bool is_huge = false;
 };
 const std::vector<Extreme> kExtremes = {
@@ -50,7 +50,7 @@ class HostileNumbersTest : public CommandTest {
   }
 };
 
-// SETBIT, GETBIT, BITFIELD, SETRANGE around every power that matters.
+// SETBIT, GETBIT, BITFIELD, SETRANGE around every relevant power of two.
 TEST_F(HostileNumbersTest, SizesThatOverflow) {
   for (const std::string limit : {"512mb", "9223372036854775807"}) {
     run({"CONFIG", "SET", "proto-max-bulk-len", limit});
@@ -138,7 +138,7 @@ TEST_F(HostileNumbersTest, CountsThatCannotBeNegated) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// What waits instead of replying, and what only a replica says.
+// Commands that wait instead of replying, and commands that only a replica sends.
 TEST_F(HostileNumbersTest, CountsOfReplicasThatCannotBeNegated) {
   run_as_other({"WAIT", kMinI64, "1"});
   Client third(*this);
@@ -194,7 +194,7 @@ TEST_F(HostileNumbersTest, NumbersThatAreNone) {
   }
 }
 
-// An error, or little memory: never an end, never a large calloc.
+// Expects an error, or little memory: never a crash, never a large calloc.
 TEST_F(HostileNumbersTest, ReservationsBeyondReason) {
   const uint64_t before = resident_memory().total_bytes;
   for (const std::string rate : {"0", "1", "0.999999", "1e-300", "-0.5", "1.5", "0.01", "5e-324"}) {
@@ -216,7 +216,7 @@ TEST_F(HostileNumbersTest, ReservationsBeyondReason) {
   EXPECT_LT(resident_memory().total_bytes, before + (uint64_t{200} << 20));
 }
 
-// Bits that are 2^64, a little less and a little more.
+// Numbers of bits around 2^64.
 TEST_F(HostileNumbersTest, ProductsThatWrap) {
   for (const std::string capacity :
        {"2305843009213693952", "2305843009213693951", "2305843009213693953", "1152921504606846976",

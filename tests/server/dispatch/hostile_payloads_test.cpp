@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes that claim to be values. docs/security.md maps the faults of other servers that each test
-// stands for. BLOOMERY_SECURITY_ROUNDS makes the random ones longer; BLOOMERY_SEED replays them.
+// Malformed values. docs/security.md lists the faults of other servers that each test covers.
+// BLOOMERY_SECURITY_ROUNDS makes the random ones longer; BLOOMERY_SEED replays them.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class HostilePayloadsTest : public CommandTest {
     EXPECT_EQ(parser.parse(run(words)), protocol::ReplyParser::Status::kReply);
     return std::move(parser.reply());
   }
-  // A DUMP payload whose checksum is right, whatever is in it.
+  // Returns a DUMP payload with a correct checksum, whatever it contains.
   static std::string signed_payload(std::string body) {
     const uint64_t sum = persistence::crc64(0, body);
     for (int i = 0; i < 8; ++i) body += static_cast<char>(sum >> (8 * i));
@@ -38,7 +38,7 @@ class HostilePayloadsTest : public CommandTest {
   std::string restore(const std::string& key, const std::string& body) {
     return run({"RESTORE", key, "0", signed_payload(body), "REPLACE"});
   }
-  // Of a filter, without its checksum.
+  // Returns the payload of a filter, without its checksum.
   std::string body_of(const std::string& key) {
     std::string payload = reply_of({"DUMP", key}).text;
     payload.resize(payload.size() - 8);
@@ -55,7 +55,7 @@ class HostilePayloadsTest : public CommandTest {
     for (char& byte : bytes) byte = static_cast<char>(below(256));
     return bytes;
   }
-  // Everything that a filter can be asked.
+  // Runs every command that reads a filter.
   void use_filter(const std::string& key) {
     for (const WordList& words : {WordList{"BF.INFO", key},
                                   {"BF.ADD", key, "a"},
@@ -155,7 +155,7 @@ TEST_F(HostilePayloadsTest, ChunksThatLie) {
 
 std::string HostilePayloadsTest::forged(std::string body) {
   for (size_t changes = 1 + below(3); changes > 0; --changes) {
-    // Where the sizes are, not the bits.
+    // The part with the sizes, not the bits.
     const size_t index = 1 + below(std::min<size_t>(body.size() - 2, 160) - 1);
     switch (below(4)) {
       case 0:
@@ -175,8 +175,7 @@ std::string HostilePayloadsTest::forged(std::string body) {
   return body;
 }
 
-// With a right checksum. What is accepted must stand everything that a filter can be asked, and
-// the way to the disk.
+// The checksum is correct. An accepted filter must withstand every command, and being saved.
 TEST_F(HostilePayloadsTest, ForgedFilters) {
   std::vector<std::string> bodies;
   for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
@@ -210,12 +209,12 @@ TEST_F(HostilePayloadsTest, ForgedFilters) {
     }
   }
   EXPECT_EQ(run({"SAVE"}), kOk);
-  // Neither all nor none: else nothing was tried.
+  // Some payloads must be accepted and some rejected, otherwise nothing was tested.
   EXPECT_GT(accepted, 0U);
   EXPECT_LT(accepted, rounds_);
 }
 
-// Compressed and encoded strings whose lengths lie.
+// Compressed and encoded strings with wrong lengths.
 TEST_F(HostilePayloadsTest, ForgedStrings) {
   const std::string all_ones(8, '\xff');
   for (const std::string& body : {

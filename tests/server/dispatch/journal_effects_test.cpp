@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What commands put into the journal: the effects, and nothing where there was none.
+// The effects that commands put into the journal. Commands without an effect are not journalled.
 #include "core/bloom/parameters.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_codec.h"
@@ -20,11 +20,12 @@ class JournalEffects : public CommandTest {
       journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
     });
     journal_.set_active(true);
-    run({"SET", "first", "1"});  // so that SELECT 0 is behind us
+    run({"SET", "first", "1"});  // so that SELECT 0 is journalled already
     journalled();
   }
 
-  // The commands since the last call, words joined by spaces, each followed by a `;`.
+  // Returns the commands since the last call, with spaces between arguments and `;` after each
+  // command.
   std::string journalled() {
     std::string bytes;
     journal_.take(bytes);
@@ -48,7 +49,7 @@ class JournalEffects : public CommandTest {
     return text;
   }
 
-  // Runs the command and tells what it journalled.
+  // Runs the command and returns what it journalled.
   std::string effect(const std::vector<std::string>& command) {
     run(command);
     return journalled();
@@ -77,7 +78,7 @@ TEST_F(JournalEffects, AFilterIsMadeTogetherWithItsExpiry) {
   EXPECT_EQ(effect({"BF.INSERT", "b", "PX", "10000", "ITEMS", "x", "y", "x"}),
             "BF.INSERT b ERROR 0.01 CAPACITY 100" + settings + " ITEMS x y;");
   EXPECT_EQ(effect({"BF.INSERT", "b", "PX", "77", "ITEMS", "z"}), "BF.ADD b z;");
-  // The words of valkey-bloom, which has no such option.
+  // The command of valkey-bloom, which has no such option.
   const std::string text =
       effect({"BF.RESERVE", "v", "0.01", "100", "LAYOUT", "valkey-bloom", "EX", "10"});
   EXPECT_TRUE(text.starts_with("MULTI;BF.INSERT v ERROR 0.01 CAPACITY 100 ")) << text;
@@ -145,7 +146,7 @@ TEST_F(JournalEffects, AnExpiryInsideATransactionStaysInItsPlace) {
   EXPECT_EQ(effect({"EXEC"}), "MULTI;SET a 5 PXAT " + at(-10) + ";DEL a;INCR a;EXEC;");
 }
 
-// Replicas that run Redis 7 do not know these operations.
+// Replicas that run Redis 7 do not support these operations.
 TEST_F(JournalEffects, BitOperationsNewerThanRedis7AreTheirResult) {
   run({"SET", "a", "0"});
   run({"SET", "b", "p"});
@@ -201,8 +202,8 @@ TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
 }
 
-// The header is the one that RedisBloom gives of a filter reserved so. Its other words would leave
-// something to the configuration of the receiver.
+// The header is the one that RedisBloom gives for this reservation. Its other commands would depend
+// on the receiver's configuration.
 TEST_F(JournalEffects, FiltersOfRedisBloomAreMadeByTheirHeader) {
   run({"CONFIG", "SET", "bf-layout", "redisbloom"});
   const std::string header = " 1 " + vectors::read("redisbloom/scandump/empty/00.bin") + ";";
@@ -240,14 +241,14 @@ TEST_F(JournalEffects, HeadersMakeTheSameFilterInAnyReplica) {
   EXPECT_EQ(run({"DUMP", "f"}), dump);
 }
 
-// Current releases of RedisBloom refuse the older forms of headers.
+// Current releases of RedisBloom reject the older header formats.
 TEST_F(JournalEffects, LoadedHeadersAreJournalledInTheNewestForm) {
   const std::string header = vectors::read("redisbloom/scandump/empty/00.bin");
   const std::string old = header.substr(0, 68) + header.substr(72);
   EXPECT_EQ(effect({"BF.LOADCHUNK", "f", "1", old}), "BF.LOADCHUNK f 1 " + header + ";");
 }
 
-// valkey-bloom journals a client's BF.LOAD so.
+// valkey-bloom journals a client's BF.LOAD this way.
 TEST_F(JournalEffects, AnInsertionThatIsALoadIsJournalledAsOne) {
   const std::string payload = vectors::read("valkey-bloom/load/empty.bin");
   const auto seed_bytes = core::bloom::kFixedSeed;
@@ -259,7 +260,7 @@ TEST_F(JournalEffects, AnInsertionThatIsALoadIsJournalledAsOne) {
   EXPECT_EQ(journalled(), "BF.LOAD f " + payload + ";");
 }
 
-// In the words of valkey-bloom, which knows no LAYOUT and no BF.RESERVE with a seed.
+// Uses valkey-bloom's commands, which have no LAYOUT and no BF.RESERVE with a seed.
 TEST_F(JournalEffects, FiltersOfValkeyBloomAreMadeInItsWords) {
   run({"CONFIG", "SET", "bf-layout", "valkey-bloom"});
   const std::string seed(32, 's');
@@ -296,7 +297,7 @@ TEST_F(JournalEffects, RestoreStatesItsExpiryAbsolutely) {
             "RESTORE s " + at(50) + " " + payload + " absttl FREQ 7;");
 }
 
-// Redis 7.0 refuses payloads with a version above 10.
+// Redis 7.0 rejects payloads with a version above 10.
 TEST_F(JournalEffects, NewerPayloadsAreJournalledWithVersion10) {
   const auto payload_of = [](uint16_t version) {
     std::string payload("\0\1v", 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What commands tell of the keys that they find, miss and change.
+// Events of keys that commands find, miss and change.
 #include <algorithm>
 #include <utility>
 
@@ -32,7 +32,7 @@ class KeyNoticesTest : public CommandTest {
     key_events_.choose(~0U & ~uint32_t{kEventsByKey});
   }
 
-  // "event key" of each message.
+  // Returns "event key" of each message.
   Texts taken() {
     Texts texts;
     while (const auto delivery = pubsub_.take(0)) {

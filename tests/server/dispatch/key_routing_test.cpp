@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands of clients of a cluster of several servers, as this one takes them.
+// Routing of client commands in a cluster of several servers.
 #include "core/keyspace/keyspace.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/router.h"
@@ -51,7 +51,7 @@ TEST_F(KeyRoutingTest, KeysOfOthersAreMoved) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// A pipeline's keys are hashed ahead, which tells their slots without a look at their names.
+// The keys of a pipeline are hashed ahead, so their slots are known.
 TEST_F(KeyRoutingTest, PipelinesAreRoutedAsSingleCommandsAre) {
   const std::vector<std::vector<std::string_view>> commands = {{"SET", "bar", "1"},
                                                                {"GET", "foo"},
@@ -188,7 +188,7 @@ TEST_F(KeyRoutingTest, ClientsOfANewLeaderAreHeldBack) {
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
 }
 
-// Their replies need a permit as others' do: without one the connection would be closed.
+// Their replies also need a permit: without one, the connection is closed.
 TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
   run({"SET", "bar", "1"});
   cluster_.set_service(Service::kHeld);
@@ -216,7 +216,7 @@ TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
   EXPECT_EQ(run({"FLUSHALL"}), "-CLUSTERDOWN Hash slot not served\r\n");
 }
 
-// Its role changes before the view does.
+// The role changes before the view does.
 TEST_F(KeyRoutingTest, ClientsOfADeposedLeaderAreHeldUntilTheyAreRedirected) {
   EXPECT_EQ(run_as_other({"MULTI"}), kOk);
   state_.availability.begin(Availability::kReadOnlyReplica);
@@ -231,7 +231,7 @@ TEST_F(KeyRoutingTest, ClientsOfADeposedLeaderAreHeldUntilTheyAreRedirected) {
   become('b');
   EXPECT_EQ(run({"SET", "bar", "1"}), kMovedBar);
   EXPECT_EQ(run_as_other({"EXEC"}), kMovedBar);
-  // Nobody leads the keys of a command that has none.
+  // No server leads keys that a command does not have.
   EXPECT_EQ(run({"FLUSHALL"}), "-READONLY You can't write against a read only replica.\r\n");
 }
 

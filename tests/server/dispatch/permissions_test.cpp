@@ -20,7 +20,7 @@ namespace {
 
 class PermissionsTest : public CommandTest {
  protected:
-  // "OK", or what ACL DRYRUN says, for a user with these rules.
+  // Returns "OK", or the reply of ACL DRYRUN, for a user with these rules.
   std::string denial(const std::vector<std::string_view>& rules,
                      const std::vector<std::string>& command) {
     acl::User user("u", users_.table(), acl::ChannelDefault::kResetChannels);
@@ -47,7 +47,7 @@ TEST_F(PermissionsTest, KeysNeedTheAccessThatTheCommandTakes) {
   EXPECT_EQ(denial({"+@all", "%R~a", "%W~b"}, {"COPY", "a", "b"}), "OK");
   EXPECT_EQ(denial({"+@all", "%R~a", "%W~b"}, {"COPY", "b", "a"}), no_key("b"));
   EXPECT_EQ(denial({"+@all", "~a", "~b"}, {"MGET", "a", "b", "c"}), no_key("c"));
-  // A command that tells nothing of the value needs any right.
+  // A command that does not reveal the value needs any access to the key.
   EXPECT_EQ(denial({"+@all", "%W~k"}, {"EXISTS", "k"}), "OK");
   EXPECT_EQ(denial({"+@all"}, {"EXISTS", "k"}), no_key("k"));
 }
@@ -94,7 +94,7 @@ TEST_F(PermissionsTest, AWrongCountOfKeysIsLeftToTheCommand) {
   EXPECT_EQ(denial({"+@all", "~a"}, {"LCS", "a", "b"}), no_key("b"));
 }
 
-// The short ways must not lead elsewhere than the long one.
+// The fast checks must agree with the full one.
 TEST_F(PermissionsTest, EveryWayToAskGivesTheSameAnswer) {
   const std::vector<std::vector<std::string_view>> all_rules = {
       {"+@all", "~*"},
@@ -131,7 +131,7 @@ TEST_F(PermissionsTest, EveryWayToAskGivesTheSameAnswer) {
       }
     }
   }
-  // Most of what is allowed goes the shortest way.
+  // Most allowed commands pass the fastest check.
   EXPECT_GT(plain, allowed / 2);
 }
 
@@ -144,7 +144,7 @@ TEST_F(PermissionsTest, TheTableHasAllCommandsAndCategories) {
   }
   const size_t config = *table.find("config");
   EXPECT_FALSE(table.at(config).subcommands.empty());
-  // Each category fits into the bits.
+  // All categories fit into the bits.
   EXPECT_LE(table.category_names().size(), 32U);
 }
 

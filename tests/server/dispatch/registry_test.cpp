@@ -54,7 +54,7 @@ TEST(RegistryTest, FindsNamesInAnyCase) {
   }
 }
 
-// Replicas that run Redis 7.0 receive these words. Commands on filters need a module there.
+// Replicas that run Redis 7.0 receive these commands. Those on filters need a module there.
 TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
   const auto registry = std::move(*Registry::create({}));
   size_t count = 0;
@@ -125,7 +125,7 @@ TEST(RegistryTest, RenamedCommandsHaveOnlyTheirNewName) {
   EXPECT_EQ(registry->find("get"), nullptr);
   ASSERT_NE(registry->find("FETCH"), nullptr);
   EXPECT_EQ(registry->find("fetch")->row->name, "get");
-  // A name that has become free may be given away.
+  // A name that has become free may be reused.
   ASSERT_EQ(renamed({{"get", "fetch"}, {"set", "get"}}, registry), "");
   EXPECT_EQ(registry->find("get")->row->name, "set");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whatever filter commands can make is written, read back and written again as the same bytes.
+// Every filter that commands can create is written, read back, and written again as the same bytes.
 #include <fmt/format.h>
 
 #include <algorithm>

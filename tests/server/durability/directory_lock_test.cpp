@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::milliseconds kAtOnce{0};
 
-// In a working directory of its own.
+// Runs in a temporary working directory.
 class DirectoryLockTest : public ::testing::Test {
  protected:
   DirectoryLockTest() {
@@ -37,7 +37,7 @@ class DirectoryLockTest : public ::testing::Test {
     std::filesystem::current_path(before_);
     std::filesystem::remove_all(root_);
   }
-  // What another server hears that starts in this directory.
+  // Returns the error of another server that starts in this directory.
   std::string error_in(const std::string& name) const {
     const auto here = std::filesystem::current_path();
     std::filesystem::current_path(root_ / name);
@@ -137,7 +137,7 @@ TEST_F(DirectoryLockTest, ADirectoryThatIsNotThereIsAnError) {
   EXPECT_EQ(std::filesystem::current_path().filename(), "first");
 }
 
-// Whoever may write into the directory must not make the server open another file.
+// A user who may write to the directory must not make the server open another file.
 TEST_F(DirectoryLockTest, ALinkInItsPlaceIsNotFollowed) {
   std::ofstream("target") << "kept";
   std::filesystem::create_symlink("target", ".bloomery.lock");

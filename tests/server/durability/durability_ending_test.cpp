@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of a process: whatever its child is at, a start afterwards finds all the data.
+// The end of a process: whatever its child is doing, a start afterwards finds all the data.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -79,7 +79,7 @@ TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
   expect_found();
 }
 
-// The own thread would begin what is due as soon as the running child has been stopped.
+// The server's own thread would start due work as soon as the running child has been stopped.
 TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   begin("yes", start_slow_child);
   Durability& durability = process_->durability;
@@ -96,7 +96,7 @@ TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   expect_found();
 }
 
-// The disk fails from each operation on in turn.
+// Each operation in turn is the first that fails.
 TEST(DurabilityEnding, EndsWithoutSnapshotIfTheLogHoldsAll) {
   int ends_without = 0;
   bool has_failed = true;

@@ -58,7 +58,7 @@ TEST(Durability, AForkThatFailsCountsAsNone) {
   EXPECT_EQ(process.durability.saves().slot().fork_count(), 0u);
 }
 
-// In working directories of its own.
+// Runs in temporary working directories.
 class PreparedDurabilityTest : public ::testing::Test {
  protected:
   PreparedDurabilityTest() {
@@ -72,7 +72,7 @@ class PreparedDurabilityTest : public ::testing::Test {
     std::filesystem::current_path(before_);
     std::filesystem::remove_all(root_);
   }
-  // CONFIG SET's error; empty when it is OK.
+  // Returns CONFIG SET's error, or "" if it is OK.
   static std::string set(Process& process, const std::string& name, const std::string& value) {
     const auto done = process.config.set(std::array{NamedValue{name, value}}, Origin::kLocal);
     return done ? "" : done.error().message;
@@ -115,7 +115,7 @@ TEST_F(PreparedDurabilityTest, SwitchesTheLogWithTheOption) {
   EXPECT_TRUE(process_.durability.log_is_on());
   EXPECT_NE(set(process_, "dir", (root_ / "other").string()), "") << "the log has its files open";
   EXPECT_EQ(set(process_, "appendonly", "no"), "");
-  // Once the child has ended that writes its base.
+  // Once the child that writes its base has ended.
   EXPECT_TRUE(support::wait_until([this] {
     process_.durability.tick();
     return !process_.durability.log_is_on();

@@ -13,7 +13,7 @@
 namespace server::net {
 namespace {
 
-// A set that is closed, and the context as if there had never been one.
+// Closes the set, so that the context is as it was without one.
 struct NoSockets : SocketSet {
   explicit NoSockets(asio::io_context& context) : SocketSet(context) {
     close();
@@ -41,7 +41,7 @@ TEST(EventLoop, RunsWhatOtherThreadsPost) {
   NoSockets sockets(context);
   auto work = asio::make_work_guard(context);
   constexpr int kPosts = 10'000;
-  int count = 0;  // of the loop's thread
+  int count = 0;  // used by the loop's thread
   EventLoop loop(context, sockets, [&] {
     if (count == 2 * kPosts) work.reset();
   });
@@ -106,7 +106,7 @@ TEST_F(EventLoopSocketsTest, SocketsThatAreAlwaysReadyHoldUpNoPost) {
   first_.make_ready();
   second_.make_ready();
   loop_.run();
-  // Asio may look at its descriptors once more before what was posted meanwhile.
+  // Asio may poll its descriptors once more before it runs functions posted meanwhile.
   constexpr size_t kOfAWait = 2 + EventLoop::kSocketsPerWait;
   EXPECT_GE(told, kOfAWait);
   EXPECT_LE(told, 2 * kOfAWait);
@@ -121,7 +121,7 @@ TEST_F(EventLoopSocketsTest, OneClientAloneIsNotAskedForAgain) {
   };
   first_.make_ready();
   loop_.run();
-  // At once, or after one more look that Asio has had in mind already.
+  // At once, or after one more poll that Asio had already planned.
   EXPECT_LE(seen_.find('p'), seen_.find("1.1.1.1.")) << seen_;
 }
 

@@ -64,7 +64,7 @@ class ListeningSocketTest : public testing::Test {
                        },
                    .accepts_per_round_max = [] { return 2; }});
   }
-  // Serves until so many peers are accepted, ten seconds at most.
+  // Serves until `count` peers are accepted, for ten seconds at most.
   void await_accepted(size_t count) {
     context_.restart();
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -192,7 +192,7 @@ TEST_F(ListeningSocketTest, AUnixSocketHasItsPermissions) {
 
 TEST_F(ListeningSocketTest, UnixSocketBelongsToItsGroup) {
   const std::string path = directory_ + "/socket";
-  // A process may give its files to groups that it belongs to.
+  // A process may assign its files to groups that it belongs to.
   const std::string group = std::to_string(::getegid());
   ASSERT_EQ(error_of_unix(path, 0660, group), "");
   struct stat status {};

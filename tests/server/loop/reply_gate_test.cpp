@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The gate with a log and clients that are imagined: no sockets, no files.
+// The gate with a simulated log and simulated clients: no sockets, no files.
 #include "server/loop/reply_gate.h"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ TEST_F(ReplyGateTest, ManyBytesAreHandedOver) {
   EXPECT_EQ(two_->sent, many);
   EXPECT_EQ(two_->taken.view(), many);
   EXPECT_TRUE(gate_.replies().empty());
-  // The gate drops the bytes that a sink leaves.
+  // The gate discards the bytes that a sink leaves.
   two_->sent.clear();
   log_.end = 1;
   reply(one_, "c");
@@ -165,7 +165,7 @@ TEST_F(ReplyGateTest, WhatIsTakenBackNeverLeaves) {
   EXPECT_EQ(gate_.fresh(), "");
   log_.is_failing = true;
   log_.end = 5;
-  // That a write was taken back must not make this one depend on the log.
+  // A discarded write must not make this reply depend on the log.
   reply(two_, "b");
   gate_.end_round();
   EXPECT_EQ(one_->sent, "a");
@@ -198,7 +198,7 @@ TEST_F(ReplyGateTest, WhatIsNotSafeIsHeldAndCommittedOnce) {
   EXPECT_EQ(one_->sent, "a");
   EXPECT_EQ(two_->sent, "");
   EXPECT_TRUE(is_waiting_);
-  // Who still waits has the log committed again, and is no new client.
+  // A client that still waits causes another commit, but does not count as new.
   log_.on_commit = [this] { log_.safe = 20; };
   gate_.end_round();
   EXPECT_EQ(log_.commits, 2);

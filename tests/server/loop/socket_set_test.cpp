@@ -27,7 +27,7 @@ struct Counter final : SocketSet::Watcher {
 
 class SocketSetTest : public testing::Test {
  protected:
-  // One look at the set, if something in it is ready within the time.
+  // Polls the set once, if a socket becomes ready in time.
   bool look(std::chrono::milliseconds time) { return context_.run_one_for(time) > 0; }
 
   asio::io_context context_{1};
@@ -57,7 +57,7 @@ TEST_F(SocketSetTest, WhatIsNotReadIsToldAgain) {
     EXPECT_EQ(one_.calls, round);
   }
   sockets_.change(first_.near, one_, 0);
-  // The kernel may have told once more before.
+  // The kernel may have reported it once more before.
   (void)look(std::chrono::milliseconds(1));
   EXPECT_FALSE(look(std::chrono::milliseconds(1)));
   EXPECT_EQ(one_.calls, 3);

@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 class HttpGuardTest : public CommandTest {
  protected:
   HttpGuardTest() {
-    // Later than whatever other tests have warned of.
+    // Later than the warnings of all other tests.
     static int64_t start_ms = clock_.now_ms + 1'000'000;
     clock_.now_ms = start_ms += 1'000'000;
   }

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// The log of the process is put back afterwards.
+// Restores the log of the process afterwards.
 class LogTest : public ConfigTest {
  protected:
   ~LogTest() override {
@@ -77,7 +77,7 @@ TEST_F(LogTest, NamesInOtherScriptsStayReadable) {
   EXPECT_THAT(read(path), EndsWith("Loading /data/gr\xc3\xbc\xc3\x9f/dump.rdb\n"));
 }
 
-// What happens to a log file while it is written; each line looks for it.
+// Effects of renaming or removing a log file while it is written; each line checks the path.
 class RotatedLogTest : public LogTest {
  protected:
   RotatedLogTest() { std::filesystem::create_directory(directory_ + "/logs"); }
@@ -167,7 +167,7 @@ TEST_F(LogTest, AFifoNeedsAReader) {
 TEST_F(RotatedLogTest, WhatIsNoFileIsNotOpened) {
   open();
   std::filesystem::rename(path_, old_path_);
-  // Nobody reads it: opening it would wait for ever.
+  // No process reads it: opening it would wait forever.
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   log_notice("one");
   EXPECT_THAT(read(old_path_), EndsWith(" * one\n"));

@@ -35,7 +35,7 @@ TEST(MemoryMonitorTest, ArraysMadeSinceTheLastMeasurementAreCounted) {
   MemoryMonitor memory;
   memory.set_limit(memory.refresh() + 200 * kMiB);
   std::vector<BitArray> arrays;
-  // Big ones and small ones; nobody measures in between but the monitor itself.
+  // Big and small ones. Only the monitor itself measures in between.
   for (const uint64_t size_bytes : {64 * kMiB, 8 * kMiB, kMiB / 2}) {
     const uint64_t before_bytes = memory.available_bytes();
     arrays.push_back(*BitArray::allocate(size_bytes * 8));
@@ -71,7 +71,7 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
   for (int i = 0; i < 8; ++i) {
     EntryPtr entry = entry_with_filter(100'000'000);  // 121 MB
     ASSERT_FALSE(memory.fits(100 * kMiB));
-    // Full pages take a while to be given back.
+    // The allocator returns full pages after a while.
     const auto bytes = entry->filter().mutable_layer_bits(0).bytes();
     std::ranges::fill(bytes.first(32 * kMiB), std::byte{1});
     reclaimer.drop(std::move(entry));
@@ -88,11 +88,11 @@ TEST(MemoryMonitorTest, TheHeapIsCountedExactly) {
   blocks.reserve(1000);
   const uint64_t reserved = memory.refresh() - before;
   for (int i = 0; i < 1000; ++i) blocks.push_back(std::make_unique<char[]>(kSize));
-  // Other allocators tell their own sizes.
+  // Other allocators have other sizes.
   const double tolerance = core::thread_heap_bytes() ? 0 : 1000 * kSize / 4;
   const auto grown = [&] { return static_cast<double>(memory.refresh() - before - reserved); };
   EXPECT_NEAR(grown(), 1000 * kSize, tolerance);
-  // Blocks that a thread keeps for its next allocations count as free at once.
+  // Blocks that a thread caches for its next allocations count as free at once.
   blocks.resize(500);
   EXPECT_NEAR(grown(), 500 * kSize, tolerance);
   std::thread([&blocks] {
@@ -109,7 +109,7 @@ TEST(MemoryMonitorTest, ExemptMemoryIsUsedButNotLimited) {
   memory.set_limit(memory.refresh() + kMiB);
   const std::vector<char> buffer(2 * kMiB);
   EXPECT_TRUE(memory.over_limit());
-  memory.measure_available();  // an older figure would do to grant memory
+  memory.measure_available();  // granting memory may use an older figure
   EXPECT_FALSE(memory.fits(kMiB / 2));
   exempt_bytes = buffer.size();
   EXPECT_FALSE(memory.over_limit());
@@ -127,7 +127,7 @@ TEST(MemoryMonitorTest, TheLimitIsAskedWithinWhatThreadsMayTake) {
   while (!memory.over_limit()) blocks.push_back(std::make_unique<char[]>(4096));
   EXPECT_LE(memory.refresh(), memory.limit_bytes() + 8192);
   EXPECT_GT(memory.refresh(), memory.limit_bytes());
-  // It stays over until enough is freed.
+  // The limit stays exceeded until enough is freed.
   EXPECT_TRUE(memory.over_limit());
   blocks.resize(blocks.size() - 10);
   EXPECT_FALSE(memory.over_limit());

@@ -18,7 +18,7 @@ std::string text_of(const Message& message) {
   return "*" + message.head + *message.payload;
 }
 
-// What take() gives for one thread, as (session, message text) pairs.
+// Returns the results of take() for one thread, as (session, message text) pairs.
 std::vector<std::pair<uint64_t, std::string>> take_all(PubSub& pubsub, size_t thread_index) {
   std::vector<std::pair<uint64_t, std::string>> taken;
   while (const auto delivery = pubsub.take(thread_index)) {
@@ -152,8 +152,8 @@ TEST_F(PubSubTest, PublishersAreHeldBackWhileMuchIsOnItsWay) {
   EXPECT_FALSE(pubsub_.is_congested());
 }
 
-// Four publishers; a taker per inbox. All inboxes must tell the same order, and within it each
-// publisher's own.
+// Four publishers, and a consumer for each inbox. All inboxes must have the same order, which keeps
+// each publisher's own.
 TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
   constexpr size_t kTakers = 3;
   constexpr int kPublishers = 4;
@@ -189,7 +189,8 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
       }
     });
   }
-  // Comings and goings beside them; nobody takes these, so that the counts stay exact.
+  // Clients subscribe and unsubscribe meanwhile. Their messages are not taken, so the counts stay
+  // exact.
   std::thread visitor([&pubsub] {
     for (uint64_t i = 0; i < kMessages; ++i) {
       pubsub.subscribe(Kind::kPattern, "x*", {100 + i, i % kTakers});
@@ -211,7 +212,8 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
   EXPECT_EQ(pubsub.name_count(Kind::kPattern), 0U);
 }
 
-// Whoever listens to a pattern and then to a channel of it gets both messages or the pattern's.
+// A client that subscribes to a pattern and then to a matching channel gets both messages, or the
+// pattern's.
 TEST(PubSubThreadsTest, AMessageFindsAllThatListenedWhenItWasHandedOut) {
   constexpr uint64_t kVisits = 3000;
   CountingWaker waker;
@@ -243,7 +245,7 @@ TEST(PubSubThreadsTest, AMessageFindsAllThatListenedWhenItWasHandedOut) {
   visitor.join();
 }
 
-// Clients share the cost of a name that several subscribe to.
+// Clients that subscribe to a name share its cost.
 class PubSubChargesTest : public PubSubTest {
  protected:
   std::array<PubSub::Account, 4> bytes_{};
@@ -270,7 +272,7 @@ TEST_F(PubSubChargesTest, TheFirstSubscriberPaysForTheEntry) {
 
 TEST_F(PubSubChargesTest, ManySubscribersOfOneChannelAreFound) {
   constexpr uint64_t kCount = 1000;
-  // In an order that is neither ascending nor descending.
+  // The order is neither ascending nor descending.
   for (uint64_t i = 0; i < kCount; ++i) {
     pubsub_.subscribe(Kind::kChannel, "c", {1 + i * 7 % kCount, 0}, bytes_.data());
   }
@@ -286,13 +288,13 @@ TEST_F(PubSubChargesTest, ManySubscribersOfOneChannelAreFound) {
 TEST(PubSubThreadsTest, NobodyWaitsWhilePatternsAreMatched) {
   CountingWaker waker;
   PubSub pubsub(1, waker);
-  // As much work as a pattern can make.
+  // The slowest possible pattern.
   std::string pattern = "*";
   for (int i = 0; i < 50; ++i) pattern += "[ac]";
   pubsub.subscribe(Kind::kPattern, pattern + "b*", {1, 0});
   const std::string channel(2'000'000, 'a');
   constexpr int kVisitsWanted = 1000;
-  // This thread may get no processor while one message is published.
+  // This thread may not be scheduled while one message is published.
   constexpr int kRoundsMax = 20;
   std::atomic<bool> is_over{false};
   std::atomic<int> visits{0};

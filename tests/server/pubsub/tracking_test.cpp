@@ -37,7 +37,7 @@ class TrackingTest : public ::testing::Test {
     tracking_.invalidate(key(name), writer);
   }
 
-  // "session: keys" of each invalidation in the thread's inbox, CR LF as a space.
+  // Returns "session: keys" of each invalidation in the thread's inbox, with spaces for CR LF.
   Texts taken(size_t thread_index) {
     tracking_.send_broadcasts(thread_index);
     Texts texts;
@@ -71,7 +71,7 @@ TEST_F(TrackingTest, ListensWhileAClientTracks) {
   EXPECT_EQ(state_.tracking.clients, 1U);
   tracking_.forget(kSecond.session_id);
   EXPECT_EQ(state_.tracking.clients, 0U);
-  // The first may begin again, and its keys change meanwhile.
+  // The first client may start again, and its keys change meanwhile.
   EXPECT_TRUE(state_.listeners.any());
   tracking_.forget(kFirst.session_id);
   EXPECT_FALSE(state_.listeners.any());
@@ -128,7 +128,7 @@ TEST_F(TrackingTest, ChangesForAPrefixAreGatheredOnTheWritersThread) {
   add_prefix("ab", kSecond.session_id);
   EXPECT_EQ(state_.tracking.prefixes, 2U);
   for (const char* name : {"ac", "b", "abc", "ab", "abc"}) change(name, {9, 1});
-  // Once, however many keys.
+  // Sent once, however many keys changed.
   EXPECT_EQ(waker_.woken, (std::vector<size_t>{1}));
   tracking_.send_broadcasts(0);
   EXPECT_TRUE(taken(0).empty());

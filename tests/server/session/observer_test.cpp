@@ -11,7 +11,7 @@ namespace {
 class ObserverTest : public CommandTest {
  protected:
   std::string monitored() { return observer_.monitors().take(0).lines; }
-  // The words of the newest entry of the slow log.
+  // Returns the arguments of the newest entry of the slow log.
   std::vector<std::string> slowest() {
     const auto entries = observer_.slow_log().newest(1);
     return entries.empty() ? std::vector<std::string>{} : entries[0]->words;

@@ -51,7 +51,7 @@ TEST_F(SessionUserTest, ChangesAreFollowed) {
   set("alice", {"+get"});
   EXPECT_TRUE(refresh_user(session_, users_));
   EXPECT_TRUE(is_trusted());
-  // Another user's change costs a look, and nothing else.
+  // A change of another user costs a lookup, and has no other effect.
   set("bob", {});
   EXPECT_FALSE(is_trusted());
   EXPECT_TRUE(refresh_user(session_, users_));
@@ -63,7 +63,7 @@ TEST_F(SessionUserTest, ASessionEndsWithItsUser) {
   log_in("alice");
   users_.remove("alice");
   EXPECT_FALSE(refresh_user(session_, users_));
-  // A new one of the same name is not the same.
+  // A new user of the same name is a different one.
   set("alice", {"on", "+@all"});
   EXPECT_FALSE(refresh_user(session_, users_));
 }

@@ -23,7 +23,7 @@ class TlsContextTest : public testing::Test {
     settings_.server = {identity_.certificate_file(), identity_.key_file(), ""};
     settings_.ca_file = identity_.certificate_file();
   }
-  // "" when it can be made.
+  // Returns the error, or "".
   std::string error() const {
     const auto made = TlsContext::make(settings_);
     return made ? "" : made.error().message;

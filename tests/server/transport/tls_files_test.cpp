@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// TLS reads its files without waiting for other processes. tls_context_test.cpp is about their
+// TLS reads its files without waiting for other processes. tls_context_test.cpp tests their
 // content.
 #include "server/transport/tls_files.h"
 
@@ -32,12 +32,12 @@ class TlsFilesTest : public testing::Test {
     std::fclose(file);
     return {certificate, &X509_free};
   }
-  // The name under which a directory has the authority.
+  // Returns the name of the authority's file in a directory.
   std::string hashed_path() const {
     const auto authority = read(authority_.certificate_file());
     return fmt::format("{}/{:08x}.0", directory_.path(), X509_subject_name_hash(authority.get()));
   }
-  // Whether the context trusts a certificate of the authority, as a handshake asks it.
+  // Returns whether the context trusts the authority's certificate, as in a handshake.
   bool trusts() {
     const auto certificate = read(authority_.issue("somebody").certificate_file);
     const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(
@@ -84,7 +84,7 @@ TEST_F(TlsFilesTest, ADirectoryIsReadWhenAHandshakeAsks) {
   EXPECT_FALSE(trusts());
   std::filesystem::copy_file(authority_.certificate_file(), hashed_path());
   EXPECT_TRUE(trusts());
-  // The store keeps an authority that it has read.
+  // The store keeps an authority once it was read.
   std::filesystem::remove(hashed_path());
   EXPECT_TRUE(trusts());
 }

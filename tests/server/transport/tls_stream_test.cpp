@@ -41,7 +41,7 @@ class TlsStreamTest : public testing::Test {
                                           ::dup(sockets_->far));
   }
 
-  // What came; `status_` is of the last call.
+  // Returns the bytes received; `status_` is that of the last call.
   std::string receive(TlsStream& stream, size_t size_max = kReadBytes) {
     std::string room(size_max + Stream::kExtraBytesMax, '\0');
     const auto outcome = stream.receive(room, size_max);
@@ -96,8 +96,8 @@ TEST_F(TlsStreamTest, NothingIsSentBeforeTheHandshake) {
   EXPECT_FALSE(is_readable(sockets_->far));
 }
 
-// Whatever a call takes from the socket it gives out, or else the rest of the record is still to
-// come: readiness of the socket says all.
+// After a call, either all bytes read from the socket were returned, or a record is incomplete. So
+// the socket's readiness is sufficient.
 TEST_F(TlsStreamTest, NoWholeRecordStaysInside) {
   shake_hands();
   for (const size_t size_max : {size_t{1}, size_t{7}, size_t{1000}, size_t{20'000}, kReadBytes}) {
@@ -137,7 +137,7 @@ TEST_F(TlsStreamTest, WhatTheSocketDoesNotTakeIsHeldAndSentLater) {
   std::string got;
   while (outcome.holds_bytes) {
     got += receive(*client_);
-    // Nothing new: only what is held.
+    // Sends nothing new, only the held bytes.
     outcome = server_->send("");
     EXPECT_EQ(outcome.bytes, 0u);
   }

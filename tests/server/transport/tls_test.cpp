@@ -58,7 +58,7 @@ TEST_F(TlsTest, FollowsItsOptionsFromTheStart) {
   EXPECT_NE(tls.server_context(), nullptr);
   EXPECT_FALSE(config.set(std::vector<NamedValue>{{"tls-ciphers", "none-such"}}));
   EXPECT_NE(tls.server_context(), nullptr);
-  // One that starts with them has them at once, or says that it cannot.
+  // A Tls that starts with these options applies them at once, or reports why it cannot.
   Config later;
   set_option(later, OptionId::kTlsPort, "1");
   EXPECT_EQ(Tls(later).follow().error().message,
@@ -85,7 +85,7 @@ TEST_F(TlsTest, TheSameNameAgainReadsTheFileAgain) {
 TEST_F(TlsTest, ABadFileChangesNothing) {
   ASSERT_TRUE(turn_on());
   const auto before = tls_.server_context();
-  // The files are of no use any more, not even for going back.
+  // The files are no longer usable, not even to restore the old context.
   identity_.renew("secret");
   EXPECT_FALSE(set({{"tls-cert-file", identity_.certificate_file()}}));
   EXPECT_FALSE(set({{"tls-cert-file", "absent"}, {"tls-auth-clients", "yes"}}));

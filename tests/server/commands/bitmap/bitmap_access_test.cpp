@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Values as bits: what a missing key is, how a value grows, and where offsets end.
+// Values as bits: a missing key, growth of a value, and the end of offsets.
 #include "server/commands/bitmap/bitmap_access.h"
 
 #include <gmock/gmock.h>

@@ -25,7 +25,7 @@ class BloomChunkCommandsTest : public KeyTest {
     run({"BF.RESERVE", "f", "0.01", "100"});
     for (int i = 0; i < 500; ++i) run({"BF.ADD", "f", std::to_string(i)});
   }
-  // The iterator that comes next, and the data.
+  // Returns the next iterator and the data.
   Chunk dump(const std::string& iterator) {
     const std::string bytes = run({"BF.SCANDUMP", "f", iterator});
     protocol::ReplyParser parser;
@@ -152,7 +152,7 @@ TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
       run({"DEL", "g"});
       std::string loaded;
       for (const Chunk& chunk : mutated) loaded = load("g", chunk);
-      // A journal may hold a load that had not ended, so it is not checked.
+      // A journal may contain a load that had not ended, so it is not checked.
       client_->session->origin = CommandOrigin::kOwnJournal;
       ASSERT_EQ(load("g", mutated.back()), kOk);
       client_->session->origin = CommandOrigin::kClient;

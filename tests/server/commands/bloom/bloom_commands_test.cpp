@@ -47,7 +47,7 @@ class BloomCommandsTest : public CommandTest {
     return error("ERR wrong number of arguments for '" + name + "' command");
   }
   uint64_t changes() const { return state_.changes.load(); }
-  // Names of the key events since the last call.
+  // Returns the names of the key events since the last call.
   std::vector<std::string> events() {
     std::vector<std::string> names;
     while (const auto delivery = pubsub_.take(0)) {
@@ -270,7 +270,7 @@ TEST_F(BloomCommandsTest, EachLayoutFindsWhatItWasGiven) {
     run({"BF.ADD", layout, "one"});
     run({"BF.MADD", layout, "two", "three"});
   }
-  // Each is looked up while another layout is the one of new filters.
+  // Each is looked up while new filters get another layout.
   for (const std::string& guess : layouts) {
     configure("bf-layout", guess);
     for (const std::string& layout : layouts) {
@@ -304,7 +304,7 @@ TEST_F(BloomCommandsTest, LookupsCountHitsAndMisses) {
   EXPECT_EQ(statistics_.thread(0).keyspace_misses.value(), 1U);
 }
 
-// With several threads such an add only looks.
+// With several threads, such an add only looks the items up.
 TEST_F(BloomCommandsTest, AnAddOfWhatIsThereIsAUse) {
   set_option(config_, OptionId::kIoThreads, "2");
   run({"BF.MADD", "k", "a", "b"});
@@ -321,7 +321,7 @@ TEST_F(BloomCommandsTest, AnAddOfWhatIsThereIsAUse) {
   EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(5));
   for (const auto& add : adds) run(add);
   EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(8));
-  // What was not all there is counted once.
+  // Items that were not all present count once.
   EXPECT_EQ(run({"BF.MADD", "k", "a", "c"}), array({kNo, kYes}));
   EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(9));
   run({"CLIENT", "NO-TOUCH", "ON"});
@@ -344,7 +344,7 @@ TEST_F(BloomCommandsTest, AnExpiryIsToldBehindTheFilter) {
     const std::vector<std::string> insert{"BF.INSERT", "i" + word, word, expiry[1], "ITEMS", "a"};
     EXPECT_EQ(run(insert), array({kYes}));
     EXPECT_EQ(events(), (Names{"bloom.add", "bloom.reserve", "expire"})) << word;
-    // It is for a filter that is made.
+    // The expiry applies only to a filter that is created.
     run({"BF.INSERT", "i" + word, word, expiry[1], "ITEMS", "a", "b"});
     EXPECT_EQ(events(), Names{"bloom.add"}) << word;
   }

@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// How a filter of each deletable layout is asked for.
+// How to reserve a filter of each deletable layout.
 const std::vector<std::vector<std::string>> kKinds = {
     {"DELETABLE"}, {"DELETABLE", "REGIONS", "4"}, {"LAYOUT", "regions", "REGIONS", "1"}};
 
@@ -33,7 +33,7 @@ class BloomDeletionCommandsTest : public CommandTest {
     return command;
   }
   static std::string item(uint64_t number) { return "item:" + std::to_string(number); }
-  // The numbers of an array of integers.
+  // Returns the integers of an array.
   static std::vector<int> numbers(const std::string& reply) {
     std::vector<int> found;
     size_t at = reply.find("\r\n") + 2;
@@ -44,7 +44,7 @@ class BloomDeletionCommandsTest : public CommandTest {
     return found;
   }
   std::string digest(const std::string& key) { return run({"DUMP", key}); }
-  // Repeats in database 1 what the journal holds of database 0 since the last call.
+  // Replays the journal of database 0 since the last call in database 1.
   void replay() {
     std::string bytes;
     journal_.take(bytes);
@@ -69,7 +69,7 @@ class BloomDeletionCommandsTest : public CommandTest {
     bytes.clear();
     journal_.take(bytes);
   }
-  // From the pieces that BF.SCANDUMP gives.
+  // Rebuilds the filter from the pieces of BF.SCANDUMP.
   void copy_by_chunks(const std::string& from, const std::string& to) {
     for (std::string iterator = "0";;) {
       const std::string reply = run({"BF.SCANDUMP", from, iterator});
@@ -144,7 +144,8 @@ TEST_F(BloomDeletionCommandsTest, ConfiguredLayoutMakesDeletableFilters) {
   }
 }
 
-// A filter that cannot grow refuses, one that can takes all; a refused add changes nothing.
+// A filter that cannot grow rejects items, and one that can accepts all. A rejected add changes
+// nothing.
 TEST_F(BloomDeletionCommandsTest, FullFiltersStayAsTheyWere) {
   for (auto options : kKinds) {
     options.emplace_back("NONSCALING");
@@ -164,7 +165,8 @@ TEST_F(BloomDeletionCommandsTest, FullFiltersStayAsTheyWere) {
   }
 }
 
-// What cannot grow for want of memory refuses, and takes items again where others were deleted.
+// A filter that cannot grow for lack of memory rejects items, and accepts items again after others
+// were deleted.
 TEST_F(BloomDeletionCommandsTest, WithoutMemoryToGrowNothingChanges) {
   const std::string limit = error("ERR operation exceeds bloom object memory limit");
   for (const auto& options : kKinds) {
@@ -211,12 +213,12 @@ TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
     const auto grown_size = field("SIZE");
     EXPECT_GE(grown_size, 2 * small_size);
     EXPECT_GE(usage() - small_usage, (grown_size - small_size) * 9 / 10);
-    // The last item made the second layer; without the others the first one goes.
+    // The last item created the second layer. Without the other items the first one is removed.
     added.pop_back();
     std::vector<std::string> command{"BF.DEL", "f"};
     command.insert(command.end(), added.begin(), added.end());
     const std::vector<int> answers = numbers(run(command));
-    if (std::ranges::count(answers, 1) != std::ssize(answers)) continue;  // bits that are shared
+    if (std::ranges::count(answers, 1) != std::ssize(answers)) continue;  // shared bits
     EXPECT_EQ(field("FILTERS"), 1);
     EXPECT_EQ(field("ITEMS"), 1);
     EXPECT_GT(field("CAPACITY"), 1000);
@@ -225,8 +227,8 @@ TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
   }
 }
 
-// A naive twin beside commands with several items, through growth and the loss of old layers. Every
-// form that a filter travels in is taken now and then.
+// Compares commands with several items to a simple model, through growth and the loss of old
+// layers. Now and then the filter is converted to each of its file formats.
 TEST_F(BloomDeletionCommandsTest, NoItemIsLostThatWasAddedAndNotDeleted) {
   constexpr uint64_t kSeed = 20261122;
   for (const auto& options : kKinds) {
@@ -243,7 +245,7 @@ TEST_F(BloomDeletionCommandsTest, NoItemIsLostThatWasAddedAndNotDeleted) {
       std::vector<std::string> items;
       std::vector<uint64_t> order;
       for (const uint64_t number : picked) {
-        // Only what was added may be deleted.
+        // Only items that were added may be deleted.
         if (!adds && !mine.contains(number)) continue;
         order.push_back(number);
         items.push_back(item(number));

@@ -13,17 +13,17 @@ namespace {
 
 class BloomInsightCommandsTest : public KeyTest {
  protected:
-  // The texts of an aggregate's values by their labels; nested ones are left out.
+  // Returns an aggregate's values by their labels, without nested ones.
   using Figures = std::map<std::string, std::string>;
 
-  // Takes one line of `reply` at `*at`.
+  // Reads one line of `reply` at `*at`.
   static std::string take_line(const std::string& reply, size_t* at) {
     const size_t end = reply.find("\r\n", *at);
     std::string line = reply.substr(*at, end - *at);
     *at = end + 2;
     return line;
   }
-  // A bulk's text or the rest of another scalar's line.
+  // Returns a bulk's text, or the rest of the line of another scalar.
   static std::string take_scalar(const std::string& reply, size_t* at) {
     const std::string line = take_line(reply, at);
     if (line.front() != '$' || line == "$-1") return line.front() == '$' ? "null" : line.substr(1);
@@ -67,7 +67,7 @@ TEST_F(BloomInsightCommandsTest, DebugShowsTheLayers) {
   EXPECT_TRUE(run({"BF.DEBUG", "s"}).starts_with("-WRONGTYPE"));
 }
 
-// As old dumps hold them.
+// As in old dumps.
 TEST_F(BloomInsightCommandsTest, DebugTellsOfHashesOf32Bits) {
   const core::UnlimitedMemory budget;
   core::bloom::FilterParameters parameters;
@@ -102,7 +102,7 @@ TEST_F(BloomInsightCommandsTest, PlanIsFlatInResp2AndAMapInResp3) {
                 "%5\r\n" + fills);
 }
 
-// Of the fill by which a reservation has become resident; measured in docs/bloom_math.md.
+// Fill ratio at which a reservation has become resident; measured in docs/bloom_math.md.
 TEST_F(BloomInsightCommandsTest, PlanTellsWhatIsResident) {
   const std::string reply = run({"BF.PLAN", "0.01", "200000000", "NONSCALING"});
   const auto resident_at = [&](const std::string& fill) {

@@ -22,7 +22,7 @@ class BloomManyCommandsTest : public CommandTest {
     for (const int answer : answers) replies.push_back(integer(answer));
     return array(replies);
   }
-  // Of each key what BF.MEXISTS answers.
+  // Returns the replies of BF.MEXISTS for each key.
   std::string one_by_one(const std::vector<std::string>& keys,
                          const std::vector<std::string>& items) {
     std::vector<std::string> replies;
@@ -87,12 +87,12 @@ TEST_F(BloomManyCommandsTest, AgreesWithLookupsOneByOneInEveryLayout) {
     for (int i = 0; i < 20; ++i) {
       keys.push_back(layout + std::to_string(i));
       std::vector<std::string> command{"BF.MADD", keys.back()};
-      // Some have grown by layers.
+      // Some of them have several layers.
       for (int n = 0; n < 3 + 20 * i; ++n) command.push_back(std::to_string(n * (i + 1)));
       run(command);
     }
   }
-  // Whatever layout was guessed.
+  // Correct whatever layout was guessed.
   for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
     configure("bf-layout", layout);
     for (const int item_count : {1, 2, 100}) {
@@ -115,7 +115,7 @@ TEST_F(BloomManyCommandsTest, AMissingFilterCanBeToldFromAMissingItem) {
   EXPECT_EQ(run({"BF.MEXISTS", "old", "x", "y"}), nils);
   EXPECT_EQ(run({"BF.KEXISTS", "3", "none", "a", "string", "x", "y"}),
             array({nils, row({1, 0}), row({0, 0})}));
-  // A key that holds something else is not missing.
+  // A key of another type is not missing.
   EXPECT_EQ(run({"BF.EXISTS", "string", "x"}), integer(0));
   EXPECT_EQ(run({"BF.EXISTS", "a", "z"}), integer(0));
   client_->session->resp = protocol::RespVersion::kResp3;
@@ -146,7 +146,7 @@ TEST_F(BloomManyCommandsTest, KaddMakesWhatIsMissing) {
             array({row({0, 1, 1}), array({integer(1), full}), row({1, 1, 1})}));
   EXPECT_EQ(run({"BF.CARD", "new"}), integer(3));
   EXPECT_EQ(run({"BF.INFO", "new", "CAPACITY"}), array({integer(100)}));
-  // The same key twice.
+  // Both names are the same key.
   EXPECT_EQ(run({"BF.KADD", "2", "twice", "twice", "x"}), array({row({1}), row({0})}));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The two limits on what a filter may take: the server's memory, and that of one filter.
+// The two limits on a filter's memory: the server's free memory, and the limit of one filter.
 #include "server/commands/bloom/bloom_memory.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ class BloomMemoryTest : public KeyTest {
   void limit_filters(const std::string& bytes) {
     ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", bytes}), kOk);
   }
-  // Adds items until one is refused; its error.
+  // Adds items until one is rejected, and returns its error.
   std::string fill(const std::string& name) {
     for (int i = 0; i < 100'000; ++i) {
       const std::string reply = run({"BF.ADD", name, std::to_string(i)});

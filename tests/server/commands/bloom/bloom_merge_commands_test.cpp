@@ -93,7 +93,7 @@ TEST_F(BloomMergeCommandsTest, MissingSourcesAreNamedInAnError) {
   EXPECT_EQ(run({"BF.MERGE", "other", "a\r\nb"}), error("ERR source 'a\\r\\nb' not found"));
   EXPECT_EQ(run({"EXISTS", "new", "other"}), integer(0));
   EXPECT_EQ(digest("a"), before);
-  // Repeated ones count once.
+  // Repeated sources count once.
   EXPECT_EQ(run({"BF.MERGE", "a", "a", "a"}), kOk);
   EXPECT_EQ(digest("a"), before);
   EXPECT_EQ(run({"BF.MERGE", "new", "a", "a"}), kOk);
@@ -101,7 +101,7 @@ TEST_F(BloomMergeCommandsTest, MissingSourcesAreNamedInAnError) {
   run({"SET", "string", "x"});
   EXPECT_EQ(run({"BF.MERGE", "string", "a"}), error(kWrongType));
   EXPECT_EQ(run({"BF.MERGE", "a", "none", "string"}), error(kWrongType));
-  // An expired source is a missing one.
+  // An expired source counts as missing.
   run({"PEXPIRE", "a", "10"});
   advance_ms(11);
   EXPECT_EQ(run({"BF.MERGE", "other", "a"}), error("ERR source 'a' not found"));
@@ -217,7 +217,7 @@ TEST_F(BloomMergeCommandsTest, AClearedWindowForgetsAndGoesOn) {
 }
 
 TEST_F(BloomMergeCommandsTest, ClearWorksAboveTheMemoryLimit) {
-  // Arrays that are mapped count whatever the allocator tells.
+  // Mapped arrays count, whatever the allocator reports.
   run({"BF.RESERVE", "big", "0.01", "2000000"});
   reserve("a");
   add("a", "a", 100);
@@ -309,7 +309,7 @@ TEST_F(BloomMergeCommandsTest, AClearedLoadedFilterIsReplayedAlike) {
   }
 }
 
-// A journal repeats what was judged under other limits; the result is the same.
+// A journal replays a merge that was accepted under other limits. The result is the same.
 TEST_F(BloomMergeCommandsTest, AJournalRepeatsThemToTheSameBits) {
   const std::vector<std::vector<std::string>> commands = {
       {"BF.RESERVE", "a", "0.01", "100", "EXPANSION", "2", "LAYOUT", "native"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The expiry that a filter gets with its creation; the other options have their cases in
+// The expiry that a filter gets when it is created. The other options are tested in
 // bloom_commands_test.cpp.
 #include "server/commands/bloom/bloom_options.h"
 
@@ -53,7 +53,7 @@ TEST_F(BloomExpiryTest, InsertSetsItOnlyWhereItCreates) {
   EXPECT_EQ(run({"PTTL", "plain"}), integer(-1));
   EXPECT_EQ(run({"BF.INSERT", "none", "NOCREATE", "PX", "5", "ITEMS", "c"}),
             error("ERR not found"));
-  // A word behind ITEMS is an item.
+  // A word after ITEMS is an item.
   EXPECT_EQ(run({"BF.INSERT", "i", "ITEMS", "EX", "10"}), array({integer(1), integer(1)}));
   EXPECT_EQ(run({"PTTL", "i"}), integer(-1));
 }
@@ -83,7 +83,7 @@ TEST_F(BloomExpiryTest, ErrorsAreThoseOfSet) {
   EXPECT_EQ(run({"BF.PLAN", "0.01", "100", "EX", "10"}), error("Unknown argument received: 'EX'"));
 }
 
-// As by SET: it is stored, and whoever looks for the key next deletes it.
+// As with SET, it is stored, and the next lookup deletes the key.
 TEST_F(BloomExpiryTest, ATimeInThePastMakesAKeyThatIsGone) {
   EXPECT_EQ(run({"SET", "s", "x", "PXAT", "1"}), kOk);
   EXPECT_EQ(run({"BF.RESERVE", "k", "0.01", "100", "PXAT", "1"}), kOk);

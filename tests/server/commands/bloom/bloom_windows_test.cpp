@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters that forget, as clients and journals see them.
+// Filters with a window, as seen by clients and journals.
 #include "core/bloom/scalable_filter.h"
 #include "persistence/journal.h"
 #include "server/process/server_state.h"
@@ -14,7 +14,7 @@ class BloomWindows : public CommandTest {
  protected:
   BloomWindows() { journal_.set_active(true); }
 
-  // Commands since the last call.
+  // Returns the commands journalled since the last call.
   std::vector<std::vector<std::string>> journalled() {
     std::string bytes;
     journal_.take(bytes);
@@ -49,7 +49,7 @@ class BloomWindows : public CommandTest {
     run(command);
     return joined(journalled());
   }
-  // Empties the keyspace and repeats what was journalled: is it the same again?
+  // Empties the keyspace, replays the journal, and returns whether the data are equal.
   void expect_journal_tells_all() {
     const auto commands = journalled();
     const std::string digest = run({"DEBUG", "DIGEST"});
@@ -240,7 +240,7 @@ TEST_F(BloomWindows, PlanTellsOfAllGenerations) {
   EXPECT_TRUE(plan.starts_with("%11\r\n")) << plan;
   EXPECT_NE(plan.find(bulk("generations") + ":5\r\n"), std::string::npos) << plan;
   const std::string bytes = plan.substr(plan.find("bytes") + 7);
-  // What the filter takes when all its generations are there.
+  // Memory of the filter with all its generations.
   run({"BF.RESERVE", "w", "0.01", "1000000", "WINDOW", "10"});
   for (int i = 0; i < 5; ++i) {
     run({"BF.ADD", "w", std::to_string(i)});
@@ -274,7 +274,7 @@ TEST_F(BloomWindows, WithoutMemoryToGrowNothingChanges) {
   EXPECT_EQ(run({"BF.ADD", "w", "one more"}), reply);
   EXPECT_EQ(run({"DUMP", "w"}), before);
   EXPECT_TRUE(has("0"));
-  // A limit is for what clients add: time passes all the same.
+  // The limit applies to adds by clients. Rotations by time happen all the same.
   advance_ms(13'000);
   EXPECT_FALSE(has("0"));
   EXPECT_EQ(run({"BF.ADD", "w", "one more"}), integer(1));

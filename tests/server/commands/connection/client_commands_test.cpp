@@ -57,7 +57,7 @@ TEST_F(ClientCommandsTest, KillRefusesWhatItDoesNotKnow) {
 }
 
 TEST_F(ClientCommandsTest, AnEmptyAddressIsNobodys) {
-  // As that of the link to a leader.
+  // The link to a leader has no local address either.
   other_->session->local_address.clear();
   for (const char* const option : {"ADDR", "LADDR"}) {
     EXPECT_EQ(run({"CLIENT", "KILL", option, ""}), integer(0)) << option;
@@ -139,7 +139,7 @@ TEST_F(ClientCommandsTest, WhatIsWrongIsRefusedDuringAPause) {
   EXPECT_EQ(run_as_other({"GET"}), error("ERR wrong number of arguments for 'get' command"));
   other_->session->authenticated = false;
   EXPECT_EQ(run_as_other({"GET", "a"}), error("NOAUTH Authentication required."));
-  // Who wants to end the pause may have to log in first.
+  // A client that ends the pause may have to log in first.
   EXPECT_EQ(run_as_other({"AUTH", "secret"}), kOk);
   EXPECT_EQ(run_as_other({"CLIENT", "UNPAUSE"}), kOk);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which commands' keys are remembered for whom, and how tracking is asked for. Replies were
-// measured on Redis 7.0.15.
+// Commands whose keys are tracked, and the options of CLIENT TRACKING. Replies were measured on
+// Redis 7.0.15.
 #include "server/commands/connection/client_tracking_commands.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 class ClientTrackingCommandsTest : public CommandTest {
  protected:
-  // How many keys are remembered; forgets them.
+  // Returns the number of recorded keys, and clears them.
   uint64_t remembered() {
     const uint64_t count = state_.tracking.keys;
     tracking_.invalidate_all();
@@ -106,7 +106,7 @@ TEST_F(ClientTrackingCommandsTest, PrefixesCostMemory) {
   EXPECT_EQ(client_->session->memory_bytes(), before);
 }
 
-// How tracking is asked for, refused and shown.
+// How tracking is requested, rejected and shown.
 class ClientTrackingRequestsTest : public CommandTest {
  protected:
   std::string track(std::vector<std::string> options) {
@@ -196,7 +196,7 @@ TEST_F(ClientTrackingRequestsTest, PrefixesMustNotOverlap) {
                   "client must not overlap."));
 }
 
-// Redis compares each prefix with the existing ones and then with those behind it.
+// Redis compares each prefix with the existing ones, and then with those after it.
 TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
   std::mt19937_64 random(1);
   const auto word = [&] {

@@ -83,7 +83,7 @@ TEST_F(PasswordTest, AuthOpensTheSession) {
   EXPECT_EQ(run({"PING"}), kNoPassword);
   EXPECT_EQ(run({"AUTH", "secret"}), kOk);
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
-  // A failed attempt does not take back what was granted.
+  // A failed attempt keeps the present user.
   EXPECT_EQ(run({"AUTH", "bad"}), kWrong);
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   EXPECT_EQ(run({"AUTH", "default", "secret"}), kOk);
@@ -92,7 +92,7 @@ TEST_F(PasswordTest, AuthOpensTheSession) {
 
 TEST_F(PasswordTest, HelloMayAuthenticate) {
   EXPECT_EQ(run({"HELLO", "3", "AUTH", "default", "bad"}), kWrong);
-  // A refused HELLO changes nothing: the protocol is still RESP2.
+  // A rejected HELLO changes nothing: the protocol is still RESP2.
   EXPECT_EQ(run({"AUTH", "secret"}), kOk);
   EXPECT_EQ(run({"GET", "none"}), kNull);
   const std::string reply =

@@ -20,7 +20,7 @@ class TransactionCommandsTest : public CommandTest {
   }
 };
 
-// Time that grew with the square of the number took minutes here, for each of the three.
+// With quadratic time, each of the three took minutes here.
 TEST_F(TransactionCommandsTest, ManyKeysMayBeWatched) {
   constexpr size_t kKeys = 200'000;
   const auto command = watch_of(kKeys);
@@ -44,7 +44,7 @@ TEST_F(TransactionCommandsTest, TheSameNameInTwoDatabasesIsTwoKeys) {
   run_as_other({"SET", "a", "1"});
   run({"MULTI"});
   EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
-  // Nothing is left of the watches.
+  // No watch is left.
   run({"MULTI"});
   EXPECT_EQ(run({"EXEC"}), "*0\r\n");
 }

@@ -13,7 +13,7 @@ namespace {
 
 class DumpCommands : public CommandTest {
  protected:
-  // What a bulk reply holds.
+  // Returns the content of a bulk reply.
   static std::string content(const std::string& reply) {
     const size_t start = reply.find("\r\n") + 2;
     return reply.size() < start + 2 ? "" : reply.substr(start, reply.size() - start - 2);
@@ -30,7 +30,7 @@ TEST_F(DumpCommands, KeyMetadataOfModulesIsDropped) {
   run({"BF.ADD", "f", "item"});
   for (const char* key : {"a", "f"}) {
     const std::string plain = dump(key);
-    // One class with one number, as Redis 8.6 writes them before the type.
+    // One class with one number, as Redis 8.6 writes it before the type.
     std::string payload("\xF3\x01spec\x02\x05\x00", 9);
     payload += plain.substr(0, plain.size() - 10);
     persistence::ByteWriter writer(payload);
@@ -103,7 +103,7 @@ TEST_F(DumpCommands, RestoreSetsExpiryAndReplaces) {
   EXPECT_EQ(run({"TTL", "a"}), integer(-1));
   EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}), integer(100));
   EXPECT_EQ(run({"RESTORE", "a", "0", payload, "REPLACE", "FREQ", "255"}), kOk);
-  // A time that is over deletes what was there and makes nothing.
+  // An expiry in the past deletes the old key and creates none.
   EXPECT_EQ(run({"RESTORE", "a", "1", payload, "REPLACE", "ABSTTL"}), kOk);
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
   EXPECT_EQ(run({"DBSIZE"}), integer(0));

@@ -119,7 +119,7 @@ TEST_F(KeyCommandsTest, CopiedFilterIsADeepCopy) {
 
 TEST_F(KeyCommandsTest, BigCopyBeyondMaxmemoryIsRefused) {
   put("big", std::string(size_t{4} << 20, 'x'));
-  // As much as is in use: the command starts, but the copy does not fit.
+  // The limit equals the used memory, so the command starts but the copy does not fit.
   memory_.set_limit(memory_.refresh() + (size_t{1} << 20));
   EXPECT_EQ(run({"COPY", "big", "b"}),
             error("OOM command not allowed when used memory > 'maxmemory'."));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What parse_scan() refuses is tested with the commands that use it.
+// Tests of ScanArguments. Errors of parse_scan() are tested with the commands that use it.
 #include "server/commands/keys/scan_arguments.h"
 
 #include <gtest/gtest.h>

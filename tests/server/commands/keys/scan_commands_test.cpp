@@ -8,7 +8,7 @@ namespace {
 
 class ScanCommandsTest : public KeyTest {
  protected:
-  // The names of a whole SCAN, sorted; `options` follow the cursor.
+  // Returns the names of a whole SCAN, sorted. `options` follow the cursor.
   std::vector<std::string> scan_all(const std::vector<std::string>& options) {
     std::vector<std::string> names;
     std::string cursor = "0";
@@ -22,7 +22,7 @@ class ScanCommandsTest : public KeyTest {
     std::sort(names.begin(), names.end());
     return names;
   }
-  // The bulk strings of a reply whose strings hold no line breaks.
+  // Returns the bulk strings of a reply whose strings contain no line breaks.
   static std::vector<std::string> bulks_of(const std::string& reply) {
     std::vector<std::string> words;
     for (size_t at = reply.find('$'); at != std::string::npos; at = reply.find("\r\n$", at)) {

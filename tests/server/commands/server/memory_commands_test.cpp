@@ -32,7 +32,7 @@ TEST_F(MemoryCommandsTest, UsagesAddUpToTheKeyspace) {
   for (int i = 0; i < 5000; ++i) {
     usages += static_cast<uint64_t>(usage("key:" + std::to_string(i)));
   }
-  // Shares are rounded up, one byte a key at most; the empty stripes are nobody's.
+  // Shares are rounded up, by at most one byte a key. Empty stripes belong to no key.
   EXPECT_GT(usages, entries);
   EXPECT_LE(usages, entries + core::keyspace::table_memory_bytes(keyspace_) + 5000);
 }
@@ -84,7 +84,7 @@ TEST_F(MemoryCommandsTest, StatsRunInsideExec) {
   EXPECT_TRUE(run({"EXEC"}).starts_with("*2\r\n*70\r\n"));
 }
 
-// The names and types of Redis 7.0.15, in its order; behind them the parts of this server.
+// The names and types of Redis 7.0.15, in its order, followed by this server's own parts.
 TEST_F(MemoryCommandsTest, StatsHaveTheShapeOfRedis) {
   run({"HELLO", "3"});
   put("k", "v");

@@ -49,7 +49,7 @@ TEST_F(PersistenceCommandsTest, ALogThatCannotBeBegunLeavesAllOptionsAsTheyWere)
   EXPECT_FALSE(info_shows_log());
 }
 
-// A start would find what was there before the log was switched on.
+// A start finds the data from before the log was switched on.
 TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   config_.set(std::vector<NamedValue>{{"appendonly", "yes"}});
   durability_.tick();
@@ -60,7 +60,7 @@ TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   EXPECT_TRUE(client_->session->awaited);
 }
 
-// What the transaction has written reaches the stream with its end: no snapshot may hold a part.
+// The writes of a transaction reach the stream when it ends, so no snapshot may contain a part.
 TEST_F(PersistenceCommandsTest, ChildrenBeginBehindATransaction) {
   EXPECT_EQ(run({"MULTI"}), kOk);
   run({"SET", "a", "1"});

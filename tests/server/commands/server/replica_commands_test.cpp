@@ -78,7 +78,7 @@ TEST_F(ReplicaCommandsTest, InsideATransaction) {
   EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
 }
 
-// A write that was under way when the role changed is found out.
+// A write that was running when the role changed is detected.
 TEST_F(ReplicaCommandsTest, AChangeOfItsOwnAsksForAllDataAnew) {
   run({"REPLICAOF", "h", "1"});
   EXPECT_FALSE(replication_.has_diverged());

@@ -26,8 +26,8 @@ TEST_F(ReplicationCommandsTest, SyncMayNotStandBehindOtherReplies) {
             "+PONG\r\n" + error("ERR SYNC and PSYNC are invalid with pending output"));
 }
 
-// As in Redis, a monitor gets no answer. Redis accepts a subscriber, whose messages would then be
-// written into the stream.
+// As in Redis, a monitor gets no reply. Redis accepts a subscriber, whose messages would then be
+// written to the stream.
 TEST_F(ReplicationCommandsTest, ClientsWithPushesBecomeNoReplicas) {
   const std::string refused =
       error("ERR a connection that subscribes or tracks keys cannot become a replica");

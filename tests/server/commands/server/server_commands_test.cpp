@@ -40,7 +40,7 @@ TEST_F(ServerCommandsTest, ShutdownAnswersOnlyErrors) {
   EXPECT_EQ(run({"SHUTDOWN", "SAVE", "NOSAVE"}), error("ERR syntax error"));
   EXPECT_EQ(shutdowns_requested_, 0);
   EXPECT_EQ(run({"SHUTDOWN", "NOSAVE"}), "");
-  // The end of the process ends the connection; nothing behind the command is carried out.
+  // The connection closes when the process ends. No command after it is executed.
   EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
   EXPECT_EQ(shutdowns_requested_, 1);
 }

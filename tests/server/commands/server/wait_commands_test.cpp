@@ -30,7 +30,7 @@ TEST_F(WaitCommandsTest, ALeaderAloneHasNoReplicasToNameOrWaitFor) {
   EXPECT_EQ(client_->try_answer(), "");
 }
 
-// The offsets of another leader say nothing of what was written here.
+// The offsets of another leader do not apply to writes made here.
 TEST_F(WaitCommandsTest, WhoWaitsForReplicasIsToldWhenTheLeaderIsNoneAnyMore) {
   EXPECT_EQ(run({"WAIT", "1", "0"}), "");
   run_as_other({"REPLICAOF", "127.0.0.1", "1"});

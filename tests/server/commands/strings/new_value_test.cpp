@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Values small and big on their way into old and new keys, by the commands that bring them.
+// Small and big values, stored under old and new keys by the commands that use NewValue.
 #include "server/commands/strings/new_value.h"
 
 #include <gtest/gtest.h>

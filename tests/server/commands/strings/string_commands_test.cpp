@@ -13,7 +13,7 @@ namespace {
 
 class StringCommandsTest : public CommandTest {
  protected:
-  // Milliseconds since 1970, kNoExpiry, or nothing when the key is missing.
+  // Returns milliseconds since 1970, kNoExpiry, or nullopt if the key is missing.
   std::optional<int64_t> expiry_of(std::string_view name) {
     const auto* entry = keyspace_.find_any(0, keyspace_.ref(name));
     return entry == nullptr ? std::nullopt : std::optional(entry->expires_at_ms());

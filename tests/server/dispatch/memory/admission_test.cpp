@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Limits of the configuration are for clients: what a journal, a leader or a snapshot brings was
-// allowed once.
+// Configured limits apply to clients only: commands from a journal, a leader or a snapshot were
+// accepted earlier.
 #include "server/dispatch/memory/admission.h"
 
 #include <gtest/gtest.h>
@@ -101,10 +101,10 @@ TEST_F(AdmissionOfClientsTest, ClientsAreJudged) {
 }
 
 TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
-  // Counted with any allocator.
+  // Counts with any allocator.
   EXPECT_EQ(run({"BF.RESERVE", "mapped", "0.01", "10000000"}), kOk);
   EXPECT_EQ(run({"MULTI"}), kOk);
-  // Big enough to be seen at once.
+  // Big enough to be noticed at once.
   EXPECT_EQ(run({"GET", std::string(kBigBytes, 'k')}), "+QUEUED\r\n");
   EXPECT_GE(client_->session->queued_bytes, kBigBytes);
   memory_.set_limit(memory_.refresh() / 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// EvictionFixture: a keyspace under a memory limit, and the eviction that keeps it.
+// EvictionFixture: a keyspace with a memory limit, and its eviction.
 //
 // Thread safety: one thread.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace server {
 
-// Time stands still here, so it limits nothing.
+// The clock does not advance, so the time limit of an eviction has no effect.
 class EvictionFixture : public KeyTest {
  protected:
   std::function<void()> posted_;
@@ -51,9 +51,9 @@ class EvictionFixture : public KeyTest {
   void fill(int count, const std::string& prefix = "k") {
     for (int i = 0; i < count; ++i) put(prefix + std::to_string(i), std::string(1100, 'v'));
   }
-  // What is used now, and so much more.
+  // Sets the limit to the used memory plus `more_bytes`.
   void limit_to_used(int64_t more_bytes = 0) {
-    // What FLUSHALL drops is freed by another thread.
+    // Another thread frees the memory after FLUSHALL.
     while (reclaimer_.pending() != 0) std::this_thread::yield();
     const uint64_t limit = memory_.refresh() + static_cast<uint64_t>(more_bytes);
     memory_.set_limit(limit);
@@ -63,7 +63,7 @@ class EvictionFixture : public KeyTest {
     journal_.take(taken);
     return taken;
   }
-  // Follows SET and DEL of the journal, as a replica or recovery does.
+  // Applies SET and DEL of the journal, as a replica or recovery does.
   void replay(const std::string& stream) {
     std::string_view rest = stream;
     protocol::ReplyParser parser;
@@ -85,7 +85,7 @@ class EvictionFixture : public KeyTest {
     for (int i = 0; i < count; ++i) {
       last = run({"SET", prefix + std::to_string(i), std::string(1100, 'v')});
       if (last != kOk) return last;
-      if (i % 100 == 0) journalled();  // what nobody takes is memory, too
+      if (i % 100 == 0) journalled();  // unread journal bytes take memory too
     }
     return last;
   }

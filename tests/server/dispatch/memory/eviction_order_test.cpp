@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which keys are evicted first, and what counts as a use of a key.
+// The order in which keys are evicted, and what counts as a use of a key.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -103,12 +103,12 @@ TEST_F(EvictionOrderTest, AtRandomAnyKeyMayGo) {
   }
 }
 
-// Which commands count as uses of a key, as Redis 7.0.15 counts them.
+// Commands that count as a use of a key, as in Redis 7.0.15.
 class UsesTest : public EvictionFixture {
  protected:
   UsesTest() {
     set_policy("allkeys-lfu");
-    // Without a factor nothing is left to chance.
+    // Without a factor the result is not random.
     run({"CONFIG", "SET", "lfu-log-factor", "0", "lfu-decay-time", "0"});
     run({"SET", "a", "1"});
   }
@@ -116,7 +116,7 @@ class UsesTest : public EvictionFixture {
     const std::string reply = run({"OBJECT", "FREQ", key});
     return reply == kNull ? -1 : std::stoll(reply.substr(1));
   }
-  // By how much the command raises the count of `a`.
+  // Returns by how much the command raises the counter of `a`.
   int64_t uses(const std::vector<std::string>& command) {
     const int64_t before = frequency("a");
     run(command);

@@ -110,7 +110,8 @@ TEST_F(EvictionTest, RoomForABigArrivingValueIsMadeBefore) {
   journalled();
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 50'000);
   EXPECT_GT(evicted(), 900U);
-  // Nothing else may go, yet the value is taken while the limit holds without it.
+  // No other key can be evicted, but the value is accepted while the other memory is below the
+  // limit.
   run({"FLUSHALL"});
   limit_to_used(50'000);
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
@@ -224,7 +225,7 @@ TEST_F(EvictionTest, AFilterGetsItsRoomByEviction) {
   EXPECT_EQ(run({"BF.RESERVE", "f", "0.0001", "1000000"}), kOk);
   EXPECT_GT(evicted(), 1500U);
   EXPECT_NE(entry_of("f"), nullptr);
-  journalled();  // what nobody takes is memory, too
+  journalled();  // unread journal bytes take memory too
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + (kMiB >> 4));
 }
 
@@ -274,7 +275,7 @@ TEST_F(EvictionTest, WhatATransactionHoldsIsNotEvictedForIt) {
   set_policy("allkeys-lru");
   limit_to_used(1000);
   run({"MULTI"});
-  run({"KEYS", "none"});  // takes all stripes
+  run({"KEYS", "none"});  // locks all stripes
   run({"BF.RESERVE", "f", "0.0001", "1000000"});
   const std::string reply = run({"EXEC"});
   EXPECT_EQ(reply.substr(0, 9), "*2\r\n*0\r\n-") << reply;
@@ -351,7 +352,7 @@ TEST_F(EvictionTest, AFilterIsYoungerThanTheStringsThatGoForIt) {
   EXPECT_EQ(run({"BF.RESERVE", "f", "0.001", "2000000"}), kOk);
   while (posted_) std::exchange(posted_, nullptr)();
   journalled();
-  // Beside the deleted keys' own bytes, the deletions take some memory of their own.
+  // The deletions themselves take some memory.
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 40'000);
   EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
   EXPECT_EQ(run({"BF.RESERVE", "g", "0.001", "200000000"}).front(), '-') << "it never fits";

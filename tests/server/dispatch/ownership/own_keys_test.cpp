@@ -23,7 +23,7 @@ class OwnKeysTest : public CommandTest {
         cluster::id_of('a'), cluster::TopologyVersion{std::move(topology), 1},
         std::vector<std::string>{}));
   }
-  // From a time when all slots were here.
+  // Left over from when all slots were here.
   void fill() {
     state_.availability.end(Availability::kInCluster);
     for (const std::string name : {"foo", "{foo}2", "bar"}) run({"SET", name, "1"});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A leader's snapshot takes the place of all data: whatever fails on the way, in memory and on the
-// disk there is all of the old or all of the new.
+// A leader's snapshot replaces all data. Whatever fails on the way, memory and disk contain all of
+// the old data or all of the new.
 #include "server/durability/loading/data_replacer.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ void put(Keyspace& keyspace, std::string_view name, std::string_view value) {
   ASSERT_TRUE(keyspace.insert(0, key).set_string(value));
 }
 
-// As much of a replayer as the log of these tests needs.
+// A minimal replayer for the log of these tests.
 class SetReplayer final : public Replayer {
  public:
   explicit SetReplayer(Keyspace& keyspace) : keyspace_(keyspace) {}
@@ -61,7 +61,7 @@ class SetReplayer final : public Replayer {
   Keyspace& keyspace_;
 };
 
-// What clients' commands do when they are waited for.
+// Clients' commands that are waited for.
 struct Commands final : CommandDrain {
   using Callback = std::function<void()>;
   void drain(Callback on_ended) override { on_drain(on_ended); }
@@ -87,7 +87,7 @@ struct ReplacingProcess {
     journal.append(0, std::array<std::string_view, 3>{"SET", name, value});
     (void)durability.append_log().flush();
   }
-  // All that the own thread would do.
+  // Does the work of the server's own thread.
   void settle() {
     for (int i = 0; i < 10; ++i) {
       durability.tick();
@@ -183,7 +183,7 @@ TEST_P(DataReplacerTest, WhatIsNotWantedAnyMoreChangesNothing) {
 
 class DataReplacerLogTest : public DataReplacerTest {};
 
-// The link counts as up from then on, and the data may be all that is left of the leader.
+// The link counts as up from then on, and the data may be the only copy left.
 TEST_P(DataReplacerTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
   begin();
   on_loaded_ = [this] {
@@ -227,7 +227,7 @@ TEST_P(DataReplacerLogTest, NoRoomForACopyLeavesTheOldData) {
   EXPECT_EQ(after_restart(), with_later);
 }
 
-// Until the log has its base a start would find the old data, so nothing new is relied on.
+// Until the log has its base, a start would find the old data, so new writes are rejected.
 TEST_P(DataReplacerLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUntilItCan) {
   begin();
   disk_->restart_count();
@@ -257,7 +257,7 @@ TEST_P(DataReplacerLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUntilItCan)
   EXPECT_TRUE(has_been_refused);
 }
 
-// It passed the checks before clients were told LOADING, and may wait for its stripes since.
+// It passed the checks before clients got LOADING, and may still wait for its stripes.
 TEST_P(DataReplacerTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
   begin();
   int drains = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The append log is switched on and off, or rewritten while it is off.
+// Switching the append log on and off, and rewriting it while it is off.
 #include "server/durability/loading/log_switch.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(LogSwitchTest, ALogThatCannotBeBegunIsToldAtOnce) {
   EXPECT_TRUE(process.durability.log_is_on());
 }
 
-// Paths are relative to it.
+// The paths are relative to the directory.
 TEST(LogSwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);

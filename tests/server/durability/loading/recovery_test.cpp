@@ -32,10 +32,10 @@ constexpr const char* kBase = "appendonly.aof.1.base.rdb";
 constexpr const char* kFirst = "appendonly.aof.1.incr.aof";
 constexpr const char* kSecond = "appendonly.aof.2.incr.aof";
 
-// Keeps what it is told, and answers it with `reply`.
+// Records the commands, and replies `reply` to each.
 struct Told {
   std::vector<std::string> commands;
-  std::vector<CommandOrigin> origins;  // one a file
+  std::vector<CommandOrigin> origins;  // one per file
   std::string reply = "+OK\r\n";
 };
 class TellingReplayer final : public Replayer {
@@ -54,7 +54,7 @@ class TellingReplayer final : public Replayer {
 
 class RecoveryTest : public ::testing::Test {
  protected:
-  // What recover() gives, or "" and the text of its error in `error_`.
+  // Returns the result of recover(), or "" and its error in `error_`.
   core::Result<Recovered> recover_with(const std::vector<const char*>& options) {
     std::vector<const char*> argv = {"server"};
     argv.insert(argv.end(), options.begin(), options.end());
@@ -131,7 +131,7 @@ TEST_F(RecoveryTest, WithoutALogTheSnapshotIsLoaded) {
   EXPECT_TRUE(told_.commands.empty());
 }
 
-// Redis would begin with nothing.
+// Redis would start empty.
 TEST_F(RecoveryTest, ALogThatBeginsTakesTheSnapshotAlong) {
   put_snapshot(kSnapshot, {"a"});
   const auto recovered = recover_log();
@@ -193,7 +193,7 @@ TEST_F(RecoveryTest, OnlyTheNewestFileMayBeTorn) {
   EXPECT_NE(error_of(recover_log()).find(kFirst), std::string::npos);
   EXPECT_TRUE(told_.commands.empty());
   EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
-  // With nothing behind it, it is the newest all the same.
+  // If nothing follows it, it is the newest all the same.
   put_commands(kSecond, {});
   EXPECT_EQ(error_of(recover_log()), "");
   EXPECT_EQ(told_.commands, std::vector<std::string>{"SET a v"});
@@ -234,7 +234,7 @@ TEST_F(RecoveryTest, AForeignJournalMayHoldWhatHadFailed) {
   const auto recovered = recover_log();
   ASSERT_TRUE(recovered) << recovered.error().message;
   EXPECT_EQ(told_.origins, std::vector{CommandOrigin::kForeignJournal});
-  // Its file is not gone on with.
+  // The file is not continued.
   EXPECT_FALSE(recovered->tail);
   told_.reply = "-OOM no memory\r\n";
   const std::string error = error_of(recover_log());
@@ -272,7 +272,7 @@ TEST_F(RecoveryTest, SeveralThreadsTellOfDamageAsOneDoes) {
   }
   const std::string whole = container.sealed();
   std::string twice = whole;
-  // A key in the midst gets the name of the first, and another far behind is cut short.
+  // A key in the middle gets the name of the first, and a later one is truncated.
   const size_t renamed = whole.find("key:2000");
   twice.replace(renamed, 8, "key:1000");
   twice.insert(whole.find("key:3000") + 100, "x");
@@ -391,7 +391,7 @@ TEST_F(RecoveryTest, ASnapshotToBeLoadedAloneMustBeThere) {
   EXPECT_TRUE(has("a"));
 }
 
-// The log and the replicas have them until they hear that they are gone.
+// The log and the replicas keep the keys until they receive a DEL.
 TEST_F(RecoveryTest, ASnapshotLoadedAloneKeepsItsExpiredKeys) {
   snapshots::Container container;
   container.u8(persistence::rdb::kExpiryMilliseconds);
@@ -411,7 +411,7 @@ TEST_F(RecoveryTest, ExpiredKeysAreLeftOutButByAReplica) {
   ASSERT_TRUE(recover_with({"--appendonly", "no"}));
   EXPECT_FALSE(has("old"));
   EXPECT_EQ(figures_.expired_keys, 1U);
-  // Its leader says when keys have expired.
+  // The leader deletes expired keys.
   ASSERT_TRUE(recover_with({"--appendonly", "no", "--replicaof", "localhost", "1"}));
   EXPECT_TRUE(has("old"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Who writes and syncs the append log, and that nobody who waits for it is forgotten.
+// Which thread writes and syncs the append log. No client that waits for the log may be forgotten.
 #include "server/durability/log/append_log.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ namespace {
 using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
 
-// Each look at it finds it later by `step_us`, so that this is what a sync seems to take.
+// Each read advances it by `step_us`, which is the apparent duration of a sync.
 class SteppingClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return 0; }
@@ -64,7 +64,7 @@ class AppendLogTest : public ::testing::Test {
     journal_.set_active(true);
     disk_.restart_count();
   }
-  // Returns where the stream ends behind it.
+  // Returns the end of the stream after it.
   uint64_t append(std::string_view name) {
     journal_.append(0, std::array<std::string_view, 3>{"SET", name, "value"});
     return persistence::Journal::end_of_last_append();
@@ -78,7 +78,7 @@ class AppendLogTest : public ::testing::Test {
     return true;
   }
 
-  // Lets the log see that syncs take as long as `sync_us`.
+  // Makes the log measure syncs of `sync_us`.
   void show_disk(int64_t sync_us) {
     clock_.step_us = sync_us;
     log_.start();
@@ -123,7 +123,7 @@ TEST_F(AppendLogTest, WritesAreEventsOfLatencyWhileThoseAreWatched) {
   EXPECT_EQ(listener_.durations_us["aof-write-alone"], std::vector<int64_t>{1000});
 }
 
-// A command that found an item there tells of the write that put it there.
+// A command that finds an item reveals the write that added it.
 TEST_F(AppendLogTest, AWriteThatChangesNothingDependsOnTheJournalsEnd) {
   open("everysec");
   const uint64_t end = append("key");
@@ -162,7 +162,7 @@ TEST_F(AppendLogTest, AFlushThatFailsRefusesWrites) {
   EXPECT_TRUE(log_.fails());
 }
 
-// A replica would otherwise keep in memory what its leader sends, without end.
+// Otherwise a replica would keep its leader's stream in memory, without a limit.
 TEST_F(AppendLogTest, WhatIsFarBehindTakesNoMore) {
   open("everysec");
   const std::string value(size_t{1} << 20, 'v');
@@ -176,7 +176,8 @@ TEST_F(AppendLogTest, WhatIsFarBehindTakesNoMore) {
 }
 
 // With everysec the offset is safe once it is written, with always it is not. A reply that waits
-// for it from then on must hear of the sync, although the log has announced this offset before.
+// for it from then on must be notified of the sync, although the log has announced this offset
+// before.
 TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
   open("everysec");
   std::atomic<int> notified{0};
@@ -231,7 +232,8 @@ TEST_F(AppendLogTest, ASlowSyncKeepsTheNextOnesOffTheCaller) {
   EXPECT_TRUE(becomes_safe(end));
 }
 
-// A client that waits must not make the process end for what `everysec` has refused writes for.
+// A waiting client must not make the process end for an error that `everysec` handles by rejecting
+// writes.
 TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   open("always");
   show_disk(50);
@@ -246,8 +248,8 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   EXPECT_EQ(disk_.operation_count(), 0U);
 }
 
-// As I/O threads do: who is not safe yet comes again when it is told, and only then. There is no
-// thread of the log's that would make up for a forgotten one.
+// As I/O threads do: a client that is not safe yet checks again when notified, and only then. No
+// log thread runs that would make up for a missing notification.
 TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {
   constexpr int kThreads = 4;
   constexpr int kWrites = 3000;
@@ -291,8 +293,8 @@ TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {
   EXPECT_EQ(forgotten, 0);
 }
 
-// Clients in loops of their own, as many as threads: whoever counts on the others to wake the log's
-// thread must be answered when they do not come.
+// Clients in loops, as many as threads. If a thread relies on others to wake the log's thread and
+// they do not come, it must still get its reply.
 TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   constexpr int kClients = 4;
   constexpr int kWrites = 300;
@@ -304,7 +306,7 @@ TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   std::array<int, kClients> answered{};
   for (int client = 0; client < kClients; ++client) {
     clients.emplace_back([this, client, &answered] {
-      // Each writes less than the one before, so that the groups become smaller.
+      // Each writes less than the one before, so that the groups shrink.
       for (int i = 0; i < kWrites / (client + 1); ++i) {
         const uint64_t end = append(std::to_string(client) + ":" + std::to_string(i));
         log_.commit(1);

@@ -22,7 +22,7 @@ bool is_open(int descriptor) {
   return ::fcntl(descriptor, F_GETFD) >= 0;
 }
 
-// From now on the system calls of this process fail as if the kernel had none of that number.
+// From now on the system call of this number fails as if the kernel lacked it.
 bool refuse_close_range() {
   std::array<sock_filter, 4> rules = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -35,7 +35,7 @@ bool refuse_close_range() {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// Whether it holds in a forked process.
+// Returns whether the check holds in a forked process.
 bool holds_in_child(const std::function<bool()>& condition) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(condition() ? 0 : 1);

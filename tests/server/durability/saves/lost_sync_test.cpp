@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A sync that has failed is made good by a new base alone: how soon one is tried.
+// After a failed sync only a new base makes the log complete: how soon one is written.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -41,7 +41,7 @@ class LostSyncTest : public ::testing::Test {
     EXPECT_TRUE(durability_.recover([](CommandOrigin) { return std::make_unique<NoReplayer>(); }));
   }
   void write() { journal_.append(0, std::array<std::string_view, 3>{"SET", "key", "value"}); }
-  // The write that comes next is taken, its sync fails, and so does everything behind it.
+  // The next write is accepted. Its sync fails, and so does every later operation.
   void lose_sync() {
     write();
     disk_.restart_count();
@@ -49,7 +49,8 @@ class LostSyncTest : public ::testing::Test {
     EXPECT_FALSE(durability_.append_log().flush());
     ASSERT_TRUE(durability_.log_writer().has_lost_sync());
   }
-  // As the own thread does, for `time_ms`, or until `is_enough`; how long that took.
+  // Runs as the server's own thread does, for `time_ms` or until `is_enough`. Returns the time it
+  // took.
   template <class Condition>
   int64_t live(int64_t time_ms, Condition is_enough) {
     const int64_t begin_ms = clock_.now_ms;
@@ -88,7 +89,7 @@ TEST_F(LostSyncTest, ADiskThatWorksAgainIsFoundWithinTenSeconds) {
   }
 }
 
-// Rewrites that failed while the log worked were nobody's hurry.
+// Rewrites that failed while the log worked are not urgent.
 TEST_F(LostSyncTest, TheFirstAttemptDoesNotWaitForEarlierFailures) {
   for (int i = 0; i < 12; ++i) {
     disk_.restart_count();
@@ -104,7 +105,7 @@ TEST_F(LostSyncTest, TheFirstAttemptDoesNotWaitForEarlierFailures) {
   EXPECT_LE(live(7'200'000, [&] { return failures() > before; }), kTenSecondsMs);
 }
 
-// A rewrite syncs the file that it leaves, on a thread of its own.
+// A rewrite syncs the previous file on a separate thread.
 TEST_F(LostSyncTest, ASyncThatFailsInARewriteRefusesWrites) {
   write();
   durability_.append_log().write();

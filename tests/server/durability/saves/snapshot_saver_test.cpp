@@ -69,7 +69,7 @@ TEST_F(SnapshotSaverTest, AScheduledOneBeginsByItself) {
   EXPECT_FALSE(saver().schedule()) << "one is being made";
 }
 
-// Also of one that was not made by a child: those are exact.
+// Also for a snapshot without a child, which is always exact.
 class PlacedSnapshotTest : public SnapshotSaverTest {
  protected:
   PlacedSnapshotTest() {
@@ -103,7 +103,7 @@ TEST_F(PlacedSnapshotTest, OfDataThatNoStreamHasMadeThereIsNoPlace) {
   }
 }
 
-// Bits that are set while the child reads them are saved, too.
+// Bits that are set while the child reads them are also saved.
 TEST_F(PlacedSnapshotTest, WithArraysThatAChildSharesItMayBeAhead) {
   auto& memory = core::bloom::ArrayMemory::of_process();
   void* const array = memory.map(1 << 20);
@@ -211,7 +211,7 @@ TEST_F(SnapshotSaverTest, StepsOfTheWallClockMoveNoSavePoint) {
   EXPECT_EQ(saver().record().count, 1U);
 }
 
-// A leader's data take the place of those that are being saved.
+// A leader's data replace those that are being saved.
 TEST_F(SnapshotSaverTest, OneThatANewSnapshotStopsIsNoFailure) {
   begin(durable_process::start_slow_child);
   core::keyspace::Keyspace leaders(1, 1);

@@ -17,7 +17,7 @@
 namespace server {
 namespace {
 
-// Crashes while the second thread has run a command and is in another one.
+// Crashes while the second thread has completed one command and is running another.
 void crash_by(int signal, const std::string& log_file) {
   static const std::string kFirst = "bf.add";
   static const std::string kSecond = "client|list";

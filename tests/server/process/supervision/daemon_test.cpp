@@ -12,7 +12,7 @@
 namespace server {
 namespace {
 
-// The exit status of a process that starts this daemon.
+// Returns the exit status of a process that starts this daemon.
 int status_of_starter(const std::function<void(Daemon&)>& run_daemon) {
   const pid_t starter = ::fork();
   if (starter == 0) {
@@ -33,7 +33,7 @@ TEST(DaemonTest, ReadyDaemonLetsItsStarterGo) {
   ASSERT_EQ(::pipe(pipe.data()), 0);
   EXPECT_EQ(status_of_starter([&](Daemon& daemon) {
               daemon.become_silent();
-              // Runs on until the test has seen the starter's end.
+              // Continues until the test has seen the starter's end.
               ::close(pipe[1]);
               char end = 0;
               (void)!::read(pipe[0], &end, 1);

@@ -35,7 +35,7 @@ using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 using ::testing::StrEq;
 
-// A server at an address of this machine that answers one connection with fixed bytes.
+// A server at an address of this machine that replies to one connection with fixed bytes.
 class PlainPort {
  public:
   PlainPort(const std::string& address, unsigned port, std::string answer)
@@ -45,7 +45,7 @@ class PlainPort {
                                                static_cast<uint16_t>(port))),
         thread_([this] { serve(); }) {}
   ~PlainPort() {
-    // In case that nobody has come.
+    // Wakes the server if no client has connected.
     (void)Caller().call(address_, acceptor_.local_endpoint().port());
     thread_.join();
   }
@@ -76,12 +76,12 @@ class HealthCheckTest : public ::testing::Test {
  protected:
   static constexpr auto kServes = HealthQuestion::kServes;
   static constexpr auto kLives = HealthQuestion::kLives;
-  // For servers that answer, however late their threads run.
+  // For servers that reply, however late their threads run.
   static constexpr HealthLimits kPatient{.answer = std::chrono::seconds(20),
                                          .slow = std::chrono::seconds(20)};
   static constexpr int kPatienceMs = 60'000;
 
-  // Whether there is a connection to accept, or one comes in time.
+  // Returns whether a connection can be accepted, now or in time.
   static bool is_called(int listener, int patience_ms = kPatienceMs) {
     pollfd waited{listener, POLLIN, 0};
     return ::poll(&waited, 1, patience_ms) > 0;
@@ -91,7 +91,7 @@ class HealthCheckTest : public ::testing::Test {
     const PlainPort port("127.0.0.1", 0, answer);
     return check_with({{"port", port.number()}}, question);
   }
-  // Of a server that listens on 127.0.0.2 alone; the text says N for its port.
+  // Returns the text for a server that listens on 127.0.0.2 alone, with N for its port.
   static Health check_bind(const std::string& addresses, const std::string& answer = "+PONG\r\n") {
     const PlainPort port("127.0.0.2", 0, answer);
     Health health = check_with({{"port", port.number()}, {"bind", addresses}});
@@ -101,7 +101,7 @@ class HealthCheckTest : public ::testing::Test {
     }
     return health;
   }
-  // A server with TLS that answers one connection.
+  // A server with TLS that replies to one connection.
   class TlsPort {
    public:
     explicit TlsPort(bool wants_certificate) {
@@ -137,7 +137,7 @@ class HealthCheckTest : public ::testing::Test {
         SSL_write(tls.get(), "+PONG\r\n", 7);
       }
       ::shutdown(descriptor, SHUT_WR);
-      // Until the other side has read all and left.
+      // Waits until the other side has read everything and closed.
       while (::recv(descriptor, question.data(), question.size(), 0) > 0) {
       }
       ::close(descriptor);
@@ -233,7 +233,7 @@ TEST_F(HealthCheckTest, OneHealthyAddressSuffices) {
     try {
       stranger = std::make_unique<PlainPort>("127.0.0.2", port, "-DENIED protected mode\r\n");
     } catch (const boost::system::system_error&) {
-      // The port is taken at this address.
+      // Occupies the port at this address.
     }
   }
   ASSERT_NE(stranger, nullptr);
@@ -248,7 +248,7 @@ TEST_F(HealthCheckTest, AllAddressesMeanThisMachine) {
     EXPECT_TRUE(check_with({{"port", port.number()}, {"bind", address}}).is_healthy) << address;
   }
   for (const std::string address : {"::", "::*", "-::*"}) {
-    // Not every machine has IPv6, but none names the loopback's address.
+    // Not every machine has IPv6, but every one knows the loopback address.
     EXPECT_THAT(check_bind(address).text, StartsWith("port N: ")) << address;
   }
 }
@@ -288,7 +288,7 @@ TEST_F(HealthCheckTest, AUnixSocketIsAskedWhereThereIsNoPort) {
   const std::string path = directory + "/socket";
   asio::local::stream_protocol::acceptor acceptor(io_,
                                                   asio::local::stream_protocol::endpoint(path));
-  // Without an address nothing listens on the port.
+  // Without an address, no port is listened on.
   for (const NamedValue& no_port : {NamedValue("port", "0"), NamedValue("bind", "")}) {
     std::thread server([&] {
       if (!is_called(acceptor.native_handle())) {
@@ -298,7 +298,7 @@ TEST_F(HealthCheckTest, AUnixSocketIsAskedWhereThereIsNoPort) {
       auto socket = acceptor.accept();
       const int descriptor = socket.native_handle();
       support::limit_waits(descriptor);
-      // Not with asio::read(), which would go on waiting.
+      // Not with asio::read(), which would continue to wait.
       std::string question(14, '\0');
       EXPECT_EQ(::recv(descriptor, question.data(), question.size(), MSG_WAITALL), 14);
       EXPECT_EQ(::send(descriptor, "+PONG\r\n", 7, MSG_NOSIGNAL), 7);

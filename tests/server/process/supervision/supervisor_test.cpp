@@ -90,7 +90,7 @@ class ServiceManager {
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
-  // The next message; empty when there is none.
+  // Returns the next message; empty if there is none.
   std::string hear() const {
     std::array<char, 4096> room{};
     const ssize_t size = ::recv(descriptor_, room.data(), room.size(), 0);

@@ -19,7 +19,7 @@ using durable_process::Process;
 
 class FollowerLogTest : public testing::Test {
  protected:
-  // Applies what takes `bytes` of the leader's stream; the link has come `offset_` far.
+  // Applies `bytes` of the leader's stream; the link is at `offset_` then.
   void apply(Process& process, FollowerLog& log, int64_t bytes) {
     process.append("k", "v");
     offset_ += bytes;
@@ -47,7 +47,7 @@ TEST_F(FollowerLogTest, WhatWasThereCountsAsSynced) {
   EXPECT_EQ(log.synced_offset(), 1000);
 }
 
-// The link was cut and goes on: what has been applied may not be on the disk.
+// The link was lost and continues. The bytes applied before may not be on disk.
 TEST_F(FollowerLogTest, WhatWasNotSyncedBeforeIsNotSyncedByACut) {
   Process process(disk_, "yes", SaveChild::start_here);
   FollowerLog log(process.durability);

@@ -30,7 +30,7 @@ FollowerProtocol::Request request(std::string id = "", int64_t offset = 0) {
   return request;
 }
 
-// Loads a snapshot as soon as it is there, and writes down all that happens.
+// Loads a snapshot as soon as it is complete, and records all events.
 struct TestReplica {
   explicit TestReplica(FollowerProtocol::Request asked, int64_t now = 0)
       : link(std::move(asked), now), now_us(now) {}
@@ -151,7 +151,7 @@ TEST(FollowerProtocolTest, BothFormsOfASnapshotAndTheStreamBehindIt) {
   }
 }
 
-// All that a link can meet, whole.
+// A complete session with everything that a link can receive.
 std::string session_bytes(bool has_mark) {
   const std::string body = kMark.substr(0, 20) + "REDIS0011" + kMark.substr(0, 39) + "x";
   return "\n" + kGreeting + "\n\n+FULLRESYNC " + kId + " 70\r\n\n\n" +
@@ -305,7 +305,7 @@ TEST(FollowerProtocolTest, WhatNoLeaderSaysEndsTheLink) {
       "-ERR something else\r\n",
       "$5\r\nhello\r\n",
       std::string(5000, 'x'),
-      psync + "+CONTINUE\r\n",  // not asked for
+      psync + "+CONTINUE\r\n",  // not requested
       psync + "+FULLRESYNC\r\n",
       psync + "+FULLRESYNC \r\n",
       psync + "+FULLRESYNC " + kId + "\r\n",
@@ -351,7 +351,7 @@ TEST(FollowerProtocolTest, WhatNoLeaderSaysEndsTheLink) {
   }
 }
 
-// From the same offset the same unit would come again.
+// From the same offset the same unit would be sent again.
 TEST(FollowerProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   auto asked = request(kId, 7);
   asked.unit_bytes_max = 1000;
@@ -380,8 +380,9 @@ TEST(FollowerProtocolTest, AnEmptySnapshotEndsAtOnce) {
   EXPECT_EQ(replica.snapshot, "");
 }
 
-// Random damage: the link ends or goes on, it neither crashes nor gives bytes that did not come.
-// Of what looks like the mark again and again, too, no more is kept than may be its beginning.
+// Random damage: the link ends or continues. It neither crashes nor returns bytes that were not
+// received. Even if the input repeatedly resembles the mark, only a possible start of the mark is
+// buffered.
 TEST(FollowerProtocolTest, ASnapshotWithoutEndTakesNoMemory) {
   TestReplica replica(request());
   replica.receive(kGreeting + "+FULLRESYNC " + kId + " 0\r\n$EOF:" + kMark + "\r\n");

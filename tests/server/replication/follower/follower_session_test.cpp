@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One link of a replica after the other, to leaders that serve, fall silent, and send what this
-// server does not have.
+// Sessions of a replica with leaders that serve, stop sending, or send commands that this server
+// lacks.
 #include "server/replication/follower/follower_session.h"
 
 #include <gmock/gmock.h>
@@ -81,7 +81,7 @@ TEST_F(FollowerSessionTest, ANewPasswordIsTriedAtOnce) {
   run({"CONFIG", "SET", "masteruser", "mover", "masterauth", "secret"});
   played_.answers.clear();
   played_.await_psync();
-  // The link that has come may have begun before.
+  // The link that was accepted may have started before.
   if (played_.said[1] == "AUTH wrong") played_.await_psync();
   EXPECT_THAT(played_.said, Contains("AUTH mover secret"));
 }
@@ -348,7 +348,7 @@ TEST_F(FollowerSessionTest, AKeyHasExpiredWhenTheLeaderSaysSo) {
   EXPECT_EQ(info("stats", "expired_keys"), "0");
 }
 
-// Whatever else has changed, the leader's data and these are not the same any more.
+// Whatever else has changed, the data differ from the leader's.
 TEST_F(FollowerSessionTest, AnEffectThatFailsAsksForAllDataAnew) {
   run({"CONFIG", "SET", "replica-read-only", "no"});
   begin_stream(own_snapshot());

@@ -44,13 +44,13 @@ class FollowerSocketTest : public ::testing::Test {
     EXPECT_EQ(::send(leader_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  // The bytes, or the error.
+  // Returns the bytes, or the error.
   std::string received(int64_t timeout_ms = kPatienceMs) {
     std::vector<char> room(4096 + Stream::kExtraBytesMax);
     const auto count = socket_.receive(room, timeout_ms);
     return count ? std::string(room.data(), *count) : "error: " + count.error().message;
   }
-  // So many bytes that the leader gets, or all up to the end.
+  // Returns the next `size` bytes that the leader receives, or all up to the end.
   std::string heard(size_t size) const {
     std::string all;
     std::array<char, 65536> room;
@@ -95,7 +95,7 @@ TEST_F(FollowerSocketTest, TheLinkBeginsAtTheSourceAddress) {
     return ntohl(address.sin_addr.s_addr);
   };
   EXPECT_EQ(source_of("127.0.0.9"), 0x7f000009U);
-  // As in Redis an address that cannot be used is no obstacle.
+  // As in Redis, an address that cannot be used is ignored.
   EXPECT_EQ(source_of("192.0.2.1"), 0x7f000001U);
   EXPECT_EQ(source_of(""), 0x7f000001U);
 }
@@ -180,7 +180,7 @@ TEST_F(FollowerSocketTest, WhatTheLeaderDoesNotTakeIsKeptInItsOrder) {
     got = heard(all.size());
     is_read = true;
   });
-  // What was kept goes with the next bytes.
+  // Buffered bytes are sent with the next ones.
   while (!is_read && socket_.send("")) std::this_thread::yield();
   reading.join();
   EXPECT_TRUE(got == all);

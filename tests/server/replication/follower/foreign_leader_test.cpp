@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Leaders of other kinds: files of RedisBloom and valkey-bloom as full synchronizations and their
-// logs as streams make the filters that those servers had.
+// Leaders of other kinds: files of RedisBloom and valkey-bloom as full syncs, and their logs as
+// streams. They must recreate the filters of those servers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class ForeignLeaderTest : public FollowerFixture {
     }
     EXPECT_EQ(run(numbered({"BF.MEXISTS", name}, "absent:", 0, 1000)), array(answers)) << name;
   }
-  // What every file of that server holds, but for the filters that have changed.
+  // The keys of every file of that server, except the filters that have changed.
   void expect_all(const std::string& vendor, const std::vector<std::string>& changed = {}) {
     run({"SELECT", "0"});
     for (const vectors::Expected& filter : vectors::expected(vendor)) {
@@ -84,7 +84,7 @@ class ForeignLeaderTest : public FollowerFixture {
     EXPECT_EQ(run({"GET", "db1str"}), bulk("one"));
     run({"SELECT", "0"});
   }
-  // Filters go on growing in their layout when this server has become their leader.
+  // Filters continue to grow in their layout after this server was promoted.
   void expect_growth_as_leader() {
     EXPECT_EQ(run({"REPLICAOF", "NO", "ONE"}), kOk);
     for (int i = 200; i < 1000; ++i) run({"BF.ADD", "scaled", "scaled:" + std::to_string(i)});
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Vendors, ForeignSnapshotTest,
 class ForeignStreamTest : public ForeignLeaderTest,
                           public ::testing::WithParamInterface<std::string> {
  protected:
-  // What a log without a preamble holds is what the server sent to its replicas.
+  // A log without a preamble contains what the server sent to its replicas.
   void take_stream() {
     const std::string stream =
         read_log(GetParam(), "aof-preamble-no-live", "appendonly.aof.1.incr.aof");

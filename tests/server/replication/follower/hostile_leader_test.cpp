@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Leaders that lie, stutter and stop at odd places: a replica keeps what it has until it has all of
-// something better.
+// Faulty leaders, which send wrong data or stop at any place. A replica keeps its data until it has
+// a complete replacement.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -16,7 +16,8 @@ namespace {
 
 class HostileLeaderTest : public FollowerFixture {
  protected:
-  // The leader says this instead of serving, and hangs up; the replica has come back afterwards.
+  // The leader sends this instead of serving, and disconnects. The replica has reconnected
+  // afterwards.
   void lie(std::string_view bytes) {
     played_.await_psync();
     (void)played_.try_to_say(bytes);
@@ -130,7 +131,7 @@ TEST_F(HostileLeaderTest, ACutInsideTheSnapshotLosesNothing) {
   EXPECT_FALSE(has_temporary_files());
 }
 
-// Random damage behind a sound snapshot: no crash, and the next full synchronization heals all.
+// Random damage after a valid snapshot: no crash, and the next full sync repairs everything.
 TEST_F(HostileLeaderTest, DamagedStreamsAreHealedByTheNextFullSynchronization) {
   constexpr unsigned kSeed = 7;
   std::mt19937 random(kSeed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A replica holds what its leader holds, whatever its own settings are.
+// A replica has the same data as its leader, whatever its own settings are.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -47,7 +47,7 @@ class ReplicaSettingsTest : public FollowerFixture {
   void set(const std::string& option, const std::string& value) {
     ASSERT_EQ(run({"CONFIG", "SET", option, value}), kOk) << option;
   }
-  // Follows what the leader has done, and compares all keys.
+  // Applies what the leader has done, and compares all keys.
   void expect_the_leaders_data() {
     const std::string stream = leading_.stream();
     begin_stream(own_snapshot());

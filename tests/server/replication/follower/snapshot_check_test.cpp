@@ -138,7 +138,7 @@ TEST_F(SnapshotCheckTest, BigValuesArePassedOverWithoutTakingMemory) {
   EXPECT_GT(pieces, 16) << "it came in by pieces";
 }
 
-// Lines of few set bits are runs in the file, and whole pages in memory.
+// Lines with few bits set are runs in the file, but whole pages in memory.
 TEST_F(SnapshotCheckTest, AFilterThatTakesMuchMoreThanItsFileIsPassedOver) {
   constexpr uint64_t kTakenMax = uint64_t{8} << 20;
   Keyspace keyspace(1, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// WAIT and WAITAOF: who is asked, what is counted, and when the reply comes.
+// WAIT and WAITAOF: the replicas that are asked, the count, and the time of the reply.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -27,7 +27,7 @@ namespace {
 
 class AwaitedAcksTest : public LeaderFixture {
  protected:
-  // Online, and it has read what the leader has said so far.
+  // The replica is online, and has read the leader's messages so far.
   void go_online(Remote& peer) {
     psync(peer, replication_.offset());
     EXPECT_EQ(peer.read(go_on().size()), go_on());
@@ -44,7 +44,7 @@ class AwaitedAcksTest : public LeaderFixture {
   void acknowledge(Remote& peer, uint64_t offset) {
     peer.client.run({"REPLCONF", "ACK", std::to_string(offset)});
   }
-  // The reply when its time is over.
+  // Returns the reply at the deadline.
   std::string late_answer() {
     protocol::OutputBuffer replies;
     protocol::ReplyWriter reply(replies, client_->session->resp);
@@ -116,7 +116,7 @@ TEST_F(AwaitedAcksTest, AnAckOfMoreThanIsWrittenCountsForWhatIs) {
   EXPECT_EQ(run({"WAIT", "1", "0"}), integer(1));
 }
 
-// The thread of the replicas sleeps while nobody can acknowledge.
+// The replication thread sleeps while no replica can acknowledge.
 TEST_F(AwaitedAcksTest, AWaitWithoutReplicasCostsNoTime) {
   EXPECT_EQ(run({"WAIT", "1", "1000"}), "");
   const std::clock_t before = std::clock();

@@ -43,7 +43,7 @@ class ForeignReplicasTest : public LeaderFixture {
     return "it cannot hold filters of the layout " + layout + ", the first of which was " + key +
            " (replica-foreign " + policy + ")";
   }
-  // The answer to a replica that just connects.
+  // Returns the reply to a replica that connects.
   std::string answer() {
     Foreign peer(*this);
     return follow(peer);
@@ -111,7 +111,7 @@ TEST_F(ForeignReplicasTest, EachPolicyNamesWhatItCanHold) {
   }
 }
 
-// A server has one of the two modules at most.
+// A server has at most one of the two modules.
 TEST_F(ForeignReplicasTest, NoReplicaHoldsTheFiltersOfTwoModules) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");
@@ -140,7 +140,7 @@ TEST_F(ForeignReplicasTest, ClientsThatWantOnlyASnapshotAreServed) {
   EXPECT_NE(snapshot_of(peer).find("bloomery-ver"), std::string::npos);
 }
 
-// It got a filter while the leader waited for more replicas.
+// The filter was created while the leader waited for more replicas.
 TEST_F(ForeignReplicasTest, NoSnapshotBringsWhatAReplicaCannotHold) {
   run({"CONFIG", "SET", "repl-diskless-sync-delay", "1000"});
   Foreign peer(*this);
@@ -170,7 +170,7 @@ TEST_F(ForeignReplicasTest, CommandsThatItDoesNotKnowTakeANewSnapshot) {
   again.client.session->replica.takes_eof_mark = true;
   EXPECT_EQ(psync(again, before), "");
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
-  // From there on the stream holds only what it knows.
+  // From there on the stream contains only commands that it supports.
   Foreign later(*this);
   run({"SET", "a", "1"});
   EXPECT_EQ(follow(later), "");
@@ -191,7 +191,7 @@ TEST_F(ForeignReplicasTest, ACopyTakesANewSnapshotForRedisBloom) {
   EXPECT_EQ(state_.own_words, before) << "valkey-bloom copies its filters";
 }
 
-// No look of the leader's thread meets such a filter.
+// The leader's thread never sees such a filter.
 TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");
@@ -209,7 +209,7 @@ TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
 }
 
-// A replica has one module at most.
+// A replica has at most one module.
 TEST_F(ForeignReplicasTest, AnotherModulesFilterThatWentTakesANewSnapshot) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Snapshots that a child writes into the sockets of replicas, and the stream behind them.
+// Snapshots that a child writes to the sockets of replicas, and the stream after them.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -68,7 +68,7 @@ TEST_F(LeaderSnapshotsTest, NothingFollowsBeforeTheFirstAck) {
   psync(online, replication_.offset());
   run({"SET", "a", "1"});
   const std::string set = command({"SELECT", "0"}) + kSet;
-  // Whoever came before has had his turn when the later one has it.
+  // When the later replica is served, the earlier one was served too.
   EXPECT_EQ(online.read(go_on().size() + set.size()), go_on() + set);
   EXPECT_FALSE(peer.is_readable());
   acknowledge(peer, 0);

@@ -38,7 +38,7 @@ class ReplicaSenderTest : public ::testing::Test {
     }
     return all;
   }
-  // A file of these bytes that has no name any more.
+  // Returns a file with these bytes and no name.
   static Descriptor file_of(std::string_view bytes) {
     std::FILE* const file = std::tmpfile();
     EXPECT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());

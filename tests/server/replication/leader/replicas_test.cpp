@@ -22,7 +22,7 @@ ReplicaTraits marked() {
 
 class ReplicasTest : public ::testing::Test {
  protected:
-  // The one that is due, begun.
+  // Starts the snapshot that is due.
   Replicas::Batch begin() {
     const auto batch = replicas_.due(policy_, now_);
     EXPECT_TRUE(batch);
@@ -165,13 +165,13 @@ TEST_F(ReplicasTest, SilenceEndsALinkUnlessNobodyMaySpeak) {
   const int64_t late = now_ + 61 * core::kSecondUs;
   EXPECT_THAT(replicas_.timed_out(60, now_ + 60 * core::kSecondUs), IsEmpty());
   EXPECT_THAT(replicas_.timed_out(60, late), ElementsAre(1));
-  // It loads what it got, and says so by empty lines.
+  // It loads its snapshot, and sends empty lines meanwhile.
   replicas_.finish_snapshot(batch, late);
   EXPECT_THAT(replicas_.timed_out(60, late + core::kSecondUs), ElementsAre(1));
   replicas_.heard(2, late + 50 * core::kSecondUs);
   EXPECT_THAT(replicas_.timed_out(60, late + 100 * core::kSecondUs), ElementsAre(1));
   EXPECT_THAT(replicas_.timed_out(60, late + 111 * core::kSecondUs), ElementsAre(1, 2));
-  // Once it has acknowledged, it is expected to go on.
+  // Once it has acknowledged, it must continue to do so.
   replicas_.ack(3, 1, std::nullopt, late);
   EXPECT_THAT(replicas_.timed_out(60, late + 61 * core::kSecondUs), ElementsAre(1, 3));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the child that writes a snapshot sees of big filters that change meanwhile, and what may
-// follow from it.
+// How the child that writes a snapshot sees big filters that change meanwhile, and which commands
+// may follow the snapshot.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,8 @@ class SharedArrays : public LeaderFixture {
  protected:
   SharedArrays() {
     run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
-    // Far more than a socket takes, so that the child waits for its reader amidst the array.
+    // Far more than a socket buffers, so that the child waits for its reader in the middle of the
+    // array.
     reserve("native");
   }
 
@@ -31,7 +32,7 @@ class SharedArrays : public LeaderFixture {
     EXPECT_EQ(run({"BF.RESERVE", "f", "0.01", "10000000", "NONSCALING", "LAYOUT", layout}), kOk);
     add("f", "before", 1000);
   }
-  // Makes the peer a replica of another kind, which can hold the filter.
+  // Makes the peer a replica of another kind, which supports the filter.
   void make_foreign(Remote& peer) {
     run({"DEL", "f"});
     reserve("redisbloom");
@@ -48,7 +49,7 @@ class SharedArrays : public LeaderFixture {
                                                       std::string_view name) {
     return keyspace.find_any(0, keyspace.ref(name))->filter();
   }
-  // Bits that the first filter has and the second has not.
+  // Bits that only the first filter has.
   static size_t bits_beyond(const core::bloom::ScalableFilter& first,
                             const core::bloom::ScalableFilter& second) {
     const auto ours = first.layer_bits(0).bytes();
@@ -61,7 +62,7 @@ class SharedArrays : public LeaderFixture {
   }
 };
 
-// COPY travels as it is, and is repeated from what the snapshot holds.
+// COPY is sent verbatim, and replayed on the data of the snapshot.
 TEST_F(SharedArrays, ASnapshotHoldsNothingThatACopyMadeMeanwhileLacks) {
   Remote peer(*this);
   const std::string begun = begin_snapshot(peer);
@@ -78,7 +79,7 @@ TEST_F(SharedArrays, ASnapshotHoldsNothingThatACopyMadeMeanwhileLacks) {
   EXPECT_TRUE(filter_in(keyspace_, "copy").may_contain("until:7"));
 }
 
-// Whoever judges what follows again would count an item less for each bit that is there already.
+// A receiver that executes the commands again would miss an item for each bit that is set already.
 TEST_F(SharedArrays, ASnapshotForAnotherKindOfServerHoldsNothingThatFollows) {
   Remote peer(*this);
   make_foreign(peer);

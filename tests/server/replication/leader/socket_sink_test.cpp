@@ -96,13 +96,13 @@ TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
     ::shutdown(good.ends[0], SHUT_WR);
   }
   EXPECT_TRUE(got == big_);
-  // The other holders of the socket learn of it.
+  // The parent notices the shutdown of the socket.
   const std::string rest = stuck.read_to_end();
   EXPECT_LT(rest.size(), big_.size());
 }
 
-// They get nothing meanwhile, and may be as patient as the sink. The time measured contains this
-// silence: it begins with the first piece, and ends when the second one arrives.
+// The others receive nothing meanwhile, and may have the same timeout as the sink. The measured
+// time includes this pause: it begins with the first piece, and ends when the second arrives.
 TEST_F(SocketSinkTest, ShutsOutWhoKeepsOthersWaitingBeforeTheyGiveUp) {
   ConnectedPair stuck;
   ConnectedPair good;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FAILOVER from its begin to the role's new holder, or back.
+// FAILOVER, from its start to the handover or back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class FollowerFailoverTest : public LeaderFixture {
     EXPECT_EQ(run({"SET", "a", "1"}), kOk);
     return replica;
   }
-  // Until it has all, which the leader's question makes more.
+  // Until it has everything, including the leader's GETACK.
   void hand_over_to(Remote& replica) {
     await([&] {
       replica.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
@@ -54,7 +54,7 @@ class FollowerFailoverTest : public LeaderFixture {
   bool holds_writes_back() { return pause_.holds_back(kWrite, clock_.wall_ms()); }
   void await_end() {
     await([this] { return follower_.failover_state() == Failover::State::kNone; });
-    // The link's thread ends it under this lock, and lets writes go on after the state has changed.
+    // The link's thread ends it under this lock, and resumes writes after the state has changed.
     const std::scoped_lock settled(replication_.apply_mutex());
   }
 

@@ -51,7 +51,7 @@ class GatedClock final : public core::Clock {
     ++passes_;
     changed_.notify_all();
   }
-  // So many have come to the closed gate since the start.
+  // Number of threads that have reached the closed gate.
   bool await_arrivals(int count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::milliseconds(kPatienceMs),
@@ -81,8 +81,8 @@ struct TakesAll final : Replayer {
   std::string_view execute(std::span<const std::string_view> /*words*/) override { return "+OK"; }
 };
 
-// A replica that becomes the leader and at once hands its role over, while the thread of its link
-// has not yet noticed either.
+// A replica that becomes the leader and hands over its role at once, while the thread of its link
+// has noticed neither.
 class FollowerTest : public LeaderFixture {
  protected:
   using Locking = Follower::Locking;
@@ -91,7 +91,7 @@ class FollowerTest : public LeaderFixture {
     gate_.open();
     subject_.stop();
   }
-  // Returns when the leader has been asked for the stream.
+  // Returns when the leader has received PSYNC.
   void follow(PlayedLeader& leader) {
     {
       const auto stream = replication_.hold(Locking::kTake);
@@ -110,7 +110,7 @@ class FollowerTest : public LeaderFixture {
     heir_->client.session->replica.port = heir.port();
     psync(*heir_, replication_.offset());
     ASSERT_TRUE(subject_.begin_failover({}, Locking::kTake));
-    // The leader's question what the replica has makes the stream longer.
+    // The leader's GETACK makes the stream longer.
     for (int i = 0; i < 1000 && subject_.failover_state() == Failover::State::kAwaitsSync; ++i) {
       heir_->client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
       subject_.drive_failover();
@@ -135,7 +135,7 @@ TEST_F(FollowerTest, AnEndedLinkTakesNothingFromTheHandoverThatCameMeanwhile) {
   ASSERT_TRUE(gate_.await_arrivals(1));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
   gate_.open();
-  // Asked without it, a replica would stay one: nobody would lead.
+  // Without it, the other side would remain a replica, and no server would lead.
   EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }
@@ -145,7 +145,7 @@ TEST_F(FollowerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   gate_.close();
   ASSERT_TRUE(gate_.await_arrivals(1));
   old_leader_.say("+FULLRESYNC " + std::string(40, 'b') + " 0\r\n");
-  // The next look at the time is when the answer has come.
+  // The clock is next read when the reply has arrived.
   gate_.let_one_pass();
   ASSERT_TRUE(gate_.await_arrivals(2));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
@@ -154,7 +154,7 @@ TEST_F(FollowerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }
 
-// Who misses the order keeps stop() waiting: for a minute without a leader, with one for ever.
+// If the thread misses the request, stop() waits: for a minute without a leader, forever with one.
 TEST_F(FollowerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
   constexpr int kRounds = 500;
   for (const bool has_leader : {true, false}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a replica refuses, and how it comes to lead or to follow somebody else.
+// Requests that a replica rejects, and how it becomes a leader or follows another one.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 
 class ReplicaRoleTest : public FollowerFixture {
  protected:
-  // Has the key a of its leader's stream, which ends at the offset that is returned.
+  // Adds the key a from its leader's stream, and returns the stream's end.
   size_t follow_with_a_key() {
     const std::string set = command({"SET", "a", "1"});
     begin_stream(kEmptySnapshot, 100);
@@ -100,7 +100,7 @@ TEST_F(ReplicaRoleTest, APromotedReplicaHearsItsOldLeaderNoMore) {
   run({"REPLICAOF", "NO", "ONE"});
   const uint64_t end = replication_.offset();
   (void)played_.try_to_say(command({"SET", "late", "4"}));
-  // The thread of the link reads nothing any more when it has left.
+  // The thread of the link reads nothing after it has left.
   EXPECT_TRUE(played_.await_end());
   EXPECT_EQ(run({"GET", "late"}), kNull);
   EXPECT_EQ(replication_.offset(), end);

@@ -23,7 +23,7 @@ class ShutdownTest : public LeaderFixture {
   ShutdownTest() {
     threads_.on_visit = [this](const auto& on_all_passed) { end_writes_ = on_all_passed; };
   }
-  // A replica that has all there is so far.
+  // A replica that has the whole stream so far.
   void catch_up(Remote& peer) {
     peer.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
   }
@@ -34,7 +34,7 @@ class ShutdownTest : public LeaderFixture {
   }
   std::string failed() const { return error("ERR Errors trying to SHUTDOWN. Check logs."); }
 
-  std::function<void()> end_writes_;  // that had begun before the drain
+  std::function<void()> end_writes_;  // ends the writes that began before the drain
 };
 
 TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
@@ -42,7 +42,7 @@ TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
   EXPECT_EQ(shutdown_.state(), Shutdown::State::kWaits);
   EXPECT_TRUE(writes_are_held());
   EXPECT_EQ(shutdown_.left_ms(), std::nullopt);
-  // However long that takes, and whoever asks meanwhile.
+  // However long that takes, and whichever thread checks meanwhile.
   advance_ms(60'000);
   shutdown_.look();
   shutdown_.begin({.waits_for_replicas = false});
@@ -53,7 +53,7 @@ TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
   EXPECT_TRUE(writes_are_held());
 }
 
-// The bits of the words behind "default", in the order of Redis.
+// The bits of the words after "default", in Redis' order.
 TEST_F(ShutdownTest, SignalsAskWhatTheirOptionsSay) {
   const Shutdown::Request usual = shutdown_.signal_request(0);
   EXPECT_TRUE(usual.is_signal);
@@ -75,7 +75,7 @@ TEST_F(ShutdownTest, WaitsUntilEveryReplicaHasWhatWasWritten) {
   shutdown_.begin({});
   EXPECT_TRUE(writes_are_held());
   EXPECT_EQ(shutdown_.left_ms(), 10'000);
-  // Amid a write nobody knows yet what is to be waited for.
+  // While a write is running, the offset to wait for is unknown.
   catch_up(first);
   catch_up(second);
   shutdown_.look();
@@ -119,7 +119,7 @@ TEST_F(ShutdownTest, WaitsForShutdownTimeoutAtMost) {
 
 TEST_F(ShutdownTest, AReplicaThatStillNeedsASnapshotIsNotWaitedFor) {
   Remote peer(*this);
-  // One in its socket would wait for others that want the same, while this clock stands.
+  // A diskless snapshot would wait for more replicas, and this clock does not advance.
   peer.client.session->replica.takes_eof_mark = true;
   peer.client.run({"PSYNC", "?", "-1"});
   run({"SET", "a", "1"});
@@ -176,7 +176,7 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
   EXPECT_FALSE(writes_are_held());
   EXPECT_EQ(client_->try_answer(), failed());
   EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), error("ERR No shutdown in progress."));
-  // The aborted attempt's news come late.
+  // The callback of the aborted attempt arrives late.
   end_writes_();
   catch_up(peer);
   advance_ms(60'000);

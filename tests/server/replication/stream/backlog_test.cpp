@@ -78,7 +78,7 @@ TEST(Backlog, TellsOfEveryAppend) {
   EXPECT_EQ(told, 1);
 }
 
-// Against a string that holds everything ever appended.
+// Compares with a string of all bytes ever appended.
 TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
   const auto seed = std::random_device{}();
   std::printf("BLOOMERY_SEED=%u\n", seed);
@@ -115,7 +115,7 @@ TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
       for (const auto& [cursor, offset] : cursors) needed = std::min(needed, offset);
       ASSERT_EQ(backlog.end_offset(), begin + all.size());
       ASSERT_LE(backlog.first_offset(), needed);
-      // Whole blocks are freed, so some bytes more may stay.
+      // Whole blocks are freed, so some more bytes may stay.
       ASSERT_GE(backlog.first_offset() + (32U << 10), needed);
       const uint64_t at = needed + random() % (begin + all.size() - needed + 1);
       const size_t size_max = random() % 300'000;

@@ -62,7 +62,7 @@ TEST_F(KeyExpiryTest, OnAReplicaOnlyItsOwn) {
   EXPECT_EQ(own_.size(), 0u);
 }
 
-// Slices end by the time that passes whenever the clock is asked.
+// Each read advances the clock, so that slices end.
 TEST_F(KeyExpiryTest, APeriodTakesItsShareInSlices) {
   for (const auto& [effort, share_us] : {std::pair{"1", 25'000}, {"10", 43'000}}) {
     SCOPED_TRACE(effort);

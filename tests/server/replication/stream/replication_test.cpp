@@ -150,7 +150,7 @@ TEST_F(ReplicationTest, AReplicasOwnChangesReachNoStream) {
   run({"SET", "a", "1"});
   const uint64_t end = replication_.offset();
   become_replica();
-  // Whoever has decided as a leader what to do now comes too late.
+  // A decision that was made while leading comes too late.
   replication_.hold_stream();
   replication_.release_stream();
   replication_.begin_backlog();

@@ -13,7 +13,7 @@ namespace {
 class WindowTurnerTest : public CommandTest {
  protected:
   WindowTurnerTest() {
-    while (schedule_.take_due(clock_.now_ms)) {  // of other tests in this process
+    while (schedule_.take_due(clock_.now_ms)) {  // those of other tests in this process
     }
     journal_.set_active(true);
     run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
@@ -54,7 +54,7 @@ TEST_F(WindowTurnerTest, TurnsWhatNobodyWritesToUntilItIsEmpty) {
   EXPECT_TRUE(schedule_.empty());
   wait_a_generation();
   EXPECT_EQ(turns_after_tick(), 0);
-  // The next item makes it busy again.
+  // The next item makes it active again.
   run({"BF.ADD", "w", "b"});
   journalled();
   EXPECT_FALSE(schedule_.empty());
@@ -108,7 +108,7 @@ TEST_F(WindowTurnerTest, AReplicaTurnsWhenItWasPromoted) {
   state_.is_replica = true;
   wait_a_generation();
   EXPECT_EQ(turns_after_tick(), 0);
-  // It answers by the turns that it was told of.
+  // The replica replies by the rotations that it received.
   advance_ms(100'000);
   EXPECT_EQ(run({"BF.EXISTS", "w", "a"}), integer(1));
   state_.is_replica = false;
@@ -134,7 +134,7 @@ TEST_F(WindowTurnerTest, AReplicaForgetsTheNamesOfGoneKeys) {
   state_.is_replica = false;
   run({"DEL", "w"});
   state_.is_replica = true;
-  // A name that is missing once may be about to get its filter.
+  // A missing key may be about to get its filter.
   for (int i = 0; i < 2; ++i) {
     EXPECT_FALSE(schedule_.empty());
     advance_ms(10'000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTER and the rules of clusters, of which one server plays all nodes.
+// CLUSTER, and the rules of a cluster whose nodes are all emulated by one server.
 #include "core/keyspace/keyspace.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
@@ -80,7 +80,7 @@ TEST_F(ClusterTest, KeysAreFoundByTheirSlot) {
   EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "0"}), "*0\r\n");
   run({"PEXPIRE", "{foo}1", "5"});
   advance_ms(10);
-  // As in Redis, until somebody asks for it.
+  // As in Redis, the key stays until a command looks it up.
   EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "12182"}), integer(3));
   EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "9"}).substr(0, 4), "*2\r\n");
   EXPECT_EQ(run({"DEL", "{foo}1"}), integer(0));
@@ -108,7 +108,7 @@ TEST_F(ClusterTest, KeysOfOneCommandShareASlot) {
   EXPECT_EQ(run({"WATCH", "a", "b"}), kCrossed);
   EXPECT_EQ(run({"SSUBSCRIBE", "a", "b"}), kCrossed);
   EXPECT_EQ(run({"BF.KEXISTS", "2", "a", "b", "item"}), kCrossed);
-  // Too few arguments, or keys that cannot be counted, are told first.
+  // Errors of arity, and of keys that cannot be counted, take precedence.
   EXPECT_EQ(run({"GET"}), "-ERR wrong number of arguments for 'get' command\r\n");
   EXPECT_EQ(run({"MGET", "a"}).front(), '*');
 }
@@ -125,7 +125,7 @@ TEST_F(ClusterTest, QueuedKeysOfSeveralSlotsAreRefusedByExec) {
 TEST_F(ClusterTest, CommandOfSeveralSlotsSpoilsItsTransaction) {
   run({"MULTI"});
   EXPECT_EQ(run({"MGET", "a", "b"}), kCrossed);
-  // Queued no more, so these cross nothing.
+  // The commands are no longer queued, so these cross no slots.
   EXPECT_EQ(run({"SET", "a", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"SET", "b", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"EXEC"}), "-EXECABORT Transaction discarded because of previous errors.\r\n");

@@ -78,7 +78,7 @@ TEST_F(MemorySectionTest, ReplicasAreShownApart) {
   EXPECT_LT(number("memory", "mem_clients_normal"), before);
   const int64_t session_bytes = number("memory", "mem_clients_slaves");
   EXPECT_GT(session_bytes, 1'000'000);
-  // Bytes that a replica has not read count beyond the size of the backlog.
+  // Bytes that a replica has not read count in addition to the backlog's size.
   Backlog& backlog = replication_.backlog();
   backlog.set_size(10'000);
   backlog.begin(0);

@@ -152,7 +152,7 @@ TEST_F(EmptyLatencyTest, PercentilesOfASleepAreItsTime) {
   const size_t line = stats.find("latency_percentiles_usec_debug");
   ASSERT_NE(line, std::string::npos);
   const double slept_us = std::stod(stats.substr(stats.find("p50=", line) + 4));
-  // A busy machine may let it sleep longer.
+  // On a busy machine the sleep may take longer.
   EXPECT_GT(slept_us, 97'000);
   EXPECT_LT(slept_us, 30e6);
 }

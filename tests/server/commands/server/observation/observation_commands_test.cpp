@@ -51,7 +51,7 @@ class SlowlogEntriesTest : public CommandTest {
   SlowlogEntriesTest() {
     run({"CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "1000"});
   }
-  // What the log keeps of a command's words.
+  // How the log truncates a command's arguments.
   Words logged(const Words& command) {
     run(command);
     const auto newest = observer_.slow_log().newest(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ACL, and what users may do. Replies were measured on Redis 7.0.15.
+// ACL, and the permissions of users. Replies were measured on Redis 7.0.15.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::string no_command(const std::string& name) {
 
 class AclCommandsTest : public CommandTest {
  protected:
-  // Makes alice with these rules, and `client_` alice.
+  // Creates alice with these rules, and logs `client_` in as alice.
   void become_alice(std::vector<std::string> rules) {
     rules.insert(rules.begin(), {"ACL", "SETUSER", "alice", "on", ">p"});
     ASSERT_EQ(run_as_other(rules), kOk);
@@ -128,7 +128,7 @@ TEST_F(AclCommandsTest, APasswordOfTheDefaultUserIsAskedOfNewClientsOnly) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   EXPECT_EQ(run({"RESET"}), "+RESET\r\n");
   EXPECT_EQ(run({"PING"}), error("NOAUTH Authentication required."));
-  // Opened again it asks nobody.
+  // Open to all again, it needs no password.
   ASSERT_EQ(run_as_other({"ACL", "SETUSER", "default", "nopass"}), kOk);
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   EXPECT_EQ(run({"ACL", "WHOAMI"}), bulk("default"));
@@ -230,10 +230,10 @@ TEST_F(AclCommandsTest, SubscribersNeedTheirChannels) {
   EXPECT_THAT(run({"PSUBSCRIBE", "a*"}), HasSubstr("psubscribe"));
 }
 
-// How users are shown that have been given these rules; as Redis, too, tells them.
+// How users with these rules are shown, as in Redis.
 class AclDescriptionsTest : public CommandTest {
  protected:
-  // What ACL LIST tells behind the name, and GETUSER of the commands.
+  // The rules after the name in ACL LIST, and the commands of GETUSER.
   void expect_shown(const std::string& rules, const std::string& commands,
                     const std::string& before = "off sanitize-payload resetchannels ") {
     std::vector<std::string> words = net::words_in("ACL SETUSER d reset " + rules);
@@ -343,7 +343,7 @@ TEST_F(AclCommandsTest, TheLogTellsContextAndObject) {
                                         integer(clock_.wall_ms())));
 }
 
-// What a change of users does to clients that are connected.
+// Effects of a change of users on connected clients.
 class LiveRightsTest : public net::ClientsFixture {
  protected:
   LiveRightsTest() { EXPECT_EQ(run(net::words_in("ACL SETUSER u on >p +@all ~* &a &b")), kOk); }
@@ -363,7 +363,7 @@ TEST_F(LiveRightsTest, ForbiddenListenersAreGoneAtOnce) {
   connect({"AUTH u p", "CLIENT SETNAME loses", "PSUBSCRIBE a"});
   connect({"AUTH u p", "CLIENT SETNAME keeps", "SUBSCRIBE b"});
   EXPECT_EQ(run(net::words_in("ACL SETUSER u resetchannels &b")), kOk);
-  // Before any thread has served its connections.
+  // No thread has served its connections yet.
   EXPECT_THAT(run({"CLIENT", "LIST"}), Not(HasSubstr("name=loses")));
   EXPECT_THAT(run({"CLIENT", "LIST"}), HasSubstr("name=keeps"));
   EXPECT_EQ(run({"ACL", "DELUSER", "u"}), integer(1));
