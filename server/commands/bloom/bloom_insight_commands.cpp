@@ -206,7 +206,7 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   const Geometry& newest = figures.layers.back().info.geometry;
   const bool is_estimated = parameters.item_count_is_estimated;
   const bool is_windowed = parameters.window.is_set();
-  reply.map(16 + size_t{is_estimated} + size_t{is_windowed} + (figures.is_deletable() ? 2 : 0));
+  reply.map(17 + size_t{is_estimated} + size_t{is_windowed} + (figures.is_deletable() ? 2 : 0));
   PairWriter pairs(reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   pairs.count("bytes", figures.size_bytes);
@@ -233,6 +233,7 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
     pairs.count("cell bits", newest.cell_bits);
     pairs.number("predicted residue", figures.residue());
   }
+  pairs.count("reserved capacity", parameters.capacity);
   reply.bulk("layers");
   reply.array(figures.layers.size());
   for (const LayerFigures& layer : figures.layers) {

@@ -231,7 +231,7 @@ TEST_F(BloomInsightCommandsTest, StatsTellEachLayer) {
   run({"BF.RESERVE", "k", "0.01", "100", "EXPANSION", "3", "TIGHTENING", "0.3"});
   add_items("k", 300);
   const std::string reply = run({"BF.STATS", "k"});
-  EXPECT_EQ(reply.substr(0, 5), "*32\r\n");
+  EXPECT_EQ(reply.substr(0, 5), "*34\r\n");
   const Figures whole = figures(reply);
   EXPECT_EQ(whole.at("capacity"), "400");
   EXPECT_EQ(whole.at("tightening ratio"), "0.3");
@@ -257,7 +257,7 @@ TEST_F(BloomInsightCommandsTest, StatsOfNonScalingFilterInResp3) {
   run({"HELLO", "3"});
   run({"BF.RESERVE", "k", "0.02", "100", "NONSCALING"});
   const std::string reply = run({"BF.STATS", "k"});
-  EXPECT_EQ(reply.substr(0, 5), "%16\r\n");
+  EXPECT_EQ(reply.substr(0, 5), "%17\r\n");
   const auto has = [&](const std::string& part) {
     return reply.find(part) != std::string::npos ? "" : part;
   };

@@ -34,14 +34,39 @@ TEST_F(FilterScanCommandsTest, AFilterIsDescribed) {
   run({"BF.RESERVE", "seen", "0.01", "100", "LAYOUT", "REDISBLOOM"});
   run({"BF.ADD", "seen", "a"});
   const std::string reply = run({"BF.SCAN", "0", "COUNT", "1000"});
-  EXPECT_TRUE(reply.starts_with("*2\r\n" + bulk("0") + "*1\r\n*16\r\n" + bulk("key") +
+  EXPECT_TRUE(reply.starts_with("*2\r\n" + bulk("0") + "*1\r\n*28\r\n" + bulk("key") +
                                 bulk("seen") + bulk("layout") + bulk("redisbloom") + bulk("items") +
                                 integer(1) + bulk("capacity") + integer(100) + bulk("fill ratio")))
       << reply;
-  EXPECT_TRUE(reply.ends_with(bulk("layers") + integer(1))) << reply;
+  EXPECT_TRUE(reply.ends_with(bulk("layers") + integer(1) + bulk("kind") + bulk("plain") +
+                              bulk("error rate") + bulk("0.01") + bulk("reserved capacity") +
+                              integer(100) + bulk("items left") + integer(99) +
+                              bulk("next layer bytes") + integer(312) + bulk("ttl") + kNull))
+      << reply;
   run({"HELLO", "3"});
   EXPECT_TRUE(
-      run({"BF.SCAN", "0", "COUNT", "1000"}).starts_with("*2\r\n" + bulk("0") + "*1\r\n%8\r\n"));
+      run({"BF.SCAN", "0", "COUNT", "1000"}).starts_with("*2\r\n" + bulk("0") + "*1\r\n%14\r\n"));
+}
+
+TEST_F(FilterScanCommandsTest, TellsKindWindowAndTtl) {
+  const auto line = [this](const std::string& key) {
+    return run({"BF.SCAN", "0", "COUNT", "1000", "MATCH", key});
+  };
+  run({"BF.RESERVE", "deletable", "0.01", "100", "DELETABLE"});
+  run({"PEXPIRE", "deletable", "5000"});
+  advance_ms(1000);
+  EXPECT_NE(line("deletable").find(bulk("kind") + bulk("deletable")), std::string::npos);
+  EXPECT_NE(line("deletable").find(bulk("ttl") + integer(4000)), std::string::npos);
+  run({"BF.RESERVE", "hour", "0.01", "400", "WINDOW", "3600"});
+  run({"BF.RESERVE", "last", "0.01", "400", "WINDOW", "400", "ITEMS"});
+  // The generations alive have a part of the room that was reserved.
+  const std::string reserved =
+      bulk("reserved capacity") + integer(400) + bulk("items left") + kNull;
+  EXPECT_NE(line("hour").find(reserved), std::string::npos) << line("hour");
+  EXPECT_NE(line("hour").find(bulk("window seconds") + bulk("3600")), std::string::npos);
+  EXPECT_NE(line("last").find(bulk("window items") + integer(400)), std::string::npos);
+  run({"BF.RESERVE", "fixed", "0.01", "400", "NONSCALING"});
+  EXPECT_NE(line("fixed").find(bulk("next layer bytes") + kNull), std::string::npos);
 }
 
 TEST_F(FilterScanCommandsTest, FiltersAloneAreListedEachOnce) {
