@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Measures the cost of the admin port to clients, in one run. It compares server CPU per operation
-with the port polled each second and without. A poll asks for /metrics and for the requests of an
-open dashboard.
+with the port polled each second and without. A poll makes the requests of an open dashboard, or
+asks for /metrics.
 
 The load never stops. Windows of two seconds with and without polls alternate, and so does the kind
 that begins a pair. The ratio is the median over the pairs. CPU is the time of all threads of the
@@ -17,7 +17,14 @@ import time
 
 from server_bench import Server, encode, fill_keys, free_port
 
-PAGES = ("/metrics", "/api/overview", "/api/filters?cursor=0")
+# Pages that the dashboard asks for each second, by view. It asks for SELDOM each ten seconds.
+VIEWS = {
+    "metrics": ("/metrics",),
+    "filters": ("/api/overview", "/api/filters?cursor=0"),
+    "operations": ("/api/overview", "/api/history?after={now_ms}"),
+}
+SELDOM = ("/api/slowlog", "/api/commands", "/api/clients", "/api/log")
+SELDOM_S = 10
 # name, words, pipeline
 LOADS = [
     ("GET, one at a time", ["GET", "key:__rand_int__"], 1),
@@ -37,10 +44,15 @@ class AdminServer(Server):
         self.http_port = free_port()
         super().__init__("bloomery", [binary, "--loglevel", "warning", "--io-threads",
                                       str(io_threads), "--http-port", str(self.http_port)], None)
+        self.polls = 0
         self.http = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=60)
 
-    def poll(self):
-        for page in PAGES:
+    def poll(self, view):
+        pages = [page.format(now_ms=int(1000 * time.time()) - 1500) for page in VIEWS[view]]
+        self.polls += 1
+        if view != "metrics" and self.polls % SELDOM_S == 0:
+            pages += SELDOM
+        for page in pages:
             self.http.request("GET", page)
             answer = self.http.getresponse()
             if answer.status != 200 or not answer.read():
@@ -60,13 +72,13 @@ class AdminServer(Server):
         return self.info("total_commands_processed", "stats")
 
 
-def window(server, is_polled):
+def window(server, view, is_polled):
     """Returns the CPU time of an operation in ns: all threads, and the admin thread alone."""
     before = server.cpu_ns(), server.admin_ns(), server.operations()
     begun = time.monotonic()
     for second in range(WINDOW_S):
         if is_polled:
-            server.poll()
+            server.poll(view)
         time.sleep(max(0.0, begun + second + 1 - time.monotonic()))
     after = server.cpu_ns(), server.admin_ns(), server.operations()
     operations = after[2] - before[2]
@@ -82,7 +94,7 @@ def print_row(server, name, words, pipeline, options):
         turns = []
         for turn in range(options.rounds):
             order = (True, False) if turn % 2 == 0 else (False, True)
-            turns.append({is_polled: window(server, is_polled) for is_polled in order})
+            turns.append({polled: window(server, options.view, polled) for polled in order})
     finally:
         load.kill()
         load.wait()
@@ -98,6 +110,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10, help="pairs of windows")
     parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--filters", type=int, default=FILTERS)
+    parser.add_argument("--view", choices=VIEWS, default="filters", help="what is polled")
     parser.add_argument("--io-threads", type=int, default=1)
     options = parser.parse_args()
     server = AdminServer(options.io_threads)
@@ -106,8 +119,8 @@ def main():
         fill_keys(server, options.filters,
                   lambda i: encode("BF.RESERVE", f"filter:{i}", "0.01", 10_000))
         print(f"{options.keys:,} keys, {options.filters:,} filters; each second "
-              f"{' '.join(PAGES)}\n{'server CPU, ns an operation':<28} {'alone':>8} {'polled':>8} "
-              f"{'ratio':>7} {'admin':>8}")
+              f"what '{options.view}' asks\n{'server CPU, ns an operation':<28} {'alone':>8} "
+              f"{'polled':>8} {'ratio':>7} {'admin':>8}")
         for name, words, pipeline in LOADS:
             print_row(server, name, words, pipeline, options)
     finally:

@@ -162,7 +162,9 @@ struct Server::Parts final : AckListener,
                  gauges,
                  facts},
         listener(threads, services, tls),
-        admin(services, tls, [this](std::function<void()> answer) { visit(std::move(answer)); }),
+        admin(
+            services, tls, [this](std::function<void()> answer) { visit(std::move(answer)); },
+            [this](admin::WriteCaller::Task task) { run_on_first_thread(std::move(task)); }),
         rates(statistics, gauges),
         upkeep(
             services, replication.own_expiries(),
@@ -173,6 +175,7 @@ struct Server::Parts final : AckListener,
 
   void on_ack() override;
   void visit(Drain::Callback on_all_passed) override;
+  void run_on_first_thread(admin::WriteCaller::Task task);
   void wake_held_back() override;
   void on_log_progress() override;
   void on_log_event(std::string_view kind, int64_t duration_us) override;
@@ -239,6 +242,13 @@ void Server::Parts::visit(Drain::Callback on_all_passed) {
   const auto left = std::make_shared<std::atomic<size_t>>(threads.count());
   threads.post_to_each([left, on_all_passed = std::move(on_all_passed)](net::IoThread&) {
     if (--*left == 0) on_all_passed();
+  });
+}
+
+void Server::Parts::run_on_first_thread(admin::WriteCaller::Task task) {
+  net::IoThread& thread = threads.at(0);
+  thread.loop.post([&thread, &counters = statistics.thread(0), task = std::move(task)] {
+    task(thread.gate, counters);
   });
 }
 

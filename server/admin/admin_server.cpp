@@ -38,11 +38,11 @@ constexpr auto kTick = std::chrono::seconds(1);
 }  // namespace
 
 struct AdminServer::Parts {
-  Parts(Services& its_services, const Tls& its_tls, Heartbeat::Ask ask)
+  Parts(Services& its_services, const Tls& its_tls, Heartbeat::Ask ask, WriteCaller::Post post)
       : services(its_services),
         tls(its_tls),
         heartbeat(std::move(ask)),
-        site(services, heartbeat) {}
+        site(services, heartbeat, std::move(post)) {}
 
   void admit(int descriptor);
   void make_room();
@@ -62,8 +62,9 @@ struct AdminServer::Parts {
   std::thread thread;
 };
 
-AdminServer::AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask)
-    : parts_(std::make_unique<Parts>(services, tls, std::move(ask))) {}
+AdminServer::AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask,
+                         WriteCaller::Post post)
+    : parts_(std::make_unique<Parts>(services, tls, std::move(ask), std::move(post))) {}
 
 AdminServer::~AdminServer() {
   stop();

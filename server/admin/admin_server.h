@@ -14,6 +14,7 @@
 
 #include "core/result.h"
 #include "server/admin/heartbeat.h"
+#include "server/admin/write_caller.h"
 
 namespace server {
 class Tls;
@@ -26,8 +27,8 @@ class AdminServer {
  public:
   static constexpr size_t kConnectionsMax = 64;
 
-  // `ask` as of Heartbeat.
-  AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask);
+  // `ask` as of Heartbeat, `post` as of WriteCaller.
+  AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask, WriteCaller::Post post);
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;

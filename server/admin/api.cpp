@@ -9,12 +9,16 @@
 #include <vector>
 
 #include "core/number.h"
+#include "server/acl/user.h"
 #include "server/admin/figures/overview.h"
 #include "server/admin/figures/plan_curve.h"
+#include "server/admin/figures/readable.h"
 #include "server/admin/figures/reply_json.h"
+#include "server/admin/history/history_json.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
+#include "server/process/progress/recent_warnings.h"
 
 namespace server::admin {
 namespace {
@@ -23,6 +27,11 @@ namespace json = boost::json;
 
 constexpr std::string_view kFiltersPerPage = "1000";
 constexpr std::string_view kUsualWindowS = "86400";
+constexpr std::string_view kKeyMissing = "the parameter key is missing";
+constexpr std::string_view kItemMissing = "the parameter item is missing";
+// The layout that the planner compares with.
+constexpr std::string_view kPeer = "redisbloom";
+constexpr std::string_view kSlowCommandsMax = "128";
 
 HttpResponse json_response(const json::value& value) {
   HttpResponse response;
@@ -61,21 +70,55 @@ void add_ids(const protocol::Reply& list, json::array& filters) {
   }
 }
 
-}  // namespace
-
-protocol::Reply Api::call(const Question& question, std::span<const std::string_view> words) {
-  const auto database = core::parse_int64(question.request.parameter("db").value_or("0"));
-  if (!database || *database < 0 || *database >= services_.config.database_count()) {
-    protocol::Reply reply;
-    reply.type = protocol::Reply::Type::kError;
-    reply.text = "ERR DB index is out of range";
-    return reply;
+// The items of a question, in their order.
+std::vector<std::string_view> items_of(const HttpRequest& request) {
+  std::vector<std::string_view> items;
+  for (const auto& [name, value] : request.query) {
+    if (name == "item") items.emplace_back(value);
   }
-  return caller_.call({question.user, question.address, static_cast<int>(*database)}, words);
+  return items;
 }
 
-HttpResponse Api::overview() {
+json::array points_of(const std::vector<PlanPoint>& curve) {
+  json::array points;
+  for (const PlanPoint& point : curve) {
+    points.push_back(json::array{point.items, point.error_rate, point.bytes});
+  }
+  return points;
+}
+
+}  // namespace
+
+core::Result<CommandCaller::Caller> Api::caller_of(const Question& question) const {
+  const auto database = core::parse_int64(question.request.parameter("db").value_or("0"));
+  if (!database || *database < 0 || *database >= services_.config.database_count()) {
+    return core::Error{"ERR DB index is out of range"};
+  }
+  return CommandCaller::Caller{question.user, question.address, static_cast<int>(*database)};
+}
+
+protocol::Reply Api::call(const Question& question, std::span<const std::string_view> words) {
+  const auto caller = caller_of(question);
+  return caller ? caller_.call(*caller, words) : error_reply(caller.error().message);
+}
+
+HttpResponse Api::answer(const Question& question, std::span<const std::string_view> words) {
+  const protocol::Reply reply = call(question, words);
+  return reply.is_error() ? error_response(reply) : json_response(to_json(reply));
+}
+
+HttpResponse Api::overview(const Question& /*question*/) {
   return json_response(overview_of(services_));
+}
+
+HttpResponse Api::history(const Question& question) {
+  const auto after_ms = core::parse_int64(question.request.parameter("after").value_or("0"));
+  if (!after_ms) return json_error(400, "after is milliseconds since 1970");
+  return json_response(history_json(sampler_.history(), *after_ms));
+}
+
+HttpResponse Api::commands(const Question& /*question*/) {
+  return json_response(command_history_json(sampler_.history(), services_.registry));
 }
 
 HttpResponse Api::filters(const Question& question) {
@@ -94,10 +137,48 @@ HttpResponse Api::filters(const Question& question) {
 
 HttpResponse Api::filter(const Question& question) {
   const auto key = question.request.parameter("key");
-  if (!key) return json_error(400, "the parameter key is missing");
-  const std::vector<std::string_view> words = {"bf.stats", *key};
+  if (!key) return json_error(400, kKeyMissing);
+  const protocol::Reply reply = call(question, std::vector<std::string_view>{"bf.stats", *key});
+  if (reply.is_error()) return error_response(reply);
+  json::value stats = to_json(reply);
+  stats.as_object()["key"] = readable(*key);
+  return json_response(stats);
+}
+
+HttpResponse Api::exists(const Question& question) {
+  const auto key = question.request.parameter("key");
+  const std::vector<std::string_view> items = items_of(question.request);
+  if (!key) return json_error(400, kKeyMissing);
+  if (items.empty()) return json_error(400, kItemMissing);
+  std::vector<std::string_view> words = {items.size() == 1 ? "bf.exists" : "bf.mexists", *key};
+  words.insert(words.end(), items.begin(), items.end());
   const protocol::Reply reply = call(question, words);
-  return reply.is_error() ? error_response(reply) : json_response(to_json(reply));
+  if (reply.is_error()) return error_response(reply);
+  json::array found;
+  if (items.size() == 1) found.push_back(to_json(reply));
+  for (const protocol::Reply& element : reply.elements) found.push_back(to_json(element));
+  return json_response(json::object{{"found", std::move(found)}});
+}
+
+HttpResponse Api::add(const Question& question) {
+  const auto key = question.request.parameter("key");
+  const std::vector<std::string_view> items = items_of(question.request);
+  if (!key) return json_error(400, kKeyMissing);
+  if (items.size() != 1) return json_error(400, kItemMissing);
+  const auto caller = caller_of(question);
+  if (!caller) return json_error(400, caller.error().message);
+  HttpResponse response;
+  std::vector<std::string> words = {"bf.add", std::string(*key), std::string(items[0])};
+  // The question does not live as long as the write.
+  response.later = [this, user = caller->user, address = std::string(caller->address),
+                    database = caller->database,
+                    words = std::move(words)](const HttpResponse::Deliver& deliver) {
+    writes_.call({user, address, database}, words, [deliver](const protocol::Reply& reply) {
+      deliver(reply.is_error() ? error_response(reply)
+                               : json_response(json::object{{"added", to_json(reply)}}));
+    });
+  };
+  return response;
 }
 
 HttpResponse Api::plan(const Question& question) {
@@ -106,23 +187,66 @@ HttpResponse Api::plan(const Question& question) {
   const auto capacity = request.parameter("capacity").value_or("");
   const auto kind = request.parameter("kind").value_or("plain");
   const auto window = request.parameter("window").value_or(kUsualWindowS);
-  std::vector<std::string_view> words = {"bf.plan", error_rate, capacity};
-  if (kind == "deletable") {
-    words.emplace_back("DELETABLE");
-  } else if (kind == "windowed") {
-    words.insert(words.end(), {"WINDOW", window});
-  } else if (kind != "plain") {
+  const std::vector<std::string_view> plain = {"bf.plan", error_rate, capacity};
+  const auto with = [&plain](std::initializer_list<std::string_view> more) {
+    std::vector<std::string_view> words = plain;
+    words.insert(words.end(), more);
+    return words;
+  };
+  const std::pair<std::string_view, std::vector<std::string_view>> kinds[] = {
+      {"plain", plain},
+      {"deletable", with({"DELETABLE"})},
+      {"windowed", with({"WINDOW", window})},
+      {kPeer, with({"LAYOUT", kPeer})}};
+  const auto* const wanted = std::ranges::find(
+      kinds, kind, &std::pair<std::string_view, std::vector<std::string_view>>::first);
+  if (wanted == std::end(kinds) || kind == kPeer) {
     return json_error(400, "kind is plain, deletable or windowed");
   }
-  const protocol::Reply reply = call(question, words);
+  const protocol::Reply reply = call(question, wanted->second);
   if (reply.is_error()) return error_response(reply);
-  const auto parameters = parse_plan(services_.config, words);
-  if (!parameters) return json_error(400, parameters.error().message);
-  json::array curve;
-  for (const auto& [items, rate] : plan_curve(*parameters)) {
-    curve.push_back(json::array{items, rate});
+  json::object curves;
+  for (const auto& [name, words] : kinds) {
+    // A kind that cannot be made so has no curve.
+    const auto parameters = parse_plan(services_.config, words);
+    if (parameters) curves[name] = points_of(plan_curve(*parameters));
   }
-  return json_response(json::object{{"plan", to_json(reply)}, {"curve", std::move(curve)}});
+  return json_response(json::object{{"plan", to_json(reply)}, {"curves", std::move(curves)}});
+}
+
+HttpResponse Api::clients(const Question& question) {
+  return answer(question, std::vector<std::string_view>{"client", "list"});
+}
+
+HttpResponse Api::slow_log(const Question& question) {
+  return answer(question, std::vector<std::string_view>{"slowlog", "get", kSlowCommandsMax});
+}
+
+HttpResponse Api::log(const Question& /*question*/) {
+  json::array lines;
+  for (const std::string& line : recent_warnings()) lines.emplace_back(readable(line));
+  return json_response(lines);
+}
+
+HttpResponse Api::nodes(const Question& question) {
+  return answer(question, std::vector<std::string_view>{"cluster", "nodes"});
+}
+
+HttpResponse Api::user(const Question& question) {
+  const std::string_view key = question.request.parameter("key").value_or("");
+  const std::pair<std::string_view, std::vector<std::string_view>> actions[] = {
+      {"info", {"info"}},
+      {"filters", {"bf.scan", "0"}},
+      {"filter", {"bf.stats", key}},
+      {"exists", {"bf.exists", key, "x"}},
+      {"add", {"bf.add", key, "x"}},
+      {"plan", {"bf.plan", "0.01", "1"}},
+      {"clients", {"client", "list"}},
+      {"slowlog", {"slowlog", "get"}}};
+  json::object may;
+  for (const auto& [name, words] : actions) may[name] = access_.allows(*question.user, words);
+  return json_response(
+      json::object{{"name", readable(question.user->name())}, {"may", std::move(may)}});
 }
 
 }  // namespace server::admin

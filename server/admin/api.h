@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Api: what the dashboard asks, as JSON. Each answer is a command's reply, so that the numbers and
-// the rights are the command's.
+// Api: what the dashboard asks, as JSON. Most answers are a command's reply, so that the numbers
+// and the rights are the command's.
 //
-//   /api/filters?cursor=0&match=*&db=0   BF.SCAN
-//   /api/filter?key=k&db=0               BF.STATS
-//   /api/plan?error_rate=&capacity=&kind=plain|deletable|windowed   BF.PLAN, and a curve
+//   /api/overview, /api/history, /api/commands   INFO; the last two are the last hour's
+//   /api/filters?cursor=0&match=*&db=0           BF.SCAN
+//   /api/filter?key=k&db=0                       BF.STATS
+//   /api/exists?key=k&db=0&item=a&item=b         BF.EXISTS, or BF.MEXISTS for several items
+//   /api/add?key=k&db=0&item=a                   BF.ADD, by POST (site.h)
+//   /api/plan?error_rate=&capacity=&kind=plain|deletable|windowed   BF.PLAN, and curves
+//   /api/clients                                 CLIENT LIST
+//   /api/slowlog, /api/log                       SLOWLOG GET; the log's last warnings
+//   /api/nodes                                   CLUSTER NODES
+//   /api/user?key=k                              which of these the user may ask
 //
 // Thread safety: belongs to the admin port's thread.
 #pragma once
@@ -14,9 +21,12 @@
 #include <span>
 #include <string_view>
 
+#include "core/result.h"
 #include "server/admin/access.h"
 #include "server/admin/command_caller.h"
+#include "server/admin/history/history_sampler.h"
 #include "server/admin/http_message.h"
+#include "server/admin/write_caller.h"
 
 namespace server::admin {
 
@@ -28,18 +38,41 @@ class Api {
     std::string_view address;
   };
 
-  explicit Api(Services& services) : services_(services), caller_(services) {}
+  Api(Services& services, WriteCaller::Post post)
+      : services_(services),
+        access_(services),
+        caller_(services),
+        writes_(services, std::move(post)),
+        sampler_(services) {}
 
-  HttpResponse overview();
+  // About once a second.
+  void tick() { sampler_.sample(); }
+
+  HttpResponse overview(const Question& question);
+  HttpResponse history(const Question& question);
+  HttpResponse commands(const Question& question);
   HttpResponse filters(const Question& question);
   HttpResponse filter(const Question& question);
+  HttpResponse exists(const Question& question);
+  HttpResponse add(const Question& question);
   HttpResponse plan(const Question& question);
+  HttpResponse clients(const Question& question);
+  HttpResponse slow_log(const Question& question);
+  HttpResponse log(const Question& question);
+  HttpResponse nodes(const Question& question);
+  HttpResponse user(const Question& question);
 
  private:
+  // Errors: the database that is asked for does not exist.
+  core::Result<CommandCaller::Caller> caller_of(const Question& question) const;
   protocol::Reply call(const Question& question, std::span<const std::string_view> words);
+  HttpResponse answer(const Question& question, std::span<const std::string_view> words);
 
   Services& services_;
+  const Access access_;
   CommandCaller caller_;
+  WriteCaller writes_;
+  HistorySampler sampler_;
 };
 
 }  // namespace server::admin

@@ -13,7 +13,6 @@
 #include "server/session/session_user.h"
 
 namespace server::admin {
-namespace {
 
 protocol::Reply error_reply(std::string_view text) {
   protocol::Reply reply;
@@ -22,7 +21,14 @@ protocol::Reply error_reply(std::string_view text) {
   return reply;
 }
 
-}  // namespace
+void begin_session(Session& session, const CommandCaller::Caller& caller, Services& services) {
+  session.resp = protocol::RespVersion::kResp3;
+  session.address = caller.address;
+  session.database = caller.database;
+  session.authenticated = true;
+  const uint64_t version = services.users.version();
+  set_user(session, caller.user, version);
+}
 
 CommandCaller::CommandCaller(Services& services)
     : services_(services),
@@ -36,13 +42,8 @@ protocol::Reply CommandCaller::call(const Caller& caller, std::span<const std::s
     return error_reply("ERR a command that does not only read");
   }
   Session session(0);
-  session.resp = protocol::RespVersion::kResp3;
-  session.address = caller.address;
-  session.database = caller.database;
+  begin_session(session, caller, services_);
   session.no_touch = true;
-  const uint64_t version = services_.users.version();
-  session.authenticated = true;
-  set_user(session, caller.user, version);
   Dispatcher dispatcher(services_, *uncounted_, session);
   protocol::OutputBuffer replies;
   const Outcome outcome = dispatcher.execute(words, services_.clock.wall_ms(), replies);

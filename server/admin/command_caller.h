@@ -15,8 +15,9 @@
 #include "server/admin/access.h"
 
 namespace server {
+class Session;
 struct ThreadStatistics;
-}
+}  // namespace server
 
 namespace server::admin {
 
@@ -39,5 +40,10 @@ class CommandCaller {
   Services& services_;
   const std::unique_ptr<ThreadStatistics> uncounted_;
 };
+
+// Makes a new session the caller's, as after HELLO 3, AUTH and SELECT.
+void begin_session(Session& session, const CommandCaller::Caller& caller, Services& services);
+
+protocol::Reply error_reply(std::string_view text);
 
 }  // namespace server::admin

@@ -49,6 +49,8 @@ bool HttpConnection::is_late(int64_t now_us) const {
     case State::kReads:
       return taken_us >
              (has_answered_ && !reader_.is_inside_request() ? kIdleMaxUs : kRequestMaxUs);
+    case State::kWaits:
+      return taken_us > kWaitMaxUs;
     case State::kSends:
       return taken_us > kSendMaxUs;
     case State::kLingers:
@@ -84,11 +86,14 @@ void HttpConnection::on_ready() {
         linger();
         goes_on = false;
         break;
+      case State::kWaits:
+        // No event of the socket: the answer calls again.
+        return;
       case State::kClosed:
         return;
     }
   }
-  if (state_ == State::kClosed) return;
+  if (state_ == State::kClosed || state_ == State::kWaits) return;
   if (std::exchange(looks_again_, false)) {
     // Others get their turn between two requests that came together.
     return net::asio::post(parts_.context, [self = shared_from_this()] {
@@ -132,8 +137,26 @@ bool HttpConnection::take_requests() {
   const HttpResponse response = parts_.answer(request, parts_.peer);
   // Who guesses passwords has to connect anew for each.
   const bool keeps_alive = request.keeps_alive && response.status != 401;
+  if (response.later) {
+    respond_later(response, keeps_alive);
+    return false;
+  }
   respond(response, keeps_alive, request.method == "HEAD");
   return true;
+}
+
+void HttpConnection::respond_later(const HttpResponse& response, bool keeps_alive) {
+  enter(State::kWaits);
+  // The answer may come after the connection, but not after the context.
+  response.later(
+      [weak = weak_from_this(), &context = parts_.context, keeps_alive](HttpResponse answer) {
+        net::asio::post(context, [weak, keeps_alive, answer = std::move(answer)] {
+          const auto self = weak.lock();
+          if (self == nullptr || self->state_ != State::kWaits) return;
+          self->respond(answer, keeps_alive, /*is_head=*/false);
+          self->on_ready();
+        });
+      });
 }
 
 void HttpConnection::respond(const HttpResponse& response, bool keeps_alive, bool is_head) {

@@ -3,8 +3,10 @@
 // HttpConnection: one client of the admin port: reads requests, sends answers, one at a time.
 //
 //   kReads ──request──► kSends ──sent──► kReads
-//                          └─ the last answer ─► kLingers: what still comes is thrown away, so that
-//                                                the answer is not lost with it
+//      └─► kWaits ────────┘ └─ the last answer ─► kLingers: what still comes is thrown away, so
+//      that
+//          for an answer                          the answer is not lost with it
+//          that comes later
 //
 // Invariants: what it holds is bounded: a request's header and one answer. Each state has a limit
 // of time, which is_late() watches. Thread safety: belongs to the admin port's thread. Source: RFC
@@ -37,6 +39,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   };
   static constexpr int64_t kRequestMaxUs = 10'000'000;
   static constexpr int64_t kIdleMaxUs = 120'000'000;
+  static constexpr int64_t kWaitMaxUs = 30'000'000;
   static constexpr int64_t kSendMaxUs = 30'000'000;
   static constexpr int64_t kLingerMaxUs = 1'000'000;
 
@@ -54,7 +57,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   int64_t progressed_us() const { return since_us_; }
 
  private:
-  enum class State : uint8_t { kReads, kSends, kLingers, kClosed };
+  enum class State : uint8_t { kReads, kWaits, kSends, kLingers, kClosed };
   using Descriptor = net::asio::posix::basic_stream_descriptor<net::Executor>;
 
   void enter(State state);
@@ -66,6 +69,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool send();
   void linger();
   void respond(const HttpResponse& response, bool keeps_alive, bool is_head);
+  // The response comes from another thread.
+  void respond_later(const HttpResponse& response, bool keeps_alive);
 
   Parts parts_;
   Descriptor descriptor_;

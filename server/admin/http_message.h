@@ -7,6 +7,7 @@
 // values. Source: RFC 9110, RFC 9112; Content Security Policy, https://www.w3.org/TR/CSP3/.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> query;
   std::string host;           // as sent
   std::string authorization;  // as sent
+  // The header that a page of another origin cannot send: a request with it is the user's wish.
+  bool declares_write = false;
   bool keeps_alive = false;
 
   // The first of that name.
@@ -33,11 +36,18 @@ struct HttpResponse {
   std::string body{};
   // Names and values; the usual ones are added by encode().
   std::vector<std::pair<std::string_view, std::string>> headers{};
+  // Unless empty: the response is what this function calls back with, from any thread, later. The
+  // other members are not sent then.
+  using Deliver = std::function<void(HttpResponse)>;
+  std::function<void(Deliver)> later{};
 };
 
-// Of a response with status 405.
+// Responses with status 405.
 inline constexpr std::string_view kOnlyReadText = "This page can only be read";
 inline const std::pair<std::string_view, std::string> kAllowedMethods{"Allow", "GET, HEAD"};
+inline constexpr std::string_view kOnlyWriteText = "This page only writes: use POST";
+inline const std::pair<std::string_view, std::string> kWriteMethods{"Allow", "POST"};
+inline constexpr std::string_view kWriteHeader = "X-Bloomery-Write";
 
 // A line of text.
 HttpResponse plain_response(unsigned status, std::string_view text);

@@ -6,13 +6,17 @@
 // Source: server/admin/page/.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace server::admin {
 
-extern const std::string_view kPageHtml;
-extern const std::string_view kPageCss;
-extern const std::string_view kPageIcon;
-extern const std::string_view kPageScript;
+struct PageFile {
+  std::string_view path;  // "/charts.js"; that of index.html is "/"
+  std::string_view content_type;
+  std::string_view text;
+};
+
+std::span<const PageFile> page_files();
 
 }  // namespace server::admin

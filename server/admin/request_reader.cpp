@@ -103,6 +103,7 @@ RequestReader::Status RequestReader::take() {
   request_.method = std::string(message.method_string().data(), message.method_string().size());
   request_.host = field(http::field::host);
   request_.authorization = field(http::field::authorization);
+  request_.declares_write = message.count({kWriteHeader.data(), kWriteHeader.size()}) > 0;
   request_.keeps_alive = message.keep_alive();
   parser_.reset();
   return Status::kRequest;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 #include "core/clock.h"
@@ -25,14 +26,16 @@ constexpr int64_t kCensusTickUs = 5'000;
 
 constexpr std::array<std::string_view, 1> kInfo = {"info"};
 constexpr std::array<std::string_view, 2> kScan = {"bf.scan", "0"};
+// The log quotes clients as the slow log does.
+constexpr std::array<std::string_view, 2> kSlowLog = {"slowlog", "get"};
 
 }  // namespace
 
-Site::Site(Services& services, const Heartbeat& heartbeat)
+Site::Site(Services& services, const Heartbeat& heartbeat, WriteCaller::Post post)
     : services_(services),
       heartbeat_(heartbeat),
       access_(services),
-      api_(services),
+      api_(services, std::move(post)),
       census_(services.keyspace, services.clock) {}
 
 std::span<const Site::Route> Site::routes() {
@@ -40,44 +43,73 @@ std::span<const Site::Route> Site::routes() {
       {.path = "/healthz", .handler = &Site::health, .is_public = true},
       {.path = "/readyz", .handler = &Site::readiness, .is_public = true},
       {.path = "/metrics", .handler = &Site::metrics, .command = kInfo},
-      {.path = "/", .handler = &Site::html},
-      {.path = "/dashboard.css", .handler = &Site::css},
-      {.path = "/icon.svg", .handler = &Site::icon},
-      {.path = "/dashboard.js", .handler = &Site::script},
-      {.path = "/api/overview", .handler = &Site::overview, .command = kInfo},
-      {.path = "/api/filters", .handler = &Site::filters},
-      {.path = "/api/filter", .handler = &Site::filter},
-      {.path = "/api/plan", .handler = &Site::plan},
+      {.path = "/api/overview", .api = &Api::overview, .command = kInfo},
+      {.path = "/api/history", .api = &Api::history, .command = kInfo},
+      {.path = "/api/commands", .api = &Api::commands, .command = kInfo},
+      {.path = "/api/filters", .api = &Api::filters},
+      {.path = "/api/filter", .api = &Api::filter},
+      {.path = "/api/exists", .api = &Api::exists},
+      {.path = "/api/add", .api = &Api::add, .method = Method::kWrite},
+      {.path = "/api/plan", .api = &Api::plan},
+      {.path = "/api/clients", .api = &Api::clients},
+      {.path = "/api/slowlog", .api = &Api::slow_log},
+      {.path = "/api/log", .api = &Api::log, .command = kSlowLog},
+      {.path = "/api/nodes", .api = &Api::nodes},
+      {.path = "/api/user", .api = &Api::user},
   };
   return kRoutes;
 }
 
+std::optional<HttpResponse> Site::refusal(const Route& route, const Question& question) {
+  const HttpRequest& request = question.request;
+  if (route.method == Method::kRead) {
+    if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
+    HttpResponse refusal = plain_response(405, kOnlyReadText);
+    refusal.headers.push_back(kAllowedMethods);
+    return refusal;
+  }
+  if (request.method != "POST") {
+    HttpResponse refusal = plain_response(405, kOnlyWriteText);
+    refusal.headers.push_back(kWriteMethods);
+    return refusal;
+  }
+  if (!request.declares_write) {
+    return plain_response(403, fmt::format("A write needs the header {}", kWriteHeader));
+  }
+  // A page of another origin could point its own name at this port. A password keeps it out.
+  if (question.user->has_no_password() && !is_plain_host(request.host)) {
+    return plain_response(403, "Without a password, ask for an address or for localhost to write");
+  }
+  return std::nullopt;
+}
+
 HttpResponse Site::answer(const HttpRequest& request, const Peer& peer) {
-  const auto route = std::ranges::find(routes(), request.path, &Route::path);
-  const bool is_known = route != routes().end();
+  static constexpr Route kFile{.path = "", .handler = &Site::file};
+  const auto found = std::ranges::find(routes(), request.path, &Route::path);
+  const bool is_file = std::ranges::any_of(
+      page_files(), [&](const PageFile& file) { return file.path == request.path; });
+  const Route* const route = found != routes().end() ? &*found : is_file ? &kFile : nullptr;
   Question question{request, peer};
   Admission admission;
-  if (!is_known || !route->is_public) {
+  if (route == nullptr || !route->is_public) {
     // Before anything is said about what is there.
     admission = access_.admit(request, peer);
     if (admission.user == nullptr) return std::move(admission.refusal);
     question.user = std::move(admission.user);
   }
-  if (!is_known) return plain_response(404, "There is no such page");
-  if (request.method != "GET" && request.method != "HEAD") {
-    HttpResponse refusal = plain_response(405, kOnlyReadText);
-    refusal.headers.push_back(kAllowedMethods);
-    return refusal;
-  }
+  if (route == nullptr) return plain_response(404, "There is no such page");
+  if (auto refused = refusal(*route, question)) return *std::move(refused);
   if (!route->command.empty() && !access_.allows(*question.user, route->command)) {
     return plain_response(
         403, fmt::format("The user has no permission to run the '{}' command", route->command[0]));
   }
-  return (this->*route->handler)(question);
+  if (route->handler != nullptr) return (this->*route->handler)(question);
+  return (api_.*route->api)({request, question.user, peer.address});
 }
 
 void Site::tick() {
   census_.step(kCensusTickUs);
+  api_.tick();
 }
 
 HttpResponse Site::health(const Question& /*question*/) {
@@ -102,36 +134,9 @@ HttpResponse Site::metrics(const Question& question) {
   return response;
 }
 
-HttpResponse Site::html(const Question& /*question*/) {
-  return {.content_type = "text/html; charset=utf-8", .body = std::string(kPageHtml)};
-}
-
-HttpResponse Site::css(const Question& /*question*/) {
-  return {.content_type = "text/css; charset=utf-8", .body = std::string(kPageCss)};
-}
-
-HttpResponse Site::icon(const Question& /*question*/) {
-  return {.content_type = "image/svg+xml", .body = std::string(kPageIcon)};
-}
-
-HttpResponse Site::script(const Question& /*question*/) {
-  return {.content_type = "text/javascript; charset=utf-8", .body = std::string(kPageScript)};
-}
-
-HttpResponse Site::overview(const Question& /*question*/) {
-  return api_.overview();
-}
-
-HttpResponse Site::filters(const Question& question) {
-  return api_.filters({question.request, question.user, question.peer.address});
-}
-
-HttpResponse Site::filter(const Question& question) {
-  return api_.filter({question.request, question.user, question.peer.address});
-}
-
-HttpResponse Site::plan(const Question& question) {
-  return api_.plan({question.request, question.user, question.peer.address});
+HttpResponse Site::file(const Question& question) {
+  const auto file = std::ranges::find(page_files(), question.request.path, &PageFile::path);
+  return {.content_type = file->content_type, .body = std::string(file->text)};
 }
 
 }  // namespace server::admin

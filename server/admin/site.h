@@ -4,15 +4,17 @@
 //
 //   /healthz, /readyz   anybody: probes have no password
 //   /metrics            who may run INFO; names of filters who may run BF.SCAN
-//   /, /dashboard.*     who has logged in
+//   /, /*.js, /*.css    who has logged in
 //   /api/               who may run the command that the answer comes from (api.h)
 //
-// Invariants: it only reads, so a request that a page makes without its user's knowledge changes
-// nothing; nobody learns more by HTTP than by the commands that their user may run.
+// Invariants: GET and HEAD only read. A POST must carry kWriteHeader, which a page of another
+// origin cannot send, so a request that is made without the user's knowledge changes nothing.
+// No user learns or changes more by HTTP than by the commands that the user may run.
 // Thread safety: belongs to the admin port's thread.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -26,7 +28,7 @@ namespace server::admin {
 
 class Site {
  public:
-  Site(Services& services, const Heartbeat& heartbeat);
+  Site(Services& services, const Heartbeat& heartbeat, WriteCaller::Post post);
 
   HttpResponse answer(const HttpRequest& request, const Peer& peer);
   // About once a second: goes on with what takes long.
@@ -38,27 +40,24 @@ class Site {
     const Peer& peer;
     std::shared_ptr<const acl::User> user{};  // null where anybody may ask
   };
-  using Handler = HttpResponse (Site::*)(const Question&);
+  enum class Method : uint8_t { kRead, kWrite };
   struct Route {
     std::string_view path;
-    Handler handler;
+    HttpResponse (Site::*handler)(const Question&) = nullptr;
+    HttpResponse (Api::*api)(const Api::Question&) = nullptr;  // where there is no handler
     bool is_public = false;
-    // The user must be allowed to run it; empty: none.
+    // The user must be allowed to run it; empty: none, or the handler asks.
     std::span<const std::string_view> command{};
+    Method method = Method::kRead;
   };
   static std::span<const Route> routes();
 
+  // The answer to a request that does not fit the route's method.
+  static std::optional<HttpResponse> refusal(const Route& route, const Question& question);
   HttpResponse health(const Question& question);
   HttpResponse readiness(const Question& question);
   HttpResponse metrics(const Question& question);
-  HttpResponse html(const Question& question);
-  HttpResponse css(const Question& question);
-  HttpResponse icon(const Question& question);
-  HttpResponse script(const Question& question);
-  HttpResponse overview(const Question& question);
-  HttpResponse filters(const Question& question);
-  HttpResponse filter(const Question& question);
-  HttpResponse plan(const Question& question);
+  HttpResponse file(const Question& question);
 
   Services& services_;
   const Heartbeat& heartbeat_;

@@ -54,12 +54,16 @@ class LatencyHistogram {
   std::array<std::atomic<uint64_t>, kBucketCount> counts_{};
 };
 
-// The sum of some histograms.
+// The sum of some histograms, or of parts of them.
 class LatencyCounts {
  public:
   void add(const LatencyHistogram& histogram) {
     counts_.resize(LatencyHistogram::kBucketCount);
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += histogram.count(i);
+  }
+  void add(size_t bucket, uint64_t count) {
+    counts_.resize(LatencyHistogram::kBucketCount);
+    counts_[bucket] += count;
   }
   uint64_t total() const {
     uint64_t sum = 0;

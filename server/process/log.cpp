@@ -22,6 +22,7 @@
 #include "persistence/files/open_file.h"
 #include "persistence/files/posix_io.h"
 #include "server/process/progress/fatal_message.h"
+#include "server/process/progress/recent_warnings.h"
 #include "server/process/progress/terminal.h"
 
 namespace server {
@@ -164,7 +165,8 @@ core::Result<> open_log(LogLevel level, const std::string& file,
     }
     sink = std::make_shared<LogFileSink>(file, *std::move(opened), look_interval);
   }
-  auto logger = std::make_shared<spdlog::logger>("bloomery", std::move(sink));
+  auto logger = std::make_shared<spdlog::logger>(
+      "bloomery", spdlog::sinks_init_list{recent_warnings_sink(), std::move(sink)});
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<LevelMark>('*').add_flag<PrintableText>('v').set_pattern(
       "%P:M %d %b %Y %H:%M:%S.%e %* %v");

@@ -13,10 +13,15 @@ namespace {
 using core::bloom::FilterParameters;
 using core::bloom::LayerPlan;
 
-// Logarithm of the chance that a filter, or a generation of one, with so many items says "no" to
-// an absent one: they fill one layer after the other.
-double log_of_no(const FilterParameters& parameters, LayerPlan layer, uint64_t items) {
-  double sum = 0;
+// A filter, or a generation of one, with its items in one layer after the other.
+struct Filled {
+  double log_of_no = 0;  // logarithm of the chance that it says "no" to an absent item
+  uint64_t layer_count = 0;
+  uint64_t bits_bytes = 0;
+};
+
+Filled fill(const FilterParameters& parameters, LayerPlan layer, uint64_t items) {
+  Filled filled;
   for (uint32_t index = 1;; ++index) {
     const auto next =
         items <= layer.capacity ? std::nullopt : plan_next_layer(parameters, index, layer);
@@ -24,8 +29,10 @@ double log_of_no(const FilterParameters& parameters, LayerPlan layer, uint64_t i
     const double error = core::bloom::with_layout(parameters.layout, [&]<class Layout>() {
       return Layout::predicted_error(layer.geometry, here);
     });
-    sum += std::log1p(-std::min(error, 1 - 1e-12));
-    if (!next) return sum;
+    filled.log_of_no += std::log1p(-std::min(error, 1 - 1e-12));
+    ++filled.layer_count;
+    filled.bits_bytes += layer.geometry.size_bytes();
+    if (!next) return filled;
     items -= here;
     layer = *next;
   }
@@ -33,20 +40,24 @@ double log_of_no(const FilterParameters& parameters, LayerPlan layer, uint64_t i
 
 }  // namespace
 
-std::vector<std::pair<double, double>> plan_curve(const FilterParameters& parameters) {
+std::vector<PlanPoint> plan_curve(const FilterParameters& parameters) {
   constexpr int kPoints = 40;
-  std::vector<std::pair<double, double>> curve;
+  std::vector<PlanPoint> curve;
   const auto layer = core::bloom::ScalableFilter::plan(parameters);
   if (!layer) return curve;
-  const auto alive = static_cast<double>(core::bloom::live_generations(parameters));
+  const uint64_t alive = core::bloom::live_generations(parameters);
   const double generations = parameters.window.is_set() ? parameters.window.generations : 1;
   const auto capacity = static_cast<double>(parameters.capacity);
   for (int i = 1; i <= kPoints; ++i) {
     const double items = 2 * capacity * i / kPoints;
     const auto items_of_one = static_cast<uint64_t>(std::ceil(items / generations));
+    const Filled one = fill(parameters, *layer, items_of_one);
     // Generations err independently; expm1 keeps the digits of small rates.
-    const double rate = -std::expm1(alive * log_of_no(parameters, *layer, items_of_one));
-    curve.emplace_back(items, std::max(0.0, rate));
+    const double rate = -std::expm1(static_cast<double>(alive) * one.log_of_no);
+    const uint64_t bytes = core::bloom::accounted_bytes(parameters.layout, alive * one.layer_count,
+                                                        alive * one.bits_bytes) +
+                           core::bloom::window_bytes(parameters);
+    curve.push_back({items, std::max(0.0, rate), bytes});
   }
   return curve;
 }

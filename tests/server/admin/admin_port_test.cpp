@@ -16,6 +16,7 @@
 #include "server/admin/site.h"
 #include "tests/support/command_test.h"
 #include "tests/support/socket_pair.h"
+#include "tests/support/write_thread.h"
 
 namespace server::admin {
 namespace {
@@ -76,7 +77,8 @@ class AdminPortTest : public CommandTest {
   static inline const std::string kDefault = "Authorization: Basic ZGVmYXVsdDpzZWNyZXQ=\r\n";
   static inline const std::string kWrong = "Authorization: Basic ZGVmYXVsdDp3cm9uZw==\r\n";
   Heartbeat heartbeat_{[](const std::function<void()>& answer) { answer(); }};
-  Site site_{services_, heartbeat_};
+  WriteThread write_thread_{statistics_};
+  Site site_{services_, heartbeat_, write_thread_.post()};
 };
 
 TEST_F(AdminPortTest, ProbesAnswer) {

@@ -76,7 +76,8 @@ class AdminServerTest : public CommandTest {
   const ReservedPort reserved_;
   const uint16_t port_ = reserved_.port();
   Tls tls_{config_};
-  AdminServer server_{services_, tls_, [](std::function<void()> answer) { answer(); }};
+  AdminServer server_{services_, tls_, [](std::function<void()> answer) { answer(); },
+                      [](const WriteCaller::Task&) {}};
 };
 
 TEST_F(AdminServerTest, WithoutPortThereIsNothing) {

@@ -4,11 +4,13 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include "server/acl/users.h"
 #include "server/process/server_state.h"
 #include "tests/support/command_test.h"
+#include "tests/support/write_thread.h"
 
 namespace server::admin {
 namespace {
@@ -29,7 +31,8 @@ class ApiTest : public CommandTest {
     return json::parse(response.body);
   }
 
-  Api api_{services_};
+  WriteThread write_thread_{statistics_};
+  Api api_{services_, write_thread_.post()};
 };
 
 TEST_F(ApiTest, ListsFiltersWithIdsThatFindThem) {
@@ -59,10 +62,10 @@ TEST_F(ApiTest, PlansAsBfPlan) {
     const json::value answer =
         ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100000"}, {"kind", kind}});
     EXPECT_GT(answer.at("plan").at("bytes").as_int64(), 100'000) << kind;
-    EXPECT_EQ(answer.at("curve").as_array().size(), 40U) << kind;
+    EXPECT_EQ(answer.at("curves").at(kind).as_array().size(), 40U) << kind;
   }
   const json::value answer = ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100000"}});
-  const json::value& full = answer.at("curve").at(19);
+  const json::value& full = answer.at("curves").at("plain").at(19);
   EXPECT_EQ(full.at(0).as_double(), 100'000);
   EXPECT_NEAR(full.at(1).as_double(),
               answer.at("plan").at("error rate of the first layer").as_double(), 1e-4);
@@ -71,10 +74,87 @@ TEST_F(ApiTest, PlansAsBfPlan) {
   ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100"}, {"kind", "odd"}}, 400);
 }
 
+TEST_F(ApiTest, PlansBesideTheOtherKinds) {
+  const json::value answer = ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100000"}});
+  const json::object& curves = answer.at("curves").as_object();
+  EXPECT_EQ(curves.size(), 4U);
+  const auto bytes = [&](const char* kind) {
+    return curves.at(kind).at(19).at(2).to_number<int64_t>();
+  };
+  EXPECT_EQ(bytes("plain"), answer.at("plan").at("bytes").as_int64());
+  EXPECT_GT(bytes("deletable"), bytes("plain"));
+  EXPECT_GT(bytes("redisbloom"), 0);
+  // A rate that a layer of fingerprints cannot keep.
+  const json::value odd = ask(&Api::plan, {{"error_rate", "1e-12"}, {"capacity", "100000"}});
+  EXPECT_TRUE(odd.at("curves").as_object().contains("plain"));
+}
+
+TEST_F(ApiTest, ItemsAreLookedUpOneOrMany) {
+  run({"BF.ADD", "f", "x"});
+  const auto found = [&](const Query& query) {
+    return json::serialize(ask(&Api::exists, query).at("found"));
+  };
+  EXPECT_EQ(found({{"key", "f"}, {"item", "x"}}), "[true]");
+  EXPECT_EQ(found({{"key", "f"}, {"item", "y"}, {"item", "x"}}), "[false,true]");
+  ask(&Api::exists, {{"key", "f"}}, 400);
+  ask(&Api::exists, {{"item", "x"}}, 400);
+}
+
+TEST_F(ApiTest, AnAddIsAnsweredWhenItMayBe) {
+  HttpRequest request;
+  request.query = {{"key", "f"}, {"item", "x"}};
+  HttpResponse response;
+  write_thread_.log.end = 1;
+  api_.add({request, users_.default_user(), "127.0.0.1:5"}).later([&](HttpResponse later) {
+    response = std::move(later);
+  });
+  EXPECT_EQ(response.body, "");
+  write_thread_.log.safe = 1;
+  write_thread_.gate.release_safe();
+  EXPECT_EQ(response.body, "{\"added\":true}");
+  EXPECT_EQ(run({"BF.EXISTS", "f", "x"}), integer(1));
+}
+
+TEST_F(ApiTest, TellsWhatTheUserMayAsk) {
+  run({"ACL", "SETUSER", "eve", "on", ">pw", "+bf.exists", "~mine"});
+  const auto may = [&](const std::string& user, const std::string& key, const char* action) {
+    HttpRequest request;
+    request.query = {{"key", key}};
+    const auto response = api_.user({request, users_.find(user), "127.0.0.1:5"});
+    return json::parse(response.body).at("may").at(action).as_bool();
+  };
+  EXPECT_TRUE(may("default", "f", "add"));
+  EXPECT_TRUE(may("eve", "mine", "exists"));
+  EXPECT_FALSE(may("eve", "other", "exists"));
+  EXPECT_FALSE(may("eve", "mine", "add"));
+}
+
+TEST_F(ApiTest, TellsClientsAndSlowCommands) {
+  run({"CONFIG", "SET", "slowlog-log-slower-than", "0"});
+  run({"SET", "a", "1"});
+  EXPECT_NE(json::serialize(ask(&Api::slow_log, {})).find("SET"), std::string::npos);
+  EXPECT_TRUE(ask(&Api::clients, {}).is_string());
+  EXPECT_TRUE(ask(&Api::log, {}).is_array());
+}
+
+TEST_F(ApiTest, HistoryBeginsWithTheSecondTick) {
+  for (int i = 0; i < 3; ++i) {
+    advance_ms(1000);
+    api_.tick();
+  }
+  const json::value history = ask(&Api::history, {{"after", "0"}});
+  ASSERT_EQ(history.at("rows").as_array().size(), 2U);
+  const int64_t first_ms = history.at("rows").at(0).at(0).as_int64();
+  const json::value later = ask(&Api::history, {{"after", std::to_string(first_ms)}});
+  EXPECT_EQ(later.at("rows").as_array().size(), 1U);
+  ask(&Api::history, {{"after", "x"}}, 400);
+  EXPECT_TRUE(ask(&Api::commands, {}).at("commands").is_object());
+}
+
 TEST_F(ApiTest, PlansWithTheServersDefaults) {
   const auto highest = [&] {
     const json::value answer = ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100000"}});
-    return answer.at("curve").at(39).at(1).as_double();
+    return answer.at("curves").at("plain").at(39).at(1).as_double();
   };
   EXPECT_LT(highest(), 0.01);  // it has grown
   run({"CONFIG", "SET", "bf-expansion-factor", "0"});
@@ -90,7 +170,7 @@ TEST_F(ApiTest, WhatIsMissingIsAnError) {
 }
 
 TEST_F(ApiTest, OverviewHasTheFieldsOfInfo) {
-  const json::value overview = json::parse(api_.overview().body);
+  const json::value overview = ask(&Api::overview, {});
   EXPECT_EQ(overview.at("info").at("role").as_string(), "master");
   EXPECT_EQ(overview.at("unready").as_string(), "");
 }

@@ -29,6 +29,13 @@ class HttpConnectionTest : public ::testing::Test {
                               .answer =
                                   [this](const HttpRequest& request, const Peer&) {
                                     ++answers_;
+                                    if (request.path == "/later") {
+                                      HttpResponse response;
+                                      response.later = [this](HttpResponse::Deliver deliver) {
+                                        deliver_ = std::move(deliver);
+                                      };
+                                      return response;
+                                    }
                                     return plain_response(status_, request.path + body_);
                                   }},
         steady_us());
@@ -65,6 +72,7 @@ class HttpConnectionTest : public ::testing::Test {
   int client_ = -1;
   unsigned status_ = 200;
   size_t answers_ = 0;
+  HttpResponse::Deliver deliver_;  // of the answer to "/later"
   std::string body_;
   bool is_at_end_ = false;
 };
@@ -87,6 +95,28 @@ TEST_F(HttpConnectionTest, AnswersRequestsThatComeTogether) {
   EXPECT_THAT(bytes, HasSubstr("\r\n\r\n/b\nHTTP/1.1 200"));
   EXPECT_THAT(bytes, HasSubstr("\r\n\r\n/c\n"));
   EXPECT_TRUE(is_at_end_);
+}
+
+TEST_F(HttpConnectionTest, AnAnswerMayComeLater) {
+  send("GET /later HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(received(), "");
+  deliver_(plain_response(200, "at last"));
+  EXPECT_EQ(received(), "");  // not on the thread that delivers
+  send("");
+  const std::string bytes = received();
+  EXPECT_THAT(bytes, HasSubstr("\r\n\r\nat last\nHTTP/1.1 200"));
+  EXPECT_THAT(bytes, HasSubstr("\r\n\r\n/b\n"));
+  EXPECT_EQ(answers_, 2U);
+}
+
+TEST_F(HttpConnectionTest, AnAnswerMayComeTooLate) {
+  send("GET /later HTTP/1.1\r\n\r\n");
+  EXPECT_FALSE(connection_->is_late(steady_us()));
+  EXPECT_TRUE(connection_->is_late(steady_us() + HttpConnection::kWaitMaxUs + 1'000'000));
+  connection_->close();
+  deliver_(plain_response(200, "too late"));
+  context_.poll();
+  EXPECT_EQ(received(), "");
 }
 
 TEST_F(HttpConnectionTest, TheAnswerToABodyIsNotLostWithTheConnection) {

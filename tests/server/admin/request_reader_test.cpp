@@ -25,6 +25,18 @@ void expect_request(const HttpRequest& request) {
   EXPECT_TRUE(request.keeps_alive);
 }
 
+TEST(RequestReaderTest, TheHeaderOfWritesIsSeen) {
+  for (const bool is_there : {false, true}) {
+    RequestReader reader;
+    reader.feed("POST /api/add HTTP/1.1\r\nContent-Length: 0\r\n");
+    if (is_there) reader.feed("x-bloomery-write: yes\r\n");
+    reader.feed("\r\n");
+    ASSERT_EQ(reader.next(), Status::kRequest);
+    EXPECT_EQ(reader.request().method, "POST");
+    EXPECT_EQ(reader.request().declares_write, is_there);
+  }
+}
+
 // The status that the bytes are refused with; 200 if they are a request, 0 if more is needed.
 unsigned verdict(const std::string& bytes) {
   RequestReader reader;

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <ostream>
+#include <set>
+#include <string>
 
 #include "server/process/server_state.h"
 #include "tests/support/command_test.h"
+#include "tests/support/write_thread.h"
 
 namespace server::admin {
 namespace {
@@ -14,25 +16,46 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The status that each page answers.
-struct Answers {
-  unsigned page;
-  unsigned metrics;   // needs INFO
-  unsigned overview;  // needs INFO
-  unsigned filters;   // needs BF.SCAN
-  unsigned filter;    // needs BF.STATS and the key
-  unsigned plan;      // needs BF.PLAN
-  bool operator==(const Answers&) const = default;
+// A request, and the command that the user must be allowed to run.
+struct Action {
+  const char* path;
+  const char* command;
+  const char* method = "GET";
 };
-void PrintTo(const Answers& answers, std::ostream* out) {
-  *out << answers.page << ' ' << answers.metrics << ' ' << answers.overview << ' '
-       << answers.filters << ' ' << answers.filter << ' ' << answers.plan;
+constexpr Action kActions[] = {
+    {"/", ""},
+    {"/metrics", "info"},
+    {"/api/overview", "info"},
+    {"/api/history", "info"},
+    {"/api/commands", "info"},
+    {"/api/filters", "bf.scan"},
+    {"/api/filter", "bf.stats"},
+    {"/api/exists", "bf.exists"},
+    {"/api/add", "bf.add", "POST"},
+    {"/api/plan", "bf.plan"},
+    {"/api/clients", "client|list"},
+    {"/api/slowlog", "slowlog|get"},
+    {"/api/log", "slowlog|get"},
+    {"/api/user", ""},
+};
+// The paths that answer with 200. Any other status is that of a missing right.
+using Granted = std::set<std::string>;
+
+Granted granted_to(const std::set<std::string>& commands) {
+  Granted paths;
+  for (const Action& action : kActions) {
+    if (commands.contains(action.command)) paths.insert(action.path);
+  }
+  return paths;
 }
 
-constexpr Answers kAll{200, 200, 200, 200, 200, 200};
-constexpr Answers kNoRights{200, 403, 403, 403, 403, 403};
-constexpr Answers kScanOnly{200, 403, 403, 200, 403, 403};
-constexpr Answers kNotAdmitted{401, 401, 401, 401, 401, 401};
+const Granted kAll = granted_to({"", "info", "bf.scan", "bf.stats", "bf.exists", "bf.add",
+                                 "bf.plan", "client|list", "slowlog|get"});
+const Granted kNoRights = granted_to({""});
+const Granted kScanOnly = granted_to({"", "bf.scan"});
+const Granted kReader = granted_to({"", "bf.scan", "bf.stats", "bf.exists"});
+const Granted kWriter = granted_to({"", "bf.add"});
+const Granted kNotAdmitted = {};
 
 constexpr const char* kNoCredentials = "";
 constexpr const char* kDefaultAnything = "Basic ZGVmYXVsdDp4";       // default:x
@@ -42,6 +65,9 @@ constexpr const char* kScanner = "Basic c2Nhbm5lcjo=";               // scanner:
 constexpr const char* kNamedRight = "Basic ZXZlOnB3";                // eve:pw
 constexpr const char* kNamedWrong = "Basic ZXZlOm5v";                // eve:no
 constexpr const char* kSwitchedOff = "Basic Z29uZTp4";               // gone:x
+constexpr const char* kReading = "Basic cmVhZGVyOnB3";               // reader:pw
+constexpr const char* kWriting = "Basic d3JpdGVyOnB3";               // writer:pw
+constexpr const char* kElsewhere = "Basic ZWxzZXdoZXJlOnB3";         // elsewhere:pw
 constexpr const char* kUnknown = "Basic c3RyYW5nZXI6eA==";           // stranger:x
 
 class SiteTest : public CommandTest {
@@ -56,19 +82,35 @@ class SiteTest : public CommandTest {
     return site_.answer(request, {"127.0.0.1:5", true});
   }
 
-  Answers answers_to(const char* authorization) {
-    const auto status = [&](const char* path) {
-      HttpRequest request;
-      request.method = "GET";
-      request.path = path;
-      request.query = {{"key", "f"}, {"error_rate", "0.01"}, {"capacity", "100"}};
-      request.host = "localhost";
-      request.authorization = authorization;
-      return site_.answer(request, {"127.0.0.1:5", true}).status;
-    };
-    return {
-        status("/"),           status("/metrics"), status("/api/overview"), status("/api/filters"),
-        status("/api/filter"), status("/api/plan")};
+  HttpResponse ask_with(const Action& action, const char* authorization) {
+    HttpRequest request;
+    request.method = action.method;
+    request.path = action.path;
+    request.query = {{"key", "f"}, {"item", "x"}, {"error_rate", "0.01"}, {"capacity", "100"}};
+    request.host = "localhost";
+    request.authorization = authorization;
+    request.declares_write = true;
+    HttpResponse response = site_.answer(request, {"127.0.0.1:5", true});
+    if (response.later) {
+      response.later([&](HttpResponse later) { response = std::move(later); });
+    }
+    return response;
+  }
+
+  Granted answers_to(const char* authorization) {
+    Granted granted;
+    std::set<unsigned> refusals;
+    for (const Action& action : kActions) {
+      const unsigned status = ask_with(action, authorization).status;
+      if (status == 200) {
+        granted.insert(action.path);
+      } else {
+        refusals.insert(status);
+      }
+    }
+    // The port says 403 to a user who has logged in, and 401 to all others.
+    for (const unsigned status : refusals) EXPECT_EQ(status, granted.empty() ? 401U : 403U);
+    return granted;
   }
   // Users whose rights differ from those of the default user.
   void make_users() {
@@ -76,6 +118,13 @@ class SiteTest : public CommandTest {
     ASSERT_EQ(run({"ACL", "SETUSER", "guest", "on", "nopass"}), kOk);
     ASSERT_EQ(run({"ACL", "SETUSER", "scanner", "on", "nopass", "~*", "+bf.scan"}), kOk);
     ASSERT_EQ(run({"ACL", "SETUSER", "eve", "on", ">pw", "~*", "+bf.scan"}), kOk);
+    ASSERT_EQ(run({"ACL", "SETUSER", "reader", "on", ">pw", "~f", "+bf.scan", "+bf.stats",
+                   "+bf.exists", "+bf.mexists"}),
+              kOk);
+    ASSERT_EQ(run({"ACL", "SETUSER", "writer", "on", ">pw", "~f", "+bf.add"}), kOk);
+    ASSERT_EQ(run({"ACL", "SETUSER", "elsewhere", "on", ">pw", "~other", "+bf.add", "+bf.exists",
+                   "+bf.stats"}),
+              kOk);
     ASSERT_EQ(run({"ACL", "SETUSER", "gone", "off", "nopass", "~*", "+@all"}), kOk);
   }
   // The rights of named users do not depend on those of the default user.
@@ -83,6 +132,9 @@ class SiteTest : public CommandTest {
     EXPECT_EQ(answers_to(kGuest), kNoRights);
     EXPECT_EQ(answers_to(kScanner), kScanOnly);
     EXPECT_EQ(answers_to(kNamedRight), kScanOnly);
+    EXPECT_EQ(answers_to(kReading), kReader);
+    EXPECT_EQ(answers_to(kWriting), kWriter);
+    EXPECT_EQ(answers_to(kElsewhere), kNoRights);
     EXPECT_EQ(answers_to(kNamedWrong), kNotAdmitted);
     EXPECT_EQ(answers_to(kSwitchedOff), kNotAdmitted);
     EXPECT_EQ(answers_to(kUnknown), kNotAdmitted);
@@ -90,7 +142,8 @@ class SiteTest : public CommandTest {
 
   std::vector<std::function<void()>> asked_;
   Heartbeat heartbeat_{[this](std::function<void()> answer) { asked_.push_back(answer); }};
-  Site site_{services_, heartbeat_};
+  WriteThread write_thread_{statistics_};
+  Site site_{services_, heartbeat_, write_thread_.post()};
 };
 
 TEST_F(SiteTest, UnknownPagesAndMethodsAreRefused) {
@@ -107,11 +160,36 @@ TEST_F(SiteTest, ThePageHasItsParts) {
   const std::string html = ask("/").body;
   for (const char* part : {"/dashboard.css", "/dashboard.js", "/icon.svg"}) {
     EXPECT_THAT(html, HasSubstr(part));
+  }
+  for (const char* part : {"/dashboard.css", "/dashboard.js", "/icon.svg", "/charts.js"}) {
     const HttpResponse response = ask(part);
     EXPECT_EQ(response.status, 200U) << part;
     EXPECT_FALSE(response.body.empty()) << part;
     EXPECT_THAT(response.content_type, Not(HasSubstr("html"))) << part;
   }
+}
+
+TEST_F(SiteTest, OnlyThePagesOwnScriptMayWrite) {
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/api/add";
+  request.query = {{"key", "f"}, {"item", "x"}};
+  request.host = "localhost";
+  const auto status = [&] { return site_.answer(request, {"127.0.0.1:5", true}).status; };
+  // A form or an image of another page can send no header.
+  EXPECT_EQ(status(), 403U);
+  request.declares_write = true;
+  EXPECT_EQ(status(), 200U);
+  request.method = "GET";
+  EXPECT_EQ(status(), 405U);
+  // The name of another page, pointed at this machine.
+  request.method = "POST";
+  run({"CONFIG", "SET", "protected-mode", "no"});
+  request.host = "evil.example:9121";
+  EXPECT_EQ(status(), 403U);
+  request.host = "127.0.0.1:9121";
+  EXPECT_EQ(status(), 200U);
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // nothing has run yet
 }
 
 TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {

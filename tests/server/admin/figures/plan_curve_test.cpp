@@ -23,10 +23,10 @@ TEST(PlanCurveTest, RisesThroughTheRateThatWasAskedForAtTheCapacity) {
     parameters.layout = layout;
     const auto curve = plan_curve(parameters);
     ASSERT_EQ(curve.size(), 40U);
-    EXPECT_TRUE(std::ranges::is_sorted(curve, {}, &std::pair<double, double>::second));
-    EXPECT_EQ(curve[19].first, 100'000);
-    EXPECT_LE(curve[19].second, 0.0101);
-    EXPECT_GT(curve[39].second, curve[19].second);
+    EXPECT_TRUE(std::ranges::is_sorted(curve, {}, &PlanPoint::error_rate));
+    EXPECT_EQ(curve[19].items, 100'000);
+    EXPECT_LE(curve[19].error_rate, 0.0101);
+    EXPECT_GT(curve[39].error_rate, curve[19].error_rate);
   }
 }
 
@@ -38,8 +38,8 @@ TEST(PlanCurveTest, AWindowKeepsItsRateWithAllGenerationsAlive) {
   parameters.window = {86'400'000, core::bloom::WindowUnit::kMilliseconds, 4, false};
   const auto curve = plan_curve(parameters);
   ASSERT_EQ(curve.size(), 40U);
-  EXPECT_LE(curve[19].second, 0.0101);
-  EXPECT_GT(curve[19].second, 0.001);
+  EXPECT_LE(curve[19].error_rate, 0.0101);
+  EXPECT_GT(curve[19].error_rate, 0.001);
 }
 
 // The same filter, filled: the figures are those of BF.STATS.
@@ -54,12 +54,13 @@ TEST(PlanCurveTest, IsThePredictionOfAFilterThatHasGrown) {
     const core::UnlimitedMemory memory;
     auto filter = *core::bloom::ScalableFilter::create(parameters, memory);
     uint64_t serial = 0;
-    for (const auto& [items, rate] : curve) {
+    for (const auto& [items, rate, bytes] : curve) {
       if (expansion == 0 && static_cast<uint64_t>(items) > parameters.capacity) break;
       while (filter->item_count() < static_cast<uint64_t>(items)) {
         filter->add(fmt::format("item:{}", ++serial), memory);
       }
       EXPECT_NEAR(filter->predicted_error_rate(), rate, rate * 1e-6) << items;
+      EXPECT_EQ(filter->size_bytes(), bytes) << items;
     }
   }
 }

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Makes the pictures of the dashboard in docs/images, in a headless Chromium; look at them.
+#
+#   scripts/screenshots.sh     after scripts/run.sh, install_deps.sh test, install_node_packages.sh
+set -eu
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+BLOOMERY_SERVER=${BLOOMERY_SERVER:-build/release/bloomery-server} BLOOMERY_SCREENSHOTS=$folder \
+  /usr/bin/python3 tests/system/operations/dashboard_test.py \
+  DashboardTest.test_screenshots_fit_their_window
+mkdir -p docs/images
+for view in filters operations; do
+  cp "$folder/$view"-1280-light.png "$folder/$view"-1280-dark.png "$folder/$view"-390-light.png \
+    "$folder/$view"-390-dark.png docs/images/
+done
+cp "$folder"/window-1280-light.png "$folder"/planner-1280-light.png docs/images/

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// History: the last hour of the server's figures, for the dashboard's charts.
+//
+// Figures of the server are kept for each second, those of each command for ten seconds.
+//
+// Invariants: the memory is bounded by kSeconds, kIntervals and the number of commands.
+// Thread safety: none.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "server/admin/history/ring.h"
+
+namespace server::admin {
+
+// The figures of a second. Rates are per second, times in microseconds; a percentile is 0 when no
+// command ran.
+enum class Figure : uint8_t {
+  kOperations,
+  kInputBytes,
+  kOutputBytes,
+  kProcessors,  // how many the process kept busy
+  kUsedMemory,
+  kResidentMemory,
+  kClients,
+  kMedian,
+  kPercentile99,
+  kPercentile999,
+  kReplicaLagBytes,  // of the replica that is furthest behind
+  kReplicaLagSeconds,
+  kCount,
+};
+inline constexpr size_t kFigureCount = static_cast<size_t>(Figure::kCount);
+// By Figure.
+inline constexpr std::array<std::string_view, kFigureCount> kFigureNames = {
+    "operations", "input bytes", "output bytes",      "processors",
+    "used",       "resident",    "clients",           "p50",
+    "p99",        "p99.9",       "replica lag bytes", "replica lag seconds"};
+
+struct Moment {
+  int64_t time_ms = 0;  // wall clock
+  std::array<float, kFigureCount> figures{};
+
+  float& operator[](Figure figure) { return figures[static_cast<size_t>(figure)]; }
+  float operator[](Figure figure) const { return figures[static_cast<size_t>(figure)]; }
+};
+
+// The calls of one command in an interval.
+struct CommandInterval {
+  float calls = 0;
+  float percentile99_us = 0;
+};
+
+class History {
+ public:
+  static constexpr size_t kSeconds = 3600;
+  static constexpr size_t kSecondsPerInterval = 10;
+  static constexpr size_t kIntervals = kSeconds / kSecondsPerInterval;
+
+  explicit History(size_t command_count)
+      : command_count_(command_count), intervals_(kIntervals), commands_(kIntervals) {}
+
+  void add(const Moment& moment) { moments_.push(moment); }
+  // `commands`: by RegisteredCommand::index.
+  void add_interval(int64_t time_ms, std::vector<CommandInterval> commands) {
+    intervals_.push(time_ms);
+    commands_.push(std::move(commands));
+  }
+
+  const Ring<Moment>& moments() const { return moments_; }
+  // The ends of the intervals, and what ran in each of them.
+  const Ring<int64_t>& intervals() const { return intervals_; }
+  const Ring<std::vector<CommandInterval>>& commands() const { return commands_; }
+
+  size_t size_bytes() const {
+    const size_t interval_bytes = command_count_ * sizeof(CommandInterval);
+    return moments_.size_bytes() + intervals_.size_bytes() + commands_.size_bytes() +
+           commands_.size() * interval_bytes;
+  }
+
+ private:
+  const size_t command_count_;
+  Ring<Moment> moments_{kSeconds};
+  Ring<int64_t> intervals_;
+  Ring<std::vector<CommandInterval>> commands_;
+};
+
+}  // namespace server::admin

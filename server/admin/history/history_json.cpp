@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/history/history_json.h"
+
+#include <boost/json/array.hpp>
+#include <cmath>
+
+#include "server/admin/figures/readable.h"
+#include "server/admin/history/history.h"
+#include "server/dispatch/registry.h"
+
+namespace server::admin {
+namespace {
+
+namespace json = boost::json;
+
+// Four digits are more than a chart can show, and shorter than what a float prints.
+json::value short_number(float value) {
+  if (value == 0 || !std::isfinite(value)) return 0;
+  const double rounding = std::pow(10.0, 3 - std::floor(std::log10(std::fabs(value))));
+  const double rounded = std::round(value * rounding) / rounding;
+  if (std::fabs(rounded) >= 1000) return std::llround(rounded);
+  return rounded;
+}
+
+bool ran(const History& history, size_t command) {
+  for (size_t i = 0; i < history.commands().size(); ++i) {
+    if (history.commands()[i][command].calls > 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+json::object history_json(const History& history, int64_t after_ms) {
+  json::array rows;
+  for (size_t i = 0; i < history.moments().size(); ++i) {
+    const Moment& moment = history.moments()[i];
+    if (moment.time_ms <= after_ms) continue;
+    json::array row;
+    row.reserve(1 + kFigureCount);
+    row.push_back(moment.time_ms);
+    for (const float figure : moment.figures) row.push_back(short_number(figure));
+    rows.push_back(std::move(row));
+  }
+  return {{"names", json::array(kFigureNames.begin(), kFigureNames.end())},
+          {"rows", std::move(rows)}};
+}
+
+json::object command_history_json(const History& history, const Registry& registry) {
+  json::array ends;
+  const size_t count = history.intervals().size();
+  for (size_t i = 0; i < count; ++i) ends.push_back(history.intervals()[i]);
+  json::object commands;
+  for (size_t command = 0; command < registry.size(); ++command) {
+    if (!ran(history, command)) continue;
+    json::array calls;
+    json::array percentiles;
+    for (size_t i = 0; i < count; ++i) {
+      const CommandInterval& interval = history.commands()[i][command];
+      calls.push_back(short_number(interval.calls));
+      percentiles.push_back(short_number(interval.percentile99_us));
+    }
+    commands[readable(registry.at(command).full_name)] =
+        json::object{{"calls", std::move(calls)}, {"p99", std::move(percentiles)}};
+  }
+  return {{"ends_ms", std::move(ends)}, {"commands", std::move(commands)}};
+}
+
+}  // namespace server::admin

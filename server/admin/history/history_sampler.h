@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// HistorySampler: reads the server's counters once a second and adds the figures to a History.
+//
+// Invariants: with every command in use, sampler and history take less than kBytesMax.
+// Thread safety: none. sample() takes no lock that commands wait for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "server/admin/history/history.h"
+#include "server/admin/history/latency_tally.h"
+
+namespace server {
+struct Services;
+}
+
+namespace server::admin {
+
+class HistorySampler {
+ public:
+  static constexpr size_t kBytesMax = size_t{4} << 20;
+
+  explicit HistorySampler(const Services& services);
+  HistorySampler(const HistorySampler&) = delete;
+  HistorySampler& operator=(const HistorySampler&) = delete;
+
+  // To be called about once a second. The first call only remembers the counters.
+  void sample();
+  const History& history() const { return history_; }
+  size_t size_bytes() const;
+
+ private:
+  struct Totals {
+    int64_t time_us = 0;  // monotonic; 0 before the first sample
+    uint64_t operations = 0;
+    uint64_t input_bytes = 0;
+    uint64_t output_bytes = 0;
+    int64_t processor_us = 0;
+  };
+  Totals read_totals() const;
+  void add_rates(const Totals& now, Moment& moment) const;
+  void add_gauges(Moment& moment) const;
+  void add_replica_lag(Moment& moment) const;
+  void add_latencies(Moment& moment);
+  void finish_interval(int64_t time_ms);
+
+  const Services& services_;
+  History history_;
+  Totals last_;
+  size_t seconds_ = 0;                                  // of the current interval
+  std::vector<uint64_t> calls_;                         // of each command, at the last sample
+  std::vector<uint64_t> interval_calls_;                // the same at the interval's begin
+  std::vector<std::unique_ptr<LatencyTally>> tallies_;  // null for a command that never ran
+};
+
+}  // namespace server::admin

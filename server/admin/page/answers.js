@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Five questions of an operator, answered above the filters.
+
+import { byId, filterLink, make } from "/dom.js";
+import { levelOf, shareOf } from "/filters.js";
+import { isBehind, replicasOf, replicaText } from "/header.js";
+import { bytesText, countText, errorText, percentText, shortClockText, spanText, timeText } from "/texts.js";
+
+// Texts and elements below the question; `level` colours the card.
+function show(id, level, ...content) {
+  const card = byId(id);
+  card.className = level;
+  const answer = make("div", {}, ...content.map((part) =>
+    (typeof part === "string" ? make("p", { textContent: part }) : part)));
+  if (card.lastElementChild.isEqualNode(answer)) return;
+  card.lastElementChild.replaceWith(answer);
+}
+
+const linkLine = (filter, db) => make("p", { className: "name" }, filterLink(filter, db));
+
+// Adds of each filter per second, since the page has been open.
+const seen = new Map(); // by id: { items, ms }
+function rateOf(filter) {
+  const now = Date.now();
+  const first = seen.get(filter.id);
+  if (!first || first.items > filter.items) {
+    seen.set(filter.id, { items: filter.items, ms: now });
+    return 0;
+  }
+  const seconds = (now - first.ms) / 1000;
+  return seconds < 3 ? 0 : (filter.items - first.items) / seconds;
+}
+
+function showGrowth(filters, db) {
+  const growing = filters
+    .filter((filter) => filter["items left"] !== null && filter["next layer bytes"] !== null)
+    .map((filter) => {
+      const rate = rateOf(filter);
+      return { filter, seconds: rate > 0 ? filter["items left"] / rate : Infinity };
+    });
+  if (growing.length === 0) return show("next-growth", "", "No filter grows");
+  growing.sort((a, b) => a.seconds - b.seconds || shareOf(b.filter) - shareOf(a.filter));
+  const { filter, seconds } = growing[0];
+  const left = filter["items left"];
+  show("next-growth", shareOf(filter) >= 0.8 ? "warn" : "", linkLine(filter, db),
+    `${percentText(shareOf(filter))} full, ${countText(left)} more ${left === 1 ? "item fits" : "items fit"}` +
+      (seconds < Infinity ? `: about ${spanText(seconds)} at this rate` : ""),
+    `Growing takes ${bytesText(filter["next layer bytes"])}`);
+}
+
+function showErrors(filters, db) {
+  const wrong = filters
+    .filter((filter) => filter["predicted error rate"] > filter["error rate"] * 1.000001)
+    .sort((a, b) => b["predicted error rate"] / b["error rate"] - a["predicted error rate"] / a["error rate"]);
+  const full = filters.filter((filter) => levelOf(filter) === "bad").length - wrong.length;
+  const fullText = full > 0 ? `${countText(full)} full without erring more` : "";
+  if (wrong.length === 0) {
+    return show("most-errors", full > 0 ? "bad" : "good", `None of ${countText(filters.length)}`, fullText);
+  }
+  const [worst] = wrong;
+  show("most-errors", "bad", linkLine(worst, db),
+    `${errorText(worst["predicted error rate"])} predicted, ${errorText(worst["error rate"])} asked for`,
+    wrong.length > 1 ? `and ${countText(wrong.length - 1)} more` : fullText);
+}
+
+function showCost(filters, db) {
+  if (filters.length === 0) return show("most-memory", "", "No filters");
+  const total = filters.reduce((sum, filter) => sum + filter.bytes, 0);
+  const largest = filters.reduce((a, b) => (b.bytes > a.bytes ? b : a));
+  show("most-memory", "", linkLine(largest, db),
+    `${bytesText(largest.bytes)}, ${percentText(largest.bytes / total)} of the ${bytesText(total)} ` +
+      `of ${countText(filters.length)} filters`);
+}
+
+export function showFilterAnswers(filters, db) {
+  for (const id of seen.keys()) {
+    if (!filters.some((filter) => filter.id === id)) seen.delete(id);
+  }
+  showGrowth(filters, db);
+  showErrors(filters, db);
+  showCost(filters, db);
+}
+
+export function showReplicaAnswer(info) {
+  if (info.role === "slave") {
+    const isUp = info.master_link_status === "up";
+    const silent = Number(info.master_last_io_seconds_ago);
+    return show("replica-lag", isUp ? "good" : "bad",
+      isUp ? `This replica heard its leader ${silent} s ago` : "The link to the leader is down");
+  }
+  const replicas = replicasOf(info);
+  if (replicas.length === 0) return show("replica-lag", "", "There are no replicas");
+  replicas.sort((a, b) => isBehind(b) - isBehind(a) || b.lagBytes - a.lagBytes);
+  const late = replicas.filter(isBehind).length;
+  show("replica-lag", late > 0 ? "bad" : "good",
+    late > 0 ? `${late} of ${replicas.length} behind` : `None of ${replicas.length} behind`,
+    `${replicas[0].name}: ${replicaText(replicas[0])}`);
+}
+
+// `slow`: entries of SLOWLOG; null for a user who may not read it.
+export function showSlowAnswer(slow) {
+  if (slow === null) return show("slowest", "", "The user may not read the slow log");
+  const recent = slow.filter(([, seconds]) => Date.now() / 1000 - seconds < 3600);
+  if (recent.length === 0) return show("slowest", "good", "Nothing: the slow log has no entry of the last hour");
+  const [, seconds, us, words] = recent.reduce((a, b) => (b[2] > a[2] ? b : a));
+  show("slowest", "warn", `${words.slice(0, 2).join(" ")} took ${timeText(us)} at ${shortClockText(1000 * seconds)}`,
+    `${countText(recent.length)} slow ${recent.length === 1 ? "command" : "commands"} in all`);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// One filter: how full it is, its layers, and of a window its generations on a time line.
+
+import { byId, make, setText, showRows, showTiles } from "/dom.js";
+import { badge, badgesOf, bar, found, isFixed, levelOf, shareOf } from "/filters.js";
+import { ask, isRefusal } from "/server.js";
+import { bytesText, countText, errorText, momentText, percentText, spanText } from "/texts.js";
+import { showTryIt } from "/try_it.js";
+
+let opened = null; // { id, db, text of the last answer, isGone }
+
+// What BF.STATS tells, with the names of BF.SCAN, for the same badges and colours.
+function described(stats) {
+  const filter = { ...stats, ttl: null };
+  filter.kind = stats.window ? "windowed" : stats["cell bits"] === undefined ? "plain" : "deletable";
+  if (stats.window?.items !== undefined) filter["window items"] = stats.window.items;
+  if (stats.window?.seconds !== undefined) filter["window seconds"] = stats.window.seconds;
+  return filter;
+}
+
+const lengthText = (window) => (window.items === undefined
+  ? spanText(window.seconds) : `${countText(window.items)} items`);
+
+function showSummary(filter) {
+  const listed = found(opened.id, opened.db);
+  const left = filter["items left"];
+  const tiles = [
+    ["Items", countText(filter.items)],
+    [filter.kind === "windowed" ? "Reserved for" : isFixed(filter) ? "Full at" : "Grows at",
+      `${countText(filter.kind === "windowed" ? filter["reserved capacity"] : filter.capacity)} items`],
+    ["Error now", errorText(filter["predicted error rate"]),
+      filter["predicted error rate"] > filter["error rate"] * 1.000001],
+    ["Error asked for", errorText(filter["error rate"])],
+    ["Memory", bytesText(filter.bytes)],
+    ["Bits set", percentText(filter["fill ratio"])],
+  ];
+  // BF.STATS knows no TTL; the list that the filter was opened from does.
+  if (listed !== undefined) tiles.push(["TTL", listed.ttl === null ? "none" : spanText(listed.ttl / 1000)]);
+  if (filter.kind !== "windowed") {
+    tiles.splice(2, 0, ["Room for", `${countText(left)} more items`, left === 0 && isFixed(filter)]);
+    if (!isFixed(filter)) tiles.push(["Growing takes", bytesText(filter["next layer bytes"])]);
+    if (filter["reserved capacity"] !== filter.capacity) {
+      tiles.push(["Reserved for", `${countText(filter["reserved capacity"])} items`]);
+    }
+  }
+  byId("filter-badges").replaceChildren(...badgesOf(filter), badge(filter.layout));
+  byId("filter-bar").replaceChildren(bar(shareOf(filter), levelOf(filter)),
+    `${percentText(shareOf(filter))} of ${countText(filter.capacity)} items`);
+  showTiles("filter-tiles", tiles);
+}
+
+// Each generation with its layers, which follow each other in the list of all.
+function generationsOf(stats) {
+  if (!stats.window) return [{ layers: stats.layers }];
+  let at = 0;
+  return stats.window.alive.map((one) =>
+    ({ ...one, layers: stats.layers.slice(at, (at += one.layers)) }));
+}
+
+function ageText(window, generation, stats) {
+  if (window.items === undefined) return spanText(Math.max(0, Date.now() - generation.start) / 1000);
+  const newest = window.alive.at(-1);
+  const before = newest.start + newest.items - generation.start;
+  return `${countText(Math.max(0, before))} items`;
+}
+
+const startText = (window, generation) => (window.items === undefined
+  ? momentText(generation.start) : `item ${countText(generation.start + 1)}`);
+
+function showWindow(stats, generations) {
+  const { window } = stats;
+  byId("window").hidden = !window;
+  if (!window) return;
+  const room = Math.ceil(stats["reserved capacity"] / window.generations);
+  const part = window.items === undefined
+    ? spanText(window.seconds / window.generations)
+    : `${countText(Math.ceil(window.items / window.generations))} items`;
+  setText("window-note", `Remembers ${lengthText(window)} in ${window.generations} generations of ` +
+    `${part}; reserved for ${countText(stats["reserved capacity"])} items, ${countText(room)} a generation` +
+    (window["items over capacity"] > 0 ? `; ${countText(window["items over capacity"])} items came beyond that` : ""));
+  byId("timeline").replaceChildren(...generations.map((one, i) => make("div", { className: "generation" },
+    make("strong", { textContent: `Generation ${i + 1}` }),
+    bar(one.items / Math.max(1, room), one.items > room ? "warn" : ""),
+    make("span", { textContent: `${countText(one.items)} of ${countText(room)} items` }),
+    make("span", { textContent: `from ${startText(window, one)}` }),
+    make("span", { textContent: `${ageText(window, one, stats)} ago` }))));
+}
+
+function drawLayers(generations, most) {
+  byId("drawing").replaceChildren(...generations.map(({ layers }) =>
+    make("div", { className: "layers" }, ...layers.map((layer) => {
+      const box = make("div", { className: "layer" }, make("i"));
+      // The square root keeps the first layers of a filter that has grown often in sight.
+      box.style.flexGrow = Math.sqrt(layer.bits / most);
+      box.firstChild.style.height = `${100 * layer["fill ratio"]}%`;
+      return box;
+    }))));
+}
+
+const layerLabels = ["Layer", "Items", "Capacity", "Bits set", "Hashes", "Error now"];
+
+function showLayers(stats, generations) {
+  drawLayers(generations, Math.max(...stats.layers.map((layer) => layer.bits)));
+  setText("drawing-note", (stats.layers.length === 1 ? "1 layer" : `${stats.layers.length} layers`) +
+    (generations.length > 1 ? ` in ${generations.length} generations, the oldest on the left` : "") +
+    ", as wide as the root of their bits, filled as their bits are set; the dashed line is one half");
+  let serial = 0;
+  showRows("layers", layerLabels, generations.flatMap(({ layers }, i) => layers.map((layer) => {
+    serial += 1;
+    const of = stats.window ? `generation ${i + 1} of ${generations.length}, ` : "";
+    return [
+      `${of}layer ${serial}`, [countText(layer.items), "number"],
+      [countText(layer.capacity), "number"],
+      [[bar(layer["fill ratio"], ""), percentText(layer["fill ratio"])], "number"],
+      [countText(layer["hash count"]), "number"],
+      [errorText(layer["predicted error rate"]), "number"],
+    ];
+  })), "");
+}
+
+function showStats(stats) {
+  setText("filter-title", stats.key === "" ? "(empty name)" : stats.key);
+  byId("filter-note").textContent = "";
+  byId("filter-figures").hidden = false;
+  const generations = generationsOf(stats);
+  showSummary(described(stats));
+  showWindow(stats, generations);
+  showLayers(stats, generations);
+}
+
+function showNoStats(note) {
+  byId("filter-note").textContent = note;
+  byId("filter-figures").hidden = true;
+}
+
+export async function refreshFilter() {
+  if (opened === null || opened.isGone) return;
+  const mine = opened;
+  try {
+    // The id is part of the address as it stands, for JSON cannot carry the bytes of every key.
+    const stats = await ask(`/api/filter?key=${mine.id}`, { db: mine.db });
+    if (mine !== opened) return;
+    const text = JSON.stringify(stats);
+    // Ages change without an answer that differs.
+    if (text !== mine.text || stats.window) showStats(stats);
+    mine.text = text;
+  } catch (error) {
+    if (mine !== opened || !isRefusal(error)) return;
+    mine.isGone = true; // deleted, or not to be seen: asking again would not help
+    showNoStats(error.message);
+  }
+}
+
+export function openFilter(id, db) {
+  opened = { id, db, text: "" };
+  setText("filter-title", found(id, db)?.key || decodeURIComponent(id.replace(/%[89A-F]./g, "?")));
+  showNoStats(""); // those of another filter would stand below this one's name
+  showTryIt(id, db);
+  refreshFilter();
+}
+
+export function closeFilter() {
+  opened = null;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// The table of filters: read a page at a time, sorted by a click on a head.
+
+import { byId, filterLink, make, row, setText } from "/dom.js";
+import { ask, isRefusal } from "/server.js";
+import { bytesText, countText, errorText, percentText, spanText } from "/texts.js";
+
+const kFiltersMax = 10000;
+const kRowsShown = 200;
+
+export const shareOf = (filter) => filter.items / Math.max(1, filter.capacity);
+
+export const isFixed = (filter) =>
+  filter.kind !== "windowed" && filter["next layer bytes"] === null;
+
+// "bad": full, or wrong more often than asked for. "warn": nearly full. A window makes room by
+// itself, so it is never full.
+export function levelOf(filter) {
+  if (filter["predicted error rate"] > filter["error rate"] * 1.000001) return "bad";
+  if (filter.kind === "windowed") return "";
+  if (isFixed(filter) && filter["items left"] === 0) return "bad";
+  return shareOf(filter) >= 0.8 ? "warn" : "";
+}
+
+export function roomText(filter) {
+  const window = windowText(filter);
+  if (window !== "") return `forgets after ${window}`;
+  const verb = isFixed(filter) ? "full" : "grows";
+  return `${verb} at ${countText(filter.capacity)}`;
+}
+
+export function windowText(filter) {
+  if (filter["window items"] !== undefined) return `${countText(filter["window items"])} items`;
+  if (filter["window seconds"] !== undefined) return spanText(filter["window seconds"]);
+  return "";
+}
+
+export function bar(share, level) {
+  const box = make("span", { className: `bar ${level}` }, make("i"));
+  box.firstChild.style.width = `${Math.min(100, 100 * share).toFixed(1)}%`;
+  return box;
+}
+
+export const badge = (text, level = "") => make("span", { className: `badge ${level}`, textContent: text });
+
+export function badgesOf(filter) {
+  const badges = [badge(filter.kind)];
+  if (filter.kind === "windowed") badges.push(badge(windowText(filter)));
+  if (isFixed(filter)) badges.push(badge("fixed"));
+  if (filter["predicted error rate"] > filter["error rate"] * 1.000001) badges.push(badge("errs more", "bad"));
+  if (isFixed(filter) && filter["items left"] === 0) badges.push(badge("full", "bad"));
+  return badges;
+}
+
+const ttlText = (ttl) => (ttl === null ? "none" : spanText(ttl / 1000));
+
+// What each head sorts by, the highest first unless it is a text.
+const columns = {
+  key: { label: "Filter", by: (filter) => filter.key },
+  kind: { label: "Kind", by: (filter) => filter.kind },
+  full: { label: "Full", by: shareOf },
+  items: { label: "Items", by: (filter) => filter.items },
+  capacity: { label: "Capacity", by: (filter) => filter.capacity },
+  error: { label: "Error now", by: (filter) => filter["predicted error rate"] },
+  asked: { label: "Asked for", by: (filter) => filter["error rate"] },
+  ttl: { label: "TTL", by: (filter) => filter.ttl ?? Infinity },
+  memory: { label: "Memory", by: (filter) => filter.bytes },
+  layers: { label: "Layers", by: (filter) => filter.layers },
+};
+const order = { column: "full", isDescending: true };
+const isText = (value) => typeof value === "string";
+
+function compare(a, b) {
+  const { by } = columns[order.column];
+  const [left, right] = order.isDescending ? [by(b), by(a)] : [by(a), by(b)];
+  if (left !== right) return left < right ? -1 : 1;
+  return a.key < b.key ? -1 : 1;
+}
+
+function filterRow(filter, db) {
+  const level = levelOf(filter);
+  const error = filter["predicted error rate"];
+  const share = shareOf(filter);
+  const cells = {
+    key: { content: filterLink(filter, db), kind: "name" },
+    kind: { content: badgesOf(filter), kind: "badges" },
+    full: {
+      content: [make("span", { className: "share" }, bar(share, level), percentText(share)),
+        make("small", { textContent: roomText(filter) })],
+      kind: "full",
+    },
+    items: { content: countText(filter.items), kind: "number" },
+    capacity: { content: countText(filter.capacity), kind: "number" },
+    error: { content: errorText(error), kind: error > filter["error rate"] * 1.000001 ? "number bad" : "number" },
+    asked: { content: errorText(filter["error rate"]), kind: "number" },
+    ttl: { content: ttlText(filter.ttl), kind: "number" },
+    memory: { content: bytesText(filter.bytes), kind: "number" },
+    layers: { content: countText(filter.layers), kind: "number" },
+  };
+  return row(Object.entries(columns).map(([name, { label }]) => ({ label, ...cells[name] })),
+    { className: level });
+}
+
+// A row that says the same stays, and with it the reader's place in it.
+let rows = new Map(); // by id
+function showRows(filters, db) {
+  const focusedId = [...rows].find(([, { element }]) => element.contains(document.activeElement))?.[0];
+  const shown = new Map();
+  for (const filter of filters) {
+    // Its TTL is another one each second, but not always another text.
+    const text = JSON.stringify([db, { ...filter, ttl: ttlText(filter.ttl) }]);
+    const old = rows.get(filter.id);
+    shown.set(filter.id, old && old.text === text ? old : { text, element: filterRow(filter, db) });
+  }
+  const body = byId("filters");
+  const elements = [...shown.values()].map(({ element }) => element);
+  const isSame = elements.length === body.children.length &&
+    elements.every((element, i) => body.children[i] === element);
+  rows = shown;
+  if (isSame) return;
+  body.replaceChildren(...elements);
+  if (focusedId !== undefined) shown.get(focusedId)?.element.querySelector("a").focus();
+}
+
+let asked = 0; // the last request for the list; older ones are dropped
+let list = { filters: [], db: "0", isWhole: true, match: "*" };
+async function readFilters(match, db, mine) {
+  const found = new Map();
+  let cursor = "0";
+  let pages = 0;
+  do {
+    pages += 1;
+    const page = await ask("/api/filters", { cursor, match, db });
+    if (mine !== asked) return null;
+    for (const filter of page.filters) found.set(filter.id, filter);
+    cursor = page.cursor;
+  } while (cursor !== "0" && found.size < kFiltersMax);
+  return { filters: [...found.values()], db, match, pages, isWhole: cursor === "0" };
+}
+
+function showList() {
+  const { filters, db, match, isWhole } = list;
+  showRows([...filters].sort(compare).slice(0, kRowsShown), db);
+  const more = isWhole ? "" : "; there are more, a pattern narrows the search";
+  const shown = Math.min(filters.length, kRowsShown);
+  setText("filters-note", filters.length === 0
+    ? `No filter of database ${db} matches ${match}`
+    : `${countText(filters.length)} filters, ${countText(shown)} shown${more}`);
+}
+
+export const found = (id, db) =>
+  (list.db === db ? list.filters.find((filter) => filter.id === id) : undefined);
+
+let onList = () => {};
+// Returns how many pages were read.
+export async function refreshFilters() {
+  const form = new FormData(byId("search"));
+  const mine = (asked += 1);
+  let match = form.get("match") || "*";
+  if (!/[*?[\\]/.test(match)) match = `*${match}*`;
+  try {
+    const read = await readFilters(match, form.get("db") || "0", mine);
+    if (read === null) return 1;
+    list = read;
+    showList();
+    if (match === "*") onList(list);
+    return list.pages;
+  } catch (error) {
+    if (mine === asked && isRefusal(error)) setText("filters-note", error.message);
+    return 1;
+  }
+}
+
+function showOrder() {
+  for (const head of byId("heads").children) {
+    const isChosen = head.dataset.column === order.column;
+    if (isChosen) head.setAttribute("aria-sort", order.isDescending ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  }
+}
+
+function sortBy(column) {
+  const isChosen = order.column === column;
+  const [sample] = list.filters;
+  order.isDescending = isChosen ? !order.isDescending
+    : sample === undefined || !isText(columns[column].by(sample));
+  order.column = column;
+  showOrder();
+  showList();
+}
+
+// `listener`: called with each list of all filters of a database.
+export function startFilters(listener) {
+  onList = listener;
+  byId("heads").append(...Object.entries(columns).map(([name, { label }]) => {
+    const button = make("button", { type: "button", textContent: label });
+    button.addEventListener("click", () => sortBy(name));
+    const head = make("th", { data: { column: name }, scope: "col" }, button);
+    head.setAttribute("role", "columnheader");
+    return head;
+  }));
+  showOrder();
+  byId("search").addEventListener("input", refreshFilters);
+  byId("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    refreshFilters();
+  });
+}

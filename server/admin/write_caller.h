@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// WriteCaller: runs a command that writes for an HTTP request, with the rights of its user.
+//
+// The command runs on a thread that serves clients: the drain before a failover or a shutdown
+// covers only these threads. The reply leaves when the append log and the cluster's permit allow it.
+//
+// Thread safety: call() from any thread. The reply comes on a thread that serves clients.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocol/reply.h"
+#include "server/admin/command_caller.h"
+
+namespace server::net {
+class ReplyGate;
+}
+
+namespace server::admin {
+
+class WriteCaller {
+ public:
+  // Runs a task on a thread that serves clients, with that thread's gate and counters.
+  using Task = std::function<void(net::ReplyGate&, ThreadStatistics&)>;
+  using Post = std::function<void(Task)>;
+  using OnReply = std::function<void(protocol::Reply)>;
+
+  WriteCaller(Services& services, Post post) : services_(services), post_(std::move(post)) {}
+
+  // `on_reply` is not called if the server ends first.
+  void call(const CommandCaller::Caller& caller, std::vector<std::string> words, OnReply on_reply);
+
+ private:
+  Services& services_;
+  const Post post_;
+};
+
+}  // namespace server::admin

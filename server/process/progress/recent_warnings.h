@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// The last lines of the log at warning and above, kept in memory for the dashboard.
+//
+// Invariants: at most kRecentWarningsMax lines of kRecentWarningBytesMax bytes.
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <spdlog/common.h>
+
+#include <string>
+#include <vector>
+
+namespace server {
+
+inline constexpr size_t kRecentWarningsMax = 100;
+inline constexpr size_t kRecentWarningBytesMax = 500;
+
+// Every logger of the process writes to this sink as well.
+spdlog::sink_ptr recent_warnings_sink();
+// As the log file has them, without line breaks, the oldest first.
+std::vector<std::string> recent_warnings();
+
+}  // namespace server

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// WriteThread: runs the tasks of a WriteCaller at once, on the thread of the test.
+//
+// Thread safety: none.
+#pragma once
+
+#include <utility>
+
+#include "server/admin/write_caller.h"
+#include "server/loop/reply_gate.h"
+#include "server/process/statistics.h"
+#include "tests/support/fake_reply_log.h"
+
+namespace server {
+
+struct WriteThread {
+  explicit WriteThread(Statistics& its_statistics) : statistics(its_statistics) {}
+
+  admin::WriteCaller::Post post() {
+    return [this](const admin::WriteCaller::Task& task) {
+      task(gate, statistics.thread(0));
+      gate.end_round();
+    };
+  }
+
+  Statistics& statistics;
+  FakeReplyLog log;
+  net::ReplyGate gate{log, [](bool) {}};
+};
+
+}  // namespace server
