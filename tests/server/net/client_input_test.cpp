@@ -51,8 +51,8 @@ TEST(ClientInput, FreeRoomIsGivenBackOnRequest) {
   ClientInput input;
   EXPECT_FALSE(input.give_back_free());
   constexpr size_t kAnnounced = 1'000'000;
-  input.keep(input.join("*1, begin"), true, kAnnounced);
-  input.keep(input.join("").substr(4), true, kAnnounced);
+  input.keep(input.join("*1, begin"), true, {.end = kAnnounced});
+  input.keep(input.join("").substr(4), true, {.end = kAnnounced});
   std::ranges::copy(std::string_view("of it"), input.room_behind().data());
   input.commit(5);
   EXPECT_GE(input.free_bytes(), kAnnounced / 2);
@@ -132,6 +132,35 @@ TEST(ClientInput, ABigArgumentGetsItsOwnMemory) {
   EXPECT_EQ(input.big_argument(), nullptr);
   EXPECT_EQ(input.join(""), "PING");
   EXPECT_EQ(input.size(), 4u);
+}
+
+TEST(ClientInput, AnIdleClientGivesABigArgumentBack) {
+  ClientInput input;
+  const std::string head = "*3 SET k $";
+  const std::string text(1'000'000, 'v');
+  const AnnouncedBytes announced{.end = head.size() + text.size() + 2, .body_offset = head.size()};
+  const auto send = [&](std::string_view part) {
+    const std::span<char> room = input.room_behind();
+    ASSERT_GE(room.size(), part.size());
+    std::ranges::copy(part, room.begin());
+    input.commit(part.size());
+    input.keep(input.join(""), true, announced);
+  };
+  input.keep(input.join(head + text.substr(0, 50'000)), true, announced);
+  send(std::string_view(text).substr(50'000, 100'000));
+  EXPECT_GE(input.free_bytes(), text.size() - 150'000);
+  EXPECT_TRUE(input.give_back_free());
+  EXPECT_EQ(input.free_bytes(), 0u);
+  EXPECT_TRUE(input.join("") == head + text.substr(0, 150'000));
+  send(std::string_view(text).substr(150'000, 100'000));
+  EXPECT_EQ(input.size(), head.size() + 250'000);
+  while (input.size() < head.size() + text.size() - 1000) {
+    const size_t sent = input.size() - head.size();
+    send(std::string_view(text).substr(sent, std::min<size_t>(100'000, text.size() - 1000 - sent)));
+  }
+  EXPECT_EQ(input.join(text.substr(text.size() - 1000) + "\r\n"), head + "\r\n");
+  ASSERT_NE(input.big_argument(), nullptr);
+  EXPECT_TRUE(input.big_argument()->text() == text);
 }
 
 TEST(ClientInput, OtherArgumentsGetNoOwnMemory) {
