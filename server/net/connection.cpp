@@ -367,8 +367,11 @@ void Connection::publish_running_input(size_t size_bytes) {
 void Connection::publish_buffer_sizes() {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const protocol::RequestParser::Partial partial = runner_.partial();
-  const size_t parsed_bytes =
-      std::min(partial.parsed_bytes + input_.whole_argument_bytes(), input_.size());
+  // An argument that lies apart is parsed with the line end behind it.
+  const BigArgument* const big = input_.big_argument();
+  const size_t apart_bytes =
+      big != nullptr && partial.parsed_bytes > big->offset() ? input_.whole_argument_bytes() : 0;
+  const size_t parsed_bytes = std::min(partial.parsed_bytes + apart_bytes, input_.size());
   session_->query_buffer_bytes.store(input_.size() - parsed_bytes, kRelaxed);
   session_->query_buffer_free_bytes.store(input_.free_bytes(), kRelaxed);
   session_->parsed_bytes.store(parsed_bytes, kRelaxed);

@@ -38,6 +38,15 @@ TEST_F(ConnectionTest, ACommandMayComeInPieces) {
   EXPECT_EQ(session_->query_buffer_bytes, 0u);
 }
 
+TEST_F(ConnectionTest, ABigArgumentIsParsedWithItsLineEnd) {
+  const std::string big(300'000, 'v');
+  const std::string request = request_of({"ECHO", big});
+  ASSERT_TRUE(remote_.send_all(std::string_view(request).substr(0, request.size() - 2)));
+  EXPECT_EQ(session_->query_buffer_bytes, big.size());
+  send("\r\n");
+  EXPECT_TRUE(remote_.received_all() == bulk(big));
+}
+
 TEST_F(ConnectionTest, WhoHasClosedHisSideStillGetsItsReplies) {
   send("PING\r\n");
   ASSERT_EQ(::shutdown(sockets_.far, SHUT_WR), 0);
