@@ -51,7 +51,7 @@ class AclFileTest : public ::testing::Test {
   std::string path_;
 };
 
-TEST_F(AclFileTest, WhatIsSavedIsLoaded) {
+TEST_F(AclFileTest, SavedUsersAreLoaded) {
   ASSERT_EQ(load("user alice on >x ~a*   +get (+set ~b)\n\n  user default off\n"), "");
   const std::string text = saved();
   EXPECT_EQ(text,
@@ -68,7 +68,7 @@ TEST_F(AclFileTest, AnEmptyFileLeavesAnOpenDefaultUser) {
   EXPECT_TRUE(users_.is_open());
 }
 
-TEST_F(AclFileTest, AllFaultsAreToldAndNothingChanges) {
+TEST_F(AclFileTest, AllErrorsAreReportedAndNothingChanges) {
   ASSERT_EQ(load("user alice on\n"), "");
   const std::string faults = load("foo\nuser\nuser default off\n");
   EXPECT_THAT(faults, HasSubstr(path_ + ":1 should start with user keyword"));
@@ -106,7 +106,7 @@ Directive user_line(std::vector<std::string> words) {
   return {.source = "a.conf", .line = 3, .text = std::move(text), .words = std::move(words)};
 }
 
-TEST_F(AclFileTest, AFaultOfAUserLineIsToldWithItsPlace) {
+TEST_F(AclFileTest, UserLineErrorNamesItsPlace) {
   const std::vector<Directive> lines{user_line({"alice", "on"}),
                                      user_line({"bob", ">hush", "+foo"})};
   const auto loaded = load_users(users_, lines, "");

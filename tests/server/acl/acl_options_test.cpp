@@ -53,7 +53,7 @@ TEST_F(AclOptionsTest, TheLogAndNewUsersFollowTheirOptions) {
   EXPECT_EQ(users_.find("alice")->describe(), "off &* -@all");
 }
 
-TEST_F(AclOptionsTest, AUserThatCannotBeIsToldWithItsPlace) {
+TEST_F(AclOptionsTest, InvalidUserIsReportedWithItsPlace) {
   const std::array<const char*, 4> argv{"bloomery-server", "--user", "alice", "+foo"};
   ASSERT_TRUE(config_.load(4, argv.data(), -1));
   const auto prepared = prepare_users(users_, config_);

@@ -95,7 +95,7 @@ TEST_F(CommandRulesTest, FirstArgumentsAreBounded) {
   EXPECT_EQ(apply("+ping|x"), "");
 }
 
-TEST_F(CommandRulesTest, WrongRulesAreToldAsRedisDoes) {
+TEST_F(CommandRulesTest, WrongRulesGetRedisErrors) {
   const std::string unknown = "Unknown command or category name in ACL";
   for (const char* const rule : {"+", "-", "+@", "+foo", "-foo", "+@foo", "+config|foo",
                                  "-select|0", "+|", "+get|a|b", "+foo|a", "-config|"}) {

@@ -70,7 +70,7 @@ TEST_F(UserTest, SelectorsMayCrossWords) {
   EXPECT_EQ(user_.selectors().size(), 1U);
 }
 
-TEST_F(UserTest, WrongSelectorsAreTold) {
+TEST_F(UserTest, WrongSelectorsAreRejected) {
   EXPECT_EQ(apply({"("}), "unclosed (");
   EXPECT_EQ(apply({"(+get", "~x"}), "unclosed (+get");
   EXPECT_EQ(apply({"((+get))"}), "((+get)): Syntax error");

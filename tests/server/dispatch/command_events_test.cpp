@@ -314,7 +314,7 @@ TEST_F(CommandEventsTest, AnAccessBehindTheExpiryTellsAtOnce) {
   }
 }
 
-TEST_F(CommandEventsTest, AnExpiryInATransactionIsToldOnce) {
+TEST_F(CommandEventsTest, ExpiryInATransactionPublishesOnce) {
   expire_k();
   expect(
       {{"MULTI", ""}, {"GET k", ""}, {"GET k", ""}, {"EXEC", "expired k, keymiss k, keymiss k"}});

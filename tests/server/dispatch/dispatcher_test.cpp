@@ -157,7 +157,7 @@ TEST_F(DispatcherTest, ARefusedCommandSpoilsTheTransaction) {
   }
 }
 
-TEST_F(DispatcherTest, WhatMayNotStandInATransactionIsRefused) {
+TEST_F(DispatcherTest, ForbiddenCommandsInTransactionAreRejected) {
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"BGREWRITEAOF"}), kQueued);
   EXPECT_EQ(run({"SHUTDOWN"}), error("ERR Command not allowed inside a transaction"));
@@ -263,7 +263,7 @@ TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
   EXPECT_EQ(requests[4].key.data(), nullptr);
 }
 
-TEST_F(DispatcherTest, LookingAheadHashesEachKeyThatDiffersFromTheLast) {
+TEST_F(DispatcherTest, LookAheadHashesOnlyKeysThatDiffer) {
   const std::vector<std::vector<std::string_view>> words = {
       {"GET", "a"}, {"SET", "a", "1"}, {"GET", "b"}, {"GET", "ab"},
       {"GET", ""},  {"GET", ""},       {"PING"},     {"GET", "ab"}};
@@ -276,7 +276,7 @@ TEST_F(DispatcherTest, LookingAheadHashesEachKeyThatDiffersFromTheLast) {
   }
 }
 
-TEST_F(DispatcherTest, WhatAPipelineChangesHoldsForItsNextCommands) {
+TEST_F(DispatcherTest, PipelineCommandsSeeEarlierChanges) {
   run({"BF.ADD", "f", "x"});
   const std::vector<std::string> answers =
       run_pipeline({{"SET", "a", "1"},
@@ -316,7 +316,7 @@ TEST_F(DurationTest, TheCommandsOfAPipelineShareItsTime) {
   EXPECT_LE(ticks_of("ping") + ticks_of("bf.add") + ticks_of("echo") + ticks_of("get"), all);
 }
 
-TEST_F(DurationTest, WhatPassesBetweenPipelinesIsNobodysTime) {
+TEST_F(DurationTest, TimeBetweenPipelinesIsNotCounted) {
   run_pipeline({{"ECHO", "a"}});
   const uint64_t begin = TickClock::now();
   run_pipeline({{"PING"}});

@@ -43,7 +43,7 @@ TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
 }
 
 // A thread may have passed before the second caller has set its hold.
-TEST_F(DrainTest, WhatBeginsMeanwhileWaitsForAnotherVisit) {
+TEST_F(DrainTest, DrainBegunMeanwhileWaitsForAnotherVisit) {
   drain_.begin(note("a"));
   drain_.begin(note("b"));
   drain_.begin(note("c"));
@@ -54,7 +54,7 @@ TEST_F(DrainTest, WhatBeginsMeanwhileWaitsForAnotherVisit) {
   EXPECT_FALSE(on_all_passed_);
 }
 
-TEST_F(DrainTest, WhatIsCalledBackMayBeginTheNext) {
+TEST_F(DrainTest, CallbackMayBeginTheNextDrain) {
   drain_.begin([this] {
     ended_ += "a";
     drain_.begin(note("b"));

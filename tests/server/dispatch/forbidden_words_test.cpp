@@ -156,7 +156,7 @@ TEST_F(LineEndsTest, NoErrorHoldsOne) {
   }
 }
 
-TEST_F(LineEndsTest, AnUnknownNameIsToldInOneLine) {
+TEST_F(LineEndsTest, UnknownNameGivesOneLineError) {
   EXPECT_EQ(run({"no\r\nsuch", "a\nb"}),
             "-ERR unknown command 'no  such', with args beginning with: 'a b' \r\n");
 }

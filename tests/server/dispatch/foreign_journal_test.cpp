@@ -38,7 +38,7 @@ class ForeignJournalTest : public CommandTest {
   CommandReplayer replayer_{services_, CommandOrigin::kForeignJournal};
 };
 
-TEST_F(ForeignJournalTest, VerbatimCommandsAreRedisBloomsWhateverOurDefaultLayout) {
+TEST_F(ForeignJournalTest, VerbatimCommandsUseRedisBloomsLayout) {
   EXPECT_EQ(replay({"BF.RESERVE", "reserved", "0.01", "100"}), kOk);
   EXPECT_EQ(replay({"BF.ADD", "added", "a"}), integer(1));
   EXPECT_EQ(replay({"BF.INSERT", "inserted", "CAPACITY", "5", "ITEMS", "a"}), array({integer(1)}));

@@ -53,7 +53,7 @@ TEST_F(HelpTest, ItTakesNoWords) {
   EXPECT_THAT(run({"CONFIG", "HELP", "x"}), StartsWith("-ERR wrong number of arguments"));
 }
 
-TEST_F(HelpTest, TheRowBelongsToTheCategoriesThatAllSiblingsShare) {
+TEST_F(HelpTest, RowHasCategoriesCommonToAllSiblings) {
   const RegisteredCommand* const config = registry_->find("config");
   ASSERT_NE(config, nullptr);
   const Command row = help_row(*config->row);

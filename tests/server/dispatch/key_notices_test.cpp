@@ -135,7 +135,7 @@ TEST_F(KeyNoticesTest, ARefusedCommandTellsNothing) {
   EXPECT_TRUE(taken().empty());
 }
 
-TEST_F(KeyNoticesTest, BothDatabasesOfAMoveAreTold) {
+TEST_F(KeyNoticesTest, MovePublishesInBothDatabases) {
   run({"SET", "k", "v"});
   taken();
   run({"MOVE", "k", "3"});

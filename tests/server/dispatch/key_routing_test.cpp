@@ -132,7 +132,7 @@ TEST_F(KeyRoutingTest, TransactionOfReadsMayRunOnAReplica) {
   EXPECT_EQ(run({"EXEC"}), kAborted);
 }
 
-TEST_F(KeyRoutingTest, SubscriberIsToldWhereItsKeysAreFirst) {
+TEST_F(KeyRoutingTest, SubscriberIsRedirectedFirst) {
   run({"SSUBSCRIBE", "bar"});
   EXPECT_EQ(run({"GET", "foo"}), kMovedFoo);
   EXPECT_EQ(run({"SPUBLISH", "foo", "m"}), kMovedFoo);
@@ -217,7 +217,7 @@ TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
 }
 
 // The role changes before the view does.
-TEST_F(KeyRoutingTest, ClientsOfADeposedLeaderAreHeldUntilTheyAreRedirected) {
+TEST_F(KeyRoutingTest, DeposedLeaderHoldsClientsUntilRedirected) {
   EXPECT_EQ(run_as_other({"MULTI"}), kOk);
   state_.availability.begin(Availability::kReadOnlyReplica);
   EXPECT_EQ(run({"SET", "bar", "1"}), "");
@@ -258,7 +258,7 @@ TEST_F(KeyRoutingTest, ClassicChannelsAreRefusedRatherThanLost) {
   EXPECT_EQ(run_as_other({"SUBSCRIBE", "__redis__:invalidate"}).front(), '*');
 }
 
-TEST_F(KeyRoutingTest, WhatAJournalBringsIsNotRouted) {
+TEST_F(KeyRoutingTest, JournalCommandsAreNotRouted) {
   client_->session->origin = CommandOrigin::kOwnJournal;
   EXPECT_EQ(run({"SET", "foo", "1"}), kOk);
   EXPECT_EQ(run({"PUBLISH", "a", "m"}), integer(0));

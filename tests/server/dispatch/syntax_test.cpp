@@ -54,7 +54,7 @@ TEST(SyntaxTest, BracketsChoicesAndRepetitionsNest) {
   EXPECT_EQ(tree_of("[[a]]"), "a:string?");
 }
 
-TEST(SyntaxTest, WhatIsNotTheNotationIsRefused) {
+TEST(SyntaxTest, InvalidNotationIsRejected) {
   EXPECT_EQ(tree_of("["), "!brackets do not match");
   EXPECT_EQ(tree_of("[a)"), "!brackets do not match");
   EXPECT_EQ(tree_of("a ]"), "!unexpected ']'");

@@ -56,7 +56,7 @@ TEST_F(DurabilityEndingTest, ALogThatIsStillToBeSwitchedOnIsWhole) {
   expect_found();
 }
 
-TEST_F(DurabilityEndingTest, AFirstBaseIsAwaitedOrWrittenAnew) {
+TEST_F(DurabilityEndingTest, FirstBaseIsAwaitedOrWrittenAgain) {
   begin("no", start_failing_child);
   process_->durability.log_switch().want(true);
   process_->durability.tick();

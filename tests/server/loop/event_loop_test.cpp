@@ -78,7 +78,7 @@ class EventLoopSocketsTest : public testing::Test {
   Watcher two_;
 };
 
-TEST_F(EventLoopSocketsTest, SocketsThatBecomeReadyMeanwhileComeBeforePosts) {
+TEST_F(EventLoopSocketsTest, SocketsReadyMeanwhileComeBeforePosts) {
   one_.then = [this] {
     seen_ += '1';
     sockets_.remove(first_.near, one_);

@@ -161,7 +161,7 @@ TEST_F(ListeningSocketTest, AnAddressThatIsTakenCannotBeResumed) {
   EXPECT_TRUE(socket->resume(kBacklog));
 }
 
-TEST_F(ListeningSocketTest, AClosedOneAcceptsNobody) {
+TEST_F(ListeningSocketTest, ClosedSocketAcceptsNoClient) {
   const auto socket = open();
   start(socket);
   const Caller caller;
@@ -172,7 +172,7 @@ TEST_F(ListeningSocketTest, AClosedOneAcceptsNobody) {
   EXPECT_EQ(error_of_open("127.0.0.1"), "");
 }
 
-TEST_F(ListeningSocketTest, AnAddressThatNobodyHasIsNamed) {
+TEST_F(ListeningSocketTest, UnavailableAddressIsNamedInError) {
   EXPECT_THAT(error_of_open("fe80::1%nobody"),
               HasSubstr("Could not resolve bind address 'fe80::1%nobody'"));
   EXPECT_THAT(error_of_open("192.0.2.1"), HasSubstr("192.0.2.1:" + std::to_string(port_)));
@@ -218,7 +218,7 @@ TEST_F(ListeningSocketTest, OnlyASocketIsReplaced) {
   EXPECT_THAT(error_of_unix(directory_ + "/" + std::string(200, 'x')), HasSubstr("is too long"));
 }
 
-TEST_F(ListeningSocketTest, WhereSomebodyListensThePathStaysTheirs) {
+TEST_F(ListeningSocketTest, PathInUseIsNotReplaced) {
   const std::string path = directory_ + "/socket";
   ASSERT_EQ(error_of_unix(path), "");
   const std::string taken = "Failed opening Unix socket " + path + ": another server listens on it";

@@ -22,7 +22,7 @@ class LoopWakerTest : public testing::Test {
   LoopWaker waker_{loop_, [this] { ++runs_; }};
 };
 
-TEST_F(LoopWakerTest, DoesNothingWhileNobodyWaits) {
+TEST_F(LoopWakerTest, DoesNothingWithoutWaiter) {
   waker_.wake();
   EXPECT_EQ(runs(), 0);
   waker_.arm();

@@ -157,7 +157,7 @@ TEST_F(ReplyGateTest, ManyBytesLeaveBefore) {
   EXPECT_EQ(one_->sent.size(), 40'000u);
 }
 
-TEST_F(ReplyGateTest, WhatIsTakenBackNeverLeaves) {
+TEST_F(ReplyGateTest, DroppedRepliesAreNotSent) {
   reply(one_, "a");
   append("lost", true);
   EXPECT_EQ(gate_.fresh(), "lost");
@@ -183,7 +183,7 @@ TEST_F(ReplyGateTest, OneWriteServesAll) {
   EXPECT_EQ(one_->sent + two_->sent, "ab");
 }
 
-TEST_F(ReplyGateTest, WhatIsNotSafeIsHeldAndCommittedOnce) {
+TEST_F(ReplyGateTest, UnsafeRepliesAreHeldAndCommittedOnce) {
   log_.end = 10;
   reply(one_, "a", true);
   log_.end = 20;
@@ -232,7 +232,7 @@ TEST_F(ReplyGateTest, AReleasedSinkMayGoOnInTheSameRound) {
   EXPECT_EQ(log_.commits, 3);
 }
 
-TEST_F(ReplyGateTest, AFailureOfTheLogIsToldToWhoWaits) {
+TEST_F(ReplyGateTest, LogFailureIsReportedToWaitingClients) {
   log_.end = 10;
   append("r");
   append("w", true);

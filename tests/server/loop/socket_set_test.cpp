@@ -49,7 +49,7 @@ TEST_F(SocketSetTest, CallsTheWatchersOfWhatIsReady) {
   EXPECT_EQ(two_.last_events, uint32_t{EPOLLIN});
 }
 
-TEST_F(SocketSetTest, WhatIsNotReadIsToldAgain) {
+TEST_F(SocketSetTest, UnreadSocketIsReportedAgain) {
   ASSERT_TRUE(sockets_.add(first_.near, one_, EPOLLIN));
   first_.make_ready();
   for (int round = 1; round <= 3; ++round) {
@@ -63,7 +63,7 @@ TEST_F(SocketSetTest, WhatIsNotReadIsToldAgain) {
   EXPECT_EQ(one_.calls, 3);
 }
 
-TEST_F(SocketSetTest, AReadSocketIsToldWhenMoreComes) {
+TEST_F(SocketSetTest, ReadSocketIsReportedWhenMoreArrives) {
   ASSERT_TRUE(sockets_.add(first_.near, one_, EPOLLIN));
   one_.then = [this] {
     char byte = 0;
@@ -87,7 +87,7 @@ TEST_F(SocketSetTest, AWatcherRemovedInTheSameRoundIsNotCalled) {
   EXPECT_EQ(one_.calls + two_.calls, 1);
 }
 
-TEST_F(SocketSetTest, ClosedItCallsNobodyAndLeavesNothingToWaitFor) {
+TEST_F(SocketSetTest, ClosedSetCallsNoWatcherAndEndsTheLoop) {
   ASSERT_TRUE(sockets_.add(first_.near, one_, EPOLLIN));
   first_.make_ready();
   sockets_.close();

@@ -103,7 +103,7 @@ TEST_F(RotatedLogTest, ARenamedFileIsFollowedByANewOne) {
   EXPECT_THAT(text, EndsWith(" * three\n"));
 }
 
-TEST_F(RotatedLogTest, ARemovedFileIsMadeAnew) {
+TEST_F(RotatedLogTest, RemovedFileIsCreatedAgain) {
   open();
   log_notice("one");
   std::filesystem::remove(path_);
@@ -123,7 +123,7 @@ TEST_F(RotatedLogTest, AFileThatTookThePathIsAppendedTo) {
   EXPECT_THAT(read(old_path_), EndsWith(" * one\n"));
 }
 
-TEST_F(RotatedLogTest, LinesThatWaitInMemoryReachTheFileTheyWereMeantFor) {
+TEST_F(RotatedLogTest, BufferedLinesReachTheirOwnFile) {
   open();
   // Only notices are flushed.
   log_verbose("one");
@@ -134,7 +134,7 @@ TEST_F(RotatedLogTest, LinesThatWaitInMemoryReachTheFileTheyWereMeantFor) {
   EXPECT_THAT(read(path_), EndsWith(" - two\n"));
 }
 
-TEST_F(RotatedLogTest, WithoutAFolderTheOldFileTakesTheLinesUntilItIsBack) {
+TEST_F(RotatedLogTest, OldFileIsUsedWhileTheFolderIsMissing) {
   open();
   std::filesystem::rename(directory_ + "/logs", directory_ + "/moved");
   log_notice("one");
@@ -164,7 +164,7 @@ TEST_F(LogTest, AFifoNeedsAReader) {
   ::close(reader);
 }
 
-TEST_F(RotatedLogTest, WhatIsNoFileIsNotOpened) {
+TEST_F(RotatedLogTest, OnlyRegularFilesAreOpened) {
   open();
   std::filesystem::rename(path_, old_path_);
   // No process reads it: opening it would wait forever.
@@ -173,7 +173,7 @@ TEST_F(RotatedLogTest, WhatIsNoFileIsNotOpened) {
   EXPECT_THAT(read(old_path_), EndsWith(" * one\n"));
 }
 
-TEST_F(RotatedLogTest, ItIsLookedUpNoMoreThanOnceInTheInterval) {
+TEST_F(RotatedLogTest, PathIsCheckedOncePerInterval) {
   open(std::chrono::hours(1));
   std::filesystem::rename(path_, old_path_);
   log_notice("one");

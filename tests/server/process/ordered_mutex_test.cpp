@@ -8,7 +8,7 @@
 namespace server {
 namespace {
 
-TEST(OrderedMutexTest, WhatStandsBehindMayBeWaitedFor) {
+TEST(OrderedMutexTest, LaterRankMayBeWaitedFor) {
   HeldLocks held;
   EXPECT_TRUE(held.may_wait_for(LockRank::kShutdown));
   held.add(LockRank::kStream);

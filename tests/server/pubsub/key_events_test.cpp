@@ -48,7 +48,7 @@ TEST_F(KeyEventsTest, GoToTheKeysChannelFirstThenToTheEvents) {
   EXPECT_EQ(taken(), (Texts{"__keyspace@3__:a key=set", "__keyevent@3__:set=a key"}));
 }
 
-TEST_F(KeyEventsTest, OfOtherClassesAreNotTold) {
+TEST_F(KeyEventsTest, EventsOfOtherClassesAreNotPublished) {
   events_.choose(kEventsByEvent | kExpiredEvents);
   events_.tell(KeyEvent::kSet, 0, "k");
   events_.tell(KeyEvent::kDel, 0, "k");
@@ -64,7 +64,7 @@ TEST_F(KeyEventsTest, OfFiltersBelongToTwoClasses) {
   }
 }
 
-TEST_F(KeyEventsTest, WithoutAChannelOrAClassNobodyListens) {
+TEST_F(KeyEventsTest, WithoutChannelOrClassNoListenerIsSet) {
   for (const uint32_t classes : {uint32_t{kEventsByKey}, uint32_t{kStringEvents}, 0U}) {
     events_.choose(kEventsByKey | kStringEvents);
     events_.choose(classes);

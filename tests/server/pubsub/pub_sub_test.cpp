@@ -49,7 +49,7 @@ class PubSubTest : public ::testing::Test {
   PubSub pubsub_{3, waker_};
 };
 
-TEST_F(PubSubTest, AMessageReachesTheInboxOfEverySubscribersThread) {
+TEST_F(PubSubTest, MessageReachesEverySubscribersThread) {
   pubsub_.subscribe(Kind::kChannel, "news", {1, 0});
   pubsub_.subscribe(Kind::kChannel, "news", {2, 2});
   pubsub_.subscribe(Kind::kChannel, "other", {3, 1});
@@ -96,7 +96,7 @@ TEST_F(PubSubTest, ShardChannelsAreAWorldOfTheirOwn) {
   EXPECT_EQ(taken[1].second, "*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$4\r\nnews\r\n$1\r\na\r\n");
 }
 
-TEST_F(PubSubTest, AThreadIsWokenOnceUntilItHasFoundItsInboxEmpty) {
+TEST_F(PubSubTest, ThreadIsWokenOnceUntilItsInboxIsEmpty) {
   pubsub_.subscribe(Kind::kChannel, "c", {1, 1});
   pubsub_.publish(Kind::kChannel, "c", "1");
   pubsub_.publish(Kind::kChannel, "c", "2");
@@ -109,7 +109,7 @@ TEST_F(PubSubTest, AThreadIsWokenOnceUntilItHasFoundItsInboxEmpty) {
   EXPECT_EQ(woken_.size(), 2U);
 }
 
-TEST_F(PubSubTest, ANewSubscriptionDoesNotTakeMessagesOfAnEndedOne) {
+TEST_F(PubSubTest, NewSubscriptionGetsNoMessagesOfEndedOne) {
   Subscriptions subscriptions;
   subscriptions.add(Kind::kChannel, "c", pubsub_.subscribe(Kind::kChannel, "c", {1, 0}));
   pubsub_.publish(Kind::kChannel, "c", "old");
@@ -214,7 +214,7 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
 
 // A client that subscribes to a pattern and then to a matching channel gets both messages, or the
 // pattern's.
-TEST(PubSubThreadsTest, AMessageFindsAllThatListenedWhenItWasHandedOut) {
+TEST(PubSubThreadsTest, MessageReachesAllPresentSubscribers) {
   constexpr uint64_t kVisits = 3000;
   CountingWaker waker;
   PubSub pubsub(1, waker);
@@ -285,7 +285,7 @@ TEST_F(PubSubChargesTest, ManySubscribersOfOneChannelAreFound) {
   EXPECT_EQ(pubsub_.name_count(Kind::kChannel), 0U);
 }
 
-TEST(PubSubThreadsTest, NobodyWaitsWhilePatternsAreMatched) {
+TEST(PubSubThreadsTest, MatchingPatternsBlocksNoThread) {
   CountingWaker waker;
   PubSub pubsub(1, waker);
   // The slowest possible pattern.

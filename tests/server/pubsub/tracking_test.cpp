@@ -78,7 +78,7 @@ TEST_F(TrackingTest, ListensWhileAClientTracks) {
   EXPECT_EQ(state_.tracking.clients, 0U);
 }
 
-TEST_F(TrackingTest, EveryReaderIsToldOnceOnItsThread) {
+TEST_F(TrackingTest, EveryReaderIsNotifiedOnceOnItsThread) {
   tracking_.remember(key("k"), kFirst);
   tracking_.remember(key("k"), kFirst);
   tracking_.remember(key("k"), kSecond);
@@ -123,7 +123,7 @@ TEST_F(TrackingTest, TheLastClientThatGoesEmptiesTheTable) {
   EXPECT_EQ(state_.tracking.items, 0U);
 }
 
-TEST_F(TrackingTest, ChangesForAPrefixAreGatheredOnTheWritersThread) {
+TEST_F(TrackingTest, PrefixChangesCollectOnTheWritersThread) {
   add_prefix("a", kFirst.session_id);
   add_prefix("ab", kSecond.session_id);
   EXPECT_EQ(state_.tracking.prefixes, 2U);
@@ -204,7 +204,7 @@ TEST_F(TrackingTest, EachPrefixOfAKeyGetsIt) {
   }
 }
 
-TEST_F(TrackingTest, AboveTheLimitKeysLeaveAtRandomAndAreTold) {
+TEST_F(TrackingTest, KeysAboveTheLimitAreDroppedAndSent) {
   tracking_.set_limit(10);
   for (int i = 0; i < 1000; ++i) tracking_.remember(key("k" + std::to_string(i)), kFirst);
   EXPECT_EQ(state_.tracking.keys, 10U);

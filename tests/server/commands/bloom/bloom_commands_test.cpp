@@ -282,7 +282,7 @@ TEST_F(BloomCommandsTest, EachLayoutFindsWhatItWasGiven) {
   EXPECT_EQ(info("redisbloom", "SIZE"), array({integer(240)}));
 }
 
-TEST_F(BloomCommandsTest, OnlyRealChangesAreTold) {
+TEST_F(BloomCommandsTest, OnlyRealChangesPublishEvents) {
   run({"BF.ADD", "k", "a"});
   EXPECT_EQ(changes(), 1U);
   run({"BF.ADD", "k", "a"});
@@ -329,7 +329,7 @@ TEST_F(BloomCommandsTest, AnAddOfWhatIsThereIsAUse) {
   EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(9));
 }
 
-TEST_F(BloomCommandsTest, AnExpiryIsToldBehindTheFilter) {
+TEST_F(BloomCommandsTest, ExpireEventFollowsTheFilterEvents) {
   pubsub_.subscribe(SubscriptionKind::kPattern, "__keyspace@*", {1000, 0});
   key_events_.choose(kEventsByKey | kGenericEvents);
   const std::string later_s = std::to_string(clock_.now_ms / 1000 + 100);

@@ -102,7 +102,7 @@ TEST_F(BloomManyCommandsTest, AgreesWithLookupsOneByOneInEveryLayout) {
   }
 }
 
-TEST_F(BloomManyCommandsTest, AMissingFilterCanBeToldFromAMissingItem) {
+TEST_F(BloomManyCommandsTest, MissingFilterDiffersFromMissingItem) {
   run({"BF.ADD", "a", "x"});
   run({"SET", "string", "x"});
   run({"BF.ADD", "old", "x"});

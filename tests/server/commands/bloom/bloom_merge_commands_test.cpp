@@ -62,7 +62,7 @@ TEST_F(BloomMergeCommandsTest, AMissingDestinationBecomesTheUnion) {
   EXPECT_EQ(card("b"), 300);
 }
 
-TEST_F(BloomMergeCommandsTest, AnExistingDestinationTakesPartAndKeepsItsExpiry) {
+TEST_F(BloomMergeCommandsTest, MergeIncludesDestinationAndKeepsItsExpiry) {
   reserve("a");
   reserve("b");
   add("a", "a", 200);
@@ -228,7 +228,7 @@ TEST_F(BloomMergeCommandsTest, ClearWorksAboveTheMemoryLimit) {
   EXPECT_EQ(card("a"), 0);
 }
 
-TEST_F(BloomMergeCommandsTest, WatchersAreToldOfBoth) {
+TEST_F(BloomMergeCommandsTest, WatchersNoticeBothCommands) {
   reserve("a");
   reserve("b");
   add("b", "b", 10);

@@ -65,7 +65,7 @@ TEST(WindowOptions, OfInsertTakesItemsAsUnitWhereAnotherFollows) {
             WindowUnit::kMilliseconds);
 }
 
-TEST(WindowOptions, WhatIsNoWindowIsRefused) {
+TEST(WindowOptions, InvalidWindowsAreRejected) {
   EXPECT_EQ(parse({"WINDOW"}).error, protocol::kSyntaxError);
   EXPECT_EQ(parse({"WINDOW", "x"}).error,
             "ERR bad window: write seconds or items, such as WINDOW 3600 or WINDOW 1000 ITEMS");

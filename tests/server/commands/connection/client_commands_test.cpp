@@ -40,7 +40,7 @@ TEST_F(ClientCommandsTest, ListShowsAllOrTheNamedClients) {
   EXPECT_EQ(run({"CLIENT", "LIST", "ID", "x"}), error("ERR Invalid client ID"));
 }
 
-TEST_F(ClientCommandsTest, KillSparesItsCallerUnlessToldOtherwise) {
+TEST_F(ClientCommandsTest, KillSkipsItsCallerUnlessSkipmeIsNo) {
   EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "normal"}), integer(1));
   EXPECT_TRUE(other_->session->kill_requested.load());
   EXPECT_FALSE(client_->session->close_after_reply);
@@ -132,7 +132,7 @@ TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
   EXPECT_FALSE(client_->session->awaited);
 }
 
-TEST_F(ClientCommandsTest, WhatIsWrongIsRefusedDuringAPause) {
+TEST_F(ClientCommandsTest, WrongCommandsAreRejectedDuringAPause) {
   run({"CONFIG", "SET", "requirepass", "secret"});
   run({"CLIENT", "PAUSE", "1000", "ALL"});
   EXPECT_EQ(run_as_other({"SET", "a"}), error("ERR wrong number of arguments for 'set' command"));
@@ -144,7 +144,7 @@ TEST_F(ClientCommandsTest, WhatIsWrongIsRefusedDuringAPause) {
   EXPECT_EQ(run_as_other({"CLIENT", "UNPAUSE"}), kOk);
 }
 
-TEST_F(ClientCommandsTest, WhoIsPausedCountsAsBlocked) {
+TEST_F(ClientCommandsTest, PausedClientsCountAsBlocked) {
   other_->session->paused = true;
   EXPECT_NE(run({"INFO", "clients"}).find("\r\nblocked_clients:1\r\n"), std::string::npos);
 }

@@ -59,7 +59,7 @@ TEST_F(ExpiryCommandsTest, TimesThatDoNotFitAreRefused) {
   EXPECT_EQ(run({"TTL", "a"}), integer(-1));
 }
 
-TEST_F(ExpiryCommandsTest, LatestTimeIsToldWithoutOverflow) {
+TEST_F(ExpiryCommandsTest, LatestTimeIsReturnedWithoutOverflow) {
   put("a", "1");
   EXPECT_EQ(run({"PEXPIREAT", "a", std::string(kMax)}), integer(1));
   EXPECT_EQ(run({"PEXPIRETIME", "a"}), ":" + std::string(kMax) + "\r\n");

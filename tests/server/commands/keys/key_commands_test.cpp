@@ -84,7 +84,7 @@ TEST_F(KeyCommandsTest, RenamenxTakesTheNameOfAnExpiredKey) {
   EXPECT_EQ(keyspace_.expires_count(0), 0U);
 }
 
-TEST_F(KeyCommandsTest, CopyKeepsExpiryAndReplacesOnlyWhenTold) {
+TEST_F(KeyCommandsTest, CopyKeepsExpiryAndReplacesOnlyOnRequest) {
   put("a", "1");
   put("b", "2");
   run({"EXPIRE", "a", "100"});

@@ -39,7 +39,7 @@ TEST_F(PersistenceCommandsTest, TheLogIsOnOrOffWhenConfigSetIsAnswered) {
   }
 }
 
-TEST_F(PersistenceCommandsTest, ALogThatCannotBeBegunLeavesAllOptionsAsTheyWere) {
+TEST_F(PersistenceCommandsTest, FailedLogSwitchKeepsAllOptions) {
   disk_.fail_from_operation(1);
   EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "appendonly", "yes"}),
             error("ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to "

@@ -38,7 +38,7 @@ TEST_F(ReplicaCommandsTest, WrongPortsChangeNothing) {
   EXPECT_FALSE(replication_.is_replica());
 }
 
-TEST_F(ReplicaCommandsTest, WhatIsNoHostChangesNothing) {
+TEST_F(ReplicaCommandsTest, InvalidHostChangesNothing) {
   for (const std::string host :
        {"h\nenable-debug-command yes", "h\r\nrole:master", "h x", "", "h\t", "a,port=1"}) {
     EXPECT_EQ(run({"REPLICAOF", host, "6379"}), "-ERR Invalid master host\r\n") << host;
@@ -79,7 +79,7 @@ TEST_F(ReplicaCommandsTest, InsideATransaction) {
 }
 
 // A write that was running when the role changed is detected.
-TEST_F(ReplicaCommandsTest, AChangeOfItsOwnAsksForAllDataAnew) {
+TEST_F(ReplicaCommandsTest, OwnChangeRequiresFullSync) {
   run({"REPLICAOF", "h", "1"});
   EXPECT_FALSE(replication_.has_diverged());
   durability_.availability.end(Availability::kReadOnlyReplica);

@@ -31,7 +31,7 @@ TEST_F(WaitCommandsTest, ALeaderAloneHasNoReplicasToNameOrWaitFor) {
 }
 
 // The offsets of another leader do not apply to writes made here.
-TEST_F(WaitCommandsTest, WhoWaitsForReplicasIsToldWhenTheLeaderIsNoneAnyMore) {
+TEST_F(WaitCommandsTest, DemotionEndsWaitWithAnError) {
   EXPECT_EQ(run({"WAIT", "1", "0"}), "");
   run_as_other({"REPLICAOF", "127.0.0.1", "1"});
   run_as_other({"REPLICAOF", "NO", "ONE"});

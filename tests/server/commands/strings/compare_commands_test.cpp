@@ -84,7 +84,7 @@ TEST_F(CompareCommandsTest, DelexRefusesWhatMakesNoSense) {
   EXPECT_NE(entry_of("a"), nullptr);
 }
 
-TEST_F(CompareCommandsTest, DelexIsJournalledAsDelAndToldToWatchers) {
+TEST_F(CompareCommandsTest, DelexIsJournalledAsDelAndSeenByWatchers) {
   put("a", "1");
   journal_.set_active(true);
   EXPECT_FALSE(watcher_notices("a", [&] { run({"DELEX", "a", "IFEQ", "2"}); }));

@@ -37,7 +37,7 @@ TEST_F(LcsCommandTest, IdxIsAMapInResp3) {
             "%2\r\n" + bulk("matches") + "*0\r\n" + bulk("len") + integer(0));
 }
 
-TEST_F(LcsCommandTest, WrongTypesAreToldBeforeWrongOptions) {
+TEST_F(LcsCommandTest, WrongTypesTakePrecedenceOverWrongOptions) {
   put_filter(keyspace_, "f");
   EXPECT_EQ(run({"LCS", "a", "f", "FOO"}),
             error("ERR The specified keys must contain string values"));

@@ -92,7 +92,7 @@ TEST_F(MultiStringCommandsTest, MsetexRefusesWhatMakesNoSense) {
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
 }
 
-TEST_F(MultiStringCommandsTest, MsetexReachesTheJournalWholeInWordsThatAllServersKnow) {
+TEST_F(MultiStringCommandsTest, MsetexIsJournalledAsGroupOfKnownCommands) {
   journal_.set_active(true);
   run({"MSETEX", "2", "a", "1", "b", "2", "PXAT", "1800000000000"});
   std::string taken;

@@ -90,7 +90,7 @@ TEST_F(StringCommandsTest, SetRefusesOptionsThatContradict) {
   }
 }
 
-TEST_F(StringCommandsTest, ATimeInThePastStoresAKeyThatNobodySees) {
+TEST_F(StringCommandsTest, TimeInThePastStoresAnExpiredKey) {
   EXPECT_EQ(run({"SET", "a", "1", "PXAT", "1"}), kOk);
   EXPECT_EQ(keyspace_.db_size(0), 1U);
   EXPECT_EQ(run({"GET", "a"}), kNull);

@@ -74,7 +74,7 @@ TEST_P(AdmissionTest, FiltersOfAnySize) {
   EXPECT_EQ(replay({"COPY", "filter", "copy"}), integer(1));
 }
 
-TEST_P(AdmissionTest, WhatTheSystemCannotGiveIsAnErrorStill) {
+TEST_P(AdmissionTest, FailedAllocationIsAnErrorForEveryOrigin) {
   EXPECT_TRUE(replay({"SETRANGE", "a", "4611686018427387904", "x"}).starts_with("-OOM"));
   EXPECT_TRUE(replay({"SETBIT", "a", "9223372036854775807", "1"}).starts_with("-OOM"));
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));

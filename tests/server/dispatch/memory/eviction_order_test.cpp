@@ -150,7 +150,7 @@ TEST_F(UsesTest, QuestionsAboutAKeyAreNone) {
   }
 }
 
-TEST_F(UsesTest, ACopyBeginsAnew) {
+TEST_F(UsesTest, CopyResetsUseCount) {
   EXPECT_EQ(uses({"COPY", "a", "b"}), 1);
   EXPECT_EQ(frequency("b"), 5);
 }

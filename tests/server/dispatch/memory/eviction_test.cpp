@@ -74,7 +74,7 @@ TEST_F(EvictionTest, KeysThatAreUsedStay) {
   EXPECT_GE(stayed, 97);
 }
 
-TEST_F(EvictionTest, ADeletionIsJournalledAndToldToWatchers) {
+TEST_F(EvictionTest, DeletionIsJournalledAndSeenByWatchers) {
   fill(1);
   run_as_other({"WATCH", "k0"});
   set_policy("allkeys-random");
@@ -188,7 +188,7 @@ TEST_F(EvictionTest, AReplicaIgnoresTheLimitUnlessItShallNot) {
   EXPECT_GT(evicted(), 0U);
 }
 
-TEST_F(EvictionTest, NothingIsEvictedWhileWritesArePausedOrDataAreLoaded) {
+TEST_F(EvictionTest, PausesAndLoadingPreventEviction) {
   fill(100);
   set_policy("allkeys-lru");
   run({"CLIENT", "PAUSE", "1000", "WRITE"});
@@ -270,7 +270,7 @@ TEST_F(EvictionTest, SmallFiltersGrowWhileEvictionIsBehind) {
   EXPECT_EQ(run({"BF.ADD", "f", "more"}), kOom);
 }
 
-TEST_F(EvictionTest, WhatATransactionHoldsIsNotEvictedForIt) {
+TEST_F(EvictionTest, TransactionDoesNotEvictItsOwnKeys) {
   fill(3000);
   set_policy("allkeys-lru");
   limit_to_used(1000);

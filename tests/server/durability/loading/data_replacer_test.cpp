@@ -170,7 +170,7 @@ TEST_P(DataReplacerTest, TheNewDataTakeThePlaceOfTheOld) {
   EXPECT_EQ(found, GetParam() ? with_later : snapshots::contents(leader_));
 }
 
-TEST_P(DataReplacerTest, WhatIsNotWantedAnyMoreChangesNothing) {
+TEST_P(DataReplacerTest, CancelledReplacementChangesNothing) {
   begin();
   Replacement replacement;
   replacement.path = kReceived;
@@ -195,7 +195,7 @@ TEST_P(DataReplacerTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
   EXPECT_EQ(after_restart(), new_);
 }
 
-TEST_P(DataReplacerTest, WhatIsWrittenAtOnceIsFoundWithTheNewData) {
+TEST_P(DataReplacerTest, EarlyWritesAreFoundWithTheNewData) {
   begin();
   ASSERT_TRUE(replace());
   process_->write("later", "1");
@@ -228,7 +228,7 @@ TEST_P(DataReplacerLogTest, NoRoomForACopyLeavesTheOldData) {
 }
 
 // Until the log has its base, a start would find the old data, so new writes are rejected.
-TEST_P(DataReplacerLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUntilItCan) {
+TEST_P(DataReplacerLogTest, FailingLogRejectsWritesUntilItWorks) {
   begin();
   disk_->restart_count();
   ASSERT_TRUE(replace());

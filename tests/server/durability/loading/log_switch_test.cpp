@@ -20,7 +20,7 @@ using core::keyspace::Locking;
 using durable_process::Process;
 using virtual_disk::VirtualDisk;
 
-TEST(LogSwitchTest, ARewriteWithoutALogMakesWhatALaterStartWithOneFinds) {
+TEST(LogSwitchTest, RewriteWithoutLogServesALaterStart) {
   VirtualDisk disk;
   snapshots::Contents wanted;
   for (const std::string_view has_log : {"no", "yes", "no"}) {
@@ -37,7 +37,7 @@ TEST(LogSwitchTest, ARewriteWithoutALogMakesWhatALaterStartWithOneFinds) {
   EXPECT_EQ(Process(disk, "yes", SaveChild::start_here).contents(), wanted);
 }
 
-TEST(LogSwitchTest, TheLogIsOnWhenTheSwitchIsAnsweredAlsoWhileAChildSaves) {
+TEST(LogSwitchTest, LogIsOnAfterReplyEvenWhileAChildSaves) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);
   process.durability.start();
@@ -49,7 +49,7 @@ TEST(LogSwitchTest, TheLogIsOnWhenTheSwitchIsAnsweredAlsoWhileAChildSaves) {
   }
 }
 
-TEST(LogSwitchTest, ALogThatCannotBeBegunIsToldAtOnce) {
+TEST(LogSwitchTest, FailedLogSwitchIsReportedAtOnce) {
   VirtualDisk disk;
   Process process(disk, "no", SaveChild::start_here);
   process.durability.start();

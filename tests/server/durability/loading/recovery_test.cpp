@@ -241,7 +241,7 @@ TEST_F(RecoveryTest, AForeignJournalMayHoldWhatHadFailed) {
   EXPECT_TRUE(error.ends_with("offset 0: the command SET failed: OOM no memory")) << error;
 }
 
-TEST_F(RecoveryTest, CommandsNobodyKnowsAreSkippedOnlyIfAllowed) {
+TEST_F(RecoveryTest, UnknownCommandsAreSkippedOnlyIfAllowed) {
   disk_.put(kLogs + kFirst, aof_files::kSet);
   put_manifest(line_of(kFirst, 1, 'i'));
   told_.reply = "-ERR unknown command 'SET'\r\n";

@@ -124,7 +124,7 @@ TEST_F(AppendLogTest, WritesAreEventsOfLatencyWhileThoseAreWatched) {
 }
 
 // A command that finds an item reveals the write that added it.
-TEST_F(AppendLogTest, AWriteThatChangesNothingDependsOnTheJournalsEnd) {
+TEST_F(AppendLogTest, WriteWithoutEffectDependsOnJournalEnd) {
   open("everysec");
   const uint64_t end = append("key");
   EXPECT_EQ(log_.offset_of_replies(true), end);
@@ -138,7 +138,7 @@ TEST_F(AppendLogTest, AWriteThatChangesNothingDependsOnTheJournalsEnd) {
   }).join();
 }
 
-TEST_F(AppendLogTest, AFileThatTakesNothingIsToldAtOnce) {
+TEST_F(AppendLogTest, FailingFileIsReportedAtOnce) {
   open("everysec");
   int told = 0;
   listener_.on_progress = [&told] { ++told; };
@@ -163,7 +163,7 @@ TEST_F(AppendLogTest, AFlushThatFailsRefusesWrites) {
 }
 
 // Otherwise a replica would keep its leader's stream in memory, without a limit.
-TEST_F(AppendLogTest, WhatIsFarBehindTakesNoMore) {
+TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
   open("everysec");
   const std::string value(size_t{1} << 20, 'v');
   for (int i = 0; i < 32; ++i) {
@@ -250,7 +250,7 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
 
 // As I/O threads do: a client that is not safe yet checks again when notified, and only then. No
 // log thread runs that would make up for a missing notification.
-TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {
+TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   constexpr int kThreads = 4;
   constexpr int kWrites = 3000;
   open("always");
@@ -327,7 +327,7 @@ TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   EXPECT_NE(content->find("\r\n3:74\r\n"), std::string::npos);
 }
 
-TEST_F(AppendLogTest, ALogThatWasClosedKeepsNobodyWaiting) {
+TEST_F(AppendLogTest, ClosedLogReleasesWaitingReplies) {
   open("always");
   log_.start();
   const uint64_t end = append("key");

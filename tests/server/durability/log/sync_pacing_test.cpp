@@ -30,7 +30,7 @@ TEST(SyncPacingTest, TheNextSyncWaitsForAsManyAsTheLastOneAnswered) {
   EXPECT_TRUE(pacing.are_enough());
 }
 
-TEST(SyncPacingTest, OneClientWaitsForNobody) {
+TEST(SyncPacingTest, SingleClientDoesNotWait) {
   SyncPacing pacing;
   pacing.add(1);
   pacing.end(pacing.begin(), 100);
@@ -39,7 +39,7 @@ TEST(SyncPacingTest, OneClientWaitsForNobody) {
   EXPECT_TRUE(pacing.are_enough());
 }
 
-TEST(SyncPacingTest, NobodyWaitsForOthersLongerThanAMillisecond) {
+TEST(SyncPacingTest, GatherTimeIsAtMostOneMillisecond) {
   SyncPacing pacing;
   pacing.add(2);
   pacing.end(pacing.begin(), 1'000'000);

@@ -45,7 +45,7 @@ TEST_F(SaveSlotTest, OneTaskHasIt) {
   EXPECT_TRUE(slot.claim(SaveTask::kRewrite));
 }
 
-TEST_F(SaveSlotTest, AnEndIsToldOnce) {
+TEST_F(SaveSlotTest, EndOfChildIsReturnedOnce) {
   Process process(disk_, "no", SaveChild::start);
   SaveSlot& slot = process.durability.saves().slot();
   process.state.changes = 7;

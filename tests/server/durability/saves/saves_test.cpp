@@ -45,7 +45,7 @@ TEST(SavesTest, AChildThatIsNotSparedIsStopped) {
   EXPECT_EQ(saves.slot().task(), SaveTask::kSave);
 }
 
-TEST(SavesTest, WhoIsNotWantedAnyMoreClaimsNothing) {
+TEST(SavesTest, CancelledTaskClaimsNothing) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);
   Saves& saves = process.durability.saves();

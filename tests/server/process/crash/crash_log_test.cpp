@@ -65,7 +65,7 @@ int use_up(int depth) {
   return use_up(depth + 1) + frame[0];
 }
 
-TEST(CrashLogDeathTest, AStackThatIsUsedUpIsToldOf) {
+TEST(CrashLogDeathTest, StackOverflowIsReported) {
   if (support::kIsSanitized) GTEST_SKIP() << "the sanitizer reports crashes";
   EXPECT_EXIT(
       {

@@ -171,12 +171,12 @@ class HealthCheckTest : public ::testing::Test {
   asio::io_context io_;
 };
 
-TEST_F(HealthCheckTest, WhoAnswersIsHealthy) {
+TEST_F(HealthCheckTest, ServerThatRepliesIsHealthy) {
   EXPECT_TRUE(check("+PONG\r\n").is_healthy);
   EXPECT_TRUE(check("-NOAUTH Authentication required.\r\n").is_healthy);
 }
 
-TEST_F(HealthCheckTest, WhoLoadsOrSpeaksOtherwiseIsNot) {
+TEST_F(HealthCheckTest, LoadingOrForeignServerIsUnhealthy) {
   const Health loading = check("-LOADING Redis is loading the dataset in memory\r\n");
   EXPECT_FALSE(loading.is_healthy);
   EXPECT_NE(loading.text.find("answers -LOADING"), std::string::npos);
@@ -184,7 +184,7 @@ TEST_F(HealthCheckTest, WhoLoadsOrSpeaksOtherwiseIsNot) {
   EXPECT_FALSE(check("").is_healthy);
 }
 
-TEST_F(HealthCheckTest, WhoAnswersAtAllLives) {
+TEST_F(HealthCheckTest, ServerThatRepliesAtAllIsAlive) {
   for (const std::string answer :
        {"+PONG\r\n", "-NOAUTH Authentication required.\r\n", "-LOADING Redis is loading\r\n",
         "-MISCONF Errors writing to the AOF file\r\n", "-MASTERDOWN Link with MASTER is down\r\n",
@@ -217,7 +217,7 @@ TEST_F(HealthCheckTest, TheAddressesOfBindAreAsked) {
   EXPECT_EQ(check_bind("127.0.0.3").text, "port N of 127.0.0.3: Connection refused");
 }
 
-TEST_F(HealthCheckTest, WhatAnotherMachineHasIsNotAsked) {
+TEST_F(HealthCheckTest, ServersOfOtherMachinesAreNotAsked) {
   EXPECT_EQ(check_bind("192.0.2.1").text, "port N of 192.0.2.1: Cannot assign requested address");
   EXPECT_EQ(check_bind("-192.0.2.1 127.0.0.2").text, "port N of 127.0.0.2 answers +PONG");
   EXPECT_EQ(check_bind("-192.0.2.1 127.0.0.2", "-LOADING wait\r\n").text,
@@ -264,7 +264,7 @@ TEST_F(HealthCheckTest, AServerThatHangsIsAskedOnce) {
   EXPECT_EQ(connections, 1);
 }
 
-TEST_F(HealthCheckTest, NobodyThereIsNot) {
+TEST_F(HealthCheckTest, MissingServerIsUnhealthy) {
   unsigned free_port = 0;
   {
     const asio::ip::tcp::acceptor acceptor(io_, {asio::ip::address_v4::loopback(), 0});
@@ -325,7 +325,7 @@ TEST_F(HealthCheckTest, AServerThatWantsACertificateIsThere) {
   EXPECT_NE(health.text.find("answers -NOAUTH"), std::string::npos) << health.text;
 }
 
-TEST_F(HealthCheckTest, WhoStaysSilentIsNot) {
+TEST_F(HealthCheckTest, SilentServerIsUnhealthy) {
   const LoopbackListener silent;
   const Health health = check_port(silent.port(), HealthLimits{});
   EXPECT_FALSE(health.is_healthy);

@@ -25,7 +25,7 @@ class SupervisorTest : public ::testing::Test {
   std::vector<std::string> sent_;
 };
 
-TEST_F(SupervisorTest, NothingIsSentWhereNobodyListens) {
+TEST_F(SupervisorTest, NothingIsSentWithoutManager) {
   Supervisor supervisor = make(false, kSecondUs);
   supervisor.tick(100 * kSecondUs, 0.5);
   supervisor.ready("x");
@@ -33,7 +33,7 @@ TEST_F(SupervisorTest, NothingIsSentWhereNobodyListens) {
   EXPECT_TRUE(sent_.empty());
 }
 
-TEST_F(SupervisorTest, ReadyAndStoppingAreToldOnce) {
+TEST_F(SupervisorTest, ReadyAndStoppingAreSentOnce) {
   Supervisor supervisor = make(true, 0);
   supervisor.ready("Ready to accept connections");
   supervisor.ready("again");
@@ -44,7 +44,7 @@ TEST_F(SupervisorTest, ReadyAndStoppingAreToldOnce) {
   EXPECT_TRUE(sent_[1].starts_with("STOPPING=1\n"));
 }
 
-TEST_F(SupervisorTest, AServerThatEndsIsNotReadyAnyMore) {
+TEST_F(SupervisorTest, EndingServerDoesNotReportReady) {
   Supervisor supervisor = make(true, 0);
   supervisor.stopping();
   supervisor.ready("x");
@@ -102,7 +102,7 @@ class ServiceManager {
   std::string directory_;
 };
 
-TEST(SupervisorEnvironment, TheManagersSocketHearsWhatIsTold) {
+TEST(SupervisorEnvironment, MessagesReachTheManagersSocket) {
   const ServiceManager manager;
   for (const Supervised mode : {Supervised::kSystemd, Supervised::kAuto}) {
     Supervisor supervisor(mode);
@@ -113,7 +113,7 @@ TEST(SupervisorEnvironment, TheManagersSocketHearsWhatIsTold) {
   }
 }
 
-TEST(SupervisorEnvironment, AnUnsupervisedServerTellsNobody) {
+TEST(SupervisorEnvironment, UnsupervisedServerSendsNothing) {
   const ServiceManager manager;
   Supervisor supervisor(Supervised::kNo);
   supervisor.ready("Ready to accept connections");
@@ -122,7 +122,7 @@ TEST(SupervisorEnvironment, AnUnsupervisedServerTellsNobody) {
   EXPECT_EQ(manager.hear(), "");
 }
 
-TEST(SupervisorEnvironment, WithoutASocketNobodyIsTold) {
+TEST(SupervisorEnvironment, WithoutSocketNothingIsSent) {
   Supervisor supervisor(Supervised::kAuto);
   supervisor.ready("Ready to accept connections");
   supervisor.stopping();

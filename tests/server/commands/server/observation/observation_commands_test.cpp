@@ -72,7 +72,7 @@ TEST_F(SlowlogEntriesTest, WordsAreKeptAsTheyCame) {
   EXPECT_EQ(logged({"ECHO", ""}), (Words{"ECHO", ""}));
 }
 
-TEST_F(SlowlogEntriesTest, WhatDidNotRunIsNotKept) {
+TEST_F(SlowlogEntriesTest, RejectedCommandsAreNotLogged) {
   EXPECT_FALSE(is_logged({"GET"}));
   EXPECT_FALSE(is_logged({"NOSUCH", "x"}));
   EXPECT_TRUE(is_logged({"INCR", "k"}));

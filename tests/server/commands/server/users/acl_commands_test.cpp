@@ -104,7 +104,7 @@ TEST_F(AclCommandsTest, ADeletedUserIsSentAway) {
             error("ERR The 'default' user cannot be removed"));
 }
 
-TEST_F(AclCommandsTest, WhoDeletesItselfGetsItsReply) {
+TEST_F(AclCommandsTest, UserThatDeletesItselfGetsItsReply) {
   become_alice({"+@all", "~*"});
   EXPECT_EQ(run({"ACL", "DELUSER", "alice"}), integer(1));
   EXPECT_EQ(client_->last_outcome, Outcome::kClose);
@@ -122,7 +122,7 @@ TEST_F(AclCommandsTest, OthersAreWokenToLookAtTheirRights) {
   EXPECT_FALSE(client_->dispatcher.keeps_rights());
 }
 
-TEST_F(AclCommandsTest, APasswordOfTheDefaultUserIsAskedOfNewClientsOnly) {
+TEST_F(AclCommandsTest, DefaultPasswordAppliesToNewClientsOnly) {
   ASSERT_EQ(run({"PING"}), "+PONG\r\n");
   users_.set_default_password("x");
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
@@ -264,7 +264,7 @@ TEST_F(AclDescriptionsTest, SingleCommandsAndSubcommands) {
   expect_shown("+select|0", "-@all +select|0");
 }
 
-TEST_F(AclDescriptionsTest, WhatIsTakenAndGivenAgainIsNotTold) {
+TEST_F(AclDescriptionsTest, RevokedAndRestoredRightIsNotShown) {
   expect_shown("+@all -get +get", "+@all");
 }
 
