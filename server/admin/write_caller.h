@@ -3,7 +3,8 @@
 // WriteCaller: runs a command that writes for an HTTP request, with the rights of its user.
 //
 // The command runs on a thread that serves clients: the drain before a failover or a shutdown
-// covers only these threads. The reply leaves when the append log and the cluster's permit allow it.
+// covers only these threads. The reply leaves when the append log and the cluster's permit allow
+// it.
 //
 // Thread safety: call() from any thread. The reply comes on a thread that serves clients.
 #pragma once
