@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10, help="pairs of windows")
     parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--filters", type=int, default=FILTERS)
-    parser.add_argument("--view", choices=VIEWS, default="filters", help="what is polled")
+    parser.add_argument("--view", choices=VIEWS, default="filters", help="the view that is polled")
     parser.add_argument("--io-threads", type=int, default=1)
     options = parser.parse_args()
     server = AdminServer(options.io_threads)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Figures: what a bench has measured, as named numbers in a JSON file.
+"""Figures: the results of a bench, as named numbers in a JSON file.
 
 A name is a path, "writes/allkeys-lru/1000000/20/ratio", so that a pattern can choose several.
-bench/goals.py compares them with what is wanted.
+bench/goals.py compares them with the goals.
 """
 import fnmatch
 import json

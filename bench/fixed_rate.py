@@ -15,7 +15,7 @@ WARM_UP_S = 0.5
 
 
 def quantile(values, share):
-    """Of sorted values; the value at least `share` of them do not exceed."""
+    """Returns the smallest of the sorted values that at least `share` of them do not exceed."""
     return values[min(len(values) - 1, max(0, -int(-share * len(values) // 1) - 1))]
 
 

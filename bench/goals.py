@@ -98,7 +98,7 @@ def command_line(command, options):
 
 
 def measure(command, options):
-    """Runs the bench. Only its figures count: its exit status says what it judged itself."""
+    """Runs the bench. Only its figures count: its exit status reports its own checks."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "figures.json"
         words = [sys.executable, *command_line(command, options), "--figures", str(file)]

@@ -25,7 +25,7 @@ END_WAIT_S = 60
 
 
 def parse_peer(text):
-    """The name and the words of the command; ValueError says what is wrong."""
+    """Returns the name and the words of the command. A ValueError names the mistake."""
     name, is_given, command = text.partition("=")
     words = shlex.split(command)
     if not is_given or not name or not words:

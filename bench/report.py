@@ -145,7 +145,7 @@ def measure_redisbloom(options, module):
 
 
 def latency_table(name, rows):
-    """Of one peer; `rows` are those of peers.measure_latency()."""
+    """Returns the table of one peer. `rows` are those of peers.measure_latency()."""
     head = ["while", "requests a second"]
     for server in ("ours", name):
         head += [f"{server}, {label} ms" for _, label in peers.QUANTILES]

@@ -2,8 +2,8 @@
 //
 // Limits: the maximum sizes and counts that a peer may announce.
 //
-// Invariants: a limit bounds what is accepted, never what is reserved. The parsers allocate memory
-// only for bytes that have arrived.
+// Invariants: a limit bounds the accepted size, never the reserved memory. The parsers allocate
+// memory only for bytes that have arrived.
 // Thread safety: values.
 // Source: Redis 7 (proto-max-bulk-len and the checks for CVE-2021-32675), measured on 7.0.15.
 #pragma once

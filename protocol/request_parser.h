@@ -63,12 +63,13 @@ class RequestParser {
             is_in_argument ? position_ + body_bytes_in_buffer() + kLineEndSize : 0};
   }
 
-  // `text` is the body at this offset of the first request. The buffer lacks that body and continues
-  // with the line end after it. Valid until that request is complete, or reset().
+  // `text` is the body at this offset of the first request. The buffer lacks that body and
+  // continues with the line end after it. Valid until that request is complete, or reset().
   // REQUIRES: an array of bulk strings, whose argument of text.size() bytes begins there.
   void set_apart(size_t offset, std::string_view text);
 
-  // After kError: the reply line without '-'. The connection should be closed after sending it.
+  // Returns the reply line without '-' after kError. The connection should be closed after sending
+  // it.
   std::string_view error() const { return error_; }
 
   // Both setters take effect when the next header is read.

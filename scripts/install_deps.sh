@@ -96,7 +96,7 @@ candidate() {
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p' | grep -v '^(none)$' || true
 }
 
-# Whether all of a pair can be had, and the first has Boost 1.81 or later.
+# Succeeds if all packages of a pair are available, and the first has Boost 1.81 or later.
 offers_boost() {
   local package version
   for package in "$@"; do

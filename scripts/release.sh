@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Makes a release of the checked out commit: the artefacts with their checksums, and the tag.
-# The version stands in CMakeLists.txt, and CHANGELOG.md must have a section for it.
+# CMakeLists.txt sets the version, and CHANGELOG.md must have a section for it.
 # Usage: BLOOMERY_MAINTAINER='NAME <ADDRESS>' [BLOOMERY_HOMEPAGE=URL] scripts/release.sh [OPTIONS]
 #   --dry-run    shows the version, its changes and the artefacts, and what would be refused; no tag
 #   --build DIR  with --dry-run: packs this build, which exists, instead of building

@@ -334,7 +334,7 @@ def run_long(run, _):
 
 
 def try_platforms(run):
-    """Builds for other systems and starts what was built; where the machine lacks something, the
+    """Builds for other systems and starts the built programs. If the machine lacks something, the
     platform counts as skipped, with the reason."""
     if run.build("portable"):
         run.command("pack portable", "cpack", "--config", "build/portable/CPackConfig.cmake", "-B",

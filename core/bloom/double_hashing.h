@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // DoubleHashing: sets and checks the bits whose indices are derived from two hashes, as the layouts
-// of RedisBloom and valkey-bloom do. Also their common formula for the error rate.
+// of RedisBloom and valkey-bloom do. The header also has their common formula for the error rate.
 //
 // Thread safety: check() calls may run in parallel; mark() needs exclusive access to the array.
 // Source: Kirsch, Mitzenmacher 2006, "Less Hashing, Same Performance".

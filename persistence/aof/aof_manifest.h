@@ -37,7 +37,7 @@ class AofManifest {
   // The manifest for a log that was a single file before.
   static AofManifest of_single_file(std::string name);
 
-  // Errors: the line and what is wrong in it. `path` is used in messages only.
+  // Errors: the line and its mistake. `path` is used in messages only.
   static core::Result<AofManifest> parse(std::string_view text, const std::string& path);
   std::string encode() const;
 

@@ -167,7 +167,7 @@ class ReleaseTest(unittest.TestCase):
 
 
 class VersionTest(unittest.TestCase):
-    """The version stands in one place; the chart names the image of that version."""
+    """The version is set in one place; the chart names the image of that version."""
 
     def test_chart_installs_this_version(self):
         cmake = (ROOT / "CMakeLists.txt").read_text("ascii")

@@ -12,7 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / ".github/workflows/ci.yml"
-# Programs that a step may call besides the scripts of this tree.
+# Programs that a step may call in addition to the scripts of this tree.
 PROGRAMS = ("apt-get", "cmake", "docker", "git")
 
 
@@ -52,7 +52,7 @@ class WorkflowTest(unittest.TestCase):
                 self.assertIn(words[0].split("/")[1], used)
 
     def test_scripts_take_their_arguments(self):
-        """By the usage lines that the scripts open with."""
+        """The usage lines at the top of the scripts list the arguments."""
         for _, words in self.commands:
             if not words[0].startswith("scripts/"):
                 continue

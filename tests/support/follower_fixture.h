@@ -8,7 +8,7 @@
 //
 // The link's time does not pass, as that of the clients: periodic ACKs and timeouts occur only
 // after advance_ms().
-// Thread safety: one thread, besides that of the link.
+// Thread safety: one thread, in addition to that of the link.
 #pragma once
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 //
 // ListenerFixture: a listener on free ports of 127.0.0.1 with its I/O thread.
 //
-// Thread safety: one thread, besides the listener's. While that is serving, send commands through
-// it.
+// Thread safety: one thread, in addition to the listener's. While the listener is serving, send
+// commands through it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -53,8 +53,9 @@ class BitArray {
   uint64_t bit_count() const { return extent_.bit_count; }
   uint64_t size_bytes() const { return (bit_count() + 63) / 64 * 8; }
   uint64_t count_ones() const;
-  // Set bits as a fraction of all bits. Of an array larger than max_bytes, evenly spaced whole
-  // pages are sampled: at most max_bytes, at least one page. The result is deterministic.
+  // Returns the set bits as a fraction of all bits. In an array larger than max_bytes, evenly
+  // spaced whole pages are sampled: at most max_bytes, at least one page. The result is
+  // deterministic.
   double fill_ratio(uint64_t max_bytes) const;
 
   uint64_t* words() { return words_; }

@@ -21,7 +21,7 @@ struct PlanPoint {
 
 // Error rate and memory for growing numbers of items, up to twice the capacity: what BF.STATS would
 // predict. A filter that scales grows behind its capacity, and so does a generation behind its
-// share. Of a window: with all its generations alive. Empty if there can be no such filter.
+// share. The curve of a window has all its generations alive. Empty if there can be no such filter.
 std::vector<PlanPoint> plan_curve(const core::bloom::FilterParameters& parameters);
 
 }  // namespace server::admin

@@ -36,7 +36,7 @@ enum class Figure : uint8_t {
   kCount,
 };
 inline constexpr size_t kFigureCount = static_cast<size_t>(Figure::kCount);
-// By Figure.
+// The names, indexed by Figure.
 inline constexpr std::array<std::string_view, kFigureCount> kFigureNames = {
     "operations", "input bytes", "output bytes",      "processors",
     "used",       "resident",    "clients",           "p50",

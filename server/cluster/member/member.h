@@ -118,7 +118,7 @@ class Member {
   enum class Writer : uint8_t { kSelf, kUnknown };
   void adopt(int64_t now_us, const TopologyVersion& seen, Writer writer = Writer::kUnknown);
   void step(int64_t now_us);
-  // Whether what was read confirms that etcd has what this node knows, or something newer.
+  // Whether the read confirms that etcd has the topology that this node knows, or a newer one.
   bool is_sound(uint64_t known_revision, ReadOutcome outcome, const TopologyVersion& newer);
   void put_back(int64_t now_us);
 

@@ -4,8 +4,8 @@
 // two would send them to each other. The successor holds clients from when it is named, the former
 // leader until the successor serves.
 //
-//   former leader   resigns ── tells ──► etcd has the successor ── clients wait ──► MOVED
-//   successor                  named ──────── clients wait ────────► serves ── tells ──┘
+//   former leader   resigns ── writes ─► etcd has the successor ── clients wait ──► MOVED
+//   successor                  named ──────── clients wait ────────► serves ─ reports ─┘
 //
 // Invariants: clients wait for kHoldUs at most, and no longer than the shard has the epoch that
 // belongs to the handover.

@@ -71,7 +71,7 @@ void EtcdFeed::read_in(std::chrono::milliseconds delay) {
 }
 
 void EtcdFeed::take_all(const EtcdTxnReply& reply) {
-  // The watch has told later changes meanwhile.
+  // The watch has reported later changes meanwhile.
   if (watch_ != 0 && reply.revision < store_revision_) return;
   IdSet alive;
   for (const EtcdKeyValue& one : reply.responses[1].kvs) {
@@ -81,7 +81,7 @@ void EtcdFeed::take_all(const EtcdTxnReply& reply) {
   const bool is_news = alive != alive_ || (stored != nullptr && stored->mod_revision > revision_);
   if (watch_ != 0 && !is_news) return;
   if (watch_ != 0) {
-    log_notice("Cluster: the watch of etcd has not told what a read shows: it is started again");
+    log_notice("Cluster: the watch of etcd missed changes that a read shows: it is started again");
   }
   watch_from(reply.revision + 1);
   alive_ = std::move(alive);

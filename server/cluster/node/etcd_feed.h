@@ -5,12 +5,12 @@
 //
 // A watch may be silent although its connection looks alive, for example when a middlebox drops its
 // packets. So the feed also reads both every `check_interval`, and starts the watch again when the
-// read shows what the watch has not told.
+// read shows changes that the watch has not reported.
 //
-// Invariants: versions of the topology that it tells grow, until a read shows that etcd was
-// restored from an older backup. A document that is not valid is passed over. Thread safety:
-// belongs to the thread that runs the io_context. Source:
-// https://etcd.io/docs/v3.4/learning/api/#watch-api.
+// Invariants: the reported versions of the topology grow, until a read shows that etcd was restored
+// from an older backup. A document that is not valid is passed over.
+// Thread safety: belongs to the thread that runs the io_context.
+// Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -57,23 +57,23 @@ class EtcdFeed {
     // The revision that the owner has.
     std::function<uint64_t()> known_revision;
     std::function<void(const TopologyCheck&)> on_check;
-    // The watch has told all changes before.
+    // Called after the watch has reported all earlier changes.
     std::function<void()> on_deleted;
-    // `cluster_id`: of etcd itself; told when it is known, and when it has changed.
+    // `cluster_id`: the ID of etcd itself. Called when it is known, and when it has changed.
     std::function<void(const std::string& cluster_id)> on_etcd;
   };
   EtcdFeed(boost::asio::io_context& io, EtcdClient& client, const EtcdKeys& keys,
            std::chrono::milliseconds check_interval, Handlers handlers);
 
   void start() { read(); }
-  // What a call besides has brought.
+  // Accepts a topology that another call has read.
   void take_topology(const EtcdKeyValue& stored);
 
  private:
   void read();
   void read_in(std::chrono::milliseconds delay);
   void take_all(const EtcdTxnReply& reply);
-  // etcd has forgotten what it has told: `floor` is a revision that it had.
+  // Whether etcd has lost changes that it has reported. `floor` is a revision that it had.
   bool has_gone_back(const EtcdTxnReply& reply, uint64_t floor);
   void watch_from(uint64_t revision);
   void take_news(const EtcdWatchNews& news);

@@ -28,7 +28,7 @@ struct KeptFile {
 };
 
 struct Recovery {
-  std::string text;  // lines for a person: what there is, and what is to be done
+  std::string text;  // lines for a person: the kept topologies, and the planned steps
   // nullopt: nothing is to be done.
   std::optional<Topology> topology;
 };

@@ -138,7 +138,7 @@ const Command kFilterScanRows[] = {
      .since = "0.1.0",
      .summary = "Lists Bloom filters a few keys at a time, each with its items, fill, memory, kind "
                 "and TTL",
-     .complexity = "O(1) for each call and 64 KiB of each filter that is read, O(N) for all calls "
+     .complexity = "O(1) for each call and 64 KiB of each filter that is read. O(N) for all calls "
                    "where N is the number of keys",
      .syntax = "cursor [MATCH pattern] [COUNT count]",
      .handler = filter_scan},

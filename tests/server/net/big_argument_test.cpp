@@ -48,7 +48,7 @@ class BigArgumentTest : public CommandTest {
     }
     data_ += head;
   }
-  // The replies to what was received.
+  // Returns the replies to the received requests.
   std::string serve() {
     const auto [end, consumed] =
         runner_.run(data_, batch_, gate_, RequestRunner::kNoLimit, big_.get());

@@ -15,7 +15,7 @@ from harness.replication_peer import info
 from harness.scripted_leader import ScriptedLeader
 
 RECORDED = sorted((ROOT / "tests/vectors/upgrade").iterdir())
-# The recorder's last command, which tells where its stream ends.
+# The recorder's last command, which marks the end of its stream.
 END_MARK = "end-of-the-stream"
 
 

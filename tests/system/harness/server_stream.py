@@ -37,8 +37,8 @@ FIXED = {
     b"socket-mark-id", b"supervised", b"syslog-enabled", b"syslog-facility", b"syslog-ident",
     b"tcp-backlog", b"unixsocket", b"unixsocketperm",
 }  # fmt: skip
-# COMMAND lists all commands, and CONFIG SET already ends randomly. Redis executes the beginning of a
-# HELLO whose last word it rejects.
+# COMMAND lists all commands, and CONFIG SET already ends randomly. Redis executes the beginning of
+# a HELLO whose last word it rejects.
 UNSPOILT = {b"COMMAND", b"CONFIG", b"SWAPDB", b"HELLO"}
 
 

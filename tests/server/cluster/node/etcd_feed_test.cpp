@@ -74,7 +74,7 @@ class EtcdFeedTest : public ::testing::Test {
   ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
   std::unique_ptr<EtcdClient> client_ =
       *EtcdClient::make(io_, {.endpoints = {etcd_.url()}, .call_limit = std::chrono::seconds(10)});
-  // `check_interval`: shorter only where a read is to show what the watch does not tell.
+  // `check_interval`: shorter only where a read must show changes that the watch does not report.
   void start(std::chrono::milliseconds check_interval = std::chrono::seconds(10)) {
     feed_ = std::make_unique<EtcdFeed>(
         io_, *client_, keys_, check_interval,
@@ -128,7 +128,7 @@ TEST_F(EtcdFeedTest, EndedWatchIsFollowedByARead) {
 TEST_F(EtcdFeedTest, ReadFindsWhatASilentWatchDoesNotTell) {
   start(std::chrono::milliseconds(20));
   ASSERT_TRUE(run_until(io_, [&] { return reads_ >= 5; }));
-  EXPECT_EQ(watches_, 1) << "a watch that has nothing to tell goes on";
+  EXPECT_EQ(watches_, 1) << "a watch without changes goes on";
   store_revision_ = 40;
   topology_revision_ = 31;
   alive_ids_ = "b";
@@ -141,7 +141,7 @@ TEST_F(EtcdFeedTest, ReadFindsWhatASilentWatchDoesNotTell) {
   EXPECT_NE(watch->find(R"("start_revision":"41")"), std::string::npos);
 }
 
-// A read may be answered after the watch has told what came later.
+// A read may be answered after the watch has reported later changes.
 TEST_F(EtcdFeedTest, ReadOfBeforeTheWatchIsPassedOver) {
   start(std::chrono::milliseconds(20));
   races_ = true;
@@ -160,7 +160,7 @@ TEST_F(EtcdFeedTest, ReadsAreComparedWithWhatIsKnown) {
   ASSERT_TRUE(run_until(io_, [&] { return checks_.back() == ReadOutcome::kChanged; }));
   has_topology_ = false;
   ASSERT_TRUE(run_until(io_, [&] { return checks_.back() == ReadOutcome::kAbsent; }));
-  EXPECT_EQ(deleted_, 0) << "no watch has told it";
+  EXPECT_EQ(deleted_, 0) << "no watch has reported it";
 }
 
 TEST_F(EtcdFeedTest, ReportsADeletion) {
