@@ -151,7 +151,7 @@ class DockerEntrypointTest(unittest.TestCase):
         text = (ROOT / "Dockerfile").read_text(encoding="ascii")
         for line in (
             r"^FROM debian:12-slim AS build$", r"^FROM debian:12-slim$", r"--uid 999 .*bloomery",
-            r"^VOLUME /data$", r"^WORKDIR /data$", r"^EXPOSE 6379$",
+            r"^VOLUME /data$", r"^WORKDIR /data$", r"^EXPOSE 6379 9121$",
             r'^ENTRYPOINT \["docker-entrypoint.sh"\]$', r'^CMD \["bloomery-server"\]$',
             r"bloomery-server /usr/local/bin/redis-server",
             r"bloomery-server /usr/local/bin/valkey-server", r"\bredis-tools\b",
