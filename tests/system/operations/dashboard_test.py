@@ -97,7 +97,8 @@ class DashboardTest(ServerTest):
         return done.stdout
 
     def test_shows_what_is_there(self):
-        server = self.start_http_server("--maxmemory", "1gb", "--appendonly", "yes")
+        server = self.start_http_server("--maxmemory", "1gb", "--appendonly", "yes",
+                                        "--slowlog-log-slower-than", "10")  # fmt: skip
         self.fill(server)
         self.browse("contents", server)
 
