@@ -44,7 +44,7 @@ const WordList kOther = {"SET", "l", "13"};
 const WordList kFilter = {"BF.ADD", "k", "item"};
 const WordList kOtherFilter = {"BF.ADD", "l", "thing"};
 
-const std::vector<Sample> kStrings = {
+const std::vector<Sample> kStringSamples = {
     {{"GET", "k"}, {kText}},
     {{"SET", "k", "v"}, {kText}},
     {{"SET", "k", "v", "GET"}, {kText}},
@@ -84,7 +84,7 @@ const std::vector<Sample> kStrings = {
     {{"BITFIELD", "k", "GET", "u8", "0"}, {kText}},
     {{"BITFIELD_RO", "k", "GET", "u8", "0"}, {kText}},
 };
-const std::vector<Sample> kFilters = {
+const std::vector<Sample> kFilterSamples = {
     {{"BF.RESERVE", "k", "0.01", "100"}},
     {{"BF.ADD", "k", "new"}, {kFilter}},
     {{"BF.MADD", "k", "new", "newer"}, {kFilter}},
@@ -265,8 +265,8 @@ class KeyPositionsTest : public CommandTest {
 
   // Of every row with keys, and of those on data, one at least.
   std::vector<Sample> samples() {
-    std::vector<Sample> all = kStrings;
-    all.insert(all.end(), kFilters.begin(), kFilters.end());
+    std::vector<Sample> all = kStringSamples;
+    all.insert(all.end(), kFilterSamples.begin(), kFilterSamples.end());
     all.insert(all.end(), kAnyType.begin(), kAnyType.end());
     std::set<std::string> sampled;
     for (const Sample& sample : all) sampled.insert(command_of(sample.command).full_name);
