@@ -44,7 +44,7 @@ function showGrowth(filters, db) {
   const left = filter["items left"];
   show("next-growth", shareOf(filter) >= 0.8 ? "warn" : "", linkLine(filter, db),
     `${percentText(shareOf(filter))} full, ${countText(left)} more ${left === 1 ? "item fits" : "items fit"}` +
-      (seconds < Infinity ? `: about ${spanText(seconds)} at this rate` : ""),
+      (seconds < Infinity ? `: about ${spanText(seconds)} at this rate` : "; the fullest, as no adds were seen yet"),
     `Growing takes ${bytesText(filter["next layer bytes"])}`);
 }
 
@@ -53,9 +53,9 @@ function showErrors(filters, db) {
     .filter((filter) => filter["predicted error rate"] > filter["error rate"] * 1.000001)
     .sort((a, b) => b["predicted error rate"] / b["error rate"] - a["predicted error rate"] / a["error rate"]);
   const full = filters.filter((filter) => levelOf(filter) === "bad").length - wrong.length;
-  const fullText = full > 0 ? `${countText(full)} full without erring more` : "";
+  const fullText = full > 0 ? `${countText(full)} full: ${full === 1 ? "it accepts" : "they accept"} no new items` : "";
   if (wrong.length === 0) {
-    return show("most-errors", full > 0 ? "bad" : "good", `None of ${countText(filters.length)}`, fullText);
+    return show("most-errors", full > 0 ? "warn" : "good", `None of ${countText(filters.length)}`, fullText);
   }
   const [worst] = wrong;
   show("most-errors", "bad", linkLine(worst, db),
