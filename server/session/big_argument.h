@@ -50,6 +50,7 @@ class BigArgument {
   // Takes the bytes that are missing from the front of `fresh`.
   void take_from(std::string_view& fresh) {
     const size_t size_bytes = std::min(missing_bytes(), fresh.size());
+    if (size_bytes == 0) return;  // `fresh` may have no address
     std::memcpy(bytes_.data() + received_bytes_, fresh.data(), size_bytes);
     commit(size_bytes);
     fresh.remove_prefix(size_bytes);

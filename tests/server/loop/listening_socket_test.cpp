@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "server/process/log.h"
 #include "tests/support/caller.h"
 #include "tests/support/reserved_port.h"
 
@@ -123,6 +124,16 @@ TEST_F(ListeningSocketTest, WithoutRoomPeersWaitAndNothingSpins) {
 
 TEST_F(ListeningSocketTest, WithoutDescriptorsPeersWait) {
   start(open());
+  const Caller early;
+  ASSERT_TRUE(early.call("127.0.0.1", port_));
+  // UBSan needs a descriptor for its first look at a type with virtual functions. So the types that
+  // accepting, waiting and logging use are used once before the limit.
+  log_warning("A test accepts without descriptors: {}", port_);
+  has_room_ = false;
+  serve(std::chrono::milliseconds(50));
+  has_room_ = true;
+  await_accepted(1);
+  questions_ = 0;
   const Caller caller;
   ASSERT_TRUE(caller.call("127.0.0.1", port_));
   rlimit before{};
@@ -131,9 +142,9 @@ TEST_F(ListeningSocketTest, WithoutDescriptorsPeersWait) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   serve(std::chrono::milliseconds(50));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_TRUE(accepted_.empty());
+  EXPECT_EQ(accepted_.size(), 1U);
   EXPECT_LE(questions_, 2) << "accepting spins";
-  await_accepted(1);
+  await_accepted(2);
 }
 
 TEST_F(ListeningSocketTest, ASuspendedOneLeavesItsAddressToOthers) {
