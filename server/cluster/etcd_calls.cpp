@@ -397,10 +397,11 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
     if (failed == http::error::need_buffer) failed.clear();
     if (failed) co_return unreachable(link, "read: " + failed.message());
     if (!parser.is_header_done()) continue;
+    const size_t searched = text.size();  // no line ends in these bytes
     text.append(room.data(), room.size() - parser.get().body().size);
     if (parser.get().result_int() == kHttpOk) {
       size_t begin = 0;
-      for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n', begin)) {
+      for (size_t end = text.find('\n', searched); end != text.npos; end = text.find('\n', begin)) {
         if (end > begin) error = stream.on_line(std::string_view(text).substr(begin, end - begin));
         if (error.code != EtcdCode::kOk || link->is_closed) co_return error;
         begin = end + 1;

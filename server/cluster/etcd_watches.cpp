@@ -146,8 +146,8 @@ EtcdCalls::Stream EtcdWatches::stream_of(const WatchPointer& watch) {
 EtcdError EtcdWatches::on_message(const WatchPointer& watch, std::string_view line) {
   auto message = parse_etcd_watch(line);
   if (!message) {
-    const std::string_view why = core::without_code(message.error().message);
-    return {EtcdCode::kUnavailable, std::string(why)};
+    const core::Error error = message.error();
+    return {EtcdCode::kUnavailable, std::string(core::without_code(error.message))};
   }
   if (const auto* error = std::get_if<EtcdError>(&*message)) return *error;
   auto& reply = std::get<EtcdWatchReply>(*message);

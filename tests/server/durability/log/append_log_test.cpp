@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -180,19 +181,20 @@ TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
 // before.
 TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
   open("everysec");
-  std::atomic<int> notified{0};
-  listener_.on_progress = [&] { ++notified; };
+  // The log's thread outlives this function.
+  const auto notified = std::make_shared<std::atomic<int>>(0);
+  listener_.on_progress = [notified] { ++*notified; };
   log_.start();
   ASSERT_TRUE(becomes_safe(append("synced by the first step")));
   const uint64_t end = append("key");
   while (!log_.is_safe(end)) log_.wake();
-  ASSERT_TRUE(support::wait_until([&] { return notified > 1; }));
+  ASSERT_TRUE(support::wait_until([&] { return *notified > 1; }));
   EXPECT_LT(log_.writer().synced_offset(), end);
   ASSERT_TRUE(config_.set({{{"appendfsync", "always"}}}));
   EXPECT_FALSE(log_.is_safe(end));
-  notified = 0;
+  *notified = 0;
   log_.commit(1);
-  EXPECT_TRUE(support::wait_until([&] { return notified > 0 && log_.is_safe(end); }));
+  EXPECT_TRUE(support::wait_until([&] { return *notified > 0 && log_.is_safe(end); }));
 }
 
 TEST_F(AppendLogTest, AlwaysTheCallerLeavesASlowDiskAlone) {
