@@ -24,6 +24,8 @@
 
 #include "core/printable.h"
 #include "core/result.h"
+#include "persistence/files/open_file.h"
+#include "persistence/journal.h"
 #include "protocol/reply_parser.h"
 
 namespace server {
@@ -53,23 +55,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kSlice{50};
 constexpr size_t kReceivedAtOnce = size_t{16} << 10;
 
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(value_, other.value_);
-    return *this;
-  }
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
 // The connection to the target. All functions return false, and errno says why, when a step fails.
 class TargetLink {
  public:
@@ -77,10 +62,10 @@ class TargetLink {
       : timeout_(timeout), is_abandoned_(is_abandoned) {}
 
   bool connect(const addrinfo& address) {
-    socket_ =
-        Descriptor(::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                            address.ai_protocol));
-    if (socket_.get() < 0) return false;
+    socket_ = persistence::Descriptor(::socket(address.ai_family,
+                                               address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                                               address.ai_protocol));
+    if (!socket_.is_open()) return false;
     const int on = 1;
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (::connect(socket_.get(), address.ai_addr, address.ai_addrlen) == 0) return true;
@@ -156,21 +141,10 @@ class TargetLink {
 
   const std::chrono::milliseconds timeout_;
   const std::atomic<bool>& is_abandoned_;
-  Descriptor socket_{-1};
+  persistence::Descriptor socket_;
   protocol::ReplyParser parser_;
   std::string input_;
 };
-
-std::string bulk_of(std::string_view word) {
-  return fmt::format("${}\r\n{}\r\n", word.size(), word);
-}
-
-template <class Words>
-std::string request_of(const Words& words) {
-  std::string text = fmt::format("*{}\r\n", words.size());
-  for (const auto& word : words) text += bulk_of(word);
-  return text;
-}
 
 core::Error io_error(std::string_view step, const TransferTarget& target) {
   return {fmt::format("IOERR error or timeout {} the target instance {}:{}: {}", step,
@@ -202,8 +176,12 @@ core::Result<> connect_to(TargetLink& link, const TransferTarget& target) {
 // Logs in and chooses the database.
 core::Result<> prepare(TargetLink& link, const TransferTarget& target) {
   std::string requests;
-  if (!target.login.empty()) requests = request_of(target.login);
-  requests += request_of(std::vector<std::string>{"SELECT", std::to_string(target.database)});
+  if (!target.login.empty()) {
+    const std::vector<std::string_view> login(target.login.begin(), target.login.end());
+    persistence::append_command(requests, login);
+  }
+  persistence::append_command(
+      requests, std::array<std::string_view, 2>{"SELECT", std::to_string(target.database)});
   if (!link.send(requests)) return io_error("writing to", target);
   for (int i = target.login.empty() ? 1 : 0; i < 2; ++i) {
     protocol::Reply reply;
@@ -213,11 +191,11 @@ core::Result<> prepare(TargetLink& link, const TransferTarget& target) {
   return {};
 }
 
-// The payload is not copied: it may be big.
+// The payload is not copied, because it may be big.
 bool send_key(TargetLink& link, const DumpedKey& key) {
-  const std::string head = fmt::format("*{}\r\n", key.replaces ? 5 : 4) + bulk_of("RESTORE") +
-                           bulk_of(key.name) + bulk_of(std::to_string(key.ttl_ms)) +
-                           fmt::format("${}\r\n", key.payload.size());
+  const std::string head = fmt::format(
+      "*{}\r\n$7\r\nRESTORE\r\n${}\r\n{}\r\n${}\r\n{}\r\n${}\r\n", key.replaces ? 5 : 4,
+      key.name.size(), key.name, std::to_string(key.ttl_ms).size(), key.ttl_ms, key.payload.size());
   const std::string_view tail = key.replaces ? "\r\n$7\r\nREPLACE\r\n" : "\r\n";
   return link.send(head) && link.send(key.payload) && link.send(tail);
 }

@@ -59,6 +59,9 @@ RULES = [
      {"configuration": ["cluster"], "event": ["handover"]}),
     (Excluded("BF.SCANDUMP is for filters only"),
      {"kind": ["bitmap", "expiring_string"], "event": ["load_chunks"]}),
+    (Refused("tls-replication forbids"), {"configuration": ["tls"], "event": ["migrate"]}),
+    (Refused("Target instance replied with error: ERR unknown command"),
+     {"configuration": ["renamed"], "event": ["migrate"]}),
     (Refused("Replica .* is refused: it cannot hold filters of the layout"),
      {"kind": FILTERS, "event": ["redis_replica"]}),
 ]  # fmt: skip

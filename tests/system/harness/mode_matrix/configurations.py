@@ -191,6 +191,7 @@ class Access:
 
     options = ()
     redis_options = ()
+    migrate_words = ()  # by which MIGRATE logs in at its target
 
     def log_in(self, client, user):
         """Logs in as `operator` or `app`."""
@@ -201,6 +202,7 @@ class Access:
 
 class AclUsers(Access):
     redis_options = ("--masteruser", "replica", "--masterauth", "secret of replica")
+    migrate_words = ("AUTH2", "operator", "secret of operator")
     options = (
         "--user", "default", "off",
         "--user", "operator", "on", ">secret of operator", "~*", "&*", "+@all",

@@ -341,6 +341,27 @@ class LoadChunks(Transfer):
             target.run("BF.LOADCHUNK", key, iterator, data)
 
 
+class Migrate(Event):
+    """MIGRATE moves all keys to a second server."""
+
+    TIMEOUT_MS = 60_000
+
+    def run(self, run):
+        source, target = run.start(run.directory()), run.start(run.directory())
+        run.fill(source)
+        keys = run.model.keys()
+        expected = source.operator.run("DEBUG", "DIGEST-VALUE", *keys)
+        command = ("MIGRATE", "127.0.0.1", target.port, "", run.configuration.database,
+                   self.TIMEOUT_MS, *run.access.migrate_words, "KEYS", *keys)  # fmt: skip
+        if run.refusal:
+            run.test.assertRegex(str(source.operator.call(*command)), run.refusal)
+            return run.end(source)
+        run.test.assertEqual(source.operator.run(*command), b"OK")
+        run.test.assertEqual(source.operator.run("EXISTS", *keys), 0)
+        run.test.assertEqual(target.operator.run("DEBUG", "DIGEST-VALUE", *keys), expected)
+        run.end(target)
+
+
 EVENTS = {
     "restart_from_log": RestartFromLog(),
     "restart_from_snapshot": RestartFromSnapshot(),
@@ -354,4 +375,5 @@ EVENTS = {
     "redis_replica": RedisReplica(),
     "dump_and_restore": DumpAndRestore(),
     "load_chunks": LoadChunks(),
+    "migrate": Migrate(),
 }
