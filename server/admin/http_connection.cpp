@@ -109,7 +109,7 @@ void HttpConnection::on_ready() {
 bool HttpConnection::read() {
   std::array<char, kReceivedMax + Stream::kExtraBytesMax> room;
   if (holds_bytes_) holds_bytes_ = parts_.stream->send({}).holds_bytes;
-  const Stream::Outcome got = parts_.stream->receive(room, kReceivedMax);
+  const Stream::Outcome got = parts_.stream->receive({}, room, kReceivedMax);
   holds_bytes_ = got.holds_bytes;
   if (got.status == Stream::Status::kEnd || got.status == Stream::Status::kBroken) {
     close();

@@ -14,36 +14,35 @@ namespace {
 // sends slowly must not hold a read's worth of memory.
 constexpr size_t kBigPartBytes = ClientInput::kReadBytes / 4;
 // One read, so that other clients have their turn.
-constexpr size_t kBigReadBytes = 8 * ClientInput::kReadBytes;
+constexpr size_t kBigReadBytes = 16 * ClientInput::kReadBytes;
 // Beyond it room is made step by step: the client may never send what it has announced.
 constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
 constexpr size_t kLineEndBytes = 2;
-// The end of a big argument comes through the thread's buffer, which has room for the stream's
-// extra bytes.
-constexpr size_t kBigTailBytes = 2 * Stream::kExtraBytesMax;
+// The rest of an argument must exceed this to get memory of its own.
+constexpr size_t kBigRestBytes = 2 * Stream::kExtraBytesMax;
+// With the end of a big argument, so much of what follows it is read: its line end, and of a
+// pipeline no more than is cheap to move.
+constexpr size_t kFollowingBytes = size_t{16} << 10;
 
 }  // namespace
 
-size_t ClientInput::room(bool is_authenticated) const {
-  // No further, so that what follows need not be moved.
-  if (big_arrives()) return std::min(big_->missing_bytes() + kLineEndBytes, kReadBytes);
-  return is_authenticated ? kReadBytes : kUnknownBytesMax - std::min(kUnknownBytesMax, size());
+ClientInput::Room ClientInput::room(bool is_authenticated) {
+  if (!is_authenticated) return {{}, kUnknownBytesMax - std::min(kUnknownBytesMax, size())};
+  if (!is_kept()) return {{}, kReadBytes};
+  const std::span<char> place = place_behind();
+  if (place.empty()) return {{}, kReadBytes};
+  const size_t following_bytes = big_arrives() ? kFollowingBytes : 0;
+  return {place, std::min(place.size() + following_bytes, kBigReadBytes)};
 }
 
-std::span<char> ClientInput::room_behind() {
-  if (!is_kept()) return {};
+std::span<char> ClientInput::place_behind() {
   begin_big_argument();
-  if (big_arrives()) {
-    const std::span<char> room = big_->missing();
-    if (room.size() <= kBigTailBytes) return {};
-    return room.first(std::min(room.size(), kBigReadBytes + Stream::kExtraBytesMax));
-  }
+  if (big_arrives()) return big_->missing();
   const size_t missing = awaited_bytes();
   // Without a big part, room that is there already is used.
-  if (missing < kBigPartBytes && free_bytes() < kReadBytes + Stream::kExtraBytesMax) return {};
-  make_room(std::max(missing, kBigPartBytes) + Stream::kExtraBytesMax, kReadBytes);
-  const size_t room = block_.capacity_bytes - end_;
-  return {block_.data + end_, std::min(room, kBigReadBytes + Stream::kExtraBytesMax)};
+  if (missing < kBigPartBytes && free_bytes() < kReadBytes) return {};
+  make_room(std::max(missing, kBigPartBytes), kReadBytes);
+  return {block_.data + end_, block_.capacity_bytes - end_};
 }
 
 void ClientInput::commit(size_t size_bytes) {
@@ -54,7 +53,7 @@ void ClientInput::commit(size_t size_bytes) {
 // Gives the argument that is arriving memory of its own, if that is worth it.
 void ClientInput::begin_big_argument() {
   const auto [end, body_offset] = announced_;
-  if (big_ || body_offset == 0 || awaited_bytes() <= kBigTailBytes) return;
+  if (big_ || body_offset == 0 || awaited_bytes() <= kBigRestBytes) return;
   const size_t size_bytes = end - body_offset - kLineEndBytes;
   if (size_bytes < BigArgument::kBytesMin || size_bytes > BigArgument::kBytesMax) return;
   core::keyspace::ByteBuffer memory;

@@ -40,12 +40,15 @@ class ClientInput {
   ClientInput(const ClientInput&) = delete;
   ClientInput& operator=(const ClientInput&) = delete;
 
-  // Size limit of one read into the thread's buffer.
-  size_t room(bool is_authenticated) const;
-  // Where the next read belongs, with at least kExtraBytesMax of a stream; empty when that is the
-  // thread's buffer. Valid until the next call.
-  std::span<char> room_behind();
-  // So many bytes were read there.
+  // Where the next read belongs. Bytes beyond `place` belong into the thread's buffer, as all do
+  // when it is empty.
+  struct Room {
+    std::span<char> place;
+    size_t size_max;  // of the read
+  };
+  // Valid until the next call.
+  Room room(bool is_authenticated);
+  // This many bytes were read to the place.
   void commit(size_t size_bytes);
   // The kept bytes followed by the fresh ones, without a big argument; without kept bytes, as
   // usual, a view of the fresh ones. Valid until the next call.
@@ -56,7 +59,7 @@ class ClientInput {
   void keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced = {});
   void forget();
   // Gives back all memory beyond the kept bytes; false when there was none. For an idle client that
-  // has logged in. Views from join() and room_behind() are void.
+  // has logged in. Views from join() and room() are void.
   bool give_back_free();
 
   // Bytes that the announced request still lacks, and for which room is made next.
@@ -75,6 +78,7 @@ class ClientInput {
   size_t kept_bytes() const { return end_ - begin_; }
   bool big_is_whole() const { return big_ && big_->is_whole(); }
   bool big_arrives() const { return big_ && !big_->is_whole(); }
+  std::span<char> place_behind();
   void begin_big_argument();
   void make_room(size_t fresh_bytes, size_t spare_bytes);
   void resize(size_t capacity_bytes);

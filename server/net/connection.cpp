@@ -99,11 +99,8 @@ void Connection::on_ready(uint32_t events) {
 void Connection::receive() {
   using Status = Stream::Status;
   auto& buffer = thread_.read_buffer;
-  const bool is_known = session_->authenticated;
-  const std::span<char> behind = is_known ? input_.room_behind() : std::span<char>();
-  const auto [status, size, holds_bytes] =
-      behind.empty() ? stream_->receive(buffer, input_.room(is_known))
-                     : stream_->receive(behind, behind.size() - Stream::kExtraBytesMax);
+  const auto [place, size_max] = input_.room(session_->authenticated);
+  const auto [status, size, holds_bytes] = stream_->receive(place, buffer, size_max);
   if (holds_bytes) [[unlikely]] {
     output_.note_held_by_stream(true);
     update_interest();
@@ -113,9 +110,9 @@ void Connection::receive() {
       counters_.input_bytes.add(size);
       session_->traffic.count_received(size);
       counters_.reads_processed.add();
-      if (behind.empty()) return proceed({buffer.data(), size});
-      input_.commit(size);
-      return proceed({});
+      if (place.empty()) return proceed({buffer.data(), size});
+      input_.commit(std::min(size, place.size()));
+      return proceed({buffer.data(), size - std::min(size, place.size())});
     case Status::kLater:
       return;
     case Status::kEnd:

@@ -2,8 +2,10 @@
 #include "server/transport/stream.h"
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
 #include <cassert>
 #include <cerrno>
 #include <utility>
@@ -20,9 +22,14 @@ Stream::Outcome outcome_of(ssize_t size) {
 
 }  // namespace
 
-Stream::Outcome SocketStream::receive(std::span<char> room, size_t size_max) {
-  assert(room.size() >= size_max);
-  return outcome_of(::recv(descriptor_, room.data(), size_max, 0));
+Stream::Outcome SocketStream::receive(std::span<char> first, std::span<char> second,
+                                      size_t size_max) {
+  assert(first.size() + second.size() >= size_max);
+  if (first.empty()) return outcome_of(::recv(descriptor_, second.data(), size_max, 0));
+  if (first.size() >= size_max) return outcome_of(::recv(descriptor_, first.data(), size_max, 0));
+  const std::array<iovec, 2> parts{
+      {{first.data(), first.size()}, {second.data(), size_max - first.size()}}};
+  return outcome_of(::readv(descriptor_, parts.data(), int{parts.size()}));
 }
 
 Stream::Outcome SocketStream::send(std::string_view bytes) {

@@ -7,7 +7,7 @@
 // inside the stream after receive() are incomplete until the descriptor is readable again, so
 // waiting for the descriptor misses nothing.
 // Thread safety: none, unless the kind of stream states otherwise.
-// Source: recv(2), send(2).
+// Source: recv(2), readv(2), send(2).
 #pragma once
 
 #include <cstddef>
@@ -36,9 +36,9 @@ class Stream {
   static constexpr size_t kExtraBytesMax = size_t{16} << 10;
 
   virtual ~Stream() = default;
-  // Reads at most `size_max` bytes from the socket. REQUIRES: room for size_max + kExtraBytesMax
-  // bytes.
-  virtual Outcome receive(std::span<char> room, size_t size_max) = 0;
+  // Reads at most `size_max` bytes from the socket, to `first` and, when that is full or empty, to
+  // `second`. REQUIRES: together they have room for size_max + kExtraBytesMax bytes.
+  virtual Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) = 0;
   // If `bytes` is empty, only bytes inside the stream are sent.
   virtual Outcome send(std::string_view bytes) = 0;
   virtual void close() = 0;
@@ -54,7 +54,7 @@ class SocketStream final : public Stream {
   SocketStream(const SocketStream&) = delete;
   SocketStream& operator=(const SocketStream&) = delete;
 
-  Outcome receive(std::span<char> room, size_t size_max) override;
+  Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) override;
   Outcome send(std::string_view bytes) override;
   void close() override;
 

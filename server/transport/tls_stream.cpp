@@ -155,8 +155,8 @@ Stream::Outcome TlsStream::broken() {
   return {Status::kBroken};
 }
 
-Stream::Outcome TlsStream::receive(std::span<char> room, size_t size_max) {
-  assert(room.size() >= size_max + kExtraBytesMax);
+Stream::Outcome TlsStream::receive(std::span<char> first, std::span<char> second, size_t size_max) {
+  assert(first.size() + second.size() >= size_max + kExtraBytesMax);
   const std::scoped_lock lock(mutex_);
   if (is_broken_ || descriptor_ == kClosed) return {Status::kBroken};
   const std::span<char> bytes = scratch(size_max);
@@ -165,7 +165,7 @@ Stream::Outcome TlsStream::receive(std::span<char> room, size_t size_max) {
   if (got < 0) return is_temporary(errno) ? Outcome{Status::kLater} : broken();
   input_ = {bytes.data(), static_cast<size_t>(got)};
   size_t size = 0;
-  const bool goes_on = is_established() ? decrypt(room, size) : !is_broken_;
+  const bool goes_on = is_established() ? decrypt(first, second, size) : !is_broken_;
   input_ = std::string_view();
   if (!goes_on) {
     if (size == 0) return broken();
@@ -176,13 +176,15 @@ Stream::Outcome TlsStream::receive(std::span<char> room, size_t size_max) {
   return {size > 0 ? Status::kDone : Status::kLater, size, !held_.empty()};
 }
 
-bool TlsStream::decrypt(std::span<char> room, size_t& size) {
+bool TlsStream::decrypt(std::span<char> first, std::span<char> second, size_t& size) {
   while (!input_.empty() || SSL_pending(ssl_.get()) > 0) {
+    const std::span<char> room =
+        size < first.size() ? first.subspan(size) : second.subspan(size - first.size());
     // There is always room, because plain text is never longer than its record.
-    if (size == room.size()) return false;
+    if (room.empty()) return false;
     ERR_clear_error();
     size_t count = 0;
-    const int result = SSL_read_ex(ssl_.get(), room.data() + size, room.size() - size, &count);
+    const int result = SSL_read_ex(ssl_.get(), room.data(), room.size(), &count);
     if (result == 1) {
       size += count;
       continue;

@@ -41,7 +41,7 @@ class TlsStream final : public Stream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  Outcome receive(std::span<char> room, size_t size_max) override;
+  Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) override;
   Outcome send(std::string_view bytes) override;
   // Sends close_notify to the peer, unless the stream is broken.
   void close() override;
@@ -64,7 +64,7 @@ class TlsStream final : public Stream {
   // Sends the held bytes. Returns false if the socket is closed.
   bool send_held();
   bool write(std::string_view bytes);
-  bool decrypt(std::span<char> room, size_t& size);
+  bool decrypt(std::span<char> first, std::span<char> second, size_t& size);
   Outcome broken();
 
   static constexpr size_t kHeldBytesMax = size_t{256} << 10;

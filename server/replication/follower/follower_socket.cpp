@@ -136,7 +136,7 @@ core::Result<> FollowerSocket::encrypt(const Tls& settings, int64_t timeout_ms) 
     }
     if (outcome.holds_bytes) outcome = tls->send("");
     if (outcome.status != Stream::Status::kBroken) {
-      outcome = tls->receive(room, kHandshakeReadBytes);
+      outcome = tls->receive({}, room, kHandshakeReadBytes);
     }
   }
   if (tls->phase() == TlsStream::Phase::kEstablished) return {};
@@ -175,7 +175,7 @@ core::Result<> FollowerSocket::send(std::string_view bytes) {
 
 core::Result<size_t> FollowerSocket::receive(std::span<char> out, int64_t timeout_ms) {
   if (wait_for(POLLIN, timeout_ms) == Ready::kNot) return size_t{0};
-  const Stream::Outcome outcome = stream_->receive(out, out.size() - Stream::kExtraBytesMax);
+  const Stream::Outcome outcome = stream_->receive({}, out, out.size() - Stream::kExtraBytesMax);
   switch (outcome.status) {
     case Stream::Status::kDone:
       holds_bytes_ |= outcome.holds_bytes;

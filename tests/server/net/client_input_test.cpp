@@ -53,7 +53,7 @@ TEST(ClientInput, FreeRoomIsGivenBackOnRequest) {
   constexpr size_t kAnnounced = 1'000'000;
   input.keep(input.join("*1, begin"), true, {.end = kAnnounced});
   input.keep(input.join("").substr(4), true, {.end = kAnnounced});
-  std::ranges::copy(std::string_view("of it"), input.room_behind().data());
+  std::ranges::copy(std::string_view("of it"), input.room(true).place.data());
   input.commit(5);
   EXPECT_GE(input.free_bytes(), kAnnounced / 2);
   EXPECT_TRUE(input.give_back_free());
@@ -71,19 +71,19 @@ TEST(ClientInput, AnAnnouncedCommandGetsItsRoomOnce) {
   input.keep(input.join("begin"), true, {.end = kAnnounced});
   EXPECT_LE(input.size() + input.free_bytes(), 16u) << "the client may send no more";
   std::string sent = "begin";
-  const char* place = nullptr;
+  const char* first = nullptr;
   while (sent.size() < kAnnounced) {
-    const std::span<char> room = input.room_behind();
-    ASSERT_GT(room.size(), Stream::kExtraBytesMax);
-    const size_t size =
-        std::min(room.size() - Stream::kExtraBytesMax, kAnnounced + 3 - sent.size());
-    std::ranges::fill(room.first(size), 'x');
+    const auto [place, size_max] = input.room(true);
+    ASSERT_FALSE(place.empty());
+    ASSERT_LE(size_max, place.size());
+    const size_t size = std::min(size_max, kAnnounced + 3 - sent.size());
+    std::ranges::fill(place.first(size), 'x');
     sent.append(size, 'x');
     input.commit(size);
     const std::string_view joined = input.join("");
     ASSERT_EQ(joined, sent);
-    if (place == nullptr) place = joined.data();
-    ASSERT_EQ(joined.data(), place);
+    if (first == nullptr) first = joined.data();
+    ASSERT_EQ(joined.data(), first);
     if (sent.size() < kAnnounced) input.keep(joined, true, {.end = kAnnounced});
     EXPECT_LE(input.size() + input.free_bytes(),
               kAnnounced + ClientInput::kReadBytes + Stream::kExtraBytesMax);
@@ -107,19 +107,22 @@ TEST(ClientInput, ABigArgumentGetsItsOwnMemory) {
   input.keep(input.join(head + std::string(next(50'000))), true, announced);
   const size_t before = input.size() + input.free_bytes();
   EXPECT_LE(before, 2 * ClientInput::kReadBytes) << "the rest may never come";
-  for (std::span<char> room = input.room_behind(); !room.empty(); room = input.room_behind()) {
+  while (sent.size() > 1000) {
+    const auto [place, size_max] = input.room(true);
     EXPECT_EQ(input.awaited_bytes(), 0u) << "its memory is taken";
     EXPECT_EQ(input.big_argument(), nullptr);
-    ASSERT_GT(room.size(), Stream::kExtraBytesMax);
-    const std::string_view part = next(room.size() - Stream::kExtraBytesMax);
-    std::ranges::copy(part, room.begin());
+    EXPECT_EQ(place.size(), sent.size());
+    EXPECT_LE(size_max, place.size() + Stream::kExtraBytesMax) << "what follows must be moved";
+    const std::string_view part = next(std::min<size_t>(300'000, sent.size() - 1000));
+    std::ranges::copy(part, place.begin());
     input.commit(part.size());
     input.keep(input.join(""), true, announced);
     EXPECT_EQ(input.size(), head.size() + text.size() - sent.size());
     EXPECT_LE(input.size() + input.free_bytes(), before + text.size());
   }
-  EXPECT_EQ(input.room(true), sent.size() + 2) << "what follows is not read with it";
-  std::string_view joined = input.join(std::string(sent) + "\r\nPING");
+  std::ranges::copy(sent, input.room(true).place.begin());
+  input.commit(sent.size());
+  std::string_view joined = input.join("\r\nPING");
   EXPECT_EQ(joined, head + "\r\nPING");
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_TRUE(input.big_argument()->text() == text);
@@ -140,9 +143,9 @@ TEST(ClientInput, AnIdleClientGivesABigArgumentBack) {
   const std::string text(1'000'000, 'v');
   const AnnouncedBytes announced{.end = head.size() + text.size() + 2, .body_offset = head.size()};
   const auto send = [&](std::string_view part) {
-    const std::span<char> room = input.room_behind();
-    ASSERT_GE(room.size(), part.size());
-    std::ranges::copy(part, room.begin());
+    const std::span<char> place = input.room(true).place;
+    ASSERT_GE(place.size(), part.size());
+    std::ranges::copy(part, place.begin());
     input.commit(part.size());
     input.keep(input.join(""), true, announced);
   };
@@ -167,16 +170,16 @@ TEST(ClientInput, OtherArgumentsGetNoOwnMemory) {
   for (const size_t size : {BigArgument::kBytesMin - 1, BigArgument::kBytesMax + 1}) {
     ClientInput input;
     input.keep(input.join("*2 $"), true, {.end = 4 + size + 2, .body_offset = 4});
-    ASSERT_FALSE(input.room_behind().empty());
+    ASSERT_FALSE(input.room(true).place.empty());
     EXPECT_GT(input.awaited_bytes(), 0u) << size;
   }
 }
 
 TEST(ClientInput, SmallPartsComeThroughTheThreadsBuffer) {
   ClientInput input;
-  EXPECT_TRUE(input.room_behind().empty());
+  EXPECT_TRUE(input.room(true).place.empty());
   input.keep(input.join("begin"), true, {.end = 1000});
-  EXPECT_TRUE(input.room_behind().empty());
+  EXPECT_TRUE(input.room(true).place.empty());
 }
 
 TEST(ClientInput, ManyBigPartsMoveEachByteAFewTimes) {
@@ -190,8 +193,7 @@ TEST(ClientInput, ManyBigPartsMoveEachByteAFewTimes) {
     if (joined.data() != place) ++moves;
     input.keep(joined, true, {.end = joined.size() + kPart});
     place = input.join("").data();
-    const std::span<char> room = input.room_behind();
-    EXPECT_GE(room.size(), kPart);
+    EXPECT_GE(input.room(true).place.size(), kPart);
   }
   EXPECT_LT(moves, 100u);
   EXPECT_EQ(input.size(), 400 * kPart);
@@ -199,15 +201,15 @@ TEST(ClientInput, ManyBigPartsMoveEachByteAFewTimes) {
 
 TEST(ClientInput, BeforeALoginItIsBounded) {
   ClientInput input;
-  EXPECT_EQ(input.room(true), ClientInput::kReadBytes);
-  EXPECT_EQ(input.room(false), ClientInput::kUnknownBytesMax);
+  EXPECT_EQ(input.room(true).size_max, ClientInput::kReadBytes);
+  EXPECT_EQ(input.room(false).size_max, ClientInput::kUnknownBytesMax);
   const std::string part(15'000, 'x');
   input.keep(input.join(part), false);
-  EXPECT_EQ(input.room(false), ClientInput::kUnknownBytesMax - part.size());
-  input.keep(input.join(std::string(input.room(false), 'x')), false);
+  EXPECT_EQ(input.room(false).size_max, ClientInput::kUnknownBytesMax - part.size());
+  input.keep(input.join(std::string(input.room(false).size_max, 'x')), false);
   EXPECT_EQ(input.size(), ClientInput::kUnknownBytesMax);
   EXPECT_EQ(input.free_bytes(), 0u);
-  EXPECT_EQ(input.room(false), 0u);
+  EXPECT_EQ(input.room(false).size_max, 0u);
 }
 
 }  // namespace

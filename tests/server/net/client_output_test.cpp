@@ -12,7 +12,7 @@ namespace {
 
 // Takes `room` bytes and then no more.
 struct FakeStream final : Stream {
-  Outcome receive(std::span<char>, size_t) override { return {Status::kLater}; }
+  Outcome receive(std::span<char>, std::span<char>, size_t) override { return {Status::kLater}; }
   Outcome send(std::string_view bytes) override {
     ++calls;
     if (is_broken) return {Status::kBroken};

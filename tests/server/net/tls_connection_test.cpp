@@ -78,7 +78,7 @@ class TlsConnectionTest : public ClientsFixture {
       owner_.serve();
       std::string room((size_t{64} << 10) + Stream::kExtraBytesMax, '\0');
       while (true) {
-        const auto outcome = stream_.receive(room, size_t{64} << 10);
+        const auto outcome = stream_.receive({}, room, size_t{64} << 10);
         received_ += room.substr(0, outcome.bytes);
         if (outcome.status == Stream::Status::kEnd && !has_ended_) {
           has_ended_ = true;

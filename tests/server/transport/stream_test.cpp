@@ -7,6 +7,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "tests/support/socket_pair.h"
 
@@ -17,7 +18,7 @@ TEST(SocketStream, SendsReceivesAndEnds) {
   SocketPair pair;
   SocketStream stream(::dup(pair.near));
   std::array<char, 8> room{};
-  const auto receive = [&] { return stream.receive(room, room.size()); };
+  const auto receive = [&] { return stream.receive({}, room, room.size()); };
   EXPECT_EQ(receive().status, Stream::Status::kLater);
   pair.make_ready();
   const auto received = receive();
@@ -30,6 +31,21 @@ TEST(SocketStream, SendsReceivesAndEnds) {
   stream.close();
   EXPECT_EQ(stream.send("no").status, Stream::Status::kBroken);
   EXPECT_EQ(receive().status, Stream::Status::kBroken);
+}
+
+TEST(SocketStream, SecondRoomGetsTheRest) {
+  SocketPair pair;
+  SocketStream stream(::dup(pair.near));
+  std::array<char, 4> first{};
+  std::array<char, 8> second{};
+  ASSERT_EQ(::write(pair.far, "abcdefghijk", 11), 11);
+  EXPECT_EQ(stream.receive(first, second, 3).bytes, 3u);
+  EXPECT_EQ(std::string_view(first.data(), 3), "abc");
+  EXPECT_EQ(stream.receive(first, second, 6).bytes, 6u);
+  EXPECT_EQ(std::string_view(first.data(), 4), "defg");
+  EXPECT_EQ(std::string_view(second.data(), 2), "hi");
+  EXPECT_EQ(stream.receive(first, second, 6).bytes, 2u);
+  EXPECT_EQ(std::string_view(first.data(), 2), "jk");
 }
 
 TEST(SocketStream, TakesNoMoreThanTheSocketHasRoomFor) {

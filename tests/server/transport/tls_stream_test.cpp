@@ -44,7 +44,7 @@ class TlsStreamTest : public testing::Test {
   // Returns the bytes received; `status_` is that of the last call.
   std::string receive(TlsStream& stream, size_t size_max = kReadBytes) {
     std::string room(size_max + Stream::kExtraBytesMax, '\0');
-    const auto outcome = stream.receive(room, size_max);
+    const auto outcome = stream.receive({}, room, size_max);
     status_ = outcome.status;
     return room.substr(0, outcome.bytes);
   }
@@ -112,6 +112,17 @@ TEST_F(TlsStreamTest, NoWholeRecordStaysInside) {
     EXPECT_EQ(got.size(), sent.size()) << size_max;
     EXPECT_EQ(got, sent) << size_max;
   }
+}
+
+TEST_F(TlsStreamTest, SecondRoomGetsTheRest) {
+  shake_hands();
+  const std::string sent = std::string(20'000, 'a') + std::string(20'000, 'b');
+  ASSERT_EQ(client_->send(sent).bytes, sent.size());
+  std::string first(25'000, '\0');
+  std::string second(kReadBytes, '\0');
+  const auto outcome = server_->receive(first, second, kReadBytes);
+  EXPECT_EQ(outcome.bytes, sent.size());
+  EXPECT_EQ(first + second.substr(0, 15'000), sent);
 }
 
 TEST_F(TlsStreamTest, TheHandshakeMayComeByteByByte) {
