@@ -20,8 +20,8 @@ constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
 constexpr size_t kLineEndBytes = 2;
 // The rest of an argument must exceed this to get memory of its own.
 constexpr size_t kBigRestBytes = 2 * Stream::kExtraBytesMax;
-// With the end of a big argument, so much of what follows it is read: its line end, and of a
-// pipeline no more than is cheap to move.
+// Bytes read with the end of a big argument: its line end, and the begin of the next command, which
+// is moved later.
 constexpr size_t kFollowingBytes = size_t{16} << 10;
 
 }  // namespace
