@@ -45,6 +45,7 @@ WAITING_JOBS = JOBS + 2
 SLOWEST_SHOWN = 10
 STRESS_ROUNDS = 5
 BUSY_LOOPS = 4
+UNIT = ("--label-regex", "^unit$")
 # A busy loop ends by itself, even if its tier has been killed.
 BUSY_LOOP = "import time\nend = time.monotonic() + 7200\nwhile time.monotonic() < end: pass"
 
@@ -98,19 +99,15 @@ class Run:
 
     def ctest(self, preset, name, *options, jobs=JOBS, environment=None):
         """Runs the tests of a build that the options choose, and counts them."""
-        report_path = LOGS / f"{name.replace(': ', '-').replace(' ', '-')}.xml"
-        report_path.unlink(missing_ok=True)
-        limits = ["--test-output-size-passed", "4000000", "--test-output-size-failed", "4000000"]
-        with self.part(name):
-            subprocess.run(
-                ["ctest", "--test-dir", f"build/{preset}", "--parallel", str(jobs),
-                 "--no-tests=error", "--output-junit", report_path, *limits, *options],
-                cwd=ROOT, env={**os.environ, **(environment or {})}, check=False,
-            )  # fmt: skip
+        return self.finish_tests(Tests(preset, name, *options, jobs=jobs, environment=environment))
+
+    def finish_tests(self, tests):
+        """Waits for tests, as a part, and counts them."""
+        with self.part(tests.name):
             try:
-                report = test_report.read(preset, report_path)
+                report = tests.wait()
             except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
-                self.fail(name, f"no report of its tests: {error}")
+                self.fail(tests.name, f"no report of its tests: {error}")
                 return test_report.Report()
             self.report.add(report)
             for failure in report.failures:
@@ -164,6 +161,28 @@ class Build:
         if self._process.wait() == 0:
             return None
         return "\n".join(self._log.read_text("utf-8", errors="replace").splitlines()[-60:])
+
+
+class Tests:
+    """Tests of a build that run beside others, as an idle build does."""
+
+    def __init__(self, preset, name, *options, jobs=JOBS, environment=None, idle=False):
+        self.name = name
+        self._preset = preset
+        self._report = LOGS / f"{name.replace(': ', '-').replace(' ', '-')}.xml"
+        self._report.unlink(missing_ok=True)
+        limits = ["--test-output-size-passed", "4000000", "--test-output-size-failed", "4000000"]
+        self._process = subprocess.Popen(
+            ["ctest", "--test-dir", f"build/{preset}", "--parallel", str(jobs), "--no-tests=error",
+             "--output-junit", self._report, *limits, *options],
+            cwd=ROOT, env={**os.environ, **(environment or {})},
+            preexec_fn=_become_idle if idle else None,
+        )  # fmt: skip
+
+    def wait(self):
+        """Returns the report of the tests."""
+        self._process.wait()
+        return test_report.read(self._preset, self._report)
 
 
 def _become_idle():
@@ -276,7 +295,7 @@ def changed_libraries(preset, changed):
 
 def run_unit(run, _):
     if run.build("release", "unit_tests"):
-        run.ctest("release", "release: unit tests", "--label-regex", "^unit$")
+        run.ctest("release", "release: unit tests", *UNIT)
 
 
 def run_everything(run, _):
@@ -288,12 +307,17 @@ def run_everything(run, _):
     is_built = run.finish(asan)
     tsan = Build("tsan", ("threads_tests", "bloomery-server"), idle=True)
     if is_built:
-        run.ctest("asan", "asan: unit tests", "--label-regex", "^unit$")
+        run.ctest("asan", "asan: unit tests", *UNIT)
         run_fuzzers(run, 5)
-    run.ctest("release", "release: unit tests", "--label-regex", "^(unit|scripts)$")
-    if run.finish(tsan):
+    run.ctest("release", "release: unit tests with threads", *UNIT, "--label-regex", "^threads$")
+    is_built = run.finish(tsan)
+    # These tests use the processor time that tests with threads leave.
+    others = Tests("release", "release: other unit tests", "--label-regex", "^(unit|scripts)$",
+                   "--label-exclude", "^threads$", idle=True)  # fmt: skip
+    if is_built:
         run.ctest("tsan", "tsan: tests with threads", "--label-regex", "^threads$",
                   jobs=WAITING_JOBS)  # fmt: skip
+    run.finish_tests(others)
 
 
 def run_system(run, preset, environment=None):
@@ -327,7 +351,7 @@ def run_long(run, _):
     os.environ.update(BLOOMERY_TIER="", BLOOMERY_SLOW="5")
     for preset in ("asan", "tsan"):
         if run.build(preset):
-            run.ctest(preset, f"{preset}: unit tests", "--label-regex", "^unit$")
+            run.ctest(preset, f"{preset}: unit tests", *UNIT)
             run.ctest(preset, f"{preset}: system tests", "--label-regex", "^(sanitized|threads)$",
                       "--label-exclude", "^unit$")  # fmt: skip
     run_fuzzers(run, 60)

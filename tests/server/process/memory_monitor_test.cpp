@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -73,7 +73,7 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
     ASSERT_FALSE(memory.fits(100 * kMiB));
     // The allocator returns full pages after a while.
     const auto bytes = entry->filter().mutable_layer_bits(0).bytes();
-    std::ranges::fill(bytes.first(32 * kMiB), std::byte{1});
+    std::memset(bytes.data(), 1, 32 * kMiB);
     reclaimer.drop(std::move(entry));
     ASSERT_TRUE(memory.fits(100 * kMiB)) << i;
     while (reclaimer.pending() != 0) std::this_thread::yield();

@@ -238,13 +238,13 @@ TEST_F(EvictionTest, AFilterThatCouldNeverFitEvictsNothing) {
 }
 
 TEST_F(EvictionTest, AGrowingFilterMakesRoomButNotOfItself) {
-  run({"BF.RESERVE", "f", "0.01", "10000"});
+  run({"BF.RESERVE", "f", "0.01", "2000"});
   fill(3000);
   for (int i = 0; i < 3000; ++i) run({"EXPIRE", "k" + std::to_string(i), "1000"});
   set_policy("volatile-lru");
   journalled();
   limit_to_used(2000);
-  for (int i = 0; i < 60'000; ++i) {
+  for (int i = 0; i < 15'000; ++i) {
     const std::string reply = run({"BF.ADD", "f", std::to_string(i)});
     ASSERT_EQ(reply.front(), ':') << reply;
     if (i % 100 == 0) journalled();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "tests/support/environment.h"
 #include "tests/support/stream_bytes.h"
 
 namespace server {
@@ -182,7 +183,7 @@ TEST(FollowerProtocolTest, EveryCutGivesTheSame) {
 }
 
 TEST(FollowerProtocolTest, RandomPiecesGiveTheSame) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = support::number_of("BLOOMERY_SEED", 1);
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 500; ++round) {
@@ -398,7 +399,7 @@ TEST(FollowerProtocolTest, ASnapshotWithoutEndTakesNoMemory) {
 }
 
 TEST(FollowerProtocolTest, DamagedBytesDoNoHarm) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = support::number_of("BLOOMERY_SEED", 1);
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 5000; ++round) {

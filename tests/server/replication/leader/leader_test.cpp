@@ -21,6 +21,7 @@
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/stream_bytes.h"
 
 namespace server {
@@ -100,7 +101,7 @@ TEST_F(LeaderTest, AReplicaThatKeepsUpStaysWhileTheStreamGrows) {
   psync(peer, replication_.offset());
   const uint64_t begin = replication_.offset();
   peer.read(go_on().size());
-  constexpr size_t kAppends = 30'000;
+  constexpr size_t kAppends = support::rounds<size_t>(30'000, 5'000);
   std::jthread writer([this] {
     for (size_t i = 0; i < kAppends; ++i) {
       journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "1"});

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+//
+// A source for targets that consist of precompiled headers.
