@@ -3,6 +3,7 @@
 """The table of goals in bench/: its commands exist, its figures are checked, gaps are shown."""
 
 import argparse
+import dataclasses
 import math
 import pathlib
 import re
@@ -68,6 +69,13 @@ class GoalsTest(unittest.TestCase):
         self.assertEqual((missed, len(ran)), (1, 1), "one run serves both goals")
         values["rate/b"] = 1.0
         self.assertEqual(judge(AT_LEAST, values=values)[1], 0)
+
+    def test_a_mean_decides_where_the_goal_says_so(self):
+        mean = dataclasses.replace(AT_LEAST, is_mean=True)
+        shown, missed, _ = judge(mean, values={"rate/a": 1.25, "rate/b": 0.9})
+        self.assertEqual((shown, missed), ([("1.06 (worst 0.90: rate/b)", "met")], 0))
+        shown, missed, _ = judge(mean, values={"rate/a": 1.25, "rate/b": 0.7})
+        self.assertEqual((shown, missed), ([("0.94 (worst 0.70: rate/b)", "MISSED")], 1))
 
     def test_a_goal_without_figures_is_missed(self):
         shown, missed, _ = judge(AT_LEAST)
