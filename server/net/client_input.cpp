@@ -36,7 +36,10 @@ ClientInput::Room ClientInput::room(bool is_authenticated) {
 }
 
 std::span<char> ClientInput::place_behind() {
-  begin_big_argument();
+  if (begin_big_argument({block_.data + begin_, kept_bytes()})) {
+    end_ = begin_ + announced_.body_offset;
+    resize(kept_bytes());
+  }
   if (big_arrives()) return big_->missing();
   const size_t missing = awaited_bytes();
   // Without a big part, room that is there already is used.
@@ -50,18 +53,19 @@ void ClientInput::commit(size_t size_bytes) {
   end_ += size_bytes;
 }
 
-// Gives the argument that is arriving memory of its own, if that is worth it.
-void ClientInput::begin_big_argument() {
+// Gives the argument that is arriving memory of its own, if that is worth it, and moves there what
+// `request` has of it. Returns whether it did.
+bool ClientInput::begin_big_argument(std::string_view request) {
   const auto [end, body_offset] = announced_;
-  if (big_ || body_offset == 0 || awaited_bytes() <= kBigRestBytes) return;
+  if (big_ || body_offset == 0 || end <= request.size() + kBigRestBytes) return false;
   const size_t size_bytes = end - body_offset - kLineEndBytes;
-  if (size_bytes < BigArgument::kBytesMin || size_bytes > BigArgument::kBytesMax) return;
+  if (size_bytes < BigArgument::kBytesMin || size_bytes > BigArgument::kBytesMax) return false;
   core::keyspace::ByteBuffer memory;
-  if (!memory.resize_for_overwrite(size_bytes)) return;
+  if (!memory.resize_for_overwrite(size_bytes)) return false;
   big_ = std::make_unique<BigArgument>(std::move(memory), body_offset);
-  std::string_view begun{block_.data + begin_ + body_offset, kept_bytes() - body_offset};
-  end_ -= begun.size();
+  std::string_view begun = request.substr(body_offset);
   big_->take_from(begun);
+  return true;
 }
 
 size_t ClientInput::awaited_bytes() const {
@@ -88,6 +92,9 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
     begin_ = end_ = 0;
     // Exactly: memory that grows by steps would exceed it.
     if (!is_authenticated) resize(kUnknownBytesMax);
+    // A client that has sent a good part of it sends the rest, too.
+    const bool is_begun = rest.size() >= announced_.body_offset + kBigPartBytes;
+    if (is_begun && begin_big_argument(rest)) rest = rest.substr(0, announced_.body_offset);
     make_room(rest.size(), 0);
     std::memcpy(block_.data, rest.data(), rest.size());
     end_ = rest.size();

@@ -79,7 +79,7 @@ class ClientInput {
   bool big_is_whole() const { return big_ && big_->is_whole(); }
   bool big_arrives() const { return big_ && !big_->is_whole(); }
   std::span<char> place_behind();
-  void begin_big_argument();
+  bool begin_big_argument(std::string_view request);
   void make_room(size_t fresh_bytes, size_t spare_bytes);
   void resize(size_t capacity_bytes);
   void move_to_front();

@@ -198,6 +198,9 @@ Connection::State Connection::execute(std::string_view fresh) {
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
   const protocol::RequestParser::Partial partial = runner_.partial();
+  // A big argument gets its memory when its begin is kept.
+  const bool is_big = partial.needed_bytes >= ClientInput::kReadBytes;
+  if (is_big && !input_.is_kept() && session_->authenticated) make_room(partial.needed_bytes);
   input_.keep(data.substr(consumed), session_->authenticated,
               {.end = partial.needed_bytes, .body_offset = partial.parsed_bytes});
   check_input();
@@ -233,10 +236,12 @@ void Connection::limit_memory() {
   if (is_killed()) return;
   // A command that arrives piece by piece takes memory before it can be refused.
   const size_t awaited_bytes = input_.awaited_bytes();
-  if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) {
-    Admission(services_.config, services_.memory, CommandOrigin::kClient)
-        .make_room_for_input(awaited_bytes);
-  }
+  if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) make_room(awaited_bytes);
+}
+
+void Connection::make_room(size_t input_bytes) {
+  Admission(services_.config, services_.memory, CommandOrigin::kClient)
+      .make_room_for_input(input_bytes);
 }
 
 void Connection::send(std::string_view replies, protocol::OutputBuffer* whole) {

@@ -86,6 +86,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // Counts what the client takes, and evicts clients if all together take too much. Those of this
   // thread are closed, maybe this one, too.
   void limit_memory();
+  // Evicts keys if more input exceeds the limit.
+  void make_room(size_t input_bytes);
   bool is_killed() const { return session_->kill_requested.load(std::memory_order_relaxed); }
 
   // Executes what is buffered and `fresh` and gives the replies to the gate.
