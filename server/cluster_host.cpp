@@ -22,7 +22,7 @@ using core::keyspace::Locking;
 
 namespace {
 
-// Beyond it a leader is not heard any more.
+// A leader that has sent nothing for longer counts as silent.
 constexpr int64_t kSilenceUs = core::kSecondUs;
 
 }  // namespace

@@ -39,7 +39,7 @@ class ClusterHost final : public cluster::NodeHost {
   };
   explicit ClusterHost(const Parts& parts) : parts_(parts) {}
 
-  // By which leaders know this server. To be called before the threads start.
+  // Sets the id by which leaders know this server. Must be called before the threads start.
   void name_node(std::string id);
 
   cluster::ReplicationFacts facts(const cluster::Shard* shard) override;

@@ -52,13 +52,13 @@ class Clustering {
 
   // From any thread.
   cluster::ClusterState& state() { return state_; }
-  // What replies to writes need; null where they need none.
+  // The permit that replies to writes need; null where they need none.
   const cluster::ClusterState* permit() const { return node_ == nullptr ? nullptr : &state_; }
 
   // As `cluster-enabled` says. `member`: set to the way to this node's part in its shard, if it has
   // one. Errors: why the server cannot start.
   core::Result<> prepare(cluster::MemberQueue*& member);
-  // Behind recovery. Errors: why the data do not fit.
+  // Must be called after recovery. Errors: why the data do not fit the cluster.
   core::Result<> check_data() const;
   // Joins the cluster, and leaves it.
   void start();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// bloomery-docs: prints docs/commands.md, the reference of all commands, from the command table and
-// docs/parts/commands.md, which has examples and the meaning of options;
+// bloomery-docs: prints two pages of the documentation.
+//
+// Without arguments it prints docs/commands.md, the reference of all commands, from the command
+// table and docs/parts/commands.md. The latter has examples and the meaning of options.
 // `bloomery-docs configuration conf/bloomery.conf` prints docs/configuration.md from the option
-// table and the sample file, whose words it takes.
+// table and the sample file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,9 +31,9 @@ constexpr std::string_view kPreface =
     "This page is printed by `bloomery-docs` from the command table and from\n"
     "[parts/commands.md](parts/commands.md); edit these, not the page.\n"
     "\n"
-    "In a usage line lower-case words are values and upper-case ones are literal; `[x]` is\n"
-    "optional, `a | b` is a choice, `( )` groups and `...` repeats what stands before it.\n"
-    "`name:type` is a value whose type its name does not tell. *Since* is the version of Redis or\n"
+    "In a usage line lower-case words are values and upper-case ones are literal. `[x]` is\n"
+    "optional, `a | b` is a choice, `( )` groups and `...` repeats the item before it.\n"
+    "`name:type` is a value whose name does not show its type. *Since* is the version of Redis or\n"
     "RedisBloom that first had the command. Replies and errors are theirs. Commands that Bloomery\n"
     "adds have a version of its own.\n";
 
@@ -52,8 +54,8 @@ std::string usage(const RegisteredCommand& command) {
   return text;
 }
 
-// What docs/parts/commands.md says of each command, by its name in capitals. Printing one takes it
-// out, so that what is left belongs to no command.
+// Text of docs/parts/commands.md for each command, by its name in capitals. Printing a command
+// removes its text, so the remaining texts belong to no command.
 using Notes = std::map<std::string, std::string>;
 
 Notes read_notes() {

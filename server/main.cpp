@@ -83,7 +83,7 @@ int serve(server::Config& config, server::Daemon& daemon) {
   const PidFile pid_file(run.pid_file());
   const int exit_code = server.run();
   server::flush_log();
-  // Who has started it may not look into the log.
+  // The operator who started it may not look into the log.
   if (exit_code != EXIT_SUCCESS && !run.log_file().empty()) {
     fmt::print(stderr, "The server has ended with an error; see its log: {}\n", run.log_file());
   }

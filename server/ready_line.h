@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The one line of the log that tells what has started: version, ports, threads, directory, and what
-// was loaded in which time.
+// The log line that reports the start: version, ports, threads, directory, and which data were
+// loaded in which time.
 //
 // Thread safety: a pure function.
 #pragma once

@@ -105,7 +105,7 @@ class ForkEvents {
   uint64_t seen_ = 0;
 };
 
-// The commands, and who may use them.
+// The commands, and the users with their permissions.
 struct Access {
   explicit Access(std::unique_ptr<Registry> commands)
       : registry(std::move(commands)), users(acl_table_of(*registry)) {}
@@ -420,7 +420,7 @@ void Server::await_signal() {
   });
 }
 
-// As SHUTDOWN without options; the second signal of one attempt waits for no replica any more.
+// As SHUTDOWN without options. The second signal of one attempt does not wait for replicas.
 void Server::on_signal(int signal) {
   await_signal();
   parts_->clustering.retire(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Upkeep: what happens to the keyspace without a command: expired keys go, eviction keeps
-// maxmemory, windows of time turn, and the table of tracked keys is trimmed.
+// Upkeep: changes to the keyspace without a command. Expired keys are deleted, eviction keeps
+// maxmemory, windows of time rotate, and the table of tracked keys is trimmed.
 //
-// Invariants: a key that goes is journalled as DEL and told to all who listen, under its lock; so
-// is a window's turn. The keyspace and the memory monitor know this object while it lives.
+// Invariants: a deleted key is journalled as DEL and reported to all listeners, under its lock. So
+// is a window's rotation. The keyspace and the memory monitor know this object while it lives.
 // Thread safety: made and destroyed while no command runs; tick() belongs to one thread.
 // Source: docs/architecture.md, "The memory limit"; Redis' databasesCron().
 #pragma once

@@ -18,9 +18,9 @@ enum class BitOperation : uint8_t {
   kOr,
   kXor,
   kNot,    // not X; takes exactly one source
-  kDiff,   // in X and in no Y
-  kDiff1,  // in some Y and not in X
-  kAndOr,  // in X and in some Y
+  kDiff,   // set in X, clear in every Y
+  kDiff1,  // set in some Y, clear in X
+  kAndOr,  // set in X and in some Y
   kOne,    // in exactly one of all sources
 };
 

@@ -87,7 +87,7 @@ class Scanner {
       return damaged(lexer.offset(), "written by a later version");
     }
     if (annotation.kind == Kind::kChecksum && annotation.value != checksum_.value()) {
-      return damaged(lexer.offset(), "the checksum of what comes before does not match");
+      return damaged(lexer.offset(), "the checksum of the preceding bytes does not match");
     }
     checksum_.update(lexer.line());
     ++open_.annotation_count;

@@ -136,7 +136,7 @@ void AofWriter::append_timestamp() {
 
 core::Result<> AofWriter::sync() {
   const std::scoped_lock one_at_a_time(sync_mutex_);
-  if (has_lost_sync()) return core::Error{"ERR the append log's files are not trusted any more"};
+  if (has_lost_sync()) return core::Error{"ERR the append log's files are no longer trusted"};
   std::shared_ptr<AppendFile> file;
   uint64_t written = 0;
   {

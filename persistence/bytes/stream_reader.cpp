@@ -17,7 +17,7 @@ namespace persistence {
 namespace {
 
 constexpr std::string_view kTooShort = "the bytes end here too early";
-constexpr std::string_view kTooLong = "a string is longer than what follows";
+constexpr std::string_view kTooLong = "a string is longer than the remaining bytes";
 constexpr std::string_view kNoForm = "a length has a form that does not exist";
 constexpr std::string_view kBadPacking = "packed bytes of a string are damaged";
 

@@ -34,7 +34,7 @@ struct Peer {
   bool is_loopback = false;
 };
 
-// Either a user or the answer to who is none.
+// Holds either a user or the response that rejects the request.
 struct Admission {
   std::shared_ptr<const acl::User> user;
   HttpResponse refusal;
@@ -60,7 +60,7 @@ struct Credentials {
   std::string user;
   std::string password;
 };
-// Of an Authorization header; nothing if it is not a sound one of Basic.
+// Parses an Authorization header. Returns nullopt unless it is a valid one of Basic.
 std::optional<Credentials> parse_basic(std::string_view header);
 
 // Whether a Host header names an address, or this machine, and no name that others can choose.

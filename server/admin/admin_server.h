@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// AdminServer: the admin HTTP port: sockets on a thread of its own, and the site that they show.
+// AdminServer: the admin HTTP port. It owns the sockets, their thread and the site that they serve.
 //
-// A thread of its own, because answers take milliseconds: clients of the database wait for none.
+// The port has its own thread because answers take milliseconds: clients of the database wait for
+// none of them.
 //
-// Invariants: at most kConnectionsMax connections; a further one takes the place of that which has
-// got on least recently, so slow clients hold up nobody.
+// Invariants: at most kConnectionsMax connections. A further one replaces the connection that has
+// been idle longest, so slow clients block no one.
 // Thread safety: open(), start() and stop() from the main thread, in this order.
 // Source: RFC 9112; conf/bloomery.conf, http-port.
 #pragma once

@@ -46,8 +46,8 @@ HttpResponse json_error(unsigned status, std::string_view text) {
   return response;
 }
 
-// "NOPERM …" is a 403, what may pass a 503. Other refusals, of a filter that has gone or of a
-// number half typed, are what was asked for, and no error in a browser's console.
+// "NOPERM …" is a 403, a temporary error a 503. Other errors, for a deleted filter or a half-typed
+// number, answer 200: the page asked for them, and a browser's console shows no error.
 HttpResponse error_response(const protocol::Reply& reply) {
   const std::string_view text = reply.text;
   const std::string_view code = text.substr(0, text.find(' '));

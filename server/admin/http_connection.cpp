@@ -135,7 +135,7 @@ bool HttpConnection::take_requests() {
   }
   const HttpRequest& request = reader_.request();
   const HttpResponse response = parts_.answer(request, parts_.peer);
-  // Who guesses passwords has to connect anew for each.
+  // A client that guesses passwords must connect again for each guess.
   const bool keeps_alive = request.keeps_alive && response.status != 401;
   if (response.later) {
     respond_later(response, keeps_alive);

@@ -51,7 +51,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start();
   void close();
   bool is_closed() const { return state_ == State::kClosed; }
-  // Whether it has taken too long for what it is doing.
+  // Returns whether the current step (reading or writing) has exceeded its time limit.
   bool is_late(int64_t now_us) const;
   // When it last got on: the connection that is the first to give way to others has the least.
   int64_t progressed_us() const { return since_us_; }

@@ -2,8 +2,8 @@
 //
 // RequestReader: cuts the requests out of an HTTP connection's bytes, one after the other.
 //
-// Invariants: what is kept is bounded by kHeaderBytesMax; requests have no body. After an error
-// nothing more is read: the connection is to be closed behind the answer.
+// Invariants: the kept bytes are bounded by kHeaderBytesMax; requests have no body. After an error
+// nothing more is read: the caller must close the connection after the answer.
 // Thread safety: none; one reader per connection.
 // Source: RFC 9112; Boost.Beast 1.81, http::request_parser.
 #pragma once

@@ -18,8 +18,8 @@
 namespace server::admin {
 namespace {
 
-// What looking at all keys may take of the port's thread: for the first request, which would tell
-// nothing otherwise, for a later one, and each second.
+// Time that a walk over all keys may take of the port's thread. The first request gets more, since
+// it has no figures otherwise. The others are for later requests and for each second.
 constexpr int64_t kCensusFirstUs = 50'000;
 constexpr int64_t kCensusRequestUs = 5'000;
 constexpr int64_t kCensusTickUs = 5'000;
@@ -92,7 +92,7 @@ HttpResponse Site::answer(const HttpRequest& request, const Peer& peer) {
   Question question{request, peer};
   Admission admission;
   if (route == nullptr || !route->is_public) {
-    // Before anything is said about what is there.
+    // Check access before the answer reveals which paths exist.
     admission = access_.admit(request, peer);
     if (admission.user == nullptr) return std::move(admission.refusal);
     question.user = std::move(admission.user);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Site: what the admin port answers: a table of paths, and who may ask for each.
+// Site: the answers of the admin port. A table lists the paths and the users that may read each.
 //
-//   /healthz, /readyz   anybody: probes have no password
-//   /metrics            who may run INFO; names of filters who may run BF.SCAN
-//   /, /*.js, /*.css    who has logged in
-//   /api/               who may run the command that the answer comes from (api.h)
+//   /healthz, /readyz   every client: probes have no password
+//   /metrics            users of INFO; names of filters: users of BF.SCAN
+//   /, /*.js, /*.css    users that have logged in
+//   /api/               users of the command behind the answer (api.h)
 //
 // Invariants: GET and HEAD only read. A POST must carry kWriteHeader, which a page of another
 // origin cannot send, so a request that is made without the user's knowledge changes nothing.
@@ -38,7 +38,7 @@ class Site {
   struct Question {
     const HttpRequest& request;
     const Peer& peer;
-    std::shared_ptr<const acl::User> user{};  // null where anybody may ask
+    std::shared_ptr<const acl::User> user{};  // null where no login is needed
   };
   enum class Method : uint8_t { kRead, kWrite };
   struct Route {

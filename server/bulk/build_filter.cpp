@@ -33,7 +33,7 @@ int refuse(std::string_view message) {
   return EXIT_FAILURE;
 }
 
-// Of the machine, those that this process may run on.
+// Number of the machine's cores that this process may run on.
 unsigned core_count() {
   cpu_set_t cores;
   CPU_ZERO(&cores);

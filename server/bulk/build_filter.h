@@ -12,8 +12,8 @@
 
 namespace server {
 
-// Reads the items from standard input, tells what was built on standard output, and errors and
-// progress on standard error. `arguments` without the program's own name.
+// Reads the items from standard input. Prints the result on standard output, errors and progress on
+// standard error. `arguments` without the program's own name.
 int build_filter(std::span<const std::string> arguments);
 
 }  // namespace server

@@ -30,7 +30,7 @@ using persistence::ExportRequest;
 constexpr std::string_view kExportUsage =
     "Usage: bloomery-server --export-rdb dump.rdb out.rdb [--target redis|redisbloom|valkey-bloom]"
     " [--overwrite]";
-// Of a server that says nothing else.
+// Used when the server reports no number of databases.
 constexpr uint64_t kDefaultDatabases = 16;
 
 int refuse_export(std::string_view message) {

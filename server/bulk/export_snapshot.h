@@ -26,7 +26,7 @@ core::Result<persistence::ExportRequest> parse_export_options(
 std::string describe_export(const persistence::ExportRequest& request,
                             const persistence::ExportFigures& figures);
 
-// Tells what was written and left out on standard output, errors and progress on standard error.
+// Prints the written and skipped keys on standard output, errors and progress on standard error.
 // `arguments` without the program's own name. Returns 0 if all of the source is in the file,
 // kExitSomethingLeftOut if not, and 1 if nothing was written.
 int export_snapshot(std::span<const std::string> arguments);

@@ -17,7 +17,7 @@
 
 namespace server {
 
-// The line without what puts it in place: a bar where the end is known, else what is done.
+// The line without its control sequences: a bar where the end is known, otherwise the work done.
 std::string progress_text(const persistence::BuildProgress& progress);
 
 class ProgressBar {
@@ -33,7 +33,7 @@ class ProgressBar {
   const core::Clock& clock_;
   const Write write_;
   int64_t next_us_ = 0;
-  // Of what the line shows; nothing when it is clear.
+  // The step that the line shows; nullopt when the line is clear.
   std::optional<persistence::BuildStep> step_;
 };
 

@@ -2,8 +2,8 @@
 //
 // client-output-buffer-limit: how much may wait for a slow reader, per class of client.
 //
-// Invariants: the canonical text names all three classes in the order of ClientClass, sizes in
-// bytes, and calls the second one "slave" as Redis' CONFIG GET does.
+// Invariants: the canonical text names all three classes in the order of ClientClass, with sizes in
+// bytes. It calls the second one "slave", as Redis' CONFIG GET does.
 // Thread safety: free functions without shared state.
 #pragma once
 

@@ -61,7 +61,7 @@ CommandLine wrong_call(Launch launch, std::string_view reason, std::string_view 
   return command_line;
 }
 
-// What is done instead of serving; empty when the arguments are a server's.
+// Returns the tool that the arguments ask for; nullopt when they start a server.
 std::optional<CommandLine> parse_tool(std::span<const std::string> arguments) {
   const std::string& first = arguments.front();
   if (first == "-v" || first == "--version") {

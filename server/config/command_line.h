@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandLine: what the arguments of bloomery-server ask for.
+// CommandLine: the parsed arguments of bloomery-server.
 //
 // Invariants: `options_text` obeys the grammar of a configuration file, one option per line.
 // Thread safety: a value.
@@ -15,13 +15,13 @@
 
 namespace server {
 
-// kShowVersion: --json may follow.
+// `kShowVersion`: --json may follow.
 //
-// kCheckSnapshot: the argument after the option is the path.
-// kCheckLog: parse_log_check() tells what the arguments are.
-// kBuildFilter: the arguments are those of server/bulk/build_options.h.
-// kExportSnapshot: those of server/bulk/export_snapshot.h.
-// kCheckHealth: the other arguments are the server's own.
+// `kCheckSnapshot`: the argument after the option is the path.
+// `kCheckLog`: parse_log_check() reads the arguments.
+// `kBuildFilter`: the arguments are those of server/bulk/build_options.h.
+// `kExportSnapshot`: those of server/bulk/export_snapshot.h.
+// `kCheckHealth`: the other arguments are the server's own.
 enum class Launch {
   kServe,
   kShowVersion,

@@ -102,7 +102,7 @@ std::vector<std::string> ListenOptions::bind_addresses() const {
 }
 
 uint64_t Config::client_memory_limit_bytes() const noexcept {
-  // As in Redis: with less nobody could even set it higher.
+  // As in Redis: with less, no client could even set it higher.
   constexpr double kLeastBytes = 128 * 1024;
   const auto setting = static_cast<double>(integer(OptionId::kMaxMemoryClients));
   const double bytes =
@@ -221,7 +221,7 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     const auto& [name, value] = *pair;
     const size_t index = *find_option(name);
     const Option& option = option_table()[index];
-    // What accumulates over the lines of a file is replaced by CONFIG SET.
+    // CONFIG SET replaces the value of an option that accumulates over the lines of a file.
     const std::string current = option.accumulates ? std::string() : text_at(index);
     auto parsed = parse_single_text(option, value, current);
     if (!parsed) return set_error(spelled_name(name), parsed.error().reason);
@@ -296,7 +296,7 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
   };
   std::error_code error;
   std::string old_text;
-  // Somebody may have removed the file; then it is written anew. A link is written through.
+  // The file may have been removed; then it is created. A link is written through.
   const auto target = std::filesystem::canonical(file_path_, error);
   const std::string path = error ? file_path_ : target.string();
   if (!error) {
@@ -309,7 +309,7 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
     const std::lock_guard texts_lock(mutex_);
     texts = texts_;
   }
-  // Of a cluster's node the cluster says whom it follows.
+  // The cluster decides which leader its node follows, so `replicaof` is not written.
   if (ClusterMode{integer(OptionId::kClusterEnabled)} == ClusterMode::kYes) {
     texts[static_cast<size_t>(OptionId::kReplicaOf)].clear();
   }

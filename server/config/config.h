@@ -41,7 +41,7 @@ enum class AppendFsync : int64_t { kEverySecond, kAlways, kNo };
 // kYes, a server among others, is not in this version and has no effect.
 enum class ClusterMode : int64_t { kNo, kYes, kEmulated };
 enum class DebugCommand : int64_t { kNo, kYes, kLocal };
-// What enable-protected-configs local asks about a client.
+// Where a client connects from, for `enable-protected-configs local`.
 enum class Origin { kLocal, kRemote };
 
 using NamedValue = std::pair<std::string, std::string>;
@@ -57,11 +57,11 @@ struct OptionGroup {
 struct ConfigHooks;
 using ConfigHooksPtr = std::shared_ptr<const ConfigHooks>;
 
-// What a file says besides options.
+// The file's directives that are not options.
 struct OtherDirectives {
   // rename-command lines in order; an empty second name removes the command.
   std::vector<NamedValue> renamed_commands;
-  // Where each of them stands: what is wrong with it only the commands know.
+  // Where each line is, for messages: only the commands can validate it.
   std::vector<Directive> rename_lines;
   // The `user` lines. They have a name.
   std::vector<Directive> users;
@@ -81,7 +81,7 @@ class Config {
   // Errors: the text to print before exiting. Unless it is kServe nothing is loaded.
   core::Result<Launch> load(int argc, const char* const* argv, int stdin_descriptor = 0);
 
-  // What a person should hear about: directives without effect here. Each is handed out once.
+  // Warnings for the operator: directives without effect here. Each is returned once.
   std::vector<std::string> take_warnings();
 
   // CONFIG GET pattern [pattern …]: names and aliases that match, each once.
@@ -91,17 +91,16 @@ class Config {
   // The server's own change of what clients may not set: REPLICAOF. Calls no hook and waits for
   // none, so that the caller may hold what a hook waits for.
   void replace(OptionId id, const std::string& text);
-  // CONFIG REWRITE. `user_lines` take the places of the file's `user` lines. Errors: besides the
-  // file's own, a start from the new text and what it includes would fail or give other values;
-  // then the file is as it was.
-  // With kAll options at their defaults get lines as well.
+  // CONFIG REWRITE. `user_lines` replace the file's `user` lines. Errors: those of the file, and
+  // that a start from the new text and its includes would fail or give other values. After an error
+  // the file is as it was. With kAll, options at their defaults get lines as well.
   enum class Extent : uint8_t { kChanged, kAll };
   core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt,
                          Extent extent = Extent::kChanged);
 
   // Called after each set() that changed an option of the group, once, in order of registration.
-  // When that set() fails `undo` takes back what `apply` did, whether it succeeded or not; without
-  // one, `apply` is called again and sees the old values.
+  // When that set() fails, `undo` reverts `apply`, whether it succeeded or not. Without `undo`,
+  // `apply` is called again and sees the old values.
   void on_change(const OptionGroup& group, Hook apply, std::function<void()> undo = nullptr);
   // Calls `apply`, which cannot fail, now and after each such change.
   void follow(const OptionGroup& group, const std::function<void()>& apply);
@@ -130,7 +129,7 @@ class Config {
   }
   BufferLimit output_buffer_limit(ClientClass client_class) const noexcept;
   int64_t max_memory_bytes() const noexcept { return integer(OptionId::kMaxMemory); }
-  // What all clients may take together; 0 is no limit.
+  // Limit for the memory of all clients together; 0 is no limit.
   uint64_t client_memory_limit_bytes() const noexcept;
   std::string directory() const { return text(OptionId::kDir); }
   int64_t database_count() const noexcept { return integer(OptionId::kDatabases); }
@@ -180,7 +179,7 @@ class Config {
 
 // Views of options that belong together; the Config must outlive them.
 
-// Where and how this server listens, besides the port.
+// Where and how this server listens, apart from the port.
 class ListenOptions {
  public:
   explicit ListenOptions(const Config& config) : config_(config) {}
@@ -213,7 +212,7 @@ class RunOptions {
   const Config& config_;
 };
 
-// What a filter gets that a command does not ask for.
+// Parameters of a new filter that the command does not give.
 class BloomDefaults {
  public:
   explicit BloomDefaults(const Config& config) : config_(config) {}

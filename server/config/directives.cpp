@@ -82,7 +82,7 @@ std::string canonical_path(const std::string& path) {
   return error ? path : canonical.string();
 }
 
-// Reads depth first, so that what an included file says stands where its include stood.
+// Reads depth first, so that an included file's lines take the place of the include.
 class FileReader {
  public:
   FileReader() = default;

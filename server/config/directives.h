@@ -2,8 +2,8 @@
 //
 // Directives: the lines of configuration files and of the command line, read into words.
 //
-// Invariants: `include` never appears in the result, it is replaced by what it names; the order is
-// the order in which a later directive overrides an earlier one.
+// Invariants: the result holds no `include`: the included lines replace it. A later directive
+// overrides an earlier one, and the order says which is later.
 // Thread safety: free functions without shared state; they read files.
 #pragma once
 
@@ -24,8 +24,9 @@ core::Error fatal_config_error(const Directive& at, std::string_view reason);
 core::Result<std::vector<Directive>> read_config_file(const std::string& path);
 core::Result<std::vector<Directive>> read_config_text(std::string_view text,
                                                       const std::string& source);
-// What a start in `folder` would read if the file at `path` held `text`: relative paths of include
-// and dir are made absolute there. Errors: besides, an include that is a pipe, which would block.
+// Returns the directives that a start in `folder` would read if the file at `path` held `text`.
+// Relative paths of include and dir become absolute there. Errors: also an include that is a pipe,
+// which would block.
 core::Result<std::vector<Directive>> read_at_start(std::string_view text, const std::string& path,
                                                    const std::string& folder);
 

@@ -32,7 +32,7 @@ bool is_dashed_name(const std::string& word) {
   return word.size() >= 2 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1]));
 }
 
-// Directives whose absence somebody relying on them must notice.
+// Directives that protect an operator who relies on them: ignoring them silently would do harm.
 std::string_view missing_feature(std::string_view name) {
   if (name == "loadmodule") return "modules are not loaded, BF.* is built in";
   return {};
@@ -51,7 +51,7 @@ std::string start_up_error(const core::Error& error) {
 
 void Config::warn_if_without_effect(size_t index, const Value& value) {
   const Option& option = option_table()[index];
-  // A value that Redis would have had anyway disappoints nobody.
+  // No warning when the value equals Redis' default.
   if (value.text == option.default_text) return;
   if (const auto feature = missing_feature(option.name); !feature.empty()) {
     warn(effect_warning(option.name, feature));

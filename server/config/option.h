@@ -194,11 +194,11 @@ enum class Mutability : uint8_t {
   kMutable,
   kImmutable,
   kProtected,  // as enable-protected-configs allows
-  kWithHook,   // mutable only when somebody registered to carry the change out
+  kWithHook,   // mutable only when a hook is registered that applies it
 };
 
-// A value in canonical form: what CONFIG GET says, and the number behind it (bool 0/1, enum index,
-// bits of a double), which is 0 for strings and lists.
+// A value in canonical form: the text of CONFIG GET, and its number. The number is 0/1 for a bool,
+// the index for an enum, the bits for a double, and 0 for strings and lists.
 struct Value {
   std::string text;
   int64_t scalar = 0;
@@ -235,9 +235,9 @@ struct Option {
   Mutability mutability = Mutability::kMutable;
   bool multi_argument = false;
   bool may_be_bare = false;  // its line may have no word behind the name
-  bool hidden = false;       // for tests: shown to who names it, set where DEBUG is allowed
+  bool hidden = false;       // for tests: shown when named, set where DEBUG is allowed
   bool accumulates = false;  // a repeated line adds to the earlier ones instead of replacing them
-  bool sensitive = false;    // never shown in a message or a log
+  bool sensitive = false;    // no message or log may show it
   bool reloads = false;      // setting it to the same text again carries it out again
   bool inert = false;        // known to Redis, kept for CONFIG GET, without effect here
   ValueParser parser = nullptr;  // instead of the kind's own

@@ -20,7 +20,7 @@ namespace server {
 const std::vector<Option>& option_table();
 const Option& option_row(OptionId id);
 
-// By name or alias in any case; the index is the row's place in option_table().
+// Finds an option by name or alias in any case. The index is the row's place in option_table().
 std::optional<size_t> find_option(std::string_view name);
 
 // The parts of the table that lie in rows/.

@@ -58,15 +58,15 @@ class Rewriter {
     for (const std::string& line : write_lines(option_table()[index], text)) append(line);
   }
 
-  // Behind all includes, so that this is the last word on the option.
+  // The line goes after all includes, so that it is the last word on the option.
   void move_to_end(size_t index, const std::string& text) {
     const Option& option = option_table()[index];
     for (const OptionLine& line : lines_of_[index]) dropped_[line.line] = true;
-    // What the includes have gathered is forgotten first.
+    // The empty value first clears the values that the includes have gathered.
     if (option.accumulates && !text.empty()) append(fmt::format("{} \"\"", option.name));
     const auto wanted = write_lines(option, text);
     for (const std::string& line : wanted) append(line);
-    // Only replicaof needs no line for its default, as long as nobody else gives it one.
+    // Only replicaof needs no line for its default, unless an include sets it.
     if (wanted.empty()) append(fmt::format("{} no one", option.name));
   }
 
@@ -102,7 +102,7 @@ class Rewriter {
         words->erase(words->begin());
         lines_of_[*index].push_back({lines_.size(), std::move(*words)});
       } else if (!words || !is_kept(*words)) {
-        // Somebody edited the file since the start; as it is, the next start would fail.
+        // The file was edited after the start; unchanged, it would fail the next start.
         line.insert(0, "# ??? ");
       } else if (lower_case(words->front()) == "user") {
         user_lines_.push_back(lines_.size());
@@ -134,7 +134,7 @@ class Rewriter {
     return value == text;
   }
 
-  // Of several lines of which the last counts, that last one takes the first one's place.
+  // Several lines may set one option, and the last counts. It takes the first one's place.
   void drop_stale(const Option& option, const std::vector<OptionLine>& lines) {
     if (option.accumulates || option.line_writer != nullptr) return;
     lines_[lines.front().line] = lines_[lines.back().line];

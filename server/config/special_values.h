@@ -13,9 +13,8 @@ namespace server {
 Parsed<Value> parse_bind(const Option& option, Words words, const std::string& current);
 // An existing directory, made absolute. Errors: the system's own text, as in Redis.
 Parsed<Value> parse_directory(const Option& option, Words words, const std::string& current);
-// Pulled into 1..500 instead of refused, as Redis does.
+// Clamped to 1..500 instead of rejected, as Redis does.
 Parsed<Value> parse_hz(const Option& option, Words words, const std::string& current);
-// Tells a policy that Redis has and we have not from a word nobody knows.
 // Bytes, or up to 100% of maxmemory: then the scalar is the percentage below zero.
 Parsed<Value> parse_memory_or_percent(const Option& option, Words words,
                                       const std::string& current);

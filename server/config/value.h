@@ -26,8 +26,8 @@ Parsed<Value> parse_single_text(const Option& option, const std::string& text,
 
 std::vector<std::string> write_lines(const Option& option, const std::string& text);
 
-// Bytes with an optional unit: k = 1000, kb = 1024 and so on up to gb. Empty when malformed or
-// when the product exceeds 2^63-1 (`overflowed` tells which).
+// Bytes with an optional unit: k = 1000, kb = 1024 and so on up to gb. Empty when malformed or when
+// the product exceeds 2^63-1; `overflowed` says which.
 struct MemoryText {
   std::optional<int64_t> bytes;
   bool overflowed = false;

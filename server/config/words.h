@@ -35,8 +35,8 @@ std::string_view trim(std::string_view text);
 // True of a word with white space or a zero byte, which a list of words could not hold.
 bool holds_separator(std::string_view word);
 
-// What a message may echo of a client's word: line ends would break the reply, so they become
-// spaces as in Redis.
+// The part of a client's word that a message may echo. Line ends would break the reply, so they
+// become spaces, as in Redis.
 std::string without_line_ends(std::string_view text);
 
 }  // namespace server

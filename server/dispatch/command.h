@@ -29,7 +29,7 @@ class Context;
 // REQUIRES: the row's arity holds for the arguments.
 using Handler = void (*)(Context&);
 
-// What dispatch must know. The first group is told to clients by COMMAND, under Redis' names.
+// Facts that dispatch needs. COMMAND reports the first group to clients, under Redis' names.
 enum Flag : uint32_t {
   kWrite = 1U << 0,     // may change keys: exclusive locks, refused while writes are paused
   kReadOnly = 1U << 1,  // reads keys: shared locks
@@ -47,12 +47,12 @@ enum Flag : uint32_t {
   kNoMulti = 1U << 14,  // refused inside MULTI
   kAllowBusy = 1U << 15,
   kNoAsyncLoading = 1U << 16,  // not while a replica loads beside the data it serves
-  // For us only:
-  kInJournal = 1U << 23,  // may stand in a journal or a stream although it changes no key itself
-  kImmediate = 1U << 24,  // runs at once inside MULTI instead of being queued
-  kWholeKeyspace = 1U << 25,   // reaches keys it does not name: EXEC locks every stripe
-  kNotPaused = 1U << 26,       // runs during CLIENT PAUSE ALL
-  kRunsQueue = 1U << 27,       // has the flags of the queued commands as well
+  // Not reported to clients:
+  kInJournal = 1U << 23,      // a journal or a stream may hold it although it changes no key itself
+  kImmediate = 1U << 24,      // runs at once inside MULTI instead of being queued
+  kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe
+  kNotPaused = 1U << 26,      // runs during CLIENT PAUSE ALL
+  kRunsQueue = 1U << 27,      // has the flags of the queued commands as well
   kReportsMisconf = 1U << 28,  // also answers MISCONF when writes do (PING)
   kMayReplicate = 1U << 29,    // reaches replicas though it changes no key: paused with the writes
   kInSubscriberMode = 1U << 30,  // allowed to a subscriber that speaks RESP2
@@ -74,7 +74,7 @@ enum Category : uint32_t {
   kAdministrative = 1U << 21,  // @admin without the flag of that name
 };
 
-// What a command does to the keys of one range, under the names of COMMAND's key specifications.
+// How a command uses the keys of one range, under the names of COMMAND's key specifications.
 enum KeyUse : uint16_t {
   kKeyRo = 1U << 0,
   kKeyRw = 1U << 1,
@@ -97,9 +97,9 @@ struct KeyRange {
   int step = 1;
   uint16_t use = 0;
   std::string_view note{};  // why the use is what it is, where that is not plain
-  // The argument that tells how many keys there are; then `last` is unused.
+  // The argument that holds the number of keys; then `last` is unused.
   int count_at = 0;
-  // An option that may stand behind the last key, upper case; it is none.
+  // An option that may follow the last key, in upper case; it is not a key.
   std::string_view option{};
   // The word, upper case, that the keys follow; the search for it begins at `first`. Without the
   // word the range has no keys.
@@ -119,7 +119,7 @@ inline int first_key_of(const KeyRange& range, Arguments args) {
 // the argument that counts the keys is no such count.
 int last_key_of(const KeyRange& range, Arguments args);
 
-// What the journal holds of a command that changed something.
+// The words that the journal holds of a command that changed something.
 enum class Journalled : uint8_t {
   kVerbatim,  // its own words: repeating them changes the same
   kEffects,   // what the handler gives to Context::journal
@@ -133,8 +133,7 @@ enum class ChannelUse : uint8_t {
   kListensToPatterns,  // all arguments, each of them a pattern
 };
 
-// What a row's prefetch has computed from the arguments, for its handler. The family gives `kind` a
-// meaning; 0: nothing.
+// Result of a row's prefetch, for its handler. The family gives `kind` a meaning; 0: nothing.
 struct Preview {
   uint64_t kind = 0;
   std::array<uint64_t, 2> words{};
@@ -146,20 +145,20 @@ struct Command {
   uint32_t flags = 0;
   std::array<KeyRange, 2> keys{};  // unused ranges have first == 0
   uint32_t categories = 0;
-  // One of Redis' groups: string, bitmap, generic, server…; or bf, or bloom-ext for what is ours.
+  // One of Redis' groups: string, bitmap, generic, server…; otherwise bf or bloom-ext.
   std::string_view group{};
   std::string_view since{};       // first Redis (or module) version with this command
-  std::string_view summary{};     // one sentence without a full stop
-  std::string_view complexity{};  // without a full stop
-  // Arguments in the notation of docs/commands.md: lower-case words are values, upper-case ones
-  // are literal words, [x] is optional, a | b a choice, `...` repeats the item before it.
+  std::string_view summary{};     // one sentence; no full stop at its end
+  std::string_view complexity{};  // no full stop at its end
+  // Notation of docs/commands.md for arguments. Lower-case words are values, upper-case ones are
+  // literal. [x] is optional, a | b a choice, `...` repeats the item before it.
   std::string_view syntax{};
   // For proxies and cluster clients: Redis' command tips, with a space between two.
   std::string_view tips{};
   Handler handler = nullptr;  // in a container: of its bare name, or null when that is an error
   std::span<const Command> subcommands{};
-  // Asks for the cache lines, beyond the value's first, that the handler will touch in a big
-  // value; called under the key's shared lock while a pipeline's earlier commands still wait.
+  // Prefetches the cache lines, beyond the value's first, that the handler will touch in a big
+  // value. Called under the key's shared lock while a pipeline's earlier commands still wait.
   void (*prefetch)(const core::keyspace::Entry&, Arguments, Preview&) = nullptr;
   // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;
@@ -189,7 +188,7 @@ class SlotUnion {
     if (!first_) first_ = slot;
   }
   bool is_one() const { return is_one_; }
-  // Of the first key; nothing without keys.
+  // Slot of the first key; nullopt without keys.
   const std::optional<unsigned>& first() const { return first_; }
 
  private:
@@ -200,7 +199,7 @@ class SlotUnion {
 // The tip of commands whose reply depends on more than their keys' values.
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 
-// What a user must be allowed besides the command itself, where that is told as simply as this.
+// The permissions that a user needs beyond the command itself, in the cases that are this simple.
 struct Needs {
   enum Kind : uint8_t { kNothing, kFirstArgument, kMore };
   Kind kind = kMore;
@@ -209,7 +208,7 @@ struct Needs {
 
 // A row in the Registry, which owns it for the life of the process.
 struct RegisteredCommand {
-  // What every request reads comes first.
+  // Every request reads this field, so it comes first.
   const Command* row = nullptr;
   std::vector<const RegisteredCommand*> subcommands;
   size_t index = 0;  // dense, for statistics
@@ -228,9 +227,9 @@ struct RegisteredCommand {
   }
 };
 
-// One command that a client has sent, and what Dispatcher::look_ahead has found out about it, so
-// that executing it need not look up or hash the same words again. Everything but `args` follows
-// from the words alone, so it holds whatever other commands do meanwhile.
+// One command that a client has sent, with the results of Dispatcher::look_ahead, so that its
+// execution repeats no lookup or hash. Everything but `args` follows from the words alone, so it
+// holds whatever other commands do meanwhile.
 struct Request {
   Arguments args{};
   const RegisteredCommand* command = nullptr;  // of the first word; null: not looked up, or unknown

@@ -57,8 +57,8 @@ struct CategoryRule {
 
 constexpr std::string_view kSlow = "@slow";
 
-// In the order in which Redis prints them. @slow is what is not @fast. Some are of data types that
-// are not here.
+// In the order in which Redis prints them. @slow holds the commands that are not @fast. Some
+// categories belong to data types that this server does not have.
 constexpr CategoryRule kCategories[] = {
     {"@keyspace", kKeyspace, 0},
     {"@read", 0, kReadOnly},
@@ -97,7 +97,7 @@ void write_simple_set(ReplyWriter& reply, const std::vector<std::string_view>& n
   for (const std::string_view name : names) reply.simple(name);
 }
 
-// Whether the keys cannot be told from their first, last and step.
+// Returns whether first, last and step do not suffice to find the keys.
 bool has_movable_keys(const Command& row) {
   return std::ranges::any_of(row.keys, [](const KeyRange& range) {
     return range.count_at != 0 || !range.option.empty() || !range.keyword.empty();

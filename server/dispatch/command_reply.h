@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What COMMAND INFO and COMMAND DOCS say of one command, written from its row.
+// Writes the replies of COMMAND INFO and COMMAND DOCS about one command from its row.
 //
 // Thread safety: pure functions of constants and of the reply they write to.
 // Source: https://redis.io/docs/latest/commands/command/ and command-docs/; shapes as Redis 7.0.
@@ -23,7 +23,7 @@ void write_command_docs(const RegisteredCommand& command, protocol::ReplyWriter&
 std::vector<std::string_view> category_names(const Command& row);
 // Whether the category, spelled without its @ and in any case, is one of these.
 bool has_category(const Command& row, std::string_view category);
-// The names of all categories without their @, in the order in which ACL CAT tells them.
+// The names of all categories without their @, in the order of ACL CAT.
 std::vector<std::string_view> all_categories();
 // "RO", "access"…: of KeyUse bits.
 std::vector<std::string_view> key_use_names(uint16_t use);

@@ -82,7 +82,8 @@ void Context::await(std::unique_ptr<AwaitedReply> awaited) {
 }
 
 void Context::tell_miss(const KeyRef& key) {
-  // Under a shared lock an expired key stays, and who listens would be told too late.
+  // A shared lock cannot delete the key. The event is deferred so that `expired` precedes
+  // `keymiss`.
   const bool is_expired = session.origin == CommandOrigin::kClient &&
                           environment.keyspace.find_any(database(), key) != nullptr;
   if (!is_expired) return tell_event(KeyEvent::kMiss, database(), key);

@@ -64,11 +64,11 @@ struct ExpiredKey {
   std::string name;
 };
 
-// What a key holds for a command that works on one kind of value: the value, nothing (null), or
-// something of another kind, which has been answered (false).
+// Result of a lookup for one kind of value: the value, null if the key is missing, or false for a
+// value of another kind. In the last case the error has been answered.
 //
-// A std::optional of a pointer says the same, but g++ 12 hands it over by writing it to memory in
-// two pieces and reading it back as one, which waits for both: 5 ns, as long as the search itself.
+// A std::optional of a pointer could say the same. But g++ 12 writes it to memory in two pieces and
+// reads it back as one. That waits for both: 5 ns, as long as the search itself.
 template <class Value>
 class Found {
  public:
@@ -87,7 +87,7 @@ class Found {
   bool is_other_kind_ = false;
 };
 
-// Notes that the command uses the entry.
+// Records that the command uses the entry.
 void note_use(const Context& ctx, Entry& entry);
 // Moves the bytes of a big argument that was received into memory of its own to `bytes`. The
 // argument can then be read only as long as `bytes` exist and other threads do not reach them.
@@ -128,7 +128,7 @@ class Context {
   const Request& request;  // in EXEC that of EXEC
   protocol::ReplyWriter reply;
   const int64_t now_ms;  // wall clock, one value for all commands of a read batch
-  // What expiries are compared with: a journal says itself, by a DEL, when a key has expired.
+  // Time for expiry checks. A journal holds a DEL for each expired key, so its replay ignores it.
   const int64_t expiry_now_ms;
   Arguments args;
   const RegisteredCommand* command = nullptr;
@@ -143,7 +143,7 @@ class Context {
   bool has_one_database() const {
     return session.origin == CommandOrigin::kClient && environment.state.is_in_cluster();
   }
-  // What this command may take.
+  // Memory admission for this command.
   Admission admission() const;
   unsigned database() const { return static_cast<unsigned>(session.database); }
   KeyRef key(size_t argument_index) const {
@@ -198,7 +198,7 @@ class Context {
     tell(KeyEvent::kNew, database(), key);
     return entry;
   }
-  // As find(); what is of another kind has been answered.
+  // As find(); a value of another kind answers WRONGTYPE.
   Found<Entry> find_string(const KeyRef& key) {
     Entry* entry = find(key);
     if (entry == nullptr || entry->is_string()) return entry;
@@ -212,9 +212,9 @@ class Context {
     return found;
   }
 
-  // To be called for every key that a command changed, under its lock: tells watchers and
-  // listeners, counts, and journals the command's own words with the first change, unless its row
-  // says kEffects.
+  // Must be called for every key that a command changed, under its lock. It notifies watchers and
+  // listeners, counts, and with the first change journals the command's own words. Rows of kEffects
+  // journal nothing here.
   void changed(const KeyRef& key, KeyEvent event) { changed(database(), key, event); }
   void changed(unsigned in_database, const KeyRef& key, KeyEvent event) {
     environment.keyspace.notify_modified(in_database, key);
@@ -222,13 +222,12 @@ class Context {
       tell_change(event, in_database, key);
     grew_only();
   }
-  // What else happened to a key, or what is no change: for keyspace notifications. REQUIRES: the
-  // key's lock.
+  // Publishes a keyspace event without marking the key as modified. REQUIRES: the key's lock.
   void tell(KeyEvent event, unsigned in_database, const KeyRef& key) const {
     if (environment.state.listeners.any()) [[unlikely]]
       tell_event(event, in_database, key);
   }
-  // As changed(), for a change that watchers are not told of.
+  // As changed(), but watchers are not notified.
   void grew_only() {
     count_changes(1);
     if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
@@ -236,8 +235,8 @@ class Context {
       is_journalled = true;
     }
   }
-  // What repeating the change takes, for rows of kEffects: absolute times, settings spelled out,
-  // nothing that had no effect. REQUIRES: the locks of the changed keys.
+  // Journals commands that repeat the change, for rows of kEffects: absolute times, settings
+  // spelled out, nothing that had no effect. REQUIRES: the locks of the changed keys.
   void journal(Arguments words) const {
     if (is_own_change()) [[unlikely]]
       note_own_change();
@@ -246,7 +245,7 @@ class Context {
   void journal(std::initializer_list<std::string_view> words) const {
     journal(Arguments(words.begin(), words.size()));
   }
-  // Whether anybody wants what would be journalled.
+  // Returns whether the append log or a replica needs the journal.
   bool is_journal_active() const { return environment.journal.is_active(); }
   // For changes that changed() does not count.
   void count_changes(uint64_t count) const {
@@ -258,8 +257,8 @@ class Context {
   // Answers at once if that is possible, else the connection asks again until it is.
   void await(std::unique_ptr<AwaitedReply> awaited);
 
-  // Deletes the expired keys that reads have met while somebody listened, as Redis does when it
-  // looks for them. REQUIRES: no locks.
+  // Deletes the expired keys that reads have met while listeners existed, as Redis does on lookup.
+  // REQUIRES: no locks.
   void expire_seen() {
     if (expired_keys != nullptr) [[unlikely]]
       expire_keys();
@@ -269,7 +268,7 @@ class Context {
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
 
  private:
-  // By a client of a replica: its leader does not know of it.
+  // A client of a replica made the change: the leader does not have it.
   bool is_own_change() const {
     return session.origin == CommandOrigin::kClient &&
            environment.state.is_replica.load(std::memory_order_acquire);

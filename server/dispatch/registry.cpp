@@ -103,7 +103,7 @@ core::Result<> Registry::add(const Command& row, const RegisteredCommand* contai
   RegisteredCommand* added = command.get();
   all_.push_back(std::move(command));
   if (!by_original_name_.emplace(added->full_name, added).second) {
-    return core::Error{fmt::format("command table: '{}' stands twice", added->full_name)};
+    return core::Error{fmt::format("command table: '{}' occurs twice", added->full_name)};
   }
   if (container == nullptr) top_level_.push_back(added);
   for (const Command& subcommand : row.subcommands) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// LatencyHistogram: how often a command took how long, in ticks of TickClock.
+// LatencyHistogram: counts a command's calls by duration, in ticks of TickClock.
 //
-// Bucket i of 16 per power of two holds times that differ by less than a sixteenth; a time of
-// fewer than 16 ticks has a bucket of its own.
+// Each power of two has 16 buckets, so the times in a bucket differ by less than a sixteenth. A
+// time of fewer than 16 ticks has a bucket of its own.
 //
 // Invariants: a histogram has one writing thread, so adding needs no locked instruction.
 // Thread safety: reading is allowed from every thread and gives recent values.

@@ -32,7 +32,7 @@ class SlowLog {
  public:
   using Entries = std::vector<std::shared_ptr<const SlowCommand>>;
 
-  // Gives the command its id. What exceeds `length_max` then is dropped, the oldest first.
+  // Gives the command its id. Then drops the oldest entries above `length_max`.
   void add(SlowCommand command, size_t length_max);
   // The newest first.
   Entries newest(size_t count) const;
@@ -53,7 +53,7 @@ struct CutWord {
   size_t missing_bytes = 0;
 };
 
-// What the log keeps of a command: it tells how many words and bytes are left out.
+// The words that the log keeps of a command. They name the number of words and bytes left out.
 // REQUIRES: a word that lacks bytes has kSlowWordBytesMax of them.
 std::vector<std::string> trimmed_words(std::span<const std::string_view> words, CutWord cut = {});
 

@@ -2,10 +2,10 @@
 //
 // Handshakes: the TLS handshakes under way, bounded in time and in number.
 //
-// A peer that has not finished its handshake is nobody yet, and costs memory and a place among the
-// clients. It has ten seconds for it. Of all clients' places such peers get half; when those are
-// taken the oldest give way to the next, once they have had a second. Younger ones go on: after a
-// restart all clients come at once, and wait in the kernel's queue meanwhile.
+// A peer that has not finished its handshake is unknown, yet it costs memory and a place among the
+// clients. It has ten seconds to finish. Such peers get half of all clients' places. When those are
+// full, the oldest peer yields to the next, once it has had a second. Younger peers are kept: after
+// a restart all clients connect at once, and new ones wait in the kernel's queue.
 //
 // Thread safety: belongs to I/O thread 0.
 #pragma once
@@ -36,7 +36,7 @@ class Handshakes {
     int64_t begun_us;
   };
 
-  // Drops what is at the front and has ended. Null when none is left.
+  // Drops the ended handshakes at the front. Null when none is left.
   std::shared_ptr<Session> oldest();
   void drop_ended();
   // False when there is none that began so early.

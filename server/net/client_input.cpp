@@ -135,7 +135,7 @@ void ClientInput::make_room(size_t fresh_bytes, size_t spare_bytes) {
   if (block_.capacity_bytes - end_ >= fresh_bytes) return;
   const size_t needed = kept_bytes() + fresh_bytes;
   if (needed <= block_.capacity_bytes) return move_to_front();
-  // By a part of itself at least, so that a byte is moved a constant number of times on average.
+  // Grow by an eighth at least, so that a byte is moved a constant number of times on average.
   resize(std::max(needed + spare_bytes, block_.capacity_bytes + block_.capacity_bytes / 8));
 }
 

@@ -3,7 +3,7 @@
 // ClientInput: bytes that one client has sent and that are not executed yet: incomplete commands,
 // and commands that are held back.
 //
-// Small commands come through the thread's read buffer, and only what is left of them is kept. When
+// Small commands come through the thread's read buffer, and only an incomplete rest is kept. When
 // the rest of a big command is awaited, the client's next bytes are read behind the kept ones. When
 // that is the rest of one big argument, they are read into memory of its own (BigArgument).
 //

@@ -82,7 +82,7 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     unsent_.swap(answered);
   }
   held_writes_.clear();
-  // One long pipeline must not hold its memory for ever.
+  // One long pipeline must not keep its memory forever.
   if (held_writes_.capacity() > kHeldWritesKept) core::release_storage(held_writes_);
   is_held_ = false;
   return replaced;

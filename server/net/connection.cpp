@@ -89,10 +89,10 @@ void Connection::on_ready(uint32_t events) {
     // An evicted client must not take memory by another command before it is woken.
     return is_killed() ? close() : receive();
   }
-  // Only a broken connection is told while input is not asked for.
+  // While input is not requested, epoll reports only a broken connection.
   const uint32_t ends = EPOLLHUP | EPOLLERR | (is_in(State::kBlocked) ? EPOLLRDHUP : 0U);
   if ((events & ends) != 0) return close();
-  // A wait for the log is short: that input waits too is told to the kernel only if some comes.
+  // The log wait is short, so EPOLLIN is disabled lazily, when input actually arrives.
   update_interest();
 }
 

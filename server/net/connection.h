@@ -3,7 +3,7 @@
 // Connection: one client. Reads its bytes, has every complete command run in order, and gives the
 // replies to the thread's gate.
 //
-// A client that does not read its replies is bounded: past 32 MiB of unsent replies the server
+// A client that does not read its replies is bounded. Past 32 MiB of unsent replies the server
 // stops reading and executing its commands until half of that is sent. A client that has not logged
 // in is limited to a few KiB of input and of unsent replies.
 //
@@ -50,8 +50,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak);
   // A client over its output limit is closed, even if nothing has happened on its socket.
   void close_if_over_output_limit();
-  // Queues a message behind the unsent replies, unless the session does not hold its subscription
-  // any more; returns the bytes. send_unsent() must follow.
+  // Queues a message behind the unsent replies, unless the session has ended its subscription.
+  // Returns the bytes. send_unsent() must follow.
   size_t add_message(const Delivery& delivery, uint64_t serial);
   void send_unsent(bool is_ready = false);
   // Sends lines of MONITOR behind the unsent replies, unless the session has ended it; closes the
@@ -90,11 +90,11 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void make_room(size_t input_bytes);
   bool is_killed() const { return session_->kill_requested.load(std::memory_order_relaxed); }
 
-  // Executes what is buffered and `fresh` and gives the replies to the gate.
+  // Executes the buffered input and `fresh`, and gives the replies to the gate.
   void proceed(std::string_view fresh);
   // Enters the next state after the replies were flushed; true when there may be more to execute.
   bool settle();
-  // Runs what is complete; returns the next state.
+  // Runs the complete commands; returns the next state.
   State execute(std::string_view fresh);
   static State state_after(RequestRunner::End end);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The waiting states of Connection: for the end of a pause, for a blocked command, for a slow
-// reader, for the next command of an idle client.
+// The waiting states of Connection: the end of a pause, a blocked command, a slow reader, and the
+// next command of an idle client.
 #include <algorithm>
 #include <utility>
 
@@ -57,7 +57,7 @@ void Connection::await_end_of_pause() {
   session_->paused.store(true);
   update_interest();
   publish_buffer_sizes();
-  // A bound keeps a wall clock that jumps from holding clients for ever.
+  // A bound keeps a wall clock that jumps from holding clients forever.
   constexpr int64_t kWaitMaxMs = 1000;
   // A hold has no end time; the gate wakes the connection.
   const bool has_no_end = services_.pause.holds_writes() || awaits_cluster(services_.cluster);

@@ -9,9 +9,9 @@
 namespace server::net {
 namespace {
 
-// Bytes gathered for all connections before they are sent: one send for many small messages, and
-// yet a message for ten thousand subscribers is not copied ten thousand times before the first
-// copy leaves.
+// Bytes gathered for all connections before they are sent. One send takes many small messages. Yet
+// a message for ten thousand subscribers is not copied ten thousand times before the first copy
+// leaves.
 constexpr size_t kGatheredBytesMax = size_t{1} << 20;
 // Bytes after which other work of the thread has its turn.
 constexpr size_t kBytesPerCall = 4 * kGatheredBytesMax;
@@ -38,7 +38,7 @@ class Round {
 
   void send() {
     gathered_ = 0;
-    // A connection that stands here more than once has nothing to send the second time.
+    // A connection that is listed twice has nothing to send the second time.
     for (const auto& connection : receivers_) connection->send_unsent();
     receivers_.clear();
   }
@@ -62,7 +62,7 @@ void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking) {
     if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
   }
   round.send();
-  // Behind the tasks that the thread already has.
+  // The rest runs after the tasks that the thread already has.
   if (!is_done) thread.loop.post([&] { deliver_messages(thread, pubsub, tracking); });
 }
 

@@ -2,8 +2,8 @@
 //
 // Brings the messages in a thread's inbox to the thread's connections.
 //
-// Invariants: each call does a bounded amount of work, so that a flood of messages leaves other
-// clients served; connections are written to with no lock held.
+// Invariants: each call does a bounded amount of work, so a flood of messages leaves other clients
+// served. Connections are written to with no lock held.
 // Thread safety: to be called from the thread itself.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Periodic: runs a task several times a second on I/O thread 0, and once a second closes clients of
+// Periodic: runs a task several times a second on I/O thread 0. Once a second it closes clients of
 // all threads that are idle or over their output limit.
 //
 // Thread safety: belongs to I/O thread 0.

@@ -21,7 +21,7 @@
 namespace server::net {
 namespace {
 
-// Replies gathered before a write in the midst of a read batch.
+// Bytes of replies that are gathered before a write during a read batch.
 constexpr size_t kReplyBatchBytes = size_t{256} << 10;
 // Unsent replies to a client that has not logged in.
 constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// RequestRunner: parses what one client has sent and runs its commands, a batch at a time so that
-// the next ones are looked ahead for. RequestBatch: the commands that are about to run.
+// RequestRunner: parses the bytes of one client and runs its commands, a batch at a time, so that
+// the next commands' data can be prefetched. RequestBatch: the commands that are about to run.
 //
-// A client that has not logged in is parsed one command at a time, since that may be its login, and
+// A client that has not logged in is parsed one command at a time, since that may be its login. It
 // is closed when its replies exceed a few KiB.
 //
 // Invariants: commands run in order, each once, unless it is held back; then it is parsed and run
@@ -80,7 +80,7 @@ class RequestRunner {
   void note_all_sent() { unknown_reply_bytes_ = 0; }
 
   Dispatcher& dispatcher() { return dispatcher_; }
-  // Tells how much of the next command has arrived, when run() has ended with kNeedsInput.
+  // Returns how much of the next command has arrived, when run() has ended with kNeedsInput.
   protocol::RequestParser::Partial partial() const { return parser_.partial(); }
 
  private:

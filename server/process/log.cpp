@@ -55,7 +55,7 @@ class PrintableText final : public spdlog::custom_flag_formatter {
   }
 };
 
-// Standard output where a progress line may stand.
+// Standard output that may show a progress line.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -111,7 +111,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What is thrown spdlog tells on standard error, at most once a second.
+  // spdlog prints the exception on standard error, at most once a second.
   [[noreturn]] void fail(std::string_view what) const {
     const int error = errno;
     spdlog::throw_spdlog_ex(fmt::format("Failed {} the log file '{}'", what, path_), error);
@@ -140,7 +140,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   Clock::time_point looked_at_ = Clock::now();
 };
 
-// Before open_log() no one sees what is logged.
+// Before open_log() no one sees the log.
 std::atomic<bool> is_on_standard_output{false};
 
 spdlog::sink_ptr standard_output() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Observer: looks at commands once they have run, for SLOWLOG, LATENCY and MONITOR.
+// Observer: reports finished commands to SLOWLOG, LATENCY and MONITOR.
 //
-// A command that nobody wants to see costs one comparison: of the ticks that it took with
-// ticks_min(), which is 0 while there are monitors.
+// A command that none of them records costs one comparison: of its ticks with ticks_min(), which is
+// 0 while there are monitors.
 //
 // Invariants: secrets reach neither the slow log nor monitors.
 // Thread safety: all members may be called from any thread.
@@ -53,7 +53,7 @@ class Observer {
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  // A command that took fewer ticks is of no interest to anybody.
+  // A command that took fewer ticks is not recorded.
   uint64_t ticks_min() const { return ticks_min_.load(std::memory_order_relaxed); }
   void observe(const Observed& observed);
   // After a change of the options or of the monitors, and now and then: the tick rate is measured.

@@ -30,7 +30,7 @@ struct ReplayedError {
 // elements of an array.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         std::string_view reply);
-// As above, for an element of EXEC's reply.
+// The same for an element of EXEC's reply.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         const protocol::Reply& reply);
 

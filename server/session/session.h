@@ -56,14 +56,14 @@ struct Transaction {
   std::shared_ptr<core::keyspace::WatchFlag> watch_flag;  // null when nothing is watched
 };
 
-// Whose commands a session brings.
+// Source of a session's commands.
 enum class CommandOrigin : uint8_t {
   kClient,
-  kOwnJournal,      // effects that a server of ours has written: not refused, not judged again
+  kOwnJournal,      // effects written by a server of ours: accepted without checks
   kForeignJournal,  // commands that another kind of server has written
 };
 
-// What CLIENT LIST calls the user of the link to the leader, which may do everything.
+// CLIENT LIST shows this user for the link to the leader, which may do everything.
 inline constexpr std::string_view kLeaderUser = "(superuser)";
 
 // The kind of peer.
@@ -98,7 +98,7 @@ struct Socket {
   std::shared_ptr<TlsStream> tls;  // null without encryption; owns the descriptor then
 };
 
-// What a client calls itself, and the user that it is.
+// The names that a client gives itself, and its user.
 class ClientNames {
  public:
   struct Values {
@@ -123,7 +123,7 @@ class ClientNames {
   Values values_;
 };
 
-// Whose rights a session has; see session_user.h.
+// The user whose rights a session has; see session_user.h.
 struct SessionUser {
   std::shared_ptr<const acl::User> user;  // null before the first command
   uint64_t version = 0;                   // of all users, when `user` was looked up
@@ -229,12 +229,12 @@ class Session : public ClientBuffers {
   std::atomic<bool> can_be_unblocked{false};  // by CLIENT UNBLOCK
   std::atomic<Peer> peer{Peer::kClient};
 
-  // RESP2 cannot tell messages from replies: such a subscriber may do little else.
+  // In RESP2 messages look like replies, so such a subscriber may run few commands.
   bool is_in_subscriber_mode() const {
     return subscriptions.any() && resp == protocol::RespVersion::kResp2;
   }
 
-  // Tells other threads how far the transaction is.
+  // Publishes the length of the transaction to other threads.
   void publish_transaction() {
     const auto count = static_cast<int64_t>(transaction.queue.size());
     queued_commands.store(transaction.active ? count : -1, std::memory_order_relaxed);

@@ -22,7 +22,7 @@ class Stream {
   enum class Status : uint8_t {
     kDone,    // `bytes` were transferred, at least one
     kLater,   // would block: wait until the descriptor is ready
-    kEnd,     // the peer sends no more
+    kEnd,     // the peer has closed its side
     kBroken,  // no longer usable
   };
   struct Outcome {

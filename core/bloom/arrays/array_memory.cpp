@@ -120,7 +120,7 @@ void* ArrayMemory::map(uint64_t size_bytes) {
   // Read before mmap(): a fork during the call must see a value older than its own.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
-  // NORESERVE: a filter sized for years may exceed what is free today; MemoryBudget has been asked.
+  // NORESERVE: a filter sized for years may exceed the free memory. MemoryBudget has been asked.
   void* memory = map_range(mapped_bytes, offset);
   if (memory == MAP_FAILED) {
     offset = kNoOffset;

@@ -17,12 +17,12 @@ using core::keyspace::Entry;
 using core::keyspace::Keyspace;
 
 constexpr size_t kKeysPerPage = 500;
-// What a walk takes beyond a millisecond is at most a thousandth of the time, as long as no figures
-// are older than ten minutes.
+// A walk may always use this time. Beyond it, a walk uses at most a thousandth of the time, as long
+// as no figures are older than ten minutes.
 constexpr int64_t kFreeUs = 1000;
 constexpr int64_t kRestPerWork = 1000;
 constexpr int64_t kRestMaxUs = 600 * core::kSecondUs;
-// Half a million bits tell a fill ratio to about a thousandth.
+// Half a million bits give a fill ratio to about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 bool is_larger(const LargeFilter& a, const LargeFilter& b) {

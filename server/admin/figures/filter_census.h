@@ -2,9 +2,9 @@
 //
 // FilterCensus: sums over all filters, and figures of the largest ones, for /metrics.
 //
-// A walk over all keys takes as long as there are keys, so it is done in steps of bounded time, and
-// begins again only when it takes about a thousandth of the time, or after ten minutes. With few
-// keys the figures are those of the moment; with many they are some minutes old.
+// A walk over all keys takes time in proportion to their number, so it is done in steps of bounded
+// time. It begins again when it takes about a thousandth of the time, or after ten minutes. With
+// few keys the figures are current; with many they are some minutes old.
 //
 // Invariants: at most kLargestMax filters are remembered. While tables grow a filter may be counted
 // twice in the sums.
@@ -67,13 +67,13 @@ class FilterCensus {
   void refresh(int64_t budget_us);
   // Goes on with a walk that has begun.
   void step(int64_t budget_us);
-  // Of the last whole walk; nothing before the first.
+  // Figures of the last complete walk; nullopt before the first.
   const std::optional<CensusFigures>& figures() const { return figures_; }
 
  private:
   void read_page(CensusWalk& walk);
   void finish();
-  // Looks again at what has been found; false if it is no filter any more.
+  // Reads the filter again; false if the key no longer holds a filter.
   bool describe(LargeFilter& filter) const;
 
   core::keyspace::Keyspace& keyspace_;

@@ -20,7 +20,7 @@ struct InfoField {
 };
 
 std::span<const InfoField> info_fields();
-// Of a replica, about its leader, whose address is a label.
+// INFO's fields of a replica about its leader. The leader's address is a label.
 std::span<const InfoField> leader_fields();
 
 }  // namespace server::admin

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // INFO's fields as metrics, under the names of prometheus-redis-exporter, so that its dashboards
-// and alerts fit; what only this server tells has names that begin with bloomery_.
+// and alerts fit. Metrics that only this server has begin with bloomery_.
 //
 // Invariants: a family is there only if INFO has its field. Names of metrics and labels are valid,
 // and label values are UTF-8.

@@ -101,7 +101,7 @@ void add_filters(const CensusFigures& figures, Families& families) {
        [](auto& filter) { return filter.predicted_error_rate; });
   each("bloomery_filter_error_rate", "The error rate asked for",
        [](auto& filter) { return filter.error_rate; });
-  // Of a window there is none: it makes room by forgetting.
+  // A window has no such figure: it makes room by dropping old items.
   each("bloomery_filter_items_left", "Items that fit before it grows or is full",
        [](auto& filter) { return filter.items_left; });
 }
@@ -114,7 +114,7 @@ InfoFields read_info(Services& services) {
       "replication", "cpu",     "errorstats", "cluster",     "keyspace"};
   const info::Source source{services, services.clock.wall_ms(), core::keyspace::Locking::kTake};
   std::string text = info::text_of(source, kSections);
-  // What CLUSTER INFO says, for Redis' INFO tells next to nothing of the cluster.
+  // The figures of CLUSTER INFO: Redis' INFO has nearly none of the cluster.
   const auto view = services.cluster.latest();
   if (view != nullptr) text += cluster_info_text(*view, services.cluster);
   return parse_info(text);

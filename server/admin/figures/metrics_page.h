@@ -23,7 +23,7 @@ inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; cha
 // INFO's fields, but for the lists of commands and what has to look at all keys.
 InfoFields read_info(Services& services);
 
-// Null figures: there are none yet. Keys are names of filters that not everybody may see.
+// Null figures: there are none yet. Keys are names of filters, which not every user may see.
 struct MetricsOptions {
   const CensusFigures* filters = nullptr;
   bool shows_keys = true;

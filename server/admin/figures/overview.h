@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the dashboard shows of the server as a whole.
+// The figures of the whole server that the dashboard shows.
 //
 // Thread safety: as Services; the figures are not of one instant.
 #pragma once
@@ -13,8 +13,8 @@ struct Services;
 
 namespace server::admin {
 
-// INFO's fields; how many calls of all commands took how long, for the page to compare with what it
-// was told before; whether the server is ready.
+// Returns INFO's fields, how many calls of all commands took how long, and whether the server is
+// ready. The page compares the calls with those of the answer before.
 boost::json::object overview_of(Services& services);
 
 }  // namespace server::admin

@@ -17,7 +17,7 @@
 namespace server::admin {
 namespace {
 
-// Of a node of a cluster; empty without one.
+// Returns why a cluster's node is not ready; empty without a cluster.
 std::string node_cause(const cluster::ClusterState& state) {
   const auto view = state.latest();
   if (view == nullptr || view->is_emulated()) return {};

@@ -24,7 +24,7 @@ constexpr std::string_view kPagePreface =
     "(`--maxclients 500`), or, where *at run time* says yes, by `CONFIG SET maxclients 500`;\n"
     "`CONFIG GET maxclients` shows it and `CONFIG REWRITE` writes it into the file. A value that\n"
     "is out of range is refused with the range, and nothing changes.\n";
-// What stands before the file's first heading.
+// Heading for the options before the file's first heading.
 constexpr std::string_view kHeadName = "The file";
 
 // Outside of `code` no character may mean anything to Markdown.

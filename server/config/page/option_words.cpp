@@ -16,7 +16,7 @@ struct ParserWords {
   std::string_view words;
 };
 
-// What parsers accept that are not their kind's own; empty where the row's numbers tell it.
+// Values that a parser accepts beyond its kind's own; empty where the row's numbers say it.
 constexpr ParserWords kParsers[] = {
     {parse_bind, "at most 16 addresses"},
     {parse_directory, "a directory that exists"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a row of the option table says about itself, in words for docs/configuration.md.
+// Words for docs/configuration.md: the type, range and default of a row of the option table.
 //
 // Invariants: the words are the same on every machine, also where the default is not.
 // Thread safety: free functions over constant rows.

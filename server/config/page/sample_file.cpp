@@ -38,7 +38,7 @@ bool is_listed(std::string_view line) {
   return line.starts_with("#  ");
 }
 
-// What a line sets, or would if it were not commented out.
+// The option that a line sets, or would set if it were not commented out.
 std::string_view directive_name(std::string_view line) {
   const std::string_view directive = without_mark(line);
   return directive.substr(0, directive.find(' '));

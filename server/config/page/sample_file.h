@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The sample configuration file as its reader sees it: sections, and in them paragraphs with the
-// words that explain options. conf/bloomery.conf is the one place that says what an option means;
-// docs/configuration.md is printed from it and from the option table.
+// The sample configuration file, parsed into sections and paragraphs. A paragraph holds the words
+// that explain its options. Only conf/bloomery.conf says what an option means;
+// docs/configuration.md is generated from it and from the option table.
 //
-// Invariants: everything stands in the file's order; no paragraph is empty.
+// Invariants: everything is in the file's order; no paragraph is empty.
 // Thread safety: free functions over values.
 // Source: conf/bloomery.conf.
 #pragma once
@@ -18,8 +18,8 @@ namespace server {
 // Any of the four may be empty.
 struct SampleParagraph {
   std::vector<std::string> words{};     // lines of the comment, without '#'
-  std::vector<std::string> listed{};    // names that stand indented
-  std::vector<std::string> examples{};  // lines that set what is no option, as a file has them
+  std::vector<std::string> listed{};    // the indented names
+  std::vector<std::string> examples{};  // lines that set no option, as written in a file
   std::vector<std::string> options{};   // canonical names, each once
 };
 

@@ -104,8 +104,8 @@ struct ModulePrefix {
   std::string_view prefix;
   std::string_view module;
 };
-// Of RediSearch, RedisTimeSeries and the Cuckoo filters of Redis 8, and of Valkey's modules. Their
-// options differ from release to release, and without the module none has a meaning.
+// Options of RediSearch, RedisTimeSeries and the Cuckoo filters of Redis 8, and of Valkey's
+// modules. They differ from release to release, and without the module none has a meaning.
 constexpr ModulePrefix kModulePrefixes[] = {
     {"search-", "search"}, {"ts-", "timeseries"},  {"cf-", "Cuckoo filters"},
     {"search.", "search"}, {"ts.", "timeseries"},  {"cf.", "Cuckoo filters"},

@@ -199,7 +199,7 @@ void LogSwitch::begin_afresh(bool is_empty) {
   if (begun) return;
   (void)parts_.files.remove(temporary_base());
   const std::string reason(core::without_code(begun.error().message));
-  log_error("The append log can't be begun anew, writes are refused until it is: {}", reason);
+  log_error("The append log can't be started again, writes are refused until it is: {}", reason);
   parts_.state.availability.append_log_failed(reason);
 }
 

@@ -180,8 +180,8 @@ class Recovery {
   core::Error refused(const std::string& path, const AofScan& scan) const {
     const auto& directory = parts_.log_directory;
     return {fmt::format(
-        "{}. Next: `bloomery-server --check-aof {}` judges every file; --fix cuts a torn end. What "
-        "is damaged comes from a replica (start empty with --replicaof) or a backup of '{}'",
+        "{}. Next: `bloomery-server --check-aof {}` checks every file; --fix cuts a torn end. "
+        "Damaged data come from a replica (start empty with --replicaof) or a backup of '{}'",
         persistence::aof_error(path, scan).message,
         persistence::shown_path(directory.path_of(directory.names().manifest())),
         persistence::shown_path(directory.path()))};
@@ -226,7 +226,7 @@ class Recovery {
     if (scan.condition != AofScan::Condition::kTorn) {
       if (scan.unverified_count > 0) {
         log_warning(
-            "{}: no sound checksum line stands behind its last {} commands; they are whole and "
+            "{}: no sound checksum line follows its last {} commands; they are whole and "
             "were "
             "loaded",
             judged.file.path, scan.unverified_count);

@@ -2,25 +2,27 @@
 //
 // AppendLog: decides when journal bytes are written and synced, and when replies may leave.
 //
-// With `appendfsync everysec` and `no` an I/O thread with pending replies writes for all threads;
-// once a second the log's own thread syncs. With `always` one thread at a time writes and syncs for
-// all waiting replies; no thread waits for its turn, but continues and is notified of the end.
+// With `appendfsync everysec` and `no`, an I/O thread with pending replies writes for all threads.
+// Once a second the log's own thread syncs. With `always`, one thread at a time writes and syncs
+// for all waiting replies. No thread waits for the log: it continues and is notified of the end.
 //
-// If syncs take a millisecond or less on average, that is the I/O thread whose clients wait:
-// handing a sync to another thread would cost more. Otherwise it is the log's own thread, so that
-// no I/O thread waits for the disk. There, after a sync that answered several clients, the next one
-// waits until as many are pending again, for at most twice the time the sync took: clients that
-// write in a loop then share one sync, instead of falling into ever smaller groups. While a sync of
-// `everysec` takes more than two seconds, replies to writes wait for its end, so that the loss by a
-// power cut stays bounded.
+// If syncs take a millisecond or less on average, the I/O thread whose clients wait syncs: handing
+// the sync to another thread would cost more. Otherwise the log's own thread syncs, so that no I/O
+// thread waits for the disk. After a sync that answered several clients, that thread waits until as
+// many are pending again, for at most twice the time the sync took. Clients that write in a loop
+// then share one sync, instead of falling into ever smaller groups.
 //
-// Invariants: a reply leaves only when is_safe() holds for the journal's end after its command: the
+// While a sync of `everysec` takes more than two seconds, replies to writes wait for its end. So
+// the loss by a power cut stays bounded.
+//
+// Invariants: a reply leaves only when is_safe() holds for the journal's end after its command. The
 // reply may depend on any earlier write, also on another client's.
-// When the file takes no bytes, or a sync is overdue, replies to read-only commands leave all the
-// same: the data they show may be lost. Once the file takes no bytes (fails()), pending writes are
-// answered by failure_text(), new ones are refused (Availability), and the log's thread retries.
-// With `always` a failure ends the process: no client relies on unanswered writes. Thread safety:
-// all members may be called from any thread. Source: docs/architecture.md, "The journal".
+// When writing fails or a sync is overdue, replies to read-only commands still leave: the data they
+// show may be lost. Once writing fails (fails()), pending writes are answered by failure_text(),
+// new ones are refused (Availability), and the log's thread retries. With `always` a failure ends
+// the process: no client relies on unanswered writes.
+// Thread safety: all members may be called from any thread.
+// Source: docs/architecture.md, "The journal".
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,7 @@ LogFiles::LogFiles(const Config& config, const core::Clock& clock, persistence::
                  persistence::AofNames(config.text(OptionId::kAppendFileName))),
       writer_(files, journal, clock, {directory_.path(), directory_.names()}) {
   directory_.on_removed = [](const std::string& path) {
-    log_notice("Removed '{}', which no append log needs any more", path);
+    log_notice("Removed '{}', which no append log needs", path);
   };
 }
 

@@ -2,7 +2,7 @@
 //
 // ReplyLog: the append log as seen by replies that wait for it.
 //
-// Invariants: offsets only grow; what was safe stays safe.
+// Invariants: offsets only grow; an offset that is safe stays safe.
 // Thread safety: all members may be called from any thread.
 #pragma once
 

@@ -2,8 +2,8 @@
 //
 // SaveChild: a forked copy of the process that saves the keyspace as it was at the fork.
 //
-// Big bit arrays are shared with the child and not copied (see core/bloom/arrays/bit_array.h), so
-// the fork takes no longer for a big filter than for a small one.
+// The child shares big bit arrays with the parent without a copy (core/bloom/arrays/bit_array.h).
+// So the fork takes no longer for a big filter than for a small one.
 //
 // Invariants: the child first closes every socket, log and lock file that it was not given, then
 // asks to be killed when the parent ends. A parent that is killed may leave a child that was not

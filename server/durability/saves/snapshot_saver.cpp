@@ -63,7 +63,7 @@ core::Result<> SnapshotSaver::fork() {
     is_exact = false;
     options.replication.reset();
     log_notice(
-        "The snapshot will not say where in the leader's stream it stands: too little "
+        "The snapshot will not say its offset in the leader's stream: too little "
         "memory is free to copy all filters");
   }
   if (options.replication && !is_exact) {

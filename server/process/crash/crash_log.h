@@ -3,9 +3,9 @@
 // Crash report of the process: the signal, the stack, and the activity of its threads.
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT a report is appended to the log file, or written
-// to standard error without one: the stack of the thread that crashed, the names of all threads,
-// and those of the last commands of each I/O thread. Then the signal has its usual effect, a core
-// dump included.
+// to standard error without one. It has the stack of the thread that crashed, the names of all
+// threads, and the names of the last commands of each I/O thread. Then the signal has its usual
+// effect, a core dump included.
 //
 // Invariants: the report holds names of commands, none of their arguments and no reply. Nothing in
 // it allocates or takes a lock. A crash while a report is written ends the process at once.

@@ -44,7 +44,7 @@ void Supervisor::ready(std::string_view what) {
 
 void Supervisor::stopping() {
   if (!listens_ || is_stopping_.exchange(true)) return;
-  send_("STOPPING=1\nSTATUS=Ending: saving what is to be saved");
+  send_("STOPPING=1\nSTATUS=Ending: saving the data");
 }
 
 void Supervisor::tick(int64_t now_us, double loaded_share) {

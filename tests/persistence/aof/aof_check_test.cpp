@@ -112,7 +112,7 @@ TEST_F(AofCheckTest, DamageIsReportedAndNotFixed) {
   EXPECT_THAT(
       report.text,
       HasSubstr("/d/a.2.incr.aof', offset " + std::to_string(bytes.size() - kChecksumLineBytes) +
-                ": damaged: the checksum of what comes before does not match"));
+                ": damaged: the checksum of the preceding bytes does not match"));
   EXPECT_EQ(disk_.content("d/a.2.incr.aof"), bytes);
 }
 

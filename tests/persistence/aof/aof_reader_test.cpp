@@ -190,7 +190,7 @@ TEST(AofReaderTest, WrongBytesOfAForeignFileAreDamage) {
            {"#bloomery-ver:2\r\n", 0, "written by a later version"},
            {"#bloomery-ver:\r\n", 0, "a malformed annotation"},
            {"#bloomery-ver:1\n", 0, "a malformed annotation"},
-           {checksum_text(1) + "\r\n", 0, "the checksum of what comes before does not match"},
+           {checksum_text(1) + "\r\n", 0, "the checksum of the preceding bytes does not match"},
        }) {
     const Reading reading = read(aof_files::kSet + one.bytes + aof_files::kSet);
     EXPECT_EQ(reading.scan.condition, Condition::kDamaged) << one.bytes;

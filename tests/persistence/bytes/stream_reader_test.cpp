@@ -186,7 +186,7 @@ TEST(StreamReader, FaultsHaveAnOffset) {
   };
   const Case cases[] = {
       {"", "offset 0: the bytes end here too early"},
-      {"\x05hell", "offset 1: a string is longer than what follows"},
+      {"\x05hell", "offset 1: a string is longer than the remaining bytes"},
       {"\xC1\x01", "offset 1: the bytes end here too early"},
       {"\xC4\x01", "offset 1: a string has a form that does not exist"},
       {"\x82\x01", "offset 0: a length has a form that does not exist"},

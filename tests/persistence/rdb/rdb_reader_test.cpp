@@ -365,7 +365,7 @@ TEST(RdbReader, BudgetIsCheckedBeforeAllocating) {
 TEST(RdbReader, LengthBeyondTheFileIsRejectedAtOnce) {
   std::string bytes("REDIS0010\0\1k", 12);
   ByteWriter(bytes).length(uint64_t{1} << 36);
-  EXPECT_EQ(error_of(bytes + "abc"), "offset 21: a string is longer than what follows");
+  EXPECT_EQ(error_of(bytes + "abc"), "offset 21: a string is longer than the remaining bytes");
 }
 
 TEST(RdbReader, EveryTruncationIsAnError) {

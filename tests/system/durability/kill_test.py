@@ -41,7 +41,7 @@ class KillTest(ServerTest):
         # A signal may end a write() between two pages.
         server.expect_log(r"is torn: .* cut off at offset")
         # The kill cut a write exactly where a command ends.
-        server.expect_log(r"no sound checksum line stands behind its last \d+ commands")
+        server.expect_log(r"no sound checksum line follows its last \d+ commands")
         return server
 
     def kill_while_loading(self, options):

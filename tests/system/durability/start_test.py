@@ -134,7 +134,7 @@ class StartTest(ServerTest):
         path = self.make_log()
         data = path.read_bytes()
         mark = data.rindex(b"#") + 1
-        told = "no sound checksum line stands behind its last 1 commands"
+        told = "no sound checksum line follows its last 1 commands"
         for damaged in (data[: mark - 1], data[:mark] + b" " + data[mark + 1 :]):
             path.write_bytes(damaged)
             server = self.start()
