@@ -363,7 +363,7 @@ const Command kBloomRows[] = {
      .categories = kBloom,
      .group = "bf",
      .since = "1.0.0",
-     .summary = "Tells whether an item may have been added to a Bloom filter",
+     .summary = "Returns whether an item may have been added to a Bloom filter",
      .complexity = "O(K*L) where K is the number of hash bits and L the number of layers",
      .syntax = "key item",
      .handler = filter_exists,
@@ -375,7 +375,7 @@ const Command kBloomRows[] = {
      .categories = kBloom,
      .group = "bf",
      .since = "1.0.0",
-     .summary = "Tells of each item whether it may have been added to a Bloom filter",
+     .summary = "Returns for each item whether it may have been added to a Bloom filter",
      .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
                    "number of layers",
      .syntax = "key item ...",

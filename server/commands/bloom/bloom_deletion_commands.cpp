@@ -72,9 +72,8 @@ const Command kBloomDeletionRows[] = {
      .categories = kBloom,
      .group = "bloom-ext",
      .since = "0.1.0",
-     .summary =
-         "Deletes items from a deletable Bloom filter; tells of each item whether it is gone "
-         "(1), was not there (0), or stays because it cannot be told from others (-1)",
+     .summary = "Deletes items from a deletable Bloom filter. For each it returns 1 (deleted), 0 "
+                "(missing) or -1 (kept: it may be another item)",
      .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
                    "number of layers",
      .syntax = "key item ...",

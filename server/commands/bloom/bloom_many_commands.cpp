@@ -267,10 +267,9 @@ const Command kBloomManyRows[] = {
      .categories = kBloom,
      .group = "bloom-ext",
      .since = "0.1.0",
-     .summary = "Tells of each item and each of several Bloom filters whether it may have been "
+     .summary = "Returns for each item and each of several Bloom filters whether it may have been "
                 "added: an array for each key",
-     .complexity = "O(M*N*K*L) where M is the number of keys, N the number of items, K the number "
-                   "of hash bits and L the number of layers",
+     .complexity = "O(M*N*K*L) for M keys, N items, K hash bits and L layers",
      .syntax = "numkeys:integer key ... item ...",
      .handler = kexists},
     {.name = "bf.kadd",
@@ -280,10 +279,9 @@ const Command kBloomManyRows[] = {
      .categories = kBloom,
      .group = "bloom-ext",
      .since = "0.1.0",
-     .summary = "Adds each item to each of several Bloom filters, of which missing ones are "
-                "created: an array for each key",
-     .complexity = "O(M*N*K*L) where M is the number of keys, N the number of items, K the number "
-                   "of hash bits and L the number of layers",
+     .summary = "Adds each item to each of several Bloom filters and creates the missing ones: an "
+                "array for each key",
+     .complexity = "O(M*N*K*L) for M keys, N items, K hash bits and L layers",
      .syntax = "numkeys:integer key ... item ...",
      .handler = kadd,
      .journalled = Journalled::kEffects},

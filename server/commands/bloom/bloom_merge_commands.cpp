@@ -166,9 +166,10 @@ const Command kBloomMergeRows[] = {
      .categories = kBloom,
      .group = "bloom-ext",
      .since = "0.1.0",
-     .summary = "Adds the items of filters of the same layout and shape to a filter. A missing one "
-                "is created like the first of them. Refuses a missing source, and what would "
-                "break the error rate, unless FORCE is given",
+     .summary =
+         "Adds the items of filters of the same layout and shape to a filter. A missing "
+         "filter is created like the first source. Fails if a source is missing, and without "
+         "FORCE if the error rate would grow",
      .complexity = "O(N) where N is the number of bytes of all filters",
      .syntax = "destination:key source:key ... [FORCE]",
      .handler = merge},

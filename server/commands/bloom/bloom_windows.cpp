@@ -94,9 +94,8 @@ const Command kBloomWindowRows[] = {
      .categories = kBloom,
      .group = "bloom-ext",
      .since = "0.1.0",
-     .summary = "Begins a generation of a filter with a window; stands in journals only",
-     .complexity = "O(L) where L is the number of layers; what is dropped is freed by another "
-                   "thread",
+     .summary = "Begins a generation of a filter with a window; only journals hold it",
+     .complexity = "O(L) where L is the number of layers; another thread frees the dropped ones",
      .syntax = "key ordinal start:unix-time",
      .handler = turn,
      .journalled = Journalled::kEffects},

@@ -270,7 +270,7 @@ const Command kPubsubRows[] = {
          .arity = -2,
          .flags = kListening,
          .since = "2.0.0",
-         .summary = "Listens to all channels that match a pattern",
+         .summary = "Subscribes to all channels that match a pattern",
          .complexity = "O(N) where N is the number of patterns the client is already subscribed to",
          .syntax = "pattern ...",
          .handler = psubscribe,
@@ -279,17 +279,16 @@ const Command kPubsubRows[] = {
                     .arity = 3,
                     .flags = kSending,
                     .since = "2.0.0",
-                    .summary = "Sends a message to all who listen to the channel",
-                    .complexity =
-                        "O(N+M) where N is the number of clients subscribed to the receiving "
-                        "channel and M is the total number of subscribed patterns (by any client)",
+                    .summary = "Sends a message to the channel's subscribers",
+                    .complexity = "O(N+M) for N subscribers of the channel and M patterns that any "
+                                  "client is subscribed to",
                     .syntax = "channel message",
                     .handler = publish,
                     .channels = ChannelUse::kPublishes}),
     about_channels({.name = "pubsub",
                     .arity = -2,
                     .since = "2.8.0",
-                    .summary = "Groups the commands that tell about channels",
+                    .summary = "Groups the commands about channels",
                     .complexity = "Depends on subcommand",
                     .subcommands = kPubsubSubcommands}),
     about_channels(
@@ -297,10 +296,9 @@ const Command kPubsubRows[] = {
          .arity = -1,
          .flags = kListening,
          .since = "2.0.0",
-         .summary = "Ends the listening to patterns, or to all of them",
+         .summary = "Unsubscribes from patterns, or from all patterns",
          .complexity =
-             "O(N+M) where N is the number of patterns the client is already subscribed and M is "
-             "the number of total patterns subscribed in the system (by any client)",
+             "O(N+M) for N patterns of the client and M patterns that any client is subscribed to",
          .syntax = "[pattern ...]",
          .handler = punsubscribe}),
     about_channels(
@@ -309,7 +307,7 @@ const Command kPubsubRows[] = {
          .flags = kSending,
          .keys = one_key(kNotAKey),
          .since = "7.0.0",
-         .summary = "Sends a message to all who listen to the shard channel",
+         .summary = "Sends a message to the shard channel's subscribers",
          .complexity =
              "O(N) where N is the number of clients subscribed to the receiving shard channel",
          .syntax = "shardchannel message",
@@ -320,7 +318,7 @@ const Command kPubsubRows[] = {
                     .flags = kListening,
                     .keys = keys_to_end(1, 1, kNotAKey),
                     .since = "7.0.0",
-                    .summary = "Listens to shard channels",
+                    .summary = "Subscribes to shard channels",
                     .complexity = "O(N) where N is the number of shard channels to subscribe to",
                     .syntax = "shardchannel ...",
                     .handler = ssubscribe,
@@ -329,7 +327,7 @@ const Command kPubsubRows[] = {
                     .arity = -2,
                     .flags = kListening,
                     .since = "2.0.0",
-                    .summary = "Listens to channels",
+                    .summary = "Subscribes to channels",
                     .complexity = "O(N) where N is the number of channels to subscribe to",
                     .syntax = "channel ...",
                     .handler = subscribe,
@@ -340,7 +338,7 @@ const Command kPubsubRows[] = {
          .flags = kListening,
          .keys = keys_to_end(1, 1, kNotAKey),
          .since = "7.0.0",
-         .summary = "Ends the listening to shard channels, or to all of them",
+         .summary = "Unsubscribes from shard channels, or from all of them",
          .complexity =
              "O(N) where N is the number of clients already subscribed to a shard channel",
          .syntax = "[shardchannel ...]",
@@ -350,7 +348,7 @@ const Command kPubsubRows[] = {
          .arity = -1,
          .flags = kListening,
          .since = "2.0.0",
-         .summary = "Ends the listening to channels, or to all of them",
+         .summary = "Unsubscribes from channels, or from all channels",
          .complexity = "O(N) where N is the number of clients already subscribed to a channel",
          .syntax = "[channel ...]",
          .handler = unsubscribe}),

@@ -228,7 +228,7 @@ void memory_doctor(Context& ctx) {
   std::string report;
   const std::string used = fmt::format("{:.1f} MB", megabytes(figures.used_bytes));
   if (figures.used_bytes < kSmallBytes) {
-    return ctx.reply.verbatim(fmt::format("Only {} are in use: too little to judge by.\n", used),
+    return ctx.reply.verbatim(fmt::format("Only {} are in use: too little for a report.\n", used),
                               "txt");
   }
   if (ratio_of(figures.peak_bytes, figures.used_bytes) > kHighRatio) {
@@ -247,7 +247,7 @@ void memory_doctor(Context& ctx) {
   if (ratio_of(figures.resident.total_bytes, figures.used_bytes) > kHighRatio) {
     report += fmt::format(
         "Resident set: the process holds {:.1f} MB and uses {}. MEMORY PURGE gives free pages "
-        "back; if it does not help, MEMORY STATS tells what holds them.\n",
+        "back; if it does not help, MEMORY STATS lists their uses.\n",
         megabytes(figures.resident.total_bytes), used);
   }
   if (report.empty()) report = fmt::format("No memory problem was found, {} are in use.\n", used);
@@ -299,7 +299,7 @@ const Command kMemorySubcommands[] = {
      .flags = kWholeKeyspace,
      .group = "server",
      .since = "4.0.0",
-     .summary = "Tells what memory is used for",
+     .summary = "Returns the uses of memory",
      .complexity = "O(1)",
      .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
      .handler = memory_stats},
@@ -309,7 +309,7 @@ const Command kMemorySubcommands[] = {
      .keys = kUsageKey,
      .group = "server",
      .since = "4.0.0",
-     .summary = "Tells how many bytes a key takes with its value",
+     .summary = "Returns the bytes that a key and its value use",
      .complexity = "O(1)",
      .syntax = "key [SAMPLES samples]",
      .handler = memory_usage},
@@ -320,7 +320,7 @@ const Command kMemoryRows[] = {
      .arity = -2,
      .group = "server",
      .since = "4.0.0",
-     .summary = "Tells about memory",
+     .summary = "Groups the commands about memory",
      .complexity = "Depends on subcommand",
      .subcommands = kMemorySubcommands},
 };

@@ -38,7 +38,7 @@ void get(Context& ctx) {
   if (const auto entry = ctx.find_string(key)) answer_value(ctx, *entry);
 }
 
-// What SET has to know of the key before it; what may not be of another kind has been answered.
+// Looks up the key before SET writes it. A value of a forbidden kind answers WRONGTYPE.
 Found<Entry> find_to_set(Context& ctx, const KeyRef& key, const SetOptions& options) {
   if (options.get) return ctx.find_string_to_read(key);
   return options.value.is_set() ? ctx.find_string(key) : ctx.find(key);
@@ -87,7 +87,7 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     return ctx.reply.error(kOutOfMemory), std::nullopt;
   }
   if (options.ttl.kind != Ttl::kKeep && entry->expires_at_ms() != expires_at_ms) {
-    // A time in the past is stored as any other; whoever looks for the key next deletes it.
+        // A time in the past is stored as any other. The next lookup of the key deletes it.
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
   }
   ctx.changed(key, KeyEvent::kSet);
@@ -192,7 +192,7 @@ void getdel(Context& ctx) {
   if (*entry != nullptr) remove(ctx, key);
 }
 
-// What GETEX does to the expiry of the key it has answered.
+// Changes the expiry of the key that GETEX has answered.
 void change_expiry(Context& ctx, const KeyRef& key, const TtlOption& option, int64_t at_ms) {
   Entry& entry = *ctx.keyspace().find_any(ctx.database(), key);
   const bool absolute = option.kind == Ttl::kAtSeconds || option.kind == Ttl::kAtMilliseconds;

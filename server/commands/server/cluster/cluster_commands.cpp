@@ -253,51 +253,52 @@ constexpr Command node_question(std::string_view name, std::string_view summary)
 }
 
 constexpr Command reset_row() {
-  Command row = order("reset", -2, "Is refused: would forget the cluster", "[HARD | SOFT]");
+  Command row = order("reset", -2, "Always fails: would reset the cluster", "[HARD | SOFT]");
   row.flags = kAdmin | kStale | kNoScript;
   return row;
 }
 
 constexpr Command bumpepoch_row() {
-  Command row = order<cluster_bumpepoch>("bumpepoch", 2, "Returns the epoch, which stays");
+  Command row =
+      order<cluster_bumpepoch>("bumpepoch", 2, "Returns the epoch, which does not change");
   row.tips = kVaryingOutput;
   return row;
 }
 
 constexpr Command kClusterSubcommands[] = {
-    order("addslots", -3, "Is refused: would take slots", "slot:integer ..."),
-    newer(order("addslotsrange", -4, "Is refused: would take ranges of slots",
+    order("addslots", -3, "Always fails: would assign slots", "slot:integer ..."),
+    newer(order("addslotsrange", -4, "Always fails: would assign ranges of slots",
                 "(start-slot:integer end-slot:integer) ..."),
           "7.0.0"),
     bumpepoch_row(),
     node_question<cluster_count_failure_reports>("count-failure-reports",
-                                                 "Counts who reports a node as failing: none"),
+                                                 "Returns 0: nodes do not report each other"),
     through_all_keys(question_of<cluster_countkeysinslot>("countkeysinslot", 3, "slot:integer",
                                                           "Counts the keys of a slot")),
-    order("delslots", -3, "Is refused: would give slots away", "slot:integer ..."),
-    newer(order("delslotsrange", -4, "Is refused: would give ranges of slots away",
+    order("delslots", -3, "Always fails: would remove slots", "slot:integer ..."),
+    newer(order("delslotsrange", -4, "Always fails: would remove ranges of slots",
                 "(start-slot:integer end-slot:integer) ..."),
           "7.0.0"),
     order<cluster_failover>("failover", -2, "Makes a replica the leader of its shard",
                             "[FORCE | TAKEOVER]"),
-    order("flushslots", 2, "Is refused: would give all slots away"),
-    order("forget", 3, "Is refused: would forget a node", "node-id"),
+    order("flushslots", 2, "Always fails: would remove all slots"),
+    order("forget", 3, "Always fails: would remove a node", "node-id"),
     through_all_keys(question_of<cluster_getkeysinslot>(
         "getkeysinslot", 4, "slot:integer count:integer", "Lists keys of a slot", kVaryingOutput)),
-    question<cluster_info>("info", "Tells how the cluster is"),
+    question<cluster_info>("info", "Returns the state of the cluster"),
     question_of<cluster_keyslot>("keyslot", 3, "key:string", "Returns the slot of a key"),
     newer(question<cluster_links>("links", "Lists links to other nodes: none"), "7.0.0"),
-    order("meet", -4, "Is refused: would introduce another node",
+    order("meet", -4, "Always fails: would add another node",
           "ip port:integer [cluster-bus-port:integer]"),
     question<cluster_myid>("myid", "Returns the id of the node", ""),
     newer(question<cluster_myshardid>("myshardid", "Returns the id of the node's shard"), "7.2.0"),
     question<cluster_nodes>("nodes", "Describes the nodes"),
     newer(node_question<cluster_replicas>("replicas", "Lists a node's replicas"), "5.0.0"),
-    order("replicate", 3, "Is refused: would make the node a replica", "node-id"),
+    order("replicate", 3, "Always fails: would make the node a replica", "node-id"),
     reset_row(),
     order<accept>("saveconfig", 2, "Does nothing: no state of the cluster is kept"),
-    order("set-config-epoch", 3, "Is refused: would set the epoch", "config-epoch:integer"),
-    order("setslot", -4, "Is refused: would move a slot",
+    order("set-config-epoch", 3, "Always fails: would set the epoch", "config-epoch:integer"),
+    order("setslot", -4, "Always fails: would move a slot",
           "slot:integer (IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE)"),
     newer(question<write_shards>("shards", "Returns slots and nodes by shard"), "7.0.0"),
     node_question<cluster_replicas>("slaves", "Lists a node's replicas"),

@@ -97,13 +97,13 @@ consteval Command peer_question(std::string_view name, int arity, std::string_vi
 const Command kQuestions[] = {
     peer_question<clusterx_handover>("handover", 4, "Asks the leader to hand over to a replica",
                                      "shard node-id"),
-    peer_question<clusterx_offset>("offset", 3, "Returns how much of its history a member has",
+    peer_question<clusterx_offset>("offset", 3, "Returns a member's offset in its history",
                                    "shard"),
     peer_question<clusterx_promise>("promise", 4, "Asks a member not to take over for a while",
                                     "shard epoch"),
-    peer_question<clusterx_resigned>("resigned", 4, "Tells that a leader acknowledges nothing more",
-                                     "shard epoch"),
-    peer_question<clusterx_topology>("topology", 2, "Returns what this node keeps of its cluster",
+    peer_question<clusterx_resigned>(
+        "resigned", 4, "Reports that a leader has stopped acknowledging writes", "shard epoch"),
+    peer_question<clusterx_topology>("topology", 2, "Returns the stored topology of the cluster",
                                      ""),
 };
 

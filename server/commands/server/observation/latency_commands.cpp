@@ -145,7 +145,7 @@ const Command kLatencySubcommands[] = {
      .flags = kLatencyFlags,
      .group = "server",
      .since = "2.8.13",
-     .summary = "Says what slow events there were, and what may help",
+     .summary = "Reports slow events, and advice",
      .complexity = "O(1)",
      .tips = kLatencyTips,
      .handler = latency_doctor},
@@ -206,7 +206,7 @@ const Command kLatencyRows[] = {
      .arity = -2,
      .group = "server",
      .since = "2.8.13",
-     .summary = "Tells which events were slow, and how long commands take",
+     .summary = "Returns slow events and the latency of commands",
      .complexity = "Depends on subcommand",
      .subcommands = kLatencySubcommands},
 };
