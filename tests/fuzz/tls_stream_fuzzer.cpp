@@ -166,7 +166,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       speak(peer, [](std::string&) {});
       require(peer.heard().starts_with(kSecret), "an honest client was not heard");
       peer.say(bytes);
-      require(peer.heard().size() % kSecret.size() == 0, "plain text that nobody has sent");
+      require(peer.heard().size() % kSecret.size() == 0, "plain text that no peer has sent");
       break;
     default:
       // Three bytes per change: the position and the new value.
@@ -180,7 +180,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         offset += piece.size();
       });
       for (size_t i = 0; i < peer.heard().size(); ++i) {
-        require(peer.heard()[i] == kSecret[i % kSecret.size()], "plain text that nobody has sent");
+        require(peer.heard()[i] == kSecret[i % kSecret.size()], "plain text that no peer has sent");
       }
   }
   return 0;

@@ -54,7 +54,7 @@ TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
   EXPECT_TRUE(facts().has_whole_copy);
   EXPECT_EQ(facts().position.epoch, 7U);
   EXPECT_EQ(replication_.cluster_place().epoch, 7U);
-  // Of an earlier life: it gives its stream to nobody.
+  // A replica of an earlier role: it may send its stream to no replica.
   host_.promote(0);
   EXPECT_EQ(facts().position.epoch, 7U);
   EXPECT_EQ(replication_.cluster_place().epoch, 0U);

@@ -35,7 +35,7 @@ class UpkeepTest : public CommandTest {
     journal_.take(taken);
     return taken;
   }
-  // What subscribers will hear of events.
+  // The events that subscribers will receive.
   std::string told() {
     std::string heads;
     while (const auto delivery = pubsub_.take(0)) {
@@ -50,7 +50,7 @@ class UpkeepTest : public CommandTest {
       [this](std::function<void()> task) { posted_ = std::move(task); }, 1);
 };
 
-TEST_F(UpkeepTest, ExpiredKeysGoAndAreToldOf) {
+TEST_F(UpkeepTest, DeletesExpiredKeysAndNotifies) {
   run({"SET", "k", "v", "PX", "10"});
   run({"SET", "stays", "v"});
   journalled();
@@ -64,7 +64,7 @@ TEST_F(UpkeepTest, ExpiredKeysGoAndAreToldOf) {
   EXPECT_EQ(run({"DBSIZE"}), integer(1));
 }
 
-TEST_F(UpkeepTest, AKeyThatACommandFindsExpiredIsToldOfToo) {
+TEST_F(UpkeepTest, NotifiesOfKeysThatACommandFindsExpired) {
   run({"SET", "k", "v", "PX", "10"});
   journalled();
   told();
@@ -96,7 +96,7 @@ TEST_F(UpkeepTest, CommandsGetTheirRoomFromIt) {
 }
 
 // Another client may write the evicted key again before the transaction ends.
-TEST_F(UpkeepTest, WhatATransactionEvictsIsJournalledBeforeIt) {
+TEST_F(UpkeepTest, JournalsEvictionsBeforeTheirTransaction) {
   for (int i = 0; i < 200; ++i) run({"SET", "k" + std::to_string(i), std::string(20'000, 'v')});
   ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
   ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-eviction-tenacity", "100"}), kOk);
@@ -124,7 +124,7 @@ TEST_F(UpkeepTest, WindowsTurn) {
   EXPECT_THAT(told(), HasSubstr("bloom.turn"));
 }
 
-TEST_F(UpkeepTest, TrackedKeysAreToldOfAndTrimmed) {
+TEST_F(UpkeepTest, InvalidatesAndTrimsTrackedKeys) {
   run({"HELLO", "3"});
   ASSERT_EQ(run({"CLIENT", "TRACKING", "ON"}), kOk);
   run({"SET", "k", "v", "PX", "10"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What must hold in a ClusterModel.
+// Invariants of a ClusterModel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ void ClusterModel::note_safe(ShardFacts& facts) {
   const Node& leader = *by_id_.at(shard->leader);
   if (facts.serving != &leader || shard->epoch != facts.serving_epoch || !serves(leader)) return;
   const size_t of_all = common_length(leader.log, shard->members);
-  // A member may join the list while it lacks what is new.
+  // A member may join the list while it lacks the newest entries.
   size_t of_insync = common_length(leader.log, shard->insync);
   while (of_insync > of_all && written_us_[leader.log[of_insync - 1]] > now_us_ - kNewUs)
     --of_insync;
@@ -73,7 +73,7 @@ void ClusterModel::check_end() {
   for (auto& facts : shards_) {
     const auto* shard = etcd_->topology()->topology.shard(facts->name);
     Node& leader = *by_id_.at(shard->leader);
-    if (!serves(leader)) return fail(fmt::format("{} is served by nobody", facts->name));
+    if (!serves(leader)) return fail(fmt::format("no leader serves {}", facts->name));
     if (!is_prefix(facts->safe, leader.log)) return fail(facts->name + " has lost entries");
     if (shard->insync.size() != shard->members.size()) {
       return fail(facts->name + " has members that did not catch up");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What goes wrong in a ClusterModel.
+// Faults of a ClusterModel.
 #include <algorithm>
 #include <array>
 #include <memory>

@@ -95,7 +95,7 @@ void ClusterModel::at(int64_t delay_us, Work work) {
 void ClusterModel::at_node(Node& node, int64_t delay_us, std::function<void(Node&)> work) {
   at(delay_us, [this, &node, life = node.life, work = std::move(work)] {
     if (!node.is_up || node.life != life) return;
-    // What comes while it is stopped waits in its sockets.
+    // Messages that arrive while it is stopped wait in its sockets.
     if (now_us_ < node.stopped_until_us) {
       return at_node(node, node.stopped_until_us - now_us_, work);
     }
@@ -193,7 +193,7 @@ void ClusterModel::tick(Node& node) {
   at_node(node, kTickUs, [this](Node& self) { tick(self); });
 }
 
-// Polls where a server is told; late as a watch can be.
+// Polls the topology; the delay is that of a late watch.
 void ClusterModel::watch(Node& node) {
   const int64_t pause_us = pick(20 * kMs, 100 * kMs);
   const bool is_down = is_cut(node, nullptr) || now_us_ < etcd_down_until_us_;
@@ -252,7 +252,7 @@ void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, W
     if (!etcd_stalls_) return;
     way_us = etcd_down_until_us_ - now_us_ + pick(0, 50 * kMs);
   }
-  // What is on its way arrives also when its sender has died.
+  // Messages on their way arrive even after their sender has died.
   at(way_us, [this, call, &node, is_reliable, life = node.life, carry_out = std::move(carry_out)] {
     Work answer = carry_out(node);
     const bool is_lost = is_cut(node, nullptr) || (!is_reliable && chance(0.005));
@@ -415,7 +415,7 @@ void ClusterModel::answer_when_serving(Node& node, Node& former, uint64_t epoch)
   });
 }
 
-// Asks the leader for what is missing, and tells it what is on the disk.
+// Asks the leader for the missing entries, and reports the synced offset.
 void ClusterModel::replicate(Node& node) {
   at_node(node, pick(50 * kMs, 150 * kMs), [this](Node& self) { replicate(self); });
   if (node.follows.empty()) return;

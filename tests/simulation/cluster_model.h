@@ -26,7 +26,7 @@
 
 namespace simulation {
 
-// What is taken away from the design, to see that a run breaks then.
+// A part that is removed from the design, to check that a run then fails.
 enum class Mutation : uint8_t {
   kNone,
   kNoWait,                // a new leader acknowledges at once
@@ -47,7 +47,7 @@ enum class Mutation : uint8_t {
 
 // The faults of a run.
 enum class Faults : uint8_t {
-  kDrawn,  // from the seed
+  kDrawn,  // Drawn from the seed.
   // The leader and another member lose etcd, and the third one takes over; then it restarts without
   // etcd and meets the old leader.
   kOldLeaderMeetsRestartedOne,
@@ -150,7 +150,7 @@ class ClusterModel {
   // A request of the only client; it asks this node, having been sent on so often.
   void request(Node& node, int moved);
 
-  // Of every run, without faults.
+  // End of every run, without faults.
   static constexpr int64_t kQuietSeconds = 40;
   // A member that has just joined the list may lack the writes of so long a time.
   static constexpr int64_t kLagUs = 3'000'000;

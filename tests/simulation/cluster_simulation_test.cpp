@@ -36,7 +36,7 @@ uint64_t first_seed() {
 
 class ClusterSimulation : public testing::TestWithParam<uint64_t> {};
 
-TEST_P(ClusterSimulation, NeverHasTwoLeadersThatReplyAndLosesNothingThatAllHad) {
+TEST_P(ClusterSimulation, OneLeaderRepliesAndNoReplicatedWriteIsLost) {
   const uint64_t runs = number_of("BLOOMERY_SIMULATION_RUNS", kRuns);
   uint64_t leaders = 0;
   uint64_t entries = 0;
@@ -89,7 +89,7 @@ TEST(ClusterMutation, PromisesOfTheSilentAreCaught) {
   EXPECT_NE(first_broken(Mutation::kSilenceIsPromise), 0U);
 }
 
-// Of two processes with one id only one replies; the one that is there first.
+// Only one of two processes with one id replies: the one that started first.
 TEST(ClusterTwins, NeverBothReply) {
   for (uint64_t i = 0; i < kRuns / 10; ++i) {
     RunOptions options;
@@ -204,7 +204,7 @@ TEST(ClusterMutation, LeaderThatLeadsEmptyIsCaught) {
 }
 
 // Safe without: but then every leader that etcd cannot reach loses its shard.
-TEST(ClusterMutation, PromisesThatBlockNothingChangeLeadersMoreOften) {
+TEST(ClusterMutation, PromisesReduceLeaderChanges) {
   int with_promises = 0;
   int without = 0;
   for (uint64_t i = 0; i < kRunsWithoutPromises; ++i) {

@@ -5,10 +5,10 @@ what this one has written. Existing files are left alone: a format that changes 
 
 Usage: BLOOMERY_SERVER=build/release/bloomery-server tests/vectors/make_bloomery.py [NAME...]
 
-Of each filter: dump/NAME.bin is its DUMP, scandump/NAME/NN.bin its chunks, and expected.txt has a
-line with name, capacity, layers, items, expansion (0: none) and the numbers n of 0 to 999 for
-which absent:n is found. items.txt has a line with name, first and end of the numbers of items that
-are in.
+Each filter has a DUMP in dump/NAME.bin and its chunks in scandump/NAME/NN.bin. A line of
+expected.txt holds its name, capacity, layers, items, expansion (0: none) and the numbers n of 0 to
+999 for which absent:n is found. A line of items.txt holds its name and the first and end number of
+its items.
 """
 
 import pathlib
@@ -22,7 +22,8 @@ HERE = pathlib.Path(__file__).resolve().parent / "bloomery"
 ADD, DELETE = "BF.MADD", "BF.DEL"
 FAR = 100_000_000  # seconds: no generation turns while the tests are young
 
-# name: reservation, then steps (command, first and end of the items' numbers), then what is left.
+# name: reservation, then steps (command, first and end of the items' numbers), then the numbers
+# left.
 FILTERS = {
     "native": (("0.01", 200), [(ADD, 0, 150)], (0, 150)),
     "native-grown": (("0.01", 50, "EXPANSION", 3), [(ADD, 0, 400)], (0, 400)),

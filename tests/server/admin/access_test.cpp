@@ -42,7 +42,7 @@ TEST_F(AccessTest, WithoutPasswordThisMachineIsTheDefaultUser) {
 }
 
 // Any password would do for a user that needs none: it is no proof.
-TEST_F(AccessTest, APasswordThatNobodyNeedsOpensNothing) {
+TEST_F(AccessTest, RejectsAPasswordForAPasswordlessUser) {
   const std::string anything = "Basic ZGVmYXVsdDp4";  // default:x
   EXPECT_EQ(ask(anything, kElsewhere), 403U);
   EXPECT_EQ(ask(anything), 200U);
@@ -111,7 +111,7 @@ TEST_F(AccessTest, OnlySoundBasicIsRead) {
   EXPECT_EQ(parsed->password, "p:q");
 }
 
-TEST_F(AccessTest, OnlyAddressesAreHostsThatNobodyElseCanName) {
+TEST_F(AccessTest, OnlyAddressesAndLocalhostArePlainHosts) {
   for (const char* host : {"localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:80", "[::1]",
                            "[::1]:80", "192.168.0.7:8080"}) {
     EXPECT_TRUE(is_plain_host(host)) << host;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What clients send to the admin port and what they get, on a socket pair.
+// Requests to the admin port and their responses, on a socket pair.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -139,7 +139,7 @@ TEST_F(AdminPortTest, HalfRequestsEndWithTheirConnection) {
   EXPECT_THAT(ask(whole), StartsWith("HTTP/1.1 200 "));
 }
 
-TEST_F(AdminPortTest, WhatIsNoPlainRequestIsRefusedOrHarmless) {
+TEST_F(AdminPortTest, RejectsOrIgnoresUnusualRequests) {
   const std::string line = "GET / HTTP/1.1\r\n";
   const std::string chunked = line + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
   std::string empty_lines;

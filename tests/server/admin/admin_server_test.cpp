@@ -119,7 +119,7 @@ TEST_F(AdminServerTest, AStormOfConnectionsTakesBoundedRoom) {
     if (i % 2 == 0)
       (void)::send(callers.back(), "GET /metrics HTTP/1.1\r\nHost: a", 31, MSG_NOSIGNAL);
   }
-  // Whoever comes last is answered when all before have been accepted.
+  // The last client is answered once all earlier ones have been accepted.
   EXPECT_THAT(ask(connect()), StartsWith("HTTP/1.1 200 OK"));
   size_t left = 0;
   for (const int descriptor : callers) {
@@ -205,7 +205,7 @@ TEST_F(AdminTlsTest, PlainRequestsGetNoAnswer) {
   EXPECT_THAT(ask(connect()), Not(HasSubstr("200 OK")));
 }
 
-TEST_F(AdminTlsTest, HalfHandshakesHoldNobodyUp) {
+TEST_F(AdminTlsTest, HalfHandshakesDoNotBlockOthers) {
   const std::string hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   std::vector<int> held;
   for (size_t i = 0; i < 200; ++i) {

@@ -161,7 +161,7 @@ TEST_F(ApiTest, PlansWithTheServersDefaults) {
   EXPECT_GT(highest(), 0.05);
 }
 
-TEST_F(ApiTest, WhatIsMissingIsAnError) {
+TEST_F(ApiTest, MissingArgumentsAreErrors) {
   ask(&Api::filter, {}, 400);
   EXPECT_TRUE(ask(&Api::filter, {{"key", "absent"}}).as_object().contains("error"));
   state_.availability.begin(Availability::kLoading);

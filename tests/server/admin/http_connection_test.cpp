@@ -129,7 +129,7 @@ TEST_F(HttpConnectionTest, TheAnswerToABodyIsNotLostWithTheConnection) {
   EXPECT_TRUE(connection_->is_closed());
 }
 
-TEST_F(HttpConnectionTest, WhoSendsWithoutEndIsCutOff) {
+TEST_F(HttpConnectionTest, ClosesClientsThatSendWithoutEnd) {
   send("nonsense\r\n\r\n");
   EXPECT_THAT(received(), StartsWith("HTTP/1.1 400 "));
   const std::string noise(16384, 'x');

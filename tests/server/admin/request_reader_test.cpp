@@ -119,7 +119,7 @@ TEST(RequestReaderTest, OtherMethodsAreRefusedBeforeTheirBody) {
             405U);
 }
 
-TEST(RequestReaderTest, WhatIsNoRequestIsRefused) {
+TEST(RequestReaderTest, RejectsMalformedRequests) {
   for (const std::string bytes :
        {"*1\r\n$4\r\nPING\r\n", "GET\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
         "GET http://other/ HTTP/1.1\r\n\r\n", "OPTIONS * HTTP/1.1\r\n\r\n",

@@ -54,7 +54,7 @@ TEST_F(BuildFilterTest, TellsWhatItHasBuilt) {
   EXPECT_EQ(build({"--error", "0.01", "--key", "seen"}), 0) << error_;
   EXPECT_NE(told_.find("key seen, layout native, items 2 of 3 read, capacity 3"), std::string::npos)
       << told_;
-  EXPECT_EQ(error_, "") << "no progress where nobody watches";
+  EXPECT_EQ(error_, "") << "no progress without a terminal";
   EXPECT_TRUE(std::filesystem::exists(directory_ / "out.rdb"));
 }
 

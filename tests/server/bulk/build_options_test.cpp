@@ -16,7 +16,7 @@ core::Result<BuildOptions> parse_build(std::vector<std::string> rest) {
   return parse_build_options(rest);
 }
 
-TEST(BuildOptions, WhatIsLeftOutHasItsDefault) {
+TEST(BuildOptions, OmittedOptionsHaveDefaults) {
   const auto options = parse_build({"out.rdb", "--error", "0.001"});
   ASSERT_TRUE(options);
   EXPECT_EQ(options->path, "out.rdb");
@@ -40,7 +40,7 @@ TEST(BuildOptions, AllOptionsInAnyOrder) {
   EXPECT_EQ(options->format, persistence::RecordFormat::kLength32);
 }
 
-TEST(BuildOptions, MistakesAreToldOneByOne) {
+TEST(BuildOptions, EachMistakeHasItsOwnMessage) {
   const auto message = [](const std::vector<std::string>& rest) {
     const auto options = parse_build(rest);
     return options ? std::string() : options.error().message;

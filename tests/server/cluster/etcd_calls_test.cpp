@@ -111,7 +111,7 @@ TEST_F(EtcdCallsTest, MemberThatIsNotThereIsPassedOver) {
   EXPECT_EQ(calls_->current(), 1U);
 }
 
-TEST_F(EtcdCallsTest, NobodyThereIsARefusal) {
+TEST_F(EtcdCallsTest, ReportsAMissingServerAsRefused) {
   connect({"http://127.0.0.1:1", "http://127.0.0.1:2"});
   const EtcdAnswer answer = call();
   EXPECT_EQ(answer.outcome, EtcdOutcome::kRefused);
@@ -307,7 +307,7 @@ TEST_F(EtcdCallsTest, HostileRepliesLeaveTheOutcomeUnknown) {
   }
 }
 
-TEST_F(EtcdCallsTest, TokenIsFetchedSentAndFetchedAnew) {
+TEST_F(EtcdCallsTest, FetchesSendsAndRenewsTheToken) {
   int tokens = 0;
   std::string valid = "t1";
   ScriptedEtcd etcd(io_, [&](const std::string& request) {
@@ -344,7 +344,7 @@ TEST_F(EtcdCallsTest, AWrongPasswordIsARefusal) {
   EXPECT_EQ(etcd.requests().size(), 1U) << "nothing was asked for without a token";
 }
 
-TEST_F(EtcdCallsTest, WhereAUserIsWantedNobodyIsRefused) {
+TEST_F(EtcdCallsTest, CallsWithoutAUserAreRejected) {
   ScriptedEtcd etcd(io_, [](const std::string&) {
     return http_reply(R"({"code":3,"message":"etcdserver: user name is empty"})",
                       "400 Bad Request");
@@ -353,7 +353,7 @@ TEST_F(EtcdCallsTest, WhereAUserIsWantedNobodyIsRefused) {
   EXPECT_EQ(call().outcome, EtcdOutcome::kRefused);
 }
 
-// etcd takes its time to check a password; calls that give up must not have it begin anew.
+// etcd takes long to check a password. A call that times out must not restart the check.
 TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
   ScriptedEtcd etcd(io_, [](const std::string& request) {
     return request.starts_with("POST /v3/auth/authenticate") ? kNothing : ok(request);

@@ -26,7 +26,7 @@ class EtcdClientTest : public testing::Test {
     return *std::move(client);
   }
 
-  // What comes of one call.
+  // Waits for the result of one call.
   template <class Reply>
   EtcdResult<Reply> wait(const std::function<void(EtcdHandler<Reply>)>& call) {
     std::optional<EtcdResult<Reply>> result;
@@ -91,14 +91,14 @@ TEST_F(EtcdClientTest, ReplyThatIsNoneLeavesTheOutcomeUnknown) {
   EXPECT_EQ(result.error, (EtcdError{EtcdCode::kInternal, "etcd's reply: 'header' is no object"}));
 }
 
-TEST_F(EtcdClientTest, NobodyThereIsARefusal) {
+TEST_F(EtcdClientTest, ReportsAMissingServerAsRefused) {
   const auto client =
       *EtcdClient::make(io_, {.endpoints = {"http://127.0.0.1:1", "http://127.0.0.1:2"}});
   const auto read = wait<EtcdRangeReply>([&](auto h) { client->range({"a"}, h); });
   EXPECT_EQ(read.outcome, EtcdOutcome::kRefused);
   EXPECT_NE(read.error.message.find("Connection refused"), std::string::npos);
   const auto written = wait<EtcdPutReply>([&](auto h) { client->put({"a", "1"}, h); });
-  EXPECT_EQ(written.outcome, EtcdOutcome::kRefused) << "nobody has got it";
+  EXPECT_EQ(written.outcome, EtcdOutcome::kRefused) << "no server has received it";
   EXPECT_NE(written.error.message.find("Connection refused"), std::string::npos);
 }
 

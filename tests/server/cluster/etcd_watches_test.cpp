@@ -74,7 +74,7 @@ TEST_F(EtcdWatchesTest, TellsItsBeginAndChanges) {
   EXPECT_EQ(changes(1).revision, 6U);
 }
 
-TEST_F(EtcdWatchesTest, GoesOnBehindWhatItHasTold) {
+TEST_F(EtcdWatchesTest, ContinuesAfterTheLastReportedEvent) {
   ScriptedEtcd etcd(io_, [](const std::string&) { return http_stream(created(20)); });
   watch({etcd.url()}, 5);
   ASSERT_TRUE(wait_for_news(1));
@@ -84,7 +84,7 @@ TEST_F(EtcdWatchesTest, GoesOnBehindWhatItHasTold) {
   etcd.hang_up();
   ASSERT_TRUE(wait_for_news(3));
   EXPECT_NE(etcd.requests().back().find(R"("start_revision":"8")"), std::string::npos);
-  // What the new connection repeats is not told again.
+  // Events that the new connection repeats are not reported again.
   etcd.send(http_chunk(changed("a", 7, 20) + changed("b", 8, 20)));
   ASSERT_TRUE(wait_for_news(4));
   EXPECT_EQ(changes(3).events.size(), 1U);
@@ -162,7 +162,7 @@ TEST_F(EtcdWatchesTest, GetsANewTokenOnce) {
   watch({etcd.url()});
   ASSERT_TRUE(wait_for_news(1));
   EXPECT_EQ(end_code(), EtcdCode::kUnauthenticated);
-  EXPECT_EQ(etcd.requests().size(), 4U);  // each time a token, and the watch
+  EXPECT_EQ(etcd.requests().size(), 4U);  // two for each watch: a token first
 }
 
 TEST_F(EtcdWatchesTest, HandlerMayCancel) {

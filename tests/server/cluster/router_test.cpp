@@ -58,7 +58,7 @@ TEST(RouterTest, ReplicaTakesSubscribersButNoMessages) {
   EXPECT_EQ(route(view, {}, {.slot = kForeign, .is_channel = true}), Route::kMoved);
 }
 
-TEST(RouterTest, LeaderWithoutAPermitServesOnlyWhatAsksForStaleReads) {
+TEST(RouterTest, LeaderWithoutAPermitServesOnlyStaleReads) {
   const View view = view_of('a');
   EXPECT_EQ(route(view, {}, {.slot = kOwnShard}), Route::kDown);
   EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .writes = true}), Route::kDown);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ScriptedEtcd: a member of etcd that answers what a test tells it to, on the io_context of the
-// client under test.
+// ScriptedEtcd: a member of etcd with scripted answers, on the io_context of the client under test.
 //
 // Thread safety: none; one thread runs the io_context.
 #pragma once
@@ -39,7 +38,7 @@ inline std::string http_chunk(std::string_view lines) {
 
 class ScriptedEtcd {
  public:
-  // What is sent for a request, given whole; "" sends nothing, kHangUp closes the connection.
+  // Returns the whole response to a request. "" sends nothing, kHangUp closes the connection.
   using Script = std::function<std::string(const std::string& request)>;
   static constexpr std::string_view kHangUp = "hang up";
 
@@ -110,7 +109,7 @@ class ScriptedEtcd {
   std::vector<std::shared_ptr<Session>> sessions_;
 };
 
-// Runs the io_context until `done`, at most ten seconds; false if it was in vain.
+// Runs the io_context until `done`, at most ten seconds; false if `done` did not become true.
 template <class Condition>
 bool run_until(boost::asio::io_context& io, Condition done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);

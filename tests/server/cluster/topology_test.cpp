@@ -19,7 +19,7 @@ TEST(TopologyTest, TheSampleIsValid) {
   EXPECT_EQ(fault_of(sample_topology()), "");
 }
 
-TEST(TopologyTest, WhoIsWhereIsFound) {
+TEST(TopologyTest, FindsNodesAndTheirShards) {
   const Topology topology = sample_topology();
   EXPECT_EQ(topology.node(id_of('b'))->port, 7001);
   EXPECT_EQ(topology.node(id_of('d')), nullptr);

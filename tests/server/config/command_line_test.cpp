@@ -51,7 +51,7 @@ TEST(CommandLine, ASnapshotIsCheckedInsteadOfServed) {
   EXPECT_NE(help_text().find("--check-rdb"), std::string_view::npos);
 }
 
-TEST(CommandLine, HealthIsAskedOfTheServerThatTheOptionsDescribe) {
+TEST(CommandLine, HealthCheckUsesTheServersOptions) {
   const auto parsed = parse({"--health-check", "a.conf", "--port", "7"});
   EXPECT_EQ(parsed.launch, Launch::kCheckHealth);
   EXPECT_EQ(parsed.config_path, "a.conf");
@@ -62,7 +62,7 @@ TEST(CommandLine, HealthIsAskedOfTheServerThatTheOptionsDescribe) {
 
 TEST(CommandLine, AFilterIsBuiltInsteadOfServed) {
   EXPECT_EQ(parse({"--build-filter", "out.rdb", "--error", "0.01"}).launch, Launch::kBuildFilter);
-  // What is wrong with the rest is for the builder to say.
+  // The builder checks the remaining arguments.
   EXPECT_EQ(parse({"--build-filter"}).launch, Launch::kBuildFilter);
   EXPECT_EQ(parse({"--port", "7000", "--build-filter", "x"}).launch, Launch::kServe);
   EXPECT_NE(help_text().find("--build-filter"), std::string_view::npos);

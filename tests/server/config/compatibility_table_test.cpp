@@ -57,7 +57,7 @@ TEST(CompatibilityTableTest, ValuesAreCheckedAndKept) {
   EXPECT_FALSE(config.set({&bad, 1}));
 }
 
-TEST(CompatibilityTableTest, WhatRedisFixesAtItsStartIsFixed) {
+TEST(CompatibilityTableTest, ImmutableOptionsOfRedisAreImmutable) {
   Config config;
   const NamedValue fixed{"always-show-logo", "yes"};
   EXPECT_FALSE(config.set({&fixed, 1}));

@@ -260,7 +260,7 @@ TEST_F(ConfigTest, SaveIsReplacedBySet) {
   EXPECT_TRUE(config_.take_warnings().empty());
 }
 
-TEST_F(ConfigTest, AppendOnlyNeedsSomebodyToActOnIt) {
+TEST_F(ConfigTest, AppendOnlyNeedsAHook) {
   EXPECT_EQ(set({{"appendonly", "no"}}), failed("appendonly", "can't set immutable config"));
   config_.on_change(OptionId::kAppendOnly, [] { return core::Result<>(); });
   EXPECT_EQ(set({{"appendonly", "no"}}), "OK");
@@ -283,7 +283,7 @@ TEST_F(ConfigTest, FileNamesAreNoPaths) {
   }
 }
 
-TEST_F(ConfigTest, ListenerOptionsNeedSomebodyToActOnThem) {
+TEST_F(ConfigTest, ListenerOptionsNeedAHook) {
   EXPECT_EQ(set({{"port", "1"}}), failed("port", "can't set immutable config"));
   config_.on_change(OptionId::kPort, [] { return core::Result<>(); });
   EXPECT_EQ(set({{"port", "99999"}}),
@@ -429,7 +429,7 @@ TEST_F(ConfigTest, RewrittenFileLoadsToTheSameValues) {
   EXPECT_EQ(read(path), text);
 }
 
-TEST_F(ConfigTest, RewriteMakesALostFileAnewAndWritesThroughLinks) {
+TEST_F(ConfigTest, RewriteRecreatesLostFilesAndFollowsLinks) {
   const auto path = write("a.conf", "port 7000\n");
   const auto link = directory_ + "/link.conf";
   std::filesystem::create_symlink(path, link);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the server starts with: files, includes, standard input and the command line; and that
-// CONFIG REWRITE has the next start give the same.
+// The options at the server's start: files, includes, standard input and the command line. After
+// CONFIG REWRITE the next start must give the same.
 #include <fmt/format.h>
 
 #include "server/config/command_line.h"
@@ -184,7 +184,7 @@ TEST_F(ConfigTest, IncludesThatDoubleAreBounded) {
   EXPECT_THAT(load({directory_ + "/d0"}), HasSubstr("more than 1024 files"));
 }
 
-TEST_F(ConfigTest, RedisDirectivesWithoutEffectAreKeptAndWarnedAbout) {
+TEST_F(ConfigTest, KeepsRedisDirectivesWithoutEffectAndWarns) {
   const auto path = write("a.conf",
                           "appendfsync always\nslave-priority 5\nactiverehashing yes\n"
                           "proc-title-template x\nsyslog-enabled yes\nsave 60 1\n"
@@ -251,7 +251,7 @@ TEST_F(ConfigTest, RewriteIsTheLastWordOverAnIncludedFile) {
   EXPECT_EQ(again.get(all), config_.get(all));
 }
 
-TEST_F(ConfigTest, RewriteLooksAtIncludesBehindALineAndWithinOthers) {
+TEST_F(ConfigTest, RewriteReadsLaterAndNestedIncludes) {
   write("inner.conf", "hz 20\nsave 900 1\n");
   write("1.part", "include " + directory_ + "/inner.conf\n");
   write("2.part", "timeout 5\n");
@@ -272,7 +272,7 @@ TEST_F(ConfigTest, RewriteLooksAtIncludesBehindALineAndWithinOthers) {
 }
 
 // A server goes into its `dir` once it has read its files.
-TEST_F(ConfigTest, RewriteFindsIncludesFromWhereTheServerWasStarted) {
+TEST_F(ConfigTest, RewriteFindsIncludesFromTheStartDirectory) {
   const auto part = write("r.conf", "timeout 5\n");
   const std::filesystem::path here = std::filesystem::current_path();
   const auto path =
@@ -314,7 +314,7 @@ TEST_F(ConfigTest, VersionAndHelpLoadNothing) {
   EXPECT_EQ(config_.load(0, nullptr).value(), Launch::kServe);
 }
 
-TEST_F(ConfigTest, AWrongCallOfAToolIsToldWithItsUsage) {
+TEST_F(ConfigTest, InvalidToolCallsPrintTheUsage) {
   EXPECT_EQ(load({"--check-rdb"}),
             "bloomery-server: --check-rdb takes one path\nUsage: bloomery-server --check-rdb "
             "dump.rdb");

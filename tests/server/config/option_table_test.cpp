@@ -50,7 +50,7 @@ TEST(OptionTableTest, IsFoundByEachNameInAnyCase) {
   }
 }
 
-TEST(OptionTableTest, WhatIsNoNameIsNotFound) {
+TEST(OptionTableTest, FindsNoInvalidNames) {
   for (const char* name : {"", "por", "ports", "port ", "no-such-option"}) {
     EXPECT_FALSE(find_option(name)) << name;
   }

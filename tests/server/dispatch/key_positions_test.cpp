@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// That the keys which a row names are the keys which its command touches. Nothing is asked of the
-// handlers but their behaviour: a word of a command is a key that it touches if the command
-// changes what lies under that name, or if what lies there changes the reply or another key. These
-// words must be those without which a user is refused.
+// Checks that the keys named by a row are the keys that its command touches, by the command's
+// behaviour alone. A word of a command is a touched key if the command changes the value under that
+// name. It is also one if that value changes the reply or another key. A user without rights to
+// such a word must be rejected.
 //
 // A row without a sample is called with made-up words, which suffice where numbers will do.
 #include <gmock/gmock.h>
@@ -137,7 +137,7 @@ const std::vector<Sample> kAnyType = {
     {{"MEMORY", "USAGE", "k"}, {kText}},
     {{"MEMORY", "USAGE", "k", "SAMPLES", "0"}, {kText}},
     {{"WATCH", "k", "l"}, {kText}},
-    // Channels: no keys, though the rows say where they stand.
+    // Channels are no keys, though the rows give their positions.
     {{"SPUBLISH", "k", "message"}, {kText}},
     {{"SSUBSCRIBE", "k"}, {kText}},
     {{"SUNSUBSCRIBE", "k"}, {kText}},
@@ -169,7 +169,7 @@ Sample made_up(const RegisteredCommand& command) {
   return sample;
 }
 
-// Of the kinds that may lie under a name; the last one is what the sample makes, if anything.
+// Kinds of values under a name. The last one is the value that the sample makes, if any.
 enum class Variant { kAbsent, kNumber, kBytes, kSeen, kAsMade };
 
 class KeyPositionsTest : public CommandTest {
@@ -222,7 +222,7 @@ class KeyPositionsTest : public CommandTest {
     for (const std::string& word : words) {
       if (word != name) effect.rest += state_of(word);
     }
-    // What WATCH does to a key shows only now.
+    // The effect of WATCH on a key shows only now.
     if (run({"MULTI"}) == kOk) {
       run_as_other({"SET", name, "a change"});
       effect.has_changed |= run({"EXEC"}) == "*-1\r\n";
@@ -263,7 +263,7 @@ class KeyPositionsTest : public CommandTest {
     return *registry_->find(args);
   }
 
-  // Of every row with keys, and of those on data, one at least.
+  // Samples of every row with keys; rows on data have at least one.
   std::vector<Sample> samples() {
     std::vector<Sample> all = kStringSamples;
     all.insert(all.end(), kFilterSamples.begin(), kFilterSamples.end());
@@ -309,13 +309,13 @@ TEST_F(KeyPositionsTest, MadeUpWordsSufficeForMostRows) {
     const Sample sample = made_up(*registry_->find(std::vector<std::string_view>{name}));
     EXPECT_THAT(disagreements(sample), IsEmpty()) << name;
   }
-  // Of a container, and of a row whose keys are every second word.
+  // The command of a container, and a row whose keys are every second word.
   EXPECT_EQ(made_up(command_of({"MEMORY", "USAGE", "k"})).command,
             (WordList{"memory", "usage", "key2"}));
   EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (WordList{"mset", "key1", "2"}));
 }
 
-// The test above is worth something only if it can tell.
+// Checks that the test above can fail.
 TEST_F(KeyPositionsTest, AWrongPositionIsSeen) {
   const Sample sample{{"SETRANGE", "k", "1", "v"}, {kText}};
   for (const int position : {1, 2, 3}) {

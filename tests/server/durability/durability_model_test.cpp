@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// A server's life on an imagined disk, against a naive twin: commands, writes, syncs, rewrites and
-// log switches in random order, operations that fail, a kill or a power cut, and the next start.
+// A server's life on a simulated disk, compared with a naive model. Commands, writes, syncs,
+// rewrites and log switches run in random order. Operations fail, then come a kill and a start.
 //
-// The journal is one ordered stream, so what a start finds must be the state after some command or
-// transaction: not before the last one that was synced (after a kill: written), nothing else.
+// The journal is one ordered stream, so a start must find the state after some command or
+// transaction. That one is at least the last one synced (after a kill: written).
 // BLOOMERY_MODEL_RUNS=n makes n runs, BLOOMERY_MODEL_SEED=n repeats one seed alone.
 #include <gtest/gtest.h>
 
@@ -214,7 +214,7 @@ class World {
     states_.push_back({0, {}});
   }
 
-  // What went wrong; empty when nothing did.
+  // Runs the model and returns the error; empty on success.
   std::string run() {
     for (int lives = 1 + number(3); lives > 0; --lives) {
       if (!begin_life()) return trouble_;
@@ -395,7 +395,7 @@ class World {
     note_state(is_done ? std::move(twin) : states_.back().twin);
   }
 
-  // A command, which the twin carries out, and its reply where that tells something.
+  // A command, which the model also executes, and its reply where the reply shows the effect.
   std::pair<WordList, std::string> random_command(Twin& twin, int database) {
     if (number(3) == 0) return filter_command(twin, database);
     const std::string key = one_of({"s0", "s1"});
@@ -478,8 +478,8 @@ class World {
   size_t written_ = 0;    // as safe_, after a kill
   size_t least_ = 0;      // one of the two, after the end of a life
   size_t rewritten_ = 0;  // the state that the running rewrite saves
-  // A failed sync leaves holes in files, and that is told, not read around. A process that starts
-  // on such a disk cannot know, so that start is the last.
+  // A failed sync leaves holes in files. The running server reports them and does not read around
+  // them. A process that starts on such a disk cannot know of them, so that start is the last.
   bool may_be_damaged_ = false;
   std::string trouble_;
 };

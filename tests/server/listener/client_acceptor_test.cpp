@@ -26,7 +26,7 @@ using Kind = ClientAcceptor::Kind;
 
 class ClientAcceptorTest : public ListenerFixture {
  protected:
-  // What a peer on a socket pair hears before it has asked anything; it is nobody's neighbour.
+  // The bytes that a peer on a socket pair gets before it sends anything.
   std::string greeting(Kind kind) {
     SocketPair pair;
     listener_.clients().accept(std::exchange(pair.near, -1), kind);
@@ -37,7 +37,7 @@ class ClientAcceptorTest : public ListenerFixture {
   uint64_t rejected() { return statistics_.total(&ThreadStatistics::connections_rejected); }
 };
 
-TEST_F(ClientAcceptorTest, WhoIsOneTooManyIsToldAndCounted) {
+TEST_F(ClientAcceptorTest, RejectsAndCountsClientsAboveTheLimit) {
   // Those that the fixture has are clients, too.
   set_option(config_, OptionId::kMaxClients, std::to_string(clients_.count() + 1));
   serve();

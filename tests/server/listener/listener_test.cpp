@@ -46,7 +46,7 @@ TEST_F(ListenerTest, AnotherPortTakesThePlaceOfTheOld) {
   EXPECT_FALSE(answers("127.0.0.1", other));
 }
 
-TEST_F(ListenerTest, WhoIsConnectedStaysSoWhenThePortChanges) {
+TEST_F(ListenerTest, PortChangeKeepsConnections) {
   serve();
   const Caller caller;
   ASSERT_TRUE(caller.call("127.0.0.1", port_));

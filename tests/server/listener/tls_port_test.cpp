@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whom a TLS port lets in, and what peers can do that mean no good.
+// The clients that a TLS port accepts, and attacks by peers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A ClientHello's first bytes: the header of a record of 512 bytes, and no more.
+// The first bytes of a ClientHello: only the header of a record of 512 bytes.
 const std::string kHalfHello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
 
 class TlsPortTest : public ListenerFixture {
@@ -115,7 +115,7 @@ TEST_F(TlsPortTest, PlainTextIsNotAnswered) {
   EXPECT_TRUE(is_served());
 }
 
-TEST_F(TlsPortTest, AHandshakeOnThePlainPortHarmsNobody) {
+TEST_F(TlsPortTest, PlainPortRejectsAHandshake) {
   serve_tls();
   TlsCaller lost(authority_);
   EXPECT_FALSE(lost.call(port_));
@@ -123,7 +123,7 @@ TEST_F(TlsPortTest, AHandshakeOnThePlainPortHarmsNobody) {
   EXPECT_TRUE(is_served());
 }
 
-TEST_F(TlsPortTest, HalfHandshakesHoldNobodyUp) {
+TEST_F(TlsPortTest, HalfHandshakesDoNotBlockOthers) {
   serve_tls();
   TlsCaller before(authority_);
   ASSERT_TRUE(before.is_served(tls_port_));
@@ -192,7 +192,7 @@ TEST_F(TlsPortTest, BeforeALoginAClientHasLittle) {
   EXPECT_THAT(heard, Not(HasSubstr(Caller::kSilence))) << "and the end";
 }
 
-TEST_F(TlsPortTest, WhatFollowsALoginInTheSameRecordIsTheLogins) {
+TEST_F(TlsPortTest, CommandsBehindALoginInOneRecordRunAsTheUser) {
   set_option(config_, OptionId::kRequirePass, "secret");
   users_.set_default_password("secret");
   serve_tls();

@@ -184,8 +184,8 @@ TEST_F(ListeningSocketTest, ClosedSocketAcceptsNoClient) {
 }
 
 TEST_F(ListeningSocketTest, UnavailableAddressIsNamedInError) {
-  EXPECT_THAT(error_of_open("fe80::1%nobody"),
-              HasSubstr("Could not resolve bind address 'fe80::1%nobody'"));
+  EXPECT_THAT(error_of_open("fe80::1%unknown"),
+              HasSubstr("Could not resolve bind address 'fe80::1%unknown'"));
   EXPECT_THAT(error_of_open("192.0.2.1"), HasSubstr("192.0.2.1:" + std::to_string(port_)));
 }
 
@@ -236,7 +236,7 @@ TEST_F(ListeningSocketTest, PathInUseIsNotReplaced) {
   EXPECT_EQ(error_of_unix(path), taken);
   const Caller caller(AF_UNIX);
   EXPECT_TRUE(caller.call_path(path));
-  // With the question, two peers wait that nobody accepts.
+  // With this connection, two peers wait to be accepted.
   start(opened_.back());
   await_accepted(2);
 }

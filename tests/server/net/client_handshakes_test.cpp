@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What clients say when they connect, byte order as they send it, for those that no test can run.
-// Each script is one pipeline: every command must get exactly one reply, errors included.
+// The first commands of clients that no test can run, byte by byte as they send them. Each script
+// is one pipeline: every command must get exactly one reply, errors included.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -215,7 +215,7 @@ TEST_F(ClientHandshakesTest, JedisLogsInAfterNoauth) {
   });
 }
 
-// One pipeline, a failing AUTH in its midst.
+// One pipeline with a failing AUTH inside.
 TEST_F(ClientHandshakesTest, StackExchange) {
   const std::string echo("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17", 16);
   const auto replies = shake({

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What clients may cost before they log in, and what the running command is said to take.
+// The memory of clients before they log in, and the memory reported for a running command.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ using testing::StartsWith;
 
 class ClientMemoryTest : public ConnectionFixture {
  protected:
-  // What CLIENT LIST shows of the client.
+  // The client's figures in CLIENT LIST.
   std::map<std::string, int64_t> figures() {
     return figures_in(run({"CLIENT", "LIST", "ID", std::to_string(session_->id)}));
   }
@@ -67,7 +67,7 @@ TEST_F(ClientMemoryTest, TheBeginningOfALoginTakesLittle) {
   EXPECT_LE(shown["qbuf"] + shown["qbuf-free"], 20 << 10);
 }
 
-TEST_F(ClientMemoryTest, WhoeverLogsInMaySendOnAtOnce) {
+TEST_F(ClientMemoryTest, LoggedInClientsMaySendAtOnce) {
   log_out();
   std::string request =
       request_of({"AUTH", std::string(16'384, 'x')}) + request_of({"AUTH", "secret"});
@@ -80,7 +80,7 @@ TEST_F(ClientMemoryTest, WhoeverLogsInMaySendOnAtOnce) {
   for (size_t i = 1; i < replies.size(); ++i) EXPECT_EQ(replies[i].text, "OK") << i;
 }
 
-TEST_F(ClientMemoryTest, AStrangersFirstErrorsAreStillTold) {
+TEST_F(ClientMemoryTest, SendsAnUnauthenticatedClientsFirstErrors) {
   log_out();
   std::string request;
   for (int i = 0; i < 2000; ++i) request += request_of({"GET", "a"});

@@ -10,7 +10,7 @@
 namespace server::net {
 namespace {
 
-// Takes `room` bytes and then no more.
+// Accepts `room` bytes and then blocks.
 struct FakeStream final : Stream {
   Outcome receive(std::span<char>, std::span<char>, size_t) override { return {Status::kLater}; }
   Outcome send(std::string_view bytes) override {
@@ -37,7 +37,7 @@ class ClientOutputTest : public testing::Test {
   ClientOutput output_{stream_, counters_};
 };
 
-TEST_F(ClientOutputTest, WhatTheStreamTakesIsGone) {
+TEST_F(ClientOutputTest, DropsTheSentBytes) {
   EXPECT_TRUE(output_.send("reply"));
   EXPECT_EQ(stream_.taken, "reply");
   EXPECT_TRUE(output_.empty());
@@ -56,7 +56,7 @@ TEST_F(ClientOutputTest, TheRestIsKeptInOrder) {
   EXPECT_TRUE(output_.wants_to_send());
   stream_.room = 1000;
   EXPECT_TRUE(output_.flush(false));
-  EXPECT_EQ(stream_.taken, "rep") << "nobody has said that it takes more";
+  EXPECT_EQ(stream_.taken, "rep") << "the stream has not reported that it accepts more";
   EXPECT_TRUE(output_.flush(true));
   EXPECT_EQ(stream_.taken, "reply two three");
   EXPECT_EQ(output_.capacity(), 0u);
@@ -106,7 +106,7 @@ TEST_F(ClientOutputTest, TellsWhetherTheStreamHasTakenBytes) {
   EXPECT_FALSE(output_.has_moved());
 }
 
-TEST_F(ClientOutputTest, ABrokenStreamIsTold) {
+TEST_F(ClientOutputTest, ReportsABrokenStream) {
   stream_.is_broken = true;
   EXPECT_FALSE(output_.send("a"));
   EXPECT_FALSE(output_.flush(true));
@@ -147,7 +147,7 @@ TEST_F(ClientOutputTest, KnowsItsLimit) {
   EXPECT_TRUE(output_.is_over({.hard_bytes = 4}, 0));
 }
 
-TEST_F(ClientOutputTest, ASoftLimitCountsFromTheLastTimeThatNothingWasKept) {
+TEST_F(ClientOutputTest, SoftLimitCountsFromTheLastEmptyBuffer) {
   constexpr int64_t kSecondUs = 1'000'000;
   const BufferLimit limit{.hard_bytes = 0, .soft_bytes = 4, .soft_seconds = 2};
   for (int64_t second = 0; second < 10; ++second) {

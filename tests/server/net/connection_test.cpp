@@ -47,7 +47,7 @@ TEST_F(ConnectionTest, ABigArgumentIsParsedWithItsLineEnd) {
   EXPECT_TRUE(remote_.received_all() == bulk(big));
 }
 
-TEST_F(ConnectionTest, WhoHasClosedHisSideStillGetsItsReplies) {
+TEST_F(ConnectionTest, HalfClosedClientGetsReplies) {
   send("PING\r\n");
   ASSERT_EQ(::shutdown(sockets_.far, SHUT_WR), 0);
   serve();
@@ -76,7 +76,7 @@ TEST_F(ConnectionTest, RepliesWaitForTheLog) {
   EXPECT_EQ(received(), "+OK\r\n$1\r\n1\r\n");
 }
 
-TEST_F(ConnectionTest, AFailureOfTheLogIsToldInPlaceOfTheWrite) {
+TEST_F(ConnectionTest, LogFailureReplacesTheReplyOfAWrite) {
   append_to_log(10);
   EXPECT_EQ(answer("PING\r\nSET a 1\r\nGET a\r\n"), "");
   log_.is_failing = true;
@@ -150,7 +150,7 @@ TEST_F(ConnectionTest, AClientThatDoesNotReadIsNotExecutedFurther) {
   EXPECT_EQ(session_->output_buffer_bytes, 0u);
 }
 
-TEST_F(ConnectionTest, WhatAPauseHoldsBackComesAfterIt) {
+TEST_F(ConnectionTest, PausedCommandsRunAfterThePause) {
   run({"CLIENT", "PAUSE", "100000", "WRITE"});
   EXPECT_EQ(answer("PING\r\nSET a 1\r\nPING\r\n"), "+PONG\r\n");
   EXPECT_TRUE(session_->paused);
@@ -239,7 +239,7 @@ TEST_F(ConnectionTest, AnIdleClientIsClosedWhileABusyOneStays) {
   EXPECT_FALSE(busy.is_closed());
 }
 
-TEST_F(ConnectionTest, ASlowSenderIsAnsweredAndHoldsUpNobody) {
+TEST_F(ConnectionTest, SlowSenderIsAnsweredAndBlocksNoOne) {
   Remote& other = connect();
   for (const char byte : request_of({"SET", "slow", "value"})) {
     EXPECT_EQ(received(), "");
@@ -249,7 +249,7 @@ TEST_F(ConnectionTest, ASlowSenderIsAnsweredAndHoldsUpNobody) {
   EXPECT_EQ(received(), "+OK\r\n");
 }
 
-TEST_F(ConnectionTest, AbandonedRequestsHoldUpNobody) {
+TEST_F(ConnectionTest, AbandonedRequestsBlockNoOne) {
   const std::string request = request_of({"SET", "key", "value"});
   for (size_t size = 1; size < request.size(); ++size) connect().send(request.substr(0, size));
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");

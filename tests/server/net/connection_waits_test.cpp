@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What ends the waits of a connection: events, its own timer, and the client's going.
+// Ends of a connection's waits: events, its own timer, and the client's end.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -106,7 +106,7 @@ TEST_F(ConnectionWaitsTest, APauseThatIsMadeLongerHoldsLonger) {
   EXPECT_EQ(received(), kOk);
 }
 
-TEST_F(ConnectionWaitsTest, WhatComesMeanwhileIsAnsweredBehind) {
+TEST_F(ConnectionWaitsTest, LaterCommandsAreAnsweredAfterTheWait) {
   EXPECT_EQ(answer("WAIT 1 50\r\n"), "");
   EXPECT_EQ(answer("PING\r\nECHO x\r\n"), "");
   advance_ms(51);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Which invalidations reach clients that cache, and in which order with replies. What is told was
-// measured on Redis 7.0.15; tests/system/data/tracking_test.py compares random sessions.
+// The invalidations that reach clients with a cache, and their order among replies. The expected
+// messages were measured on Redis 7.0.15; tests/system/data/tracking_test.py compares random
+// sessions.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -29,7 +30,7 @@ class InvalidationDeliveryTest : public ClientsFixture {
     reader_.call("CLIENT TRACKING OFF");
     ASSERT_EQ(reader_.call("CLIENT TRACKING ON" + (options.empty() ? "" : " " + options)), "+OK");
   }
-  // What the reader is told when another client runs this.
+  // The messages to the reader after another client runs this.
   Texts news_after(const std::string& line) {
     run(words_in(line));
     return reader_.news();
@@ -44,13 +45,13 @@ class InvalidationDeliveryTest : public ClientsFixture {
   Remote& reader_ = connect({"HELLO 3", "CLIENT TRACKING ON"});
 };
 
-TEST_F(InvalidationDeliveryTest, AKeyThatWasReadIsToldOnce) {
+TEST_F(InvalidationDeliveryTest, ReadKeyIsInvalidatedOnce) {
   EXPECT_THAT(news_after_reading("GET k", "SET k 1"), ElementsAre(told("k")));
   EXPECT_THAT(news_after("SET k 2"), IsEmpty());
   EXPECT_THAT(news_after_reading("GET k", "DEL k"), ElementsAre(told("k")));
 }
 
-TEST_F(InvalidationDeliveryTest, EveryKeyThatWasReadIsTold) {
+TEST_F(InvalidationDeliveryTest, EveryReadKeyIsInvalidated) {
   EXPECT_THAT(news_after_reading("MGET k l m k", "MSET k 1 l 2 m 3 n 4"),
               UnorderedElementsAre(told("k"), told("l"), told("m")));
 }
@@ -71,7 +72,7 @@ TEST_F(InvalidationDeliveryTest, AWriteThatReadsIsNotRemembered) {
   }
 }
 
-TEST_F(InvalidationDeliveryTest, EveryKindOfChangeIsTold) {
+TEST_F(InvalidationDeliveryTest, EveryKindOfChangeInvalidates) {
   run({"SET", "source", "1"});
   for (const std::string write :
        {"SET k 1", "EXPIRE k 100", "PERSIST k", "APPEND k 1", "SETBIT k 6 1", "SETRANGE k 0 1",
@@ -81,7 +82,7 @@ TEST_F(InvalidationDeliveryTest, EveryKindOfChangeIsTold) {
   }
 }
 
-TEST_F(InvalidationDeliveryTest, AFailedWriteIsNotTold) {
+TEST_F(InvalidationDeliveryTest, FailedWriteDoesNotInvalidate) {
   run({"SET", "k", "text"});
   EXPECT_THAT(news_after_reading("GET k", "INCR k"), IsEmpty());
   EXPECT_THAT(news_after("DEL k"), ElementsAre(told("k")));
@@ -100,7 +101,7 @@ TEST_F(InvalidationDeliveryTest, AnItemThatWasThereChangesNothing) {
   EXPECT_EQ(reader_.call("PING"), "+PONG");
 }
 
-TEST_F(InvalidationDeliveryTest, OwnChangesAreToldUnlessNoLoopIsAsked) {
+TEST_F(InvalidationDeliveryTest, OwnChangesInvalidateUnlessNoLoop) {
   reader_.call("GET k");
   EXPECT_EQ(reader_.call("SET k 1"), "+OK");
   EXPECT_THAT(reader_.news(), ElementsAre(told("k")));
@@ -145,13 +146,13 @@ TEST_F(InvalidationDeliveryTest, NewsDoesNotSplitTheReplyOfATransaction) {
   EXPECT_THAT(reader_.news(), ElementsAre(told("k")));
 }
 
-TEST_F(InvalidationDeliveryTest, WhoTracksNoMoreIsNotTold) {
+TEST_F(InvalidationDeliveryTest, NoInvalidationAfterTrackingOff) {
   reader_.call("GET k");
   reader_.call("CLIENT TRACKING OFF");
   EXPECT_THAT(news_after("SET k 1"), IsEmpty());
 }
 
-TEST_F(InvalidationDeliveryTest, Resp2WithoutRedirectIsNotTold) {
+TEST_F(InvalidationDeliveryTest, Resp2WithoutRedirectGetsNothing) {
   reader_.call("GET k");
   reader_.call("HELLO 2");
   EXPECT_THAT(news_after("SET k 2"), IsEmpty());
@@ -204,7 +205,7 @@ TEST_F(InvalidationDeliveryTest, OptOutLeavesOutCommandsThatWereMarked) {
   EXPECT_THAT(news_after("MSET k 1 l 1"), ElementsAre(told("l")));
 }
 
-TEST_F(InvalidationDeliveryTest, ExpiryIsTold) {
+TEST_F(InvalidationDeliveryTest, ExpiryInvalidates) {
   run({"SET", "k", "v", "PX", "30"});
   EXPECT_EQ(reader_.call("GET k"), "v");
   advance_ms(31);
@@ -218,7 +219,7 @@ TEST_F(InvalidationDeliveryTest, ATimeInThePastIsAChange) {
   EXPECT_THAT(news_after_reading("GET k", "SET k 1 PXAT 1"), ElementsAre(told("k")));
 }
 
-TEST_F(InvalidationDeliveryTest, ChangesOfALeaderAreTold) {
+TEST_F(InvalidationDeliveryTest, LeadersChangesInvalidate) {
   client_->session->origin = CommandOrigin::kOwnJournal;
   for (const std::string write : {"SET k 1", "BF.ADD k2 x", "DEL k"}) {
     const std::string key = words_in(write)[1];
@@ -254,7 +255,7 @@ TEST_F(InvalidationDeliveryTest, NewsStandsBetweenRepliesThatAreReadSlowly) {
   EXPECT_GT(news, 1) << "some before the last reply";
 }
 
-TEST_F(InvalidationDeliveryTest, KeysThatLeaveTheBoundedTableAreTold) {
+TEST_F(InvalidationDeliveryTest, KeysEvictedFromTheTableAreInvalidated) {
   ASSERT_EQ(run({"CONFIG", "SET", "tracking-table-max-keys", "100"}), kOk);
   std::set<std::string> told_keys;
   for (int i = 0; i < 1000; ++i) {
@@ -293,13 +294,13 @@ class BroadcastDeliveryTest : public InvalidationDeliveryTest {
   Remote& all_ = connect({"HELLO 3", "CLIENT TRACKING ON BCAST NOLOOP"});
 };
 
-TEST_F(BroadcastDeliveryTest, EachPrefixIsToldItsKeysOnceAndInOrder) {
+TEST_F(BroadcastDeliveryTest, EachPrefixGetsItsKeysOnceInOrder) {
   EXPECT_THAT(news_after("MSET b1 1 a2 1 a1 1 c 1 a2 3"), ElementsAre(told("a1, a2"), told("b1")));
   EXPECT_THAT(all_.news(), ElementsAre(told("a1, a2, b1, c")));
   EXPECT_THAT(news_after("GET a1"), IsEmpty());
 }
 
-TEST_F(BroadcastDeliveryTest, OwnChangesAreToldUnlessNoLoopIsAsked) {
+TEST_F(BroadcastDeliveryTest, OwnChangesInvalidateUnlessNoLoop) {
   reader_.call("SET a 1");
   EXPECT_THAT(reader_.news(), ElementsAre(told("a")));
   EXPECT_THAT(all_.news(), ElementsAre(told("a")));
@@ -330,7 +331,7 @@ TEST_F(BroadcastDeliveryTest, DatabasesAreNotDistinguished) {
   EXPECT_THAT(news_after("SET a1 1"), ElementsAre(told("a1")));
 }
 
-TEST_F(BroadcastDeliveryTest, AFlushIsToldOnce) {
+TEST_F(BroadcastDeliveryTest, FlushInvalidatesOnce) {
   EXPECT_THAT(news_after("FLUSHALL"), ElementsAre(kAllKeys));
   EXPECT_THAT(all_.news(), ElementsAre(kAllKeys));
 }
@@ -351,7 +352,7 @@ TEST_F(BroadcastDeliveryTest, PrefixesEndWithTracking) {
   EXPECT_THAT(news_after("SET z 2"), ElementsAre(told("z")));
 }
 
-TEST_F(BroadcastDeliveryTest, Resp2WithoutRedirectIsNotTold) {
+TEST_F(BroadcastDeliveryTest, Resp2WithoutRedirectGetsNothing) {
   reader_.call("HELLO 2");
   EXPECT_THAT(news_after("SET a 3"), IsEmpty());
   EXPECT_THAT(all_.news(), ElementsAre(told("a")));
@@ -433,7 +434,7 @@ class BrokenRedirectTest : public RedirectDeliveryTest {
   const std::string broken_ = ">[tracking-redir-broken, :" + pushed_.id_text() + "]";
 };
 
-TEST_F(BrokenRedirectTest, IsToldWithResp3Only) {
+TEST_F(BrokenRedirectTest, IsReportedWithResp3Only) {
   EXPECT_THAT(tracker_.news(), ElementsAre(broken_));
   EXPECT_THAT(reader_.news(), IsEmpty());
 }
@@ -449,7 +450,7 @@ TEST_F(BrokenRedirectTest, IsShown) {
   }
 }
 
-TEST_F(BrokenRedirectTest, IsToldAgainWithTheNextKey) {
+TEST_F(BrokenRedirectTest, IsReportedAgainWithTheNextKey) {
   tracker_.news();
   tracker_.call("GET k");
   run({"SET", "k", "1"});

@@ -21,7 +21,7 @@ class IoThreadsTest : public testing::Test {
     threads_.stop();
     runner_.join();
   }
-  // Of `function` on the thread.
+  // Runs `function` on the thread and returns its result.
   template <class Function>
   auto run_on(size_t index, Function function) {
     std::promise<decltype(function())> result;
@@ -64,7 +64,7 @@ TEST_F(IoThreadsTest, ThoseThatShareCommitsGoToOneThread) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(place(), 0u);
 }
 
-TEST_F(IoThreadsTest, AThreadOfManyClientsGetsNoMoreOfThem) {
+TEST_F(IoThreadsTest, ThreadWithManyClientsGetsNoNewOnes) {
   let_replies_wait_for_the_disk();
   (void)run_on(0, [&] {
     for (uint64_t id = 1; id <= 256; ++id) threads_.at(0).connections.add(id, nullptr);

@@ -74,7 +74,7 @@ TEST_F(MessageDeliveryTest, ASubscriberThatPublishesHearsItself) {
   EXPECT_THAT(both.news(), ElementsAre(">" + message("x")));
 }
 
-TEST_F(MessageDeliveryTest, WhoeverWritesAndListensGetsItsReplyFirst) {
+TEST_F(MessageDeliveryTest, SubscribedWriterGetsItsReplyFirst) {
   ASSERT_EQ(run({"CONFIG", "SET", "notify-keyspace-events", "KA"}), kOk);
   Remote& both = connect({"HELLO 3", "SUBSCRIBE __keyspace@0__:k"});
   both.send(request_of({"MULTI"}) + request_of({"SET", "k", "1"}) + request_of({"INCR", "k"}) +
@@ -117,14 +117,14 @@ TEST_F(MessageDeliveryTest, ASlowSubscriberIsClosedAtTheHardLimit) {
   }
   EXPECT_GT(published, 40U);
   EXPECT_LT(published, 70U);
-  EXPECT_EQ(heard, published) << "nobody else is kept waiting";
+  EXPECT_EQ(heard, published) << "no other client waits";
   EXPECT_EQ(publish("end"), integer(1));
   EXPECT_THAT(quick.news(), ElementsAre("[pmessage, *, c, end]"));
   EXPECT_EQ(info("stats", "client_output_buffer_limit_disconnections"), "1");
   EXPECT_NE(log.text().find("reached its output buffer limit"), std::string::npos);
 }
 
-TEST_F(MessageDeliveryTest, ASlowSubscriberIsClosedWhenTheSoftLimitsTimeIsOver) {
+TEST_F(MessageDeliveryTest, SlowSubscriberIsClosedAtTheSoftLimit) {
   limit("pubsub 0 1mb 1");
   Remote& slow = connect({"SUBSCRIBE c"});
   for (int i = 0; i < 30; ++i) publish_and_serve(std::string(100'000, 'x'));
@@ -150,7 +150,7 @@ TEST_F(MessageDeliveryTest, ASubscriberThatDrainsInTimeIsLeftAlone) {
   EXPECT_EQ(heard, 150U);
 }
 
-TEST_F(MessageDeliveryTest, AFloodCostsNoMoreThanTheSubscribersLimits) {
+TEST_F(MessageDeliveryTest, FloodStaysWithinTheSubscribersLimits) {
   limit("pubsub 1mb 0 0");
   constexpr size_t kSilent = 50;
   for (size_t i = 0; i < kSilent; ++i) connect({"SUBSCRIBE c"});

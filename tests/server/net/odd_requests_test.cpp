@@ -54,7 +54,7 @@ TEST_F(OddRequestsTest, APipelineIsAnsweredInOrder) {
   EXPECT_EQ(answer_to_much(request), expected);
 }
 
-TEST_F(OddRequestsTest, ErrorsOfTheProtocolAreToldAndEndTheConnection) {
+TEST_F(OddRequestsTest, ProtocolErrorsAreReportedAndEndTheLink) {
   const std::string many(70'000, '1');
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"*1\r\n+3\r\n", "expected '$', got '+'"},
@@ -122,7 +122,7 @@ TEST_F(OddRequestsTest, ALoweredBulkLimitReachesAClientThatIsThere) {
 }
 
 // Not one argument that is too big, but a command that never ends.
-TEST_F(OddRequestsTest, TheLimitOfTheQueryBufferReachesAClientThatIsThere) {
+TEST_F(OddRequestsTest, QueryBufferLimitReachesExistingClients) {
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
   run({"CONFIG", "SET", "client-query-buffer-limit", "1mb"});
   answer("*1000000\r\n");
@@ -208,7 +208,7 @@ TEST_F(StrangerTest, ResetLogsOut) {
   EXPECT_THAT(call({"GET", "k"}), StartsWith("-NOAUTH "));
 }
 
-// A stranger's error is the same for what is there and what is not.
+// An unauthenticated client gets the same error whether a key exists or not.
 TEST_F(StrangerTest, LearnsNothingOfUsersAndKeys) {
   const std::string told = call({"AUTH", "wrong"});
   EXPECT_THAT(told, StartsWith("-WRONGPASS "));

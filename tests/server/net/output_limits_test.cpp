@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a client may leave unread, send without an end and cost in sum, and what is shown of it.
+// Limits for unread replies, endless requests and the sum of a client's memory, and their figures.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class OutputLimitsTest : public ClientsFixture {
   bool is_listed(const Remote& client) {
     return run({"CLIENT", "LIST"}).find("id=" + client.id_text() + " ") != std::string::npos;
   }
-  // What CLIENT LIST shows of a client.
+  // A client's figures in CLIENT LIST.
   std::map<std::string, int64_t> figures(const Remote& client) {
     std::map<std::string, int64_t> figures;
     std::istringstream fields(run({"CLIENT", "LIST", "ID", client.id_text()}));
@@ -176,7 +176,7 @@ TEST_F(OutputLimitsTest, ThePeakIsThatOfTheLastSeconds) {
   EXPECT_LT(figures(client)["rbp"], 1000);
 }
 
-// What clients take when they are idle again, and in sum.
+// The memory of clients that are idle again, and its sum.
 class ClientSumsTest : public OutputLimitsTest {
  protected:
   void limit_sum(const std::string& bytes) {
@@ -185,7 +185,7 @@ class ClientSumsTest : public OutputLimitsTest {
   std::string evicted() { return info("stats", "evicted_clients"); }
 };
 
-TEST_F(ClientSumsTest, WhatABigCommandTookIsGivenBack) {
+TEST_F(ClientSumsTest, MemoryOfABigCommandIsFreed) {
   Remote& client = connect();
   client.send_all(request_of({"SET", "k", std::string(5 * kMebibyte, 'x')}));
   EXPECT_EQ(client.replies(), "+OK");
@@ -377,7 +377,7 @@ TEST_F(ClientSumsTest, AQueueIsRefusedWhenMemoryIsShort) {
     client.send_all(request);
     client.replies();
   }
-  // What came after the first refusal will never run, and took no memory.
+  // Commands after the first rejection will never run, and used no memory.
   auto shown = figures(client);
   EXPECT_EQ(shown["multi"], queued);
   EXPECT_LT(shown["multi-mem"], static_cast<int64_t>(10 * kMebibyte));
@@ -396,7 +396,7 @@ TEST_F(ClientSumsTest, AStrangersUnreadRepliesAreBounded) {
   }
 }
 
-TEST_F(ClientSumsTest, WhatAStrangerAnnouncesTakesNothing) {
+TEST_F(ClientSumsTest, UnauthenticatedSizesAllocateNothing) {
   ASSERT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
   const uint64_t before = memory_.refresh();
   for (int i = 0; i < 50; ++i) {
@@ -408,7 +408,7 @@ TEST_F(ClientSumsTest, WhatAStrangerAnnouncesTakesNothing) {
   EXPECT_THAT(info("clients", "connected_clients"), testing::Ne("0"));
 }
 
-// CLIENT PAUSE answers when no write is under way any more.
+// CLIENT PAUSE answers when no write is running.
 class PauseRepliesTest : public ClientsFixture {
  protected:
   PauseRepliesTest() {
@@ -424,7 +424,7 @@ class PauseRepliesTest : public ClientsFixture {
   Remote& client_on_socket_ = connect();
 };
 
-TEST_F(PauseRepliesTest, WhatFollowsInAPipelineWaitsForItsReply) {
+TEST_F(PauseRepliesTest, PipelinedCommandsWaitForThePauseReply) {
   run({"SET", "key", "value"});
   EXPECT_EQ(client_on_socket_.pipeline(
                 {"CLIENT PAUSE 100000 WRITE", "PING", "CLIENT UNPAUSE", "GET key"}),

@@ -108,7 +108,7 @@ TEST_F(PeriodicTest, StepOfTheWallClockClosesNoClient) {
   EXPECT_EQ(connections(), 1U);
 }
 
-TEST_F(PeriodicTest, WithoutATimeoutNobodyIsClosed) {
+TEST_F(PeriodicTest, ClosesNoClientWithoutATimeout) {
   const auto session = connect();
   advance_ms(1'000'000);
   await_ticks(kHz + 3);

@@ -26,7 +26,7 @@ using End = RequestRunner::End;
 
 class RequestRunnerTest : public CommandTest {
  protected:
-  // The replies to what is complete of the bytes that were kept and these.
+  // Returns the replies to the complete commands in the kept bytes and `bytes`.
   std::string feed(std::string_view bytes, size_t reply_bytes_limit = RequestRunner::kNoLimit) {
     kept_ += bytes;
     const auto [end, consumed] = runner_.run(kept_, batch_, gate_, reply_bytes_limit);
@@ -152,7 +152,7 @@ TEST_F(RequestRunnerTest, MoreThanABatchRunsInOrder) {
   EXPECT_EQ(feed(requests), replies);
 }
 
-TEST_F(RequestRunnerTest, WhatIsHeldBackRunsLater) {
+TEST_F(RequestRunnerTest, HeldCommandsRunLater) {
   run({"CLIENT", "PAUSE", "1000", "WRITE"});
   EXPECT_EQ(feed("PING\r\nSET a 1\r\nPING\r\n"), "+PONG\r\n");
   EXPECT_EQ(end_, End::kHeldBack);
@@ -185,7 +185,7 @@ TEST_F(RequestRunnerTest, ManyRepliesLeaveFirst) {
   EXPECT_EQ(kept_, "GET a\r\n");
 }
 
-TEST_F(RequestRunnerTest, WhatIsNoRequestEndsTheClient) {
+TEST_F(RequestRunnerTest, MalformedRequestEndsTheClient) {
   EXPECT_THAT(feed("PING\r\n*1\r\n:1\r\nPING\r\n"),
               StartsWith("+PONG\r\n-ERR Protocol error: expected '$'"));
   EXPECT_EQ(end_, End::kClosesClient);

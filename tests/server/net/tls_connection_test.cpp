@@ -197,7 +197,7 @@ TEST_F(TlsTrafficTest, AClientThatReadsSlowlyGetsAll) {
   for (const protocol::Reply& reply : replies_in(said)) EXPECT_TRUE(reply.text == value);
 }
 
-TEST_F(TlsTrafficTest, TheEndIsTold) {
+TEST_F(TlsTrafficTest, ReportsTheEnd) {
   EXPECT_EQ(client_over_tls_.answer("QUIT\r\n"), "+OK\r\n(end)");
   EXPECT_TRUE(client_over_tls_.remote().is_closed());
 }
@@ -239,7 +239,7 @@ TEST_F(TlsReloadTest, NewConnectionsSeeAnotherCertificate) {
   EXPECT_EQ(before.answer("PING\r\n"), "+PONG\r\n") << "who is connected stays so";
 }
 
-TEST_F(TlsReloadTest, WhatCannotBeUsedChangesNothing) {
+TEST_F(TlsReloadTest, InvalidFilesChangeNothing) {
   const CapturedLog log;
   const std::string garbage = file("garbage", "no certificate");
   const std::string absent = identity_.directory() + "/absent";

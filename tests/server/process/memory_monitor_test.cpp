@@ -131,7 +131,7 @@ TEST(MemoryMonitorTest, TheLimitIsAskedWithinWhatThreadsMayTake) {
   EXPECT_TRUE(memory.over_limit());
   blocks.resize(blocks.size() - 10);
   EXPECT_FALSE(memory.over_limit());
-  EXPECT_TRUE(memory.over_limit(kMiB)) << "with what is about to come";
+  EXPECT_TRUE(memory.over_limit(kMiB)) << "with the announced bytes";
 }
 
 }  // namespace

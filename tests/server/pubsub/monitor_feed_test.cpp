@@ -22,7 +22,7 @@ TEST_F(MonitorFeedTest, LinesGoToThreadsWithMonitors) {
   EXPECT_EQ(feed_.count(), 1U);
   feed_.feed("one\r\n");
   feed_.feed("two\r\n");
-  EXPECT_EQ(woken_, std::vector<size_t>{1}) << "one wake for what has not been taken";
+  EXPECT_EQ(woken_, std::vector<size_t>{1}) << "one wake for the pending lines";
   EXPECT_TRUE(feed_.take(0).receivers.empty());
   const auto batch = feed_.take(1);
   EXPECT_EQ(batch.lines, "one\r\ntwo\r\n");

@@ -32,7 +32,7 @@ TEST_F(ClientsTest, TheBiggestGoFirst) {
   EXPECT_FALSE(big->kill_requested);
   EXPECT_EQ(clients_.evicted_count(), 1U);
   clients_.evict_over(700'000);
-  EXPECT_EQ(clients_.evicted_count(), 1U) << "one that is being closed counts no more";
+  EXPECT_EQ(clients_.evicted_count(), 1U) << "a client that is being closed does not count";
   clients_.evict_over(300'000);
   EXPECT_TRUE(big->kill_requested);
   EXPECT_FALSE(small->kill_requested);

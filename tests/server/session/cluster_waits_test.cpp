@@ -29,7 +29,7 @@ class ClusterWaitsTest : public CommandTest {
   }
 };
 
-TEST_F(ClusterWaitsTest, SubscribersOfASlotThatLeavesAreTold) {
+TEST_F(ClusterWaitsTest, NotifiesSubscribersOfALostSlot) {
   run({"SSUBSCRIBE", "bar"});
   EXPECT_EQ(end_foreign_channels(pubsub_, cluster_, *client_->session), "");
   cluster::Topology topology = cluster::sample_topology();

@@ -57,7 +57,7 @@ TEST_F(InvalidationNewsTest, RESP2HasNone) {
   EXPECT_EQ(news(kAll), "");
 }
 
-TEST_F(InvalidationNewsTest, WhoTracksNoMoreHearsNothing) {
+TEST_F(InvalidationNewsTest, NoMessageAfterTrackingOff) {
   session_->subscriptions.set_tracking(nullptr);
   EXPECT_EQ(news(kKey), "");
 }

@@ -70,7 +70,7 @@ TEST_F(ObserverTest, CommandsOfATransactionAreShownWhenTheyRun) {
             "+1700000000.000000 [3 127.0.0.1:1] \"EXEC\"\r\n");
 }
 
-TEST_F(ObserverTest, WhatDidNotRunIsNotShown) {
+TEST_F(ObserverTest, MonitorShowsOnlyExecutedCommands) {
   run_as_other({"MONITOR"});
   run({"NOSUCH"});
   run({"GET"});

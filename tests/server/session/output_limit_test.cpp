@@ -31,7 +31,7 @@ TEST(OutputLimitTest, SoftLimitIsBrokenAfterItsSeconds) {
   EXPECT_TRUE(limit.is_broken(100, kLimit, 2 * core::kSecondUs + 1));
 }
 
-TEST(OutputLimitTest, SoftSecondsStartAnewOnceTheClientHasRead) {
+TEST(OutputLimitTest, SoftSecondsRestartOnceTheClientHasRead) {
   constexpr BufferLimit kLimit{0, 100, 2};
   OutputLimit limit;
   EXPECT_FALSE(limit.is_broken(100, kLimit, 0));

@@ -11,7 +11,7 @@ namespace {
 constexpr auto kOwn = CommandOrigin::kOwnJournal;
 constexpr auto kForeign = CommandOrigin::kForeignJournal;
 
-TEST(ReplayedErrorTest, WhatIsNoErrorIsNone) {
+TEST(ReplayedErrorTest, FindsNoErrorInOtherReplies) {
   for (const char* reply :
        {"+OK\r\n", ":1\r\n", "$4\r\n-ERR\r\n", "*1\r\n:1\r\n", "*0\r\n", "_\r\n"}) {
     EXPECT_FALSE(find_error(kOwn, "SET", reply)) << reply;

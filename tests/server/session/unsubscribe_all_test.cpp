@@ -59,7 +59,7 @@ TEST_F(UnsubscribeAllTest, StopTrackingEndsTheClientsRow) {
   EXPECT_EQ(state_.tracking.clients, 0U);
 }
 
-TEST_F(UnsubscribeAllTest, ForgetTrackingEmptiesTheTableBehindTheLastClient) {
+TEST_F(UnsubscribeAllTest, LastClientsEndEmptiesTheTable) {
   tracking_.begin({session_.id, 0}, false);
   tracking_.remember({"k", 1}, {session_.id, 0});
   forget_tracking(tracking_, session_);

@@ -48,7 +48,7 @@ TEST(SocketStream, SecondRoomGetsTheRest) {
   EXPECT_EQ(std::string_view(first.data(), 2), "jk");
 }
 
-TEST(SocketStream, TakesNoMoreThanTheSocketHasRoomFor) {
+TEST(SocketStream, SendsOnlyAsMuchAsTheSocketAccepts) {
   SocketPair pair;
   SocketStream stream(::dup(pair.near));
   const std::string much(size_t{16} << 20, 'x');

@@ -38,7 +38,7 @@ class TlsContextTest : public testing::Test {
   TlsSettings settings_;
 };
 
-TEST_F(TlsContextTest, WhatIsMissingIsNamed) {
+TEST_F(TlsContextTest, NamesTheMissingFile) {
   EXPECT_EQ(error(), "");
   settings_.ca_file.clear();
   EXPECT_NE(error().find("tls-ca-cert-file"), std::string::npos) << error();
@@ -66,7 +66,7 @@ TEST_F(TlsContextTest, FilesThatCannotBeUsedAreNamed) {
   EXPECT_EQ(error(), "");
 }
 
-TEST_F(TlsContextTest, WhyAFileCannotBeReadIsTold) {
+TEST_F(TlsContextTest, ReportsWhyAFileCannotBeRead) {
   const std::string absent = identity_.directory() + "/absent";
   const std::string loop = identity_.directory() + "/loop";
   std::filesystem::create_symlink(loop, loop);
@@ -84,7 +84,7 @@ TEST_F(TlsContextTest, WhyAFileCannotBeReadIsTold) {
             "Failed to load certificate: can't open '" + absent + "': No such file or directory");
 }
 
-TEST_F(TlsContextTest, WhyAFileCannotBeUsedIsTold) {
+TEST_F(TlsContextTest, ReportsWhyAFileIsInvalid) {
   settings_.server.certificate_file = file("garbage", "no PEM");
   EXPECT_THAT(error(), EndsWith(":no start line"));
   settings_.server.certificate_file = identity_.certificate_file();
@@ -120,8 +120,8 @@ TEST_F(TlsContextTest, VersionsAndCiphersAreChecked) {
   settings_.protocols = "TLSv1.2 SSLv3";
   EXPECT_TRUE(error().starts_with("Invalid tls-protocols specified (TLSv1.2 SSLv3)")) << error();
   settings_.protocols.clear();
-  settings_.ciphers = "NOBODY-KNOWS";
-  EXPECT_EQ(error(), "Failed to configure ciphers: NOBODY-KNOWS");
+  settings_.ciphers = "UNKNOWN-CIPHER";
+  EXPECT_EQ(error(), "Failed to configure ciphers: UNKNOWN-CIPHER");
   settings_.ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256";
   settings_.cipher_suites = "TLS_NONE";
   EXPECT_EQ(error(), "Failed to configure ciphersuites: TLS_NONE");

@@ -134,7 +134,7 @@ TEST_F(TlsStreamTest, TheHandshakeMayComeByteByByte) {
   EXPECT_EQ(server_->phase(), TlsStream::Phase::kEstablished);
 }
 
-TEST_F(TlsStreamTest, WhatTheSocketDoesNotTakeIsHeldAndSentLater) {
+TEST_F(TlsStreamTest, UnsentBytesAreHeldAndSentLater) {
   shake_hands();
   const std::string much(size_t{4} << 20, 'x');
   size_t taken = 0;
@@ -158,7 +158,7 @@ TEST_F(TlsStreamTest, WhatTheSocketDoesNotTakeIsHeldAndSentLater) {
   EXPECT_EQ(receive_all(*client_), "end");
 }
 
-TEST_F(TlsStreamTest, TheEndIsToldAlthoughTheSocketStaysOpen) {
+TEST_F(TlsStreamTest, ReportsTheEndWhileTheSocketStaysOpen) {
   shake_hands();
   const int kept = ::dup(sockets_->far);
   EXPECT_EQ(client_->send("last").bytes, 4u);
@@ -176,7 +176,7 @@ TEST_F(TlsStreamTest, ADamagedRecordBreaksItAfterWhatCameBefore) {
   EXPECT_EQ(client_->send("whole").bytes, 5u);
   ASSERT_EQ(::write(sockets_->far, "\x17\x03\x03\x00\x20garbagegarbagegarbagegarbagegarb", 37), 37);
   EXPECT_EQ(receive(*server_), "whole");
-  EXPECT_TRUE(is_readable(sockets_->near)) << "or nobody would notice";
+  EXPECT_TRUE(is_readable(sockets_->near)) << "or the server would not notice";
   EXPECT_EQ(receive(*server_), "");
   EXPECT_EQ(status_, Stream::Status::kBroken);
   EXPECT_NE(server_->failure(), "");

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Servers that others reach by an address that is not their own, as behind published ports of
-containers: clients, replicas and the tool go to what is announced."""
+"""Servers with an announced address that is not their own, as behind published ports of containers.
+
+Clients, replicas and the tool must connect to the announced address."""
 
 import json
 import subprocess
@@ -14,7 +15,7 @@ from harness.cutting_proxy import CuttingProxy
 
 class ClusterAnnounceTest(ClusterTest):
     def start_announced(self, index):
-        """A server, and the way to it that the cluster is told."""
+        """Returns a server, and the proxy that it announces to the cluster."""
         port = free_port()
         way = CuttingProxy(port)
         self.addCleanup(way.close)
@@ -95,7 +96,7 @@ class ClusterAnnounceTest(ClusterTest):
         self.wait_for_replicas(servers, 1)
 
     def check_offsets(self, connection, servers):
-        """A leader knows how far its replicas are; they tell once a second."""
+        """A leader knows its replicas' offsets; they report once a second."""
         def offsets():
             shards = connection.call("CLUSTER", "SHARDS")
             nodes = {node[b"id"].decode(): node for shard in shards for node in shard[b"nodes"]}

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Leaders, nodes and etcd that die, stop, come back and are cut off, one after the other in one
-cluster of three shards of two servers and three members of etcd, while redis-py, redis-cli, ioredis
-and node-redis write. The log of acknowledgements shows who acknowledged what, and when.
+"""Leaders, nodes and etcd die, stop, return and are cut off, one after the other.
+
+The cluster has three shards of two servers and three members of etcd. redis-py, redis-cli, ioredis
+and node-redis write meanwhile. The log of acknowledgements shows which server acknowledged which
+write, and when.
 
 Environment:
   BLOOMERY_FAULTS  names of the faults to try, with spaces between (default: all)
@@ -85,7 +87,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         words = Counter(one.text.split(b" ")[0].decode() for one in replies)
         print(f"  it answered what had waited for it: {dict(words)}", flush=True)
         self.assertGreater(len(replies), 100)
-        # An empty one is a closed connection: nobody knows what became of the write.
+        # An empty one is a closed connection: the result of the write is unknown.
         self.assertLessEqual(set(words), {"-MOVED", "-CLUSTERDOWN", ""})
         self.check_order(witness, old, new)
         self.check_errors(stopped, [1])
@@ -188,7 +190,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.wait_until_whole()
 
     def restart_a_leader(self):
-        """Killed, and there again before anybody knows: it has its log, or its replica has all."""
+        """Killed, and back before the cluster notices: it has its log, or its replica has all."""
         old = self.leader(1)
         killed = time.monotonic()
         old.crash()
@@ -231,7 +233,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.check_order(witness, old, new)
 
     def check_restarted(self, server, lane, leads):
-        """It knows the cluster from its file: it serves reads of what it has, and no writes."""
+        """It knows the cluster from its file: it serves reads of its data, and no writes."""
         writer = self.writers[0]
         acks = [ack for ack in writer.acknowledged if ack.lane == lane and ack.number % 3 == 0]
         words, value = read_command(writer.name, lane, acks[0].number)

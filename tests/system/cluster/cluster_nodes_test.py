@@ -78,7 +78,7 @@ class ClusterNodesTest(ClusterTest):
         for key in list(keys)[:20]:
             cluster.execute_command("BF.ADD", f"{{{key}}}:f", "a")
         for server in self.servers[:SHARDS]:
-            # Each replica has what was written.
+            # Each replica has the written items.
             with server.connect() as connection:
                 self.assertEqual(connection.call("WAIT", 1, 5000), 1)
         gets = self.reads_of_replicas("get")

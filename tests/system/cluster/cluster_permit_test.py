@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a leader may acknowledge without etcd and its replica, and when its lease has ended. One
-shard: what holds for one holds for each."""
+"""A leader without etcd and its replica, or after its lease has ended: which writes it may
+acknowledge. One shard suffices: all shards follow the same rules."""
 
 import threading
 import time
@@ -115,7 +115,7 @@ class ClusterPermitTest(ClusterTest):
             missing = [key for key, *_ in entries if connection.call("EXISTS", key) != 1]
         self.assertEqual(missing, [], f"of {len(entries)} acknowledged keys")
 
-    def test_without_etcd_and_its_replica_a_leader_stops_serving(self):
+    def test_isolated_leader_stops_serving(self):
         writer = self.start_writer()
         for member in self.etcd.members:
             member.suspend()
@@ -130,9 +130,9 @@ class ClusterPermitTest(ClusterTest):
         for member in self.etcd.members:
             member.resume()
 
-    def test_a_leader_that_lost_its_data_leaves_the_shard_to_its_replica(self):
-        """It is there again before anybody knows that it was gone, with a snapshot that is old: its
-        replica must not take that over."""
+    def test_leader_without_data_yields_to_its_replica(self):
+        """It is back before the cluster notices, with an old snapshot: its replica must not load
+        that."""
         writer = self.start_writer()
         with self.leader.connect() as connection:
             connection.call("SAVE")
@@ -190,7 +190,7 @@ class ClusterPermitTest(ClusterTest):
             wanted = offset(ours)
             return int(info(theirs)["slave_repl_offset"]) >= wanted
 
-    def test_of_two_processes_with_one_id_the_first_one_serves(self):
+    def test_first_of_two_processes_with_one_id_serves(self):
         self.replica.crash()
         twin = self.start_node(self.etcd, 0)
         twin.expect_log(".*")

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Three servers of ours beside three of Redis, each a cluster: the same stream of commands to the
-same nodes gets the same bytes, once ports and ids are put aside."""
+"""Compares a cluster of three servers of ours with one of three servers of Redis.
+
+The same commands to the same nodes must get the same bytes, apart from ports and ids."""
 
 import random
 import re

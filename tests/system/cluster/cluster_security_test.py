@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A cluster in which everything is encrypted and asks who is there: etcd and servers by TLS, etcd
-with users, servers with users, ports of their own for clients behind other addresses."""
+"""A cluster in which every link is encrypted and authenticated.
+
+etcd and the servers use TLS and users; clients behind other addresses have ports of their own."""
 
 import json
 import logging
@@ -16,7 +17,7 @@ from harness.tls_files import TlsFiles
 
 PASSWORD = "secret of etcd"
 NODE_PASSWORD = "secret of the servers"
-# What docs/cluster.md says.
+# The rights that docs/cluster.md gives.
 TOOL_RIGHTS = "-@all +info +cluster +dbsize +config|get"
 NODE_RIGHTS = "-@all +psync +replconf +ping +clusterx"
 
@@ -27,7 +28,7 @@ class ClusterSecurityTest(ClusterTest):
         self.addCleanup(folder.cleanup)
         self.tls = TlsFiles(folder.name)
         self.tls.make_certificate("client")
-        logging.disable()  # redis-py tells of each redirection
+        logging.disable()  # redis-py logs each redirection
         self.addCleanup(logging.disable, logging.NOTSET)
 
     def write_file(self, name, text):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""bloomery-cluster against a real etcd, with servers that a script plays: that it does its work,
-and what it makes of an etcd that is slow or away. What it refuses: cluster_tool_test.cpp.
+"""bloomery-cluster against a real etcd, with simulated servers: its commands, and its reaction to
+an etcd that is slow or away. cluster_tool_test.cpp has its errors.
 """
 
 import json

@@ -92,8 +92,8 @@ class Probe:
                 raise AssertionError(f"{words}: {reply}")
 
     def told(self, *words):
-        """The reply to a call that may be carried out twice, tried until etcd has said something:
-        a busy machine may take longer for a big one than a call lasts."""
+        """Returns the reply to a call that may be executed twice. It is retried until etcd answers:
+        on a busy machine a big call may take longer than its timeout."""
         deadline = time.monotonic() + DEADLINE_S
         while (reply := self.call(*words))["outcome"] == "unknown":
             if time.monotonic() > deadline:
@@ -105,7 +105,7 @@ class Probe:
         return kvs[0]["value"] if kvs else None
 
     def watch(self, prefix):
-        """A watch of what comes from now on: etcd has answered it."""
+        """Returns a watch of later changes, once etcd has answered it."""
         watch = self.send("watch", prefix, 0)
         self.wait_for_news(watch, lambda news: "events" in news)
         return watch
@@ -205,14 +205,14 @@ class OneMemberTest(ProbeTest):
         client.answered("put", "a", "1")
         client.events(watch, 1)
         self.etcd.members[0].kill()
-        self.assertEqual(client.call("put", "a", "2")["outcome"], "refused")  # nobody has got it
+        self.assertEqual(client.call("put", "a", "2")["outcome"], "refused")  # not received
         self.etcd.start()
         client.retried("range", "a")
         client.answered("put", "a", "3")
         client.answered("put", "a", "4")
         self.assertEqual([event[2] for event in client.events(watch, 3)], ["1", "3", "4"])
 
-    def test_changes_while_the_watch_was_away_are_told(self):
+    def test_watch_reports_changes_made_while_away(self):
         client = self.client
         watch = client.watch("a")
         self.etcd.members[0].kill()
@@ -246,7 +246,7 @@ class OneMemberTest(ProbeTest):
         reply = client.call("put", "a", "2")
         self.assertEqual(reply["outcome"], "unknown", reply)
         self.etcd.members[0].resume()
-        # Carried out now, or given up with its connection: that nobody knows is what was told.
+        # Executed now, or dropped with its connection: the reply said that the result is unknown.
         self.assertIn(client.value("a"), ("1", "2"))
 
 
@@ -332,7 +332,7 @@ class AuthenticationTest(ProbeTest):
         self.client.answered("put", "bloomery/a", "1")
         self.etcd.enable_auth("secret")
 
-    def test_user_reads_writes_and_watches_below_the_prefix(self):
+    def test_user_reads_writes_and_watches_the_prefix(self):
         watch = self.client.watch("bloomery/")
         self.client.answered("put", "bloomery/a", "2")
         self.assertEqual(self.client.events(watch, 1), [(False, "bloomery/a", "2")])

@@ -113,7 +113,7 @@ class CommandTableTest(ServerTest):
                     found.add((name, field))
                     more, less = set(mine) - set(other), set(other) - set(mine)
                     self.assertEqual((more, less), DELIBERATE[name, field])
-        self.assertEqual(found, set(DELIBERATE), "a listed difference is none any more")
+        self.assertEqual(found, set(DELIBERATE), "a listed difference no longer exists")
 
     def test_replies_are_the_same_bytes(self):
         """Strings or simple strings, sets or arrays: the parsers of clients treat these

@@ -32,7 +32,7 @@ class MemoryTest(ServerTest):
             last = seen[-STILL_LOOKS:]
             return len(seen) > STILL_LOOKS and max(last) - min(last) < STILL_BYTES
 
-        wait_until(stands_still, lambda: f"that the figure stands still: {seen[-STILL_LOOKS:]}")
+        wait_until(stands_still, lambda: f"that the figure stays the same: {seen[-STILL_LOOKS:]}")
 
     def used_bytes(self):
         for line in self.client.call("INFO", "memory").decode().splitlines():

@@ -38,7 +38,7 @@ class MusicStoryTest(StoryTest):
             bits += dict(zip(stats[::2], stats[1::2]))[b"bits"]
         self.assertLessEqual(bits / 8, 12_800)
         whole = sum(self.client.bf().info(friend).size for friend in self.friends)
-        self.assertLessEqual(whole - bits / 8, 48 * FRIENDS, "what is not bits")
+        self.assertLessEqual(whole - bits / 8, 48 * FRIENDS, "bytes beside the bits")
 
     def test_one_round_trip_asks_all_friends(self):
         self.fill()

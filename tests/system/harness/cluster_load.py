@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A cluster of three shards of two servers under writers of four kinds of client, and what their
-log of acknowledgements must show after each fault."""
+"""A cluster of three shards of two servers, written to by four kinds of client. Their log of
+acknowledgements is checked after each fault."""
 
 import re
 import selectors
@@ -17,9 +17,9 @@ from harness.resp import Connection, encode
 from harness.waiting import DEADLINE_S, pace
 
 SHARDS = 3
-# Replicas acknowledge once a second: what is older than this was replicated.
+# Replicas acknowledge once a second: older writes were replicated.
 REPLICATED_S = 2.0
-# What a client may see while its shard has no leader; docs/cluster.md says what to do with it.
+# Errors that a client may see while its shard has no leader; docs/cluster.md has the remedy.
 CONNECTION_ERRORS = re.compile(
     r"ConnectionError|TimeoutError|ConnectionResetError|ConnectionRefusedError|BrokenPipeError"
     r"|OSError|EOFError|no reply in time|Command timed out|Connection is closed|ECONNRE|EPIPE"
@@ -43,8 +43,8 @@ class Reply:
 
 
 class Witness(threading.Thread):
-    """Sends writes of one shard to its servers, each by a connection of its own on which it waits
-    for the reply however long that takes: who acknowledges what, and when."""
+    """Sends writes of one shard to its servers and records which server acknowledges which write,
+    and when. Each server has its own connection, which waits for the reply without a limit."""
 
     PAUSE_S = 0.04
     OPEN_MAX = 300
@@ -156,7 +156,7 @@ class ClusterLoadTest(ClusterTest):
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, SHARDS)
         self.pulse = Pulse()
-        self.unsafe = []  # (lane, from, to): what was acknowledged then may be lost
+        self.unsafe = []  # (lane, from, to): writes acknowledged then may be lost
         self.checked = {}
         self.writers = []
         addresses = [f"{server.host}:{server.port}" for server in self.servers]
@@ -298,9 +298,9 @@ class ClusterLoadTest(ClusterTest):
         print(f"{self.check_present()} acknowledged writes were looked up", flush=True)
 
     def check_errors(self, since, lanes, *, may_be_down=False):
-        """Of the lanes' shards clients saw lost connections only, of others nothing at all. But
-        ioredis, which does not know of BF.ADD's key, asks any node, so any shard's write may go to
-        a node that is away."""
+        """Checks that clients of the lanes' shards saw lost connections only, and others no error.
+        But ioredis does not know BF.ADD's key and asks any node, so any shard's write may go to a
+        node that is away."""
         found = [
             (writer.name, lane, when, text)
             for writer in self.writers
@@ -318,7 +318,7 @@ class ClusterLoadTest(ClusterTest):
         )
 
     def told(self):
-        """What the servers have logged of their parts."""
+        """Returns the servers' last log lines about the cluster."""
         return {
             server.port: [line for line in server.log if "Cluster:" in line][-8:]
             for server in self.servers

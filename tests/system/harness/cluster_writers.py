@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Clients that write numbered items to every shard of a cluster and log what was acknowledged:
-python3-redis, ioredis, node-redis and redis-cli, each as programs of their own.
+"""Clients that write numbered items to every shard of a cluster and log the acknowledgements.
+
+The clients are python3-redis, ioredis, node-redis and redis-cli, each in its own process.
 
 A writer prints a line for each attempt, with times of CLOCK_MONOTONIC, which all processes of a
 machine share: `ack LANE NUMBER SENT_NS ACKED_NS PORT` or `error LANE NS TEXT`. A lane is one shard;
-lanes write at the same time. PORT is 0 where the client does not tell who has answered.
+lanes write at the same time. PORT is 0 where the client does not know which server answered.
 
 As a program: cluster_writers.py redis-py|redis-cli|loyal NAME LANES HOST:PORT...
 """
@@ -35,7 +36,7 @@ NODE_SCRIPT = SCRIPTS / "cluster_writer.cjs"
 
 
 def write_command(name, lane, number):
-    """What writes an item: each third one a key, a filter's item, a bit."""
+    """Returns the command that writes an item: in turn a key, a filter's item, a bit."""
     key = f"{TAGS[lane]}:{name}"
     if number % 3 == 0:
         return ["SET", f"{key}:{number}", str(number)]
@@ -45,7 +46,7 @@ def write_command(name, lane, number):
 
 
 def read_command(name, lane, number):
-    """What tells whether the item is there, and the reply if it is."""
+    """Returns the command that reads an item, and its reply if the item is there."""
     command, key, *_ = write_command(name, lane, number)
     if command == "SET":
         return ["GET", key], str(number).encode()
@@ -116,7 +117,7 @@ def node_program(package, modules, name, addresses):
     return ["node", NODE_SCRIPT, package, modules, name, ",".join(TAGS), *addresses]
 
 
-# What follows runs in the writers' own processes.
+# The code below runs in the writers' own processes.
 
 
 class Clients:
@@ -149,8 +150,8 @@ class Clients:
 
 
 class RedisPy:
-    """python3-redis. 4.3.4 does not get over a dead node that it knew ("cannot pickle"): then it is
-    made anew, as a supervisor would start the program again."""
+    """python3-redis. 4.3.4 fails forever after a known node dies ("cannot pickle"). Then a new
+    client is created, as a supervisor would restart the program."""
 
     def __init__(self, addresses):
         self.addresses = addresses
@@ -262,7 +263,7 @@ KINDS = {"redis-py": RedisPy, "redis-cli": RedisCli, "loyal": Loyal}
 def main(kind, name, lanes, *addresses):
     addresses = [(host, int(port)) for host, port in (one.rsplit(":", 1) for one in addresses)]
     clients = Clients(name)
-    # redis-py tells of each lost connection, and of nodes that it has half made.
+    # redis-py logs each lost connection, and half-built nodes.
     logging.disable()
     sys.unraisablehook = lambda _: None
     threads = [

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Starts etcd clusters for the system tests: members on free ports of 127.0.0.1, in a temporary
-folder, ended with the test, or by the kernel if the test dies.
+"""Starts etcd clusters for the system tests, in a temporary folder.
+
+Members listen on free ports of 127.0.0.1. They end with the test; if it dies, the kernel ends them.
 
     etcd = self.start_etcd(members=3)      # in a test case that derives from EtcdTest
     etcd.endpoints                         # ["http://127.0.0.1:…", …]
@@ -32,7 +33,7 @@ def die_with_parent():
 
 
 class Member:
-    """One etcd process. It may be killed, suspended and started anew with its data."""
+    """One etcd process. It may be killed, suspended and restarted with its data."""
 
     def __init__(self, name, folder, tls, host):
         self.name = name
@@ -148,7 +149,7 @@ class Etcd:
     def control(self, *words, member=None, check=True, user=None):
         """Runs etcdctl; its output, or None if it failed and `check` is not set."""
         endpoints = member.endpoint if member else ",".join(self.endpoints)
-        # Who asks whether it works asks again; others wait, for a password's hash above all.
+        # The health check retries by itself. Other calls wait, above all for a password's hash.
         patience = ("5s", "2s") if not check else ("25s", "10s")
         command = ["etcdctl", "--endpoints", endpoints, f"--command-timeout={patience[0]}",
                    f"--dial-timeout={patience[1]}"]  # fmt: skip
@@ -167,7 +168,7 @@ class Etcd:
         return done.stdout.decode()
 
     def status(self, member):
-        """What a member says of itself; None if it does not answer or knows no leader."""
+        """Returns a member's status; None if it does not answer or knows no leader."""
         text = self.control("endpoint", "status", "-w", "json", member=member, check=False)
         if not text or not (statuses := json.loads(text)):
             return None
@@ -205,7 +206,7 @@ class Etcd:
 
 
 def etcd_help():
-    """What `etcd --help` prints; the options differ from version to version."""
+    """Returns the output of `etcd --help`; the options differ from version to version."""
     if not hasattr(etcd_help, "text"):
         done = subprocess.run(["etcd", "--help"], capture_output=True, check=False)
         etcd_help.text = (done.stdout + done.stderr).decode()

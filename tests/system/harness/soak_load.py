@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The load of scripts/soak.sh: threads that repeatedly send one kind of commands each.
 
-Each kind holds a bounded number of keys of bounded size, so that a server which serves it for hours
-needs no more memory than after the first seconds.
+Each kind holds a bounded number of keys of bounded size. So a server needs no more memory after
+hours than after the first seconds.
 """
 
 import http.client

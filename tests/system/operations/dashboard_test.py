@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The dashboard in a headless Chromium, and whether everybody can use it.
+"""The dashboard in a headless Chromium, and its accessibility.
 
-Its screenshots are left in build/screenshots, to be looked at.
+The screenshots are kept in build/screenshots for a person to check.
 """
 
 import json
@@ -21,7 +21,7 @@ from harness.waiting import wait_until
 BROWSER_MODULES = MODULES / "node_modules_browser"
 SCREENSHOTS = pathlib.Path(os.environ.get("BLOOMERY_SCREENSHOTS", ROOT / "build" / "screenshots"))
 KINDS = {"plain": [], "deletable": ["DELETABLE"], "windowed": ["WINDOW"]}
-# Error rate, capacity and kind; a windowed filter has a window of so many seconds.
+# Error rate, capacity and kind; the number of a windowed filter is its window in seconds.
 PLANS = [
     ("0.01", "1000000", "plain"), ("0.001", "100000", "plain"), ("0.25", "10", "plain"),
     ("1e-6", "5000000", "plain"), ("0.05", "123456789", "plain"), ("0.1", "1", "plain"),
@@ -198,7 +198,7 @@ class DashboardTest(ServerTest):
         server.wait_for_exit()
         self.start_server("--http-port", self.http_port, port=server.port)
 
-    def test_a_server_that_ends_is_told(self):
+    def test_server_end_is_shown(self):
         server = self.start_http_server()
         with tempfile.TemporaryDirectory() as folder:
             sign = pathlib.Path(folder) / "seen"

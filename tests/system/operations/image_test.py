@@ -2,11 +2,15 @@
 """The Dockerfile without Docker: its steps are replayed in a bare Debian 12, and the result is
 started in every way that its entrypoint supports.
 
-What is not replayed, and why: the image debian:12-slim is made of debootstrap's minimal Debian and
-the exclusions that slim images have; the build stage's compilation is this build's own program (the
-CI has built the same preset), its packages are only looked for; HEALTHCHECK, CMD, ENTRYPOINT and
-WORKDIR, which an engine would carry out, are read from the file and carried out here. Where no
-root can be made or entered (no mirror, no rights), the test is skipped and says why.
+Some steps differ from Docker's:
+
+- The image debian:12-slim is made of debootstrap's minimal Debian, with the exclusions of slim
+  images.
+- The build stage does not compile: the test uses this build's own program, since the CI has built
+  the same preset. Its packages must only exist.
+- HEALTHCHECK, CMD, ENTRYPOINT and WORKDIR are read from the file and executed here.
+
+Where no root can be made or entered (no mirror, no rights), the test is skipped and says why.
 """
 
 import json

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The alert rules and the Grafana dashboard of conf/, by promtool and by a real Prometheus that
-scrapes a leader, its replica and a node of a cluster."""
+"""Checks the alert rules and the Grafana dashboard of conf/ with promtool and a real Prometheus.
+
+Prometheus scrapes a leader, its replica and a node of a cluster."""
 
 import http.client
 import json

@@ -20,9 +20,9 @@ MEGABYTE = 1 << 20
 WARM_UP_S = 30  # every event has happened once by then
 # A shorter run detects only errors, no growth.
 JUDGED_FROM_MINUTES = 1
-# Under load memory goes up and down by megabytes, with children, full syncs and what the allocator
-# keeps for a while. So it is compared at points of calm: the load holds its breath, what expires is
-# gone, nobody saves, the replica has all, and MEMORY PURGE has given back what nobody uses.
+# Under load memory goes up and down by megabytes, with children, full syncs and memory that the
+# allocator keeps. So it is compared at calm points. There the load pauses, expired keys are
+# deleted, no child saves, the replica has all, and MEMORY PURGE has returned the free pages.
 CALM_EVERY_S = 10
 KEYS_LIVE_S = 2.2
 Sample = collections.namedtuple("Sample", "at_s rss anonymous shared used_memory")

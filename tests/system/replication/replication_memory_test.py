@@ -86,7 +86,7 @@ class ReplicationMemoryTest(ReplicaTest):
         second = peak_mb(replica_server) - before - filter_mb
         child.stop()
         leading = peak_mb(leader_server) - leader_before
-        print(f"diskless {diskless}: {filter_mb:.0f} MB filter; besides it the replica has at most "
+        print(f"diskless {diskless}: {filter_mb:.0f} MB filter; beyond it the replica has at most "
               f"{first:.0f} MB, in a second sync {second:.0f} MB, the leader {leading:.0f} MB, "
               f"its child {child.peak_mb:.0f} MB")
         self.assertGreater(child.seen, 0)

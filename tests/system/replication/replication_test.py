@@ -222,7 +222,7 @@ class ReplicationTest(ReplicaTest):
         self.assertFalse(leader_server.stop())
         leader_server, leader = self.start(*options, port=port)
         self.wait_for_link(replica)
-        self.assertEqual(info(leader, "stats")["sync_full"], "0", "its snapshot told the ids")
+        self.assertEqual(info(leader, "stats")["sync_full"], "0", "its snapshot has the ids")
         self.assertEqual(info(leader, "stats")["sync_partial_ok"], "1")
         writers = self.start_writers(port, seed + 100)
         self.wait_for_writes(writers, 2000)

@@ -30,7 +30,7 @@ class ClientsTest(ServerTest):
     def call(self, *words):
         return self.client.call(*words)
 
-    def test_cve_2026_81934_56684_23479_clients_that_are_killed(self):
+    def test_cve_2026_81934_56684_23479_killed_clients(self):
         """Clients are killed while they pipeline, wait, listen or are in a transaction, by
         themselves and by others.
         """

@@ -49,7 +49,7 @@ TEST_F(CommandMetricsTest, HistogramsNeverFall) {
   EXPECT_EQ(summary->summary.quantile.size(), 3U);
 }
 
-TEST_F(CommandMetricsTest, NobodyTracksNobodyTells) {
+TEST_F(CommandMetricsTest, NoPercentilesWithoutLatencyTracking) {
   EXPECT_EQ(run({"CONFIG", "SET", "latency-tracking", "no"}), kOk);
   run({"CONFIG", "RESETSTAT"});
   run({"GET", "a"});

@@ -14,7 +14,7 @@ namespace {
 
 using core::bloom::FilterParameters;
 
-TEST(PlanCurveTest, RisesThroughTheRateThatWasAskedForAtTheCapacity) {
+TEST(PlanCurveTest, ReachesTheRequestedRateAtTheCapacity) {
   for (const auto layout : {core::bloom::kDefaultLayout, core::bloom::kDeletableLayout}) {
     FilterParameters parameters;
     parameters.error_rate = 0.01;

@@ -18,7 +18,7 @@ TEST(ReadableTest, ControlCharactersAreSpelledOut) {
   EXPECT_EQ(readable("\xC2\x85"), "\\xc2\\x85");
 }
 
-TEST(ReadableTest, WhatLooksSpelledOutIsNotTakenForTheByte) {
+TEST(ReadableTest, EscapesTextThatLooksLikeAnEscape) {
   EXPECT_EQ(readable("a\\x0ab"), "a\\x5cx0ab");
   EXPECT_EQ(readable("\\\\xff"), "\\\\x5cxff");
   for (const char* text : {"\\", "a\\", "\\x", "\\x0", "\\xg0", "\\x0A", "\\n", "C:\\xylophone"}) {

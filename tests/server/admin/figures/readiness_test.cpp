@@ -86,7 +86,7 @@ TEST_F(ReplicaReadinessTest, WhileASnapshotComesItIsNotReady) {
 
 class NodeReadinessTest : public CommandTest {
  protected:
-  // 'a' leads, 'b' is its replica, 'd' belongs to nobody.
+  // 'a' leads, 'b' is its replica, 'd' belongs to no shard.
   void be(char own, cluster::TopologyFault fault = cluster::TopologyFault::kNone) {
     cluster_.publish(std::make_shared<cluster::View>(
         cluster::id_of(own), cluster::TopologyVersion{cluster::sample_topology(), 9},

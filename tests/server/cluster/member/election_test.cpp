@@ -26,7 +26,7 @@ TEST(Election, WaitsForAnswersNoLongerThanTheirLimit) {
   EXPECT_TRUE(election.is_due(kOwn, 1000 + kAnswersUs));
 }
 
-TEST(Election, ThatOfMoreHistoryStandsFirst) {
+TEST(Election, MemberWithTheLongestHistoryGoesFirst) {
   Election election("b");
   election.begin(1, {"a", "c"}, 0);
   election.answered(1, "a", {7, 99});
@@ -60,7 +60,7 @@ TEST(Election, APeerThatCannotStandIsNotWaitedFor) {
   EXPECT_TRUE(election.is_due(kOwn, 0));
 }
 
-TEST(Election, IgnoresAnswersToAnEarlierAttemptAndOfStrangers) {
+TEST(Election, IgnoresAnswersOfOldAttemptsAndNonMembers) {
   Election election("b");
   election.begin(1, {"a"}, 0);
   election.cancel();

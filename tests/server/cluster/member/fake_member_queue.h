@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeMemberQueue: a Member of the sample topology that runs what is posted when it is told to.
+// FakeMemberQueue: a Member of the sample topology that runs posted tasks when the test says so.
 //
 // Thread safety: none.
 #pragma once

@@ -81,7 +81,7 @@ TEST(InsyncList, AReplicaThatKeepsUpStays) {
   }
 }
 
-TEST(InsyncList, WhoIsNoMemberIsNotOnTheList) {
+TEST(InsyncList, ListHoldsOnlyMembers) {
   InsyncList list(kJoinUs, kLeaveUs);
   Shard shard = shard_with({kListLeader});
   shard.members = {kListLeader};

@@ -15,7 +15,7 @@ namespace {
 
 class LeaderPartTest : public MemberTest {
  protected:
-  // a leads at epoch 8; nobody else is in sync.
+  // a leads at epoch 8; no other member is in sync.
   void lead_alone() {
     be(kA);
     Topology alone = sample_topology();
@@ -25,7 +25,7 @@ class LeaderPartTest : public MemberTest {
   }
 };
 
-TEST_F(LeaderPartTest, ALeaderServesOnlyAfterTheWaitAndWhileEtcdConfirms) {
+TEST_F(LeaderPartTest, ServesAfterTheWaitWhileEtcdConfirms) {
   lead();
   pass(kTimes.length_us - 1);
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
@@ -37,7 +37,7 @@ TEST_F(LeaderPartTest, ALeaderServesOnlyAfterTheWaitAndWhileEtcdConfirms) {
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
 }
 
-TEST_F(LeaderPartTest, ALeaderThatWasStoppedHoldsClientsUntilItKnowsWhoLeads) {
+TEST_F(LeaderPartTest, ResumedLeaderHoldsClientsUntilEtcdAnswers) {
   lead();
   now_us_ += 15 * kSecondUs;
   EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
@@ -60,7 +60,7 @@ TEST_F(LeaderPartTest, AConfirmationCountsFromWhenTheQuestionWasSent) {
   EXPECT_EQ(member_->permit().until_us(), sent_us + kTimes.length_us);
 }
 
-TEST_F(LeaderPartTest, AnUnknownAnswerConfirmsNothingAndNoneCountsTwice) {
+TEST_F(LeaderPartTest, CountsOnlyKnownAnswersAndEachOnce) {
   lead();
   const int64_t until_us = member_->permit().until_us();
   pass(kTimes.ask_us);
@@ -107,7 +107,7 @@ TEST_F(LeaderPartTest, WithoutEtcdALeaderAloneServesOn) {
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
 }
 
-// Somebody may have started a second process with its id meanwhile, and etcd knows.
+// Another process with its id may have started meanwhile, and etcd knows.
 TEST_F(LeaderPartTest, ALeaderAloneThatWasStoppedHearsEtcdFirst) {
   lead_alone();
   pass(kTimes.wait_us);
@@ -144,7 +144,7 @@ TEST_F(LeaderPartTest, WithoutAKeyOfItsOwnALeaderWritesNoEpoch) {
   EXPECT_EQ(all<ChangeTopology>().size(), 2U);
 }
 
-TEST_F(LeaderPartTest, AnEpochThatAnotherProcessWroteInItsNameIsNotItsOwn) {
+TEST_F(LeaderPartTest, RejectsAnEpochWrittenByAnotherProcess) {
   lead();
   Topology taken_over = sample_topology();
   taken_over.shard("s1")->epoch = 9;
@@ -327,7 +327,7 @@ TEST_F(LeaderPartTest, AResignedLeaderServesAgainOnlyInANewEpoch) {
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes) << "it resigned itself";
 }
 
-TEST_F(LeaderPartTest, HandsOverOnlyToAMemberInSyncAndWhileEtcdAnswers) {
+TEST_F(LeaderPartTest, HandsOverOnlyToSyncedMembersWithEtcd) {
   lead();
   EXPECT_FALSE(member_->hand_over(now_us_, kA));
   EXPECT_FALSE(member_->hand_over(now_us_, kC));
@@ -404,7 +404,7 @@ TEST_F(LeaderPartTest, ALeaderWithoutALogMayHaveLostItsNewestData) {
   pass(0);
   see(sample_topology(), 10);
   EXPECT_TRUE(member_->has_lost_data(now_us_));
-  // Nobody else has them: it leads on.
+  // No other member has them: it stays the leader.
   be(kA, "s1", 7);
   facts_.keeps_log = false;
   pass(0);

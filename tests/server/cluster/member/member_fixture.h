@@ -96,7 +96,7 @@ class MemberTest : public testing::Test {
     confirm();
     ASSERT_EQ(member_->service(now_us_), MemberService::kServes);
   }
-  // b is a replica that may stand.
+  // b is a replica that may campaign.
   void replicate() {
     be(kB);
     see(sample_topology(), 10);

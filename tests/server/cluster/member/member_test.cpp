@@ -38,7 +38,7 @@ TEST_F(MemberTest, AStartedLeaderWritesANewEpochFirst) {
   EXPECT_EQ(member_->permit().from_us(), now_us_ + kTimes.wait_us);
 }
 
-TEST_F(MemberTest, AnEpochOfAnEarlierLifeIsNotServedWhateverTheFileSays) {
+TEST_F(MemberTest, RestartedLeaderDoesNotServeItsOldEpoch) {
   be(kA, "s1", 8);
   pass(0);
   Topology old = sample_topology();
@@ -107,7 +107,7 @@ TEST_F(MemberTest, ALeaderPromisesNothing) {
   EXPECT_FALSE(member_->promise(now_us_, "s1", 9));
 }
 
-TEST_F(MemberTest, ARemovedNodeFollowsNobody) {
+TEST_F(MemberTest, RemovedNodeFollowsNoLeader) {
   replicate();
   Topology next = sample_topology();
   next.shard("s1")->members = {kA};

@@ -65,7 +65,7 @@ TEST_F(PeerQuestionsTest, AFailoverAsksTheLeader) {
   EXPECT_EQ(code(), "-ERR");
 }
 
-TEST_F(PeerQuestionsTest, AForcedFailoverAsksNobody) {
+TEST_F(PeerQuestionsTest, ForcedFailoverAsksNoOtherMember) {
   ask_for_failover(queue_, true, taken());
   EXPECT_EQ(answer(), "+OK");
   EXPECT_TRUE(queue_.asked.empty());

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kTimeoutUs = 5'000'000;
 constexpr int64_t kLengthUs = 3'000'000;
 
-TEST(Permit, ANewLeaderWaitsLongerThanAPermitOfTheFastestClockLasts) {
+TEST(Permit, NewLeaderOutwaitsAPermitOnAFastClock) {
   const PermitTimes times = PermitTimes::of_timeout(kTimeoutUs);
   EXPECT_EQ(times.length_us, kLengthUs);
   EXPECT_GT(times.wait_us * 10, times.length_us * 11);
@@ -25,7 +25,7 @@ TEST(Permit, AllowsNothingBeforeItIsConfirmed) {
   EXPECT_FALSE(permit.allows(100));
 }
 
-TEST(Permit, LastsFromTheSendingOfTheNewestConfirmedQuestion) {
+TEST(Permit, LastsFromSendingTheNewestConfirmedCall) {
   Permit permit(PermitTimes::of_timeout(kTimeoutUs));
   permit.begin(7, 100);
   permit.confirm(50);

@@ -15,7 +15,7 @@ namespace {
 
 class ReplicaPartTest : public MemberTest {
  protected:
-  // What a leader is given to write its key anew.
+  // The time a leader has to write its key again.
   static constexpr int64_t kGraceUs = 300'000;
 };
 
@@ -71,7 +71,7 @@ TEST_F(ReplicaPartTest, ALeaderThatFallsSilentHasNoLonger) {
   EXPECT_EQ(last<ChangeTopology>().gone, kA);
 }
 
-TEST_F(ReplicaPartTest, WhoWasForcedDoesNotWaitForTheLeadersKey) {
+TEST_F(ReplicaPartTest, ForcedFailoverSkipsTheWaitForTheLeadersKey) {
   replicate();
   see_alive({kB, kC});
   ASSERT_TRUE(member_->take_over(now_us_));
@@ -99,7 +99,7 @@ TEST_F(ReplicaPartTest, ARestartedOneStandsOnlyOnceItWasConnected) {
   EXPECT_EQ(all<ChangeTopology>().size(), 1U);
 }
 
-TEST_F(ReplicaPartTest, WhoMayNotStandDoesNot) {
+TEST_F(ReplicaPartTest, IneligibleReplicaDoesNotCampaign) {
   replicate();
   facts_.hears_leader = true;
   pass(0);
@@ -118,7 +118,7 @@ TEST_F(ReplicaPartTest, WhoMayNotStandDoesNot) {
   EXPECT_EQ(all<ChangeTopology>().size(), 1U);
 }
 
-TEST_F(ReplicaPartTest, WhoHasJustStartedOrIsNotInSyncDoesNotStand) {
+TEST_F(ReplicaPartTest, NewOrUnsyncedReplicaDoesNotCampaign) {
   be(kB);
   see(sample_topology(), 10);
   see_alive({kB});
@@ -157,7 +157,7 @@ TEST_F(ReplicaPartTest, PromisesOnlyToTheNewestEpoch) {
   EXPECT_FALSE(member_->promise(now_us_, "s1", 7));
 }
 
-TEST_F(ReplicaPartTest, ForceDoesNotMindThatTheLeaderIsAliveButKeepsItsPromise) {
+TEST_F(ReplicaPartTest, ForceIgnoresALiveLeaderButKeepsItsPromise) {
   replicate();
   EXPECT_TRUE(member_->promise(now_us_, "s1", 7));
   ASSERT_TRUE(member_->take_over(now_us_));

@@ -91,7 +91,7 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
   EXPECT_TRUE(state_.latest()->owns(0));
   EXPECT_FALSE(state_.latest()->leads());
   EXPECT_EQ(state_.service(), Service::kDown);
-  // Gives up on etcd, which does not run any more.
+  // Gives up on etcd, which has stopped.
   node->stop();
   node.reset();
   // A start without etcd knows its neighbours, and has no permit.
@@ -101,7 +101,7 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
   EXPECT_FALSE(state_.permits_replies(permit_clock_us()));
 }
 
-TEST_F(ClusterNodeTest, ANewLeaderHasClientsWaitBeforeItShowsThatItLeads) {
+TEST_F(ClusterNodeTest, NewLeaderHoldsClientsBeforeItReportsItsRole) {
   std::optional<Service> first;
   host_.on_change = [&] {
     const auto [view, service] = state_.look(0);

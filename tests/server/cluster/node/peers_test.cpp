@@ -36,7 +36,7 @@ class FakeNode {
       const std::scoped_lock lock(mutex_);
       is_ending_ = true;
       ::shutdown(listener_.descriptor(), SHUT_RDWR);
-      // Whoever asked may keep the connection.
+      // The caller may keep the connection.
       if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);
     }
     thread_.join();
@@ -125,7 +125,7 @@ TEST_F(PeersTest, KeepsTheLinkBetweenCalls) {
   EXPECT_TRUE(node.received().starts_with("*4\r\n$8\r\nCLUSTERX\r\n$7\r\nPROMISE\r\n"));
 }
 
-TEST_F(PeersTest, ConnectsAnewWhenTheKeptLinkHasEnded) {
+TEST_F(PeersTest, ReconnectsWhenTheKeptLinkHasEnded) {
   const FakeNode node({"+OK\r\n", "", "-NO reason\r\n"});
   EXPECT_EQ(ask(node.node(), {"A"}), "+OK");
   EXPECT_EQ(ask(node.node(), {"B"}), "-NO reason");
@@ -150,7 +150,7 @@ TEST_F(PeersTest, ANodeThatIsSilentIsNoAnswerInTime) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(200));
 }
 
-TEST_F(PeersTest, NobodyListensThere) {
+TEST_F(PeersTest, ReportsAClosedPort) {
   Node node;
   {
     const FakeNode gone({});

@@ -82,7 +82,7 @@ TEST_F(PresenceTest, KeyOfAnotherProcessIsLeftAlone) {
   EXPECT_EQ(presence_.held_until_us(), 0);
 }
 
-TEST_F(PresenceTest, LogTellsOfAnotherProcessThatLivesOnOnceAMinute) {
+TEST_F(PresenceTest, LogsALiveTwinOnceAMinute) {
   taken_ = R"({"header":{"revision":"4"},"responses":[{"response_range":{"count":"1","kvs":[)"
            R"({"key":"YWxpdmUvYQ==","mod_revision":"3","lease":"9"}]}}]})";
   const CapturedLog log;

@@ -124,7 +124,7 @@ TEST_F(ClusterToolCallsTest, OnlyEmptyServersJoin) {
               HasSubstr("holds 3 keys"));
 }
 
-TEST_F(ClusterToolCallsTest, AServerWithoutClusterModeIsToldTheOption) {
+TEST_F(ClusterToolCallsTest, ServerWithoutClusterModeNamesTheOption) {
   const auto plain = node('a');
   plain->is_enabled = false;
   EXPECT_THAT(refusal([&] { return tool_->create({plain->address()}, 0); }),
@@ -140,7 +140,7 @@ TEST_F(ClusterToolCallsTest, AServerIsNamedOnce) {
               HasSubstr("named twice"));
 }
 
-TEST_F(ClusterToolCallsTest, NobodyAtAnAddressIsAnError) {
+TEST_F(ClusterToolCallsTest, ReportsAnAddressWithoutServer) {
   const auto good = node('a');
   EXPECT_THAT(refusal([&] {
                 return tool_->create({good->address(), {"127.0.0.1", 1}}, 0);
@@ -168,7 +168,7 @@ TEST_F(ClusterToolCallsTest, ANewNodeJoinsTheSmallestShard) {
   EXPECT_THAT(text_of(tool_->add(smallest->address(), "")), HasSubstr("replica of shard s1"));
 }
 
-TEST_F(ClusterToolCallsTest, NobodyJoinsTwiceOrWhatIsNotThere) {
+TEST_F(ClusterToolCallsTest, RejectsASecondJoinAndAnUnknownShard) {
   const Nodes nodes = create("ab", 0);
   const auto added = node('c');
   ASSERT_TRUE(tool_->add(added->address(), "s2"));
@@ -235,7 +235,7 @@ TEST_F(ClusterToolCallsTest, OnlyReplicasAreRemoved) {
   EXPECT_THAT(refusal([&] { return tool_->remove(added->address()); }), HasSubstr("no node"));
 }
 
-TEST_F(ClusterToolCallsTest, WithoutAReplicaInSyncNobodyTakesOver) {
+TEST_F(ClusterToolCallsTest, NoFailoverWithoutASyncedReplica) {
   const Nodes nodes = create("ab", 1);
   EXPECT_THAT(refusal([&] { return tool_->fail_over("s1", {}, false); }),
               HasSubstr("no replica is alive and in sync"));

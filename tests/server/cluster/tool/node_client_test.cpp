@@ -23,7 +23,7 @@ class OneReply {
     thread_ = std::thread([this, reply = std::move(reply)] {
       const int client = listener_.accept();
       if (client < 0) {
-        ADD_FAILURE() << "nobody has called";
+        ADD_FAILURE() << "no client has connected";
         return;
       }
       support::limit_waits(client);
@@ -61,7 +61,7 @@ TEST(NodeClientTest, ReturnsRepliesAndErrors) {
   EXPECT_NE(ask("nonsense\r\n").find("ERR S: "), std::string::npos);
 }
 
-TEST(NodeClientTest, NobodyThereIsAnError) {
+TEST(NodeClientTest, ReportsAMissingServer) {
   const auto client = NodeClient::connect({"127.0.0.1", 1}, {});
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().message, "ERR 127.0.0.1:1: Connection refused");
@@ -91,7 +91,7 @@ TEST(NodeClientTest, FieldsOfInfoAreWholeLines) {
   EXPECT_EQ(info_field(kInfo, "ast"), "");
 }
 
-TEST(NodeClientTest, ServerWithoutAClusterTellsNoMore) {
+TEST(NodeClientTest, ServerWithoutAClusterSendsInfoOnly) {
   const OneReply server("$18\r\nrole:master\r\nx:y\r\n\r\n");
   const auto facts = ask_node(server.address(), {});
   ASSERT_TRUE(facts) << facts.error().message;

@@ -33,7 +33,7 @@ class PlayedNode {
   PlayedNode& operator=(const PlayedNode&) = delete;
 
   Address address() const { return {"127.0.0.1", listener_.port()}; }
-  // Nobody is there any more.
+  // Stops the node: its port is closed.
   void stop() {
     if (!thread_.joinable()) return;
     ::shutdown(listener_.descriptor(), SHUT_RDWR);

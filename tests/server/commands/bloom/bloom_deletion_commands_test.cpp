@@ -98,7 +98,7 @@ TEST_F(BloomDeletionCommandsTest, AnswersEachItem) {
   }
 }
 
-TEST_F(BloomDeletionCommandsTest, OtherKeysAreToldApart) {
+TEST_F(BloomDeletionCommandsTest, SeparatesMissingKeysFromOtherTypes) {
   run({"SET", "s", "x"});
   run({"BF.RESERVE", "plain", "0.01", "100"});
   EXPECT_EQ(run({"BF.DEL", "missing", "a", "b"}), array({integer(0), integer(0)}));

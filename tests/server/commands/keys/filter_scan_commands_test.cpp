@@ -9,7 +9,7 @@ namespace {
 
 class FilterScanCommandsTest : public KeyTest {
  protected:
-  // What a whole BF.SCAN lists; `options` follow the cursor.
+  // Returns the results of a whole BF.SCAN; `options` follow the cursor.
   std::multiset<std::string> scan_all(const std::vector<std::string>& options) {
     std::multiset<std::string> names;
     std::string cursor = "0";

@@ -137,7 +137,7 @@ TEST(ShippedSample, ListsWhatHasNoEffect) {
   EXPECT_THAT(listed, testing::UnorderedElementsAreArray(inert));
 }
 
-// What the words say of CONFIG SET must be what the table says.
+// The words about CONFIG SET must agree with the table.
 TEST(ShippedSample, SaysWhatIsMutable) {
   for (const auto& section : shipped_sections()) {
     bool all = false;  // a paragraph without options may speak of those that follow

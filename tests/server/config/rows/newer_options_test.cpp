@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Of Redis 6.2 to 8.10 and of Valkey 7.2 to 9.2, without what those keep for their own tests.
+// Options of Redis 6.2 to 8.10 and of Valkey 7.2 to 9.2, without their test options.
 constexpr std::string_view kReleasedNames = R"(
 acl-pubsub-default aclfile acllog-max-len active-defrag-cycle-max active-defrag-cycle-min
 active-defrag-cycle-us active-defrag-ignore-bytes active-defrag-max-scan-fields

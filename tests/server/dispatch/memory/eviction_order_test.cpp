@@ -12,8 +12,8 @@
 namespace server {
 namespace {
 
-// A quarter of keys with a known order has to go. In the true order the mean rank of those that go
-// would be an eighth of all; with samples of five it is 540 of 3000, in Redis 7.0.15 too.
+// A quarter of keys with a known order is evicted. In the true order the mean rank of the evicted
+// keys would be an eighth of all. With samples of five it is 540 of 3000, in Redis 7.0.15 too.
 class EvictionOrderTest : public EvictionFixture {
  protected:
   static constexpr int kKeys = 3000;

@@ -30,7 +30,7 @@ TEST_F(DataWriterTest, TheStreamIsHeldUnlessTheCallerHasIt) {
   const auto held = writer_.hold_stream(core::keyspace::Locking::kTake);
   EXPECT_TRUE(held.owns_lock());
   EXPECT_FALSE(writer_.hold_stream(core::keyspace::Locking::kHeld).owns_lock());
-  EXPECT_FALSE(writer_.position()) << "nobody has asked for the stream";
+  EXPECT_FALSE(writer_.position()) << "no replica has asked for the stream";
   replication_.begin_backlog();
   EXPECT_TRUE(writer_.position());
 }

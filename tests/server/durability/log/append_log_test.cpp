@@ -215,7 +215,7 @@ TEST_F(AppendLogTest, AlwaysTheCallerSyncsAQuickDisk) {
   const uint64_t end = append("key");
   log_.write();
   log_.commit(0);
-  EXPECT_FALSE(log_.is_safe(end)) << "nobody waits yet";
+  EXPECT_FALSE(log_.is_safe(end)) << "no reply waits yet";
   log_.commit(1);
   EXPECT_TRUE(log_.is_safe(end));
   EXPECT_EQ(disk_.operation_count(), 2U) << "a write and a sync";

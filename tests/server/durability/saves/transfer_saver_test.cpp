@@ -30,7 +30,7 @@ class TransferSaverTest : public ::testing::Test {
       return std::vector<int>{};
     };
     transfer_.write = [](const persistence::RdbWriteOptions&) -> core::Result<> {
-      return core::Error{"ERR nobody reads it"};
+      return core::Error{"ERR no replica reads it"};
     };
     transfer_.finished = [this](const core::Result<>& result) {
       EXPECT_EQ(process_.durability.saves().slot().task(), SaveTask::kNone);
@@ -53,7 +53,7 @@ TEST_F(TransferSaverTest, TellsWhereTheSnapshotStandsAndHowItEnded) {
   EXPECT_FALSE(finished_);
   process_.durability.tick();
   ASSERT_TRUE(finished_);
-  EXPECT_EQ(finished_->error().message, "ERR nobody reads it");
+  EXPECT_EQ(finished_->error().message, "ERR no replica reads it");
 }
 
 TEST_F(TransferSaverTest, WithoutAStreamThereIsNothingToFollow) {

@@ -125,7 +125,7 @@ class HealthCheckTest : public ::testing::Test {
    private:
     void answer() const {
       if (!is_called(listener_.descriptor())) {
-        ADD_FAILURE() << "nobody has called";
+        ADD_FAILURE() << "no client has connected";
         return;
       }
       const int descriptor = listener_.accept();
@@ -292,7 +292,7 @@ TEST_F(HealthCheckTest, AUnixSocketIsAskedWhereThereIsNoPort) {
   for (const NamedValue& no_port : {NamedValue("port", "0"), NamedValue("bind", "")}) {
     std::thread server([&] {
       if (!is_called(acceptor.native_handle())) {
-        ADD_FAILURE() << "nobody has called";
+        ADD_FAILURE() << "no client has connected";
         return;
       }
       auto socket = acceptor.accept();

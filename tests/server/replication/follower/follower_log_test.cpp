@@ -40,7 +40,7 @@ TEST_F(FollowerLogTest, WithoutALogNothingIsSynced) {
   EXPECT_TRUE(log.takes_more());
 }
 
-TEST_F(FollowerLogTest, WhatWasThereCountsAsSynced) {
+TEST_F(FollowerLogTest, LoadedDataCountAsSynced) {
   Process process(disk_, "yes", SaveChild::start_here);
   FollowerLog log(process.durability);
   log.begin(offset_);
@@ -48,7 +48,7 @@ TEST_F(FollowerLogTest, WhatWasThereCountsAsSynced) {
 }
 
 // The link was lost and continues. The bytes applied before may not be on disk.
-TEST_F(FollowerLogTest, WhatWasNotSyncedBeforeIsNotSyncedByACut) {
+TEST_F(FollowerLogTest, LinkCutDoesNotSyncEarlierBytes) {
   Process process(disk_, "yes", SaveChild::start_here);
   FollowerLog log(process.durability);
   log.begin(offset_);
@@ -83,7 +83,7 @@ TEST_F(FollowerLogTest, FollowsTheSyncsOfTheLog) {
   EXPECT_EQ(log.synced_offset(), 1060);
 }
 
-TEST_F(FollowerLogTest, BytesThatChangeNothingAreSyncedWithTheRestBehindThem) {
+TEST_F(FollowerLogTest, BytesWithoutChangeSyncWithLaterOnes) {
   Process process(disk_, "yes", SaveChild::start_here);
   FollowerLog log(process.durability);
   log.begin(offset_);
@@ -105,7 +105,7 @@ TEST_F(FollowerLogTest, ALongQueueIsLateButNeverAhead) {
   EXPECT_EQ(log.synced_offset(), offset_);
 }
 
-TEST_F(FollowerLogTest, TellsThatTheLogTakesNoMore) {
+TEST_F(FollowerLogTest, ReportsAFailedLog) {
   Process process(disk_, "yes", SaveChild::start_here);
   FollowerLog log(process.durability);
   log.begin(offset_);

@@ -259,7 +259,7 @@ TEST(FollowerProtocolTest, ASilentLeaderIsGivenUp) {
     replica.run();
     EXPECT_EQ(replica.events, "failed;") << bytes;
     replica.run();
-    EXPECT_EQ(replica.events, "failed;") << "it is told once";
+    EXPECT_EQ(replica.events, "failed;") << "it is reported once";
   }
 }
 
@@ -299,7 +299,7 @@ TEST(FollowerProtocolTest, AnOldLeaderIsAskedWithSync) {
   EXPECT_EQ(replica.sent.find("ACK"), std::string::npos) << "it knows no offsets";
 }
 
-TEST(FollowerProtocolTest, WhatNoLeaderSaysEndsTheLink) {
+TEST(FollowerProtocolTest, InvalidLeaderBytesEndTheLink) {
   const std::string psync = kGreeting;
   const std::string full = kGreeting + "+FULLRESYNC " + kId + " 1\r\n";
   const std::vector<std::string> said = {

@@ -180,7 +180,7 @@ TEST_F(FollowerSessionTest, ATransactionIsSeenWhole) {
   EXPECT_THAT(played_.acks, ElementsAre("0", std::to_string(said + end.size())));
 }
 
-TEST_F(FollowerSessionTest, CommandsThatFailAreCountedAndTheRestIsCarriedOut) {
+TEST_F(FollowerSessionTest, CountsFailedCommandsAndContinues) {
   begin_stream(kEmptySnapshot);
   const std::string stream =
       commands({{"SET", "a", "text"}, {"INCR", "a"}, {"INCR", "a"}, {"SET", "b", "1"}});
@@ -281,7 +281,7 @@ TEST_F(FollowerSessionTest, ForeignTypesAreRefusedBeforeAnythingIsLost) {
   EXPECT_THAT(log(), MatchesRegex("(.|\n)*Skipped .* of type(.|\n)*"));
 }
 
-TEST_F(FollowerSessionTest, StopsAtACommandItLacksAndGoesOnThereWhenItMaySkipIt) {
+TEST_F(FollowerSessionTest, StopsAtAnUnknownCommandUntilItMaySkipIt) {
   const std::string begin = commands({{"SELECT", "0"}, {"SET", "a", "1"}});
   const std::string rest = commands({{"HSET", "h", "f", "v"},
                                      {"MULTI"},
@@ -306,7 +306,7 @@ TEST_F(FollowerSessionTest, StopsAtACommandItLacksAndGoesOnThereWhenItMaySkipIt)
   EXPECT_EQ(follower_.figures().full_syncs, 1U);
 }
 
-TEST_F(FollowerSessionTest, ACommandItLacksIsTheReasonInInfoUntilItIsSkipped) {
+TEST_F(FollowerSessionTest, InfoNamesTheUnknownCommandUntilSkipped) {
   const std::string poison = command({"LPUSH", "list", "x"});
   begin_stream(kEmptySnapshot);
   played_.say(poison);
@@ -349,7 +349,7 @@ TEST_F(FollowerSessionTest, AKeyHasExpiredWhenTheLeaderSaysSo) {
 }
 
 // Whatever else has changed, the data differ from the leader's.
-TEST_F(FollowerSessionTest, AnEffectThatFailsAsksForAllDataAnew) {
+TEST_F(FollowerSessionTest, FailedEffectAsksForAFullSync) {
   run({"CONFIG", "SET", "replica-read-only", "no"});
   begin_stream(own_snapshot());
   EXPECT_EQ(run({"SET", "number", "of another kind"}), kOk);
@@ -387,7 +387,7 @@ TEST_F(FollowerSessionTest, TellsWhatIsOnItsDisk) {
   });
 }
 
-TEST_F(FollowerSessionTest, WithoutALogNothingIsToldToBeOnTheDisk) {
+TEST_F(FollowerSessionTest, ReportsNoSyncedOffsetWithoutALog) {
   begin_stream(own_snapshot());
   const std::string set = command({"SET", "a", "1"});
   played_.say(set);

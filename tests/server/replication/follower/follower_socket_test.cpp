@@ -100,13 +100,13 @@ TEST_F(FollowerSocketTest, TheLinkBeginsAtTheSourceAddress) {
   EXPECT_EQ(source_of(""), 0x7f000001U);
 }
 
-TEST_F(FollowerSocketTest, NobodyThereIsAnError) {
+TEST_F(FollowerSocketTest, ReportsAMissingServer) {
   const auto connected = socket_.connect({"127.0.0.1", 1}, kPatienceMs);
   ASSERT_FALSE(connected);
   EXPECT_EQ(connected.error().message, "connect: Connection refused");
 }
 
-TEST_F(FollowerSocketTest, ANameThatNobodyHasIsAnErrorWithTheName) {
+TEST_F(FollowerSocketTest, UnresolvableNameIsInTheError) {
   const auto connected = socket_.connect({"no such host", 1}, kPatienceMs);
   ASSERT_FALSE(connected);
   EXPECT_THAT(connected.error().message, StartsWith("'no such host': "));
@@ -164,7 +164,7 @@ TEST_F(FollowerSocketTest, TheEndIsAnErrorBehindTheLastBytes) {
   EXPECT_EQ(received(), "error: the leader closed the connection");
 }
 
-TEST_F(FollowerSocketTest, WhatTheLeaderDoesNotTakeIsKeptInItsOrder) {
+TEST_F(FollowerSocketTest, UnsentBytesKeepTheirOrder) {
   const int little = 4096;
   ::setsockopt(listener_.descriptor(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
   connect();

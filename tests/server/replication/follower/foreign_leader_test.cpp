@@ -95,7 +95,7 @@ class ForeignLeaderTest : public FollowerFixture {
   }
 };
 
-// Of which server, of which file of its, whether a mark ends the snapshot.
+// Parameters: the server, its file, and whether a mark ends the snapshot.
 class ForeignSnapshotTest
     : public ForeignLeaderTest,
       public ::testing::WithParamInterface<std::tuple<const char*, const char*, bool>> {};
@@ -167,7 +167,7 @@ class ForeignLoadTest : public ForeignLeaderTest {
  protected:
   void take_load() {
     const std::string payload = vectors::read("valkey-bloom/load/tiny.bin");
-    // Behind the object's head, the blob's version, size and hash count.
+    // The blob's version, size and hash count follow the object's head.
     const std::string seed = payload.substr(51, 32);
     const auto insertion = [&](const char* name, const std::string& item) {
       return command({"BF.INSERT", name, "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5",
@@ -193,7 +193,7 @@ TEST_F(ForeignLoadTest, AnyOtherItemIsAnItem) {
   EXPECT_EQ(run({"BF.EXISTS", "plain", "item:7"}), integer(1));
 }
 
-TEST_F(ForeignLoadTest, WhatWasLoadedSurvivesASnapshotOfOurOwn) {
+TEST_F(ForeignLoadTest, LoadedFiltersSurviveOurSnapshot) {
   take_load();
   run({"REPLICAOF", "NO", "ONE"});
   std::string snapshot;
@@ -204,7 +204,7 @@ TEST_F(ForeignLoadTest, WhatWasLoadedSurvivesASnapshotOfOurOwn) {
   EXPECT_EQ(snapshots::contents(reloaded), snapshots::contents(keyspace_));
 }
 
-TEST_F(ForeignLoadTest, WhatWasLoadedTakesItemsAfterAPromotion) {
+TEST_F(ForeignLoadTest, LoadedFiltersAcceptItemsAfterAPromotion) {
   take_load();
   run({"REPLICAOF", "NO", "ONE"});
   EXPECT_EQ(run({"BF.ADD", "tiny", "item:50"}), integer(1));

@@ -132,7 +132,7 @@ TEST_F(HostileLeaderTest, ACutInsideTheSnapshotLosesNothing) {
 }
 
 // Random damage after a valid snapshot: no crash, and the next full sync repairs everything.
-TEST_F(HostileLeaderTest, DamagedStreamsAreHealedByTheNextFullSynchronization) {
+TEST_F(HostileLeaderTest, FullSyncRepairsADamagedStream) {
   constexpr unsigned kSeed = 7;
   std::mt19937 random(kSeed);
   const auto below = [&](size_t end) { return random() % end; };

@@ -137,7 +137,7 @@ TEST_F(LeaderHandshakeTest, FailsWithAWrongPassword) {
             "Unable to AUTH to MASTER: -WRONGPASS invalid (masterauth, masteruser)");
 }
 
-TEST_F(LeaderHandshakeTest, FailsWithWhoeverIsNoLeader) {
+TEST_F(LeaderHandshakeTest, FailsWithAServerThatIsNoLeader) {
   EXPECT_EQ(take("HTTP/1.1 400"), HandshakeOutcome::kFailed);
   EXPECT_EQ(handshake().failure(), "the leader answers PING: HTTP/1.1 400");
 }

@@ -25,7 +25,7 @@ TEST(LinkFailuresTest, ThePauseDoublesUpToASecond) {
   EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 10), 1000);
 }
 
-TEST(LinkFailuresTest, ALeaderThatServesInVainIsSparedLonger) {
+TEST(LinkFailuresTest, UnusableLeaderIsRetriedLessOften) {
   LinkFailures failures;
   EXPECT_EQ(pause_after(failures, FailureKind::kUnusable, 20), 10'000);
   EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 1), 1000);
@@ -90,7 +90,7 @@ TEST(LinkFailuresTest, ProgressEndsThePauseAndTheCause) {
   EXPECT_EQ(pause_after(failures, FailureKind::kUnusable, 1), 20);
 }
 
-TEST(LinkFailuresTest, AStreamThatStopsSoonBehindEachSnapshotIsNoProgress) {
+TEST(LinkFailuresTest, StreamThatStopsAfterSnapshotsIsNoProgress) {
   LinkFailures failures;
   for (int64_t i = 0; i < 20; ++i) {
     (void)failures.note_progress(i * core::kSecondUs);
@@ -102,7 +102,7 @@ TEST(LinkFailuresTest, AStreamThatStopsSoonBehindEachSnapshotIsNoProgress) {
   EXPECT_EQ(failures.pause_ms(), 20);
 }
 
-TEST(LinkFailuresTest, AChangeThatMayHelpShortensThePauseAndKeepsTheCause) {
+TEST(LinkFailuresTest, HelpfulChangeShortensPauseAndKeepsCause) {
   LinkFailures failures;
   (void)pause_after(failures, FailureKind::kNoLink, 10);
   failures.reset_pause();
@@ -124,7 +124,7 @@ TEST(LinkFailuresTest, ARepeatedCauseIsLoggedOnceAMinuteWithItsCount) {
   EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 61 * core::kSecondUs), "");
 }
 
-TEST(LinkFailuresTest, AnotherCauseIsLoggedAtOnceWithTheCountOfTheOneBefore) {
+TEST(LinkFailuresTest, LogsANewCauseWithTheCountOfTheOldOne) {
   LinkFailures failures;
   (void)failures.note_end("one", FailureKind::kNoLink, 0);
   EXPECT_EQ(failures.note_end("two", FailureKind::kNoLink, 0),
@@ -135,7 +135,7 @@ TEST(LinkFailuresTest, AnotherCauseIsLoggedAtOnceWithTheCountOfTheOneBefore) {
             "The link to the leader is down: one; 2 times before: two");
 }
 
-TEST(LinkFailuresTest, AnotherLeaderBeginsAnew) {
+TEST(LinkFailuresTest, AnotherLeaderResetsTheFailures) {
   LinkFailures failures;
   (void)pause_after(failures, FailureKind::kNoLink, 10);
   failures.forget();

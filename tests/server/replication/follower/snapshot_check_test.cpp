@@ -139,7 +139,7 @@ TEST_F(SnapshotCheckTest, BigValuesArePassedOverWithoutTakingMemory) {
 }
 
 // Lines with few bits set are runs in the file, but whole pages in memory.
-TEST_F(SnapshotCheckTest, AFilterThatTakesMuchMoreThanItsFileIsPassedOver) {
+TEST_F(SnapshotCheckTest, SkipsAFilterMuchLargerThanItsFile) {
   constexpr uint64_t kTakenMax = uint64_t{8} << 20;
   Keyspace keyspace(1, 1);
   keyspace.insert(0, keyspace.ref("sparse"))

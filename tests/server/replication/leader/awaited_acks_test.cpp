@@ -98,7 +98,7 @@ TEST_F(AwaitedAcksTest, WithoutATimeLimitItWaitsForEver) {
   EXPECT_EQ(client_->session->awaited->deadline_us(), 0);
 }
 
-TEST_F(AwaitedAcksTest, InsideATransactionNobodyWaits) {
+TEST_F(AwaitedAcksTest, DoesNotWaitInsideATransaction) {
   Remote peer(*this);
   go_online(peer);
   run({"SET", "a", "1"});

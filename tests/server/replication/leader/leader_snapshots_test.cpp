@@ -78,7 +78,7 @@ TEST_F(LeaderSnapshotsTest, NothingFollowsBeforeTheFirstAck) {
   EXPECT_EQ(leader().describe().front().acked, end);
 }
 
-TEST_F(LeaderSnapshotsTest, AReplicaThatLeavesIsNotListedAnyMore) {
+TEST_F(LeaderSnapshotsTest, ListOmitsReplicasThatHaveLeft) {
   {
     Remote peer(*this);
     (void)snapshot_of(peer);
@@ -105,7 +105,7 @@ TEST_F(LeaderSnapshotsTest, OneSnapshotServesAllWhoWait) {
   EXPECT_EQ(info("sync_full"), "4");
 }
 
-TEST_F(LeaderSnapshotsTest, AReplicaThatLeavesAmidstItHindersNobody) {
+TEST_F(LeaderSnapshotsTest, LeavingReplicaDoesNotEndTheSnapshot) {
   run({"CONFIG", "SET", "rdbcompression", "no"});
   const std::string value(1'000'000, 'x');
   run({"SET", "a", value});
@@ -139,7 +139,7 @@ TEST_F(LeaderSnapshotsTest, AFilteredOneHoldsNoKeys) {
   EXPECT_TRUE(snapshots::contents(received).empty());
 }
 
-TEST_F(LeaderSnapshotsTest, WhoWantsASnapshotAloneIsLetGoBehindIt) {
+TEST_F(LeaderSnapshotsTest, SnapshotOnlyClientIsClosedAfterIt) {
   run({"SET", "a", "1"});
   Remote peer(*this);
   EXPECT_EQ(peer.client.run({"REPLCONF", "rdb-only", "1"}), kOk);

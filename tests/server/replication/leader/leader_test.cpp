@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Leader over pairs of sockets, with its thread but without a process: who is told what, and when.
+// Leader over pairs of sockets, with its thread but without a process: its messages and their
+// order.
 #include "server/replication/leader/leader.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +73,7 @@ TEST_F(LeaderTest, CountsWhatIsAcknowledged) {
 }
 
 // A replica that claims the future would be counted for every write to come.
-TEST_F(LeaderTest, NobodyHasWhatIsNotWrittenYet) {
+TEST_F(LeaderTest, RejectsAnAcknowledgedOffsetInTheFuture) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   const std::string far = std::to_string(INT64_MAX);
@@ -147,7 +148,7 @@ TEST_F(LeaderTest, AReplicaIsCutOffWhenTheStreamIsReplaced) {
   EXPECT_EQ(leader().count(), 0);
 }
 
-TEST_F(LeaderTest, AReplicaWithoutItsLeaderServesNobody) {
+TEST_F(LeaderTest, ReplicaWithoutItsLeaderServesNoReplica) {
   {
     const std::scoped_lock lock(replication_.apply_mutex());
     const auto stripes =
@@ -196,7 +197,7 @@ TEST_F(LeaderTest, AKeyThatHasExpiredIsDeletedInTheStream) {
   EXPECT_EQ(peer.read(expected.size()), expected);
 }
 
-TEST_F(LeaderTest, WhatWasMissedComesAgainFromAnyOffset) {
+TEST_F(LeaderTest, ResendsTheStreamFromAnyOffset) {
   for (int i = 0; i < 20; ++i) run({"SET", "key:" + std::to_string(i), "value"});
   std::string all;
   {
@@ -213,7 +214,7 @@ TEST_F(LeaderTest, WhatWasMissedComesAgainFromAnyOffset) {
   }
 }
 
-TEST_F(LeaderTest, WhatItCannotContinueIsSentInFull) {
+TEST_F(LeaderTest, SendsAFullSyncWhenItCannotContinue) {
   run({"SET", "a", "1"});
   const std::string id = replication_.ids().id;
   const std::string beyond = std::to_string(replication_.offset() + 2);
@@ -232,14 +233,14 @@ TEST_F(LeaderTest, WhatItCannotContinueIsSentInFull) {
   EXPECT_EQ(leader().counters().partial_syncs, 0U);
 }
 
-TEST_F(LeaderTest, NobodyIsRefusedWhoAsksForEverything) {
+TEST_F(LeaderTest, FullSyncRequestIsNoRefusedPartialSync) {
   Remote peer(*this);
   peer.client.run({"PSYNC", "?", "-1"});
   EXPECT_EQ(leader().counters().full_syncs, 1U);
   EXPECT_EQ(leader().counters().refused_partial_syncs, 0U);
 }
 
-TEST_F(LeaderTest, AnOldReplicaIsNotToldTheId) {
+TEST_F(LeaderTest, OldReplicaDoesNotGetTheId) {
   Remote peer(*this);
   peer.client.session->replica.knows_psync2 = false;
   psync(peer, replication_.offset());

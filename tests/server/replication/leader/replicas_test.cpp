@@ -88,7 +88,7 @@ TEST_F(ReplicasTest, OnlyWhatIsAlikeIsSentTogether) {
   EXPECT_FALSE(replicas_.due(policy_, now_));
 }
 
-TEST_F(ReplicasTest, AFilteredSnapshotIsMarkedEvenWhenFilesAreWanted) {
+TEST_F(ReplicasTest, FilteredSnapshotIsMarkedWithoutDiskless) {
   policy_.is_diskless = false;
   ReplicaTraits filtered = marked();
   filtered.wants_no_keys = true;
@@ -119,7 +119,7 @@ TEST_F(ReplicasTest, AnAckMayComeBeforeTheChildIsSeenToHaveEnded) {
   EXPECT_EQ(replicas_.find(1)->state, ReplicaState::kOnline);
 }
 
-TEST_F(ReplicasTest, WhoHasLeftGetsNothing) {
+TEST_F(ReplicasTest, SendsNothingToReplicasThatHaveLeft) {
   policy_.delay_s = 0;
   replicas_.add(1, marked(), true, now_);
   replicas_.add(2, {}, true, now_);
@@ -155,7 +155,7 @@ TEST_F(ReplicasTest, AGoodReplicaHasSpokenLately) {
   EXPECT_EQ(replicas_.count_good(1, now_ + 2 * core::kSecondUs), 1);
 }
 
-TEST_F(ReplicasTest, SilenceEndsALinkUnlessNobodyMaySpeak) {
+TEST_F(ReplicasTest, SilenceEndsLinksThatMustAcknowledge) {
   policy_.delay_s = 0;
   replicas_.add_online(1, marked(), 0, now_);
   replicas_.add(2, marked(), true, now_);

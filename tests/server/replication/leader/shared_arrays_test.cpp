@@ -63,7 +63,7 @@ class SharedArrays : public LeaderFixture {
 };
 
 // COPY is sent verbatim, and replayed on the data of the snapshot.
-TEST_F(SharedArrays, ASnapshotHoldsNothingThatACopyMadeMeanwhileLacks) {
+TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   Remote peer(*this);
   const std::string begun = begin_snapshot(peer);
   add("f", "until", 20'000);
@@ -80,7 +80,7 @@ TEST_F(SharedArrays, ASnapshotHoldsNothingThatACopyMadeMeanwhileLacks) {
 }
 
 // A receiver that executes the commands again would miss an item for each bit that is set already.
-TEST_F(SharedArrays, ASnapshotForAnotherKindOfServerHoldsNothingThatFollows) {
+TEST_F(SharedArrays, ForeignSnapshotHoldsNoLaterItems) {
   Remote peer(*this);
   make_foreign(peer);
   const auto before = filter_in(keyspace_, "f").clone();
@@ -93,7 +93,7 @@ TEST_F(SharedArrays, ASnapshotForAnotherKindOfServerHoldsNothingThatFollows) {
   EXPECT_EQ(bits_beyond(*before, filter_in(received, "f")), 0U);
 }
 
-TEST_F(SharedArrays, OfAForeignStreamEverySnapshotHoldsNothingThatFollows) {
+TEST_F(SharedArrays, SnapshotsOfForeignStreamsHoldNoLaterItems) {
   {
     const std::scoped_lock lock(replication_.apply_mutex());
     const auto stripes =

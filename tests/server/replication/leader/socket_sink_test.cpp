@@ -132,7 +132,7 @@ TEST_F(SocketSinkTest, ShutsOutWhoKeepsOthersWaitingBeforeTheyGiveUp) {
   EXPECT_LT(waited_ms, kTimeoutS * 1000);
 }
 
-TEST_F(SocketSinkTest, FailsWhenNobodyIsLeft) {
+TEST_F(SocketSinkTest, FailsWithoutReceivers) {
   ConnectedPair gone;
   ::shutdown(gone.ends[1], SHUT_RD);
   SocketSink sink({gone.ends[0]}, 10, clock_);

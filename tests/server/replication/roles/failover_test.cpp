@@ -37,7 +37,7 @@ class FailoverTest : public ::testing::Test {
   int64_t now_ = 1'000'000;
 };
 
-TEST_F(FailoverTest, WhatCannotBegin) {
+TEST_F(FailoverTest, RejectsInvalidStarts) {
   EXPECT_THAT(begin({}, true), HasSubstr("is a replica"));
   EXPECT_THAT(begin({std::nullopt, true, 10}), HasSubstr("force option"));
   EXPECT_THAT(begin({kFirstAddress, true, 0}), HasSubstr("force option"));
@@ -77,7 +77,7 @@ TEST_F(FailoverTest, OnlyTheTargetWhenThereIsOne) {
   EXPECT_EQ(decide().target, kFirstAddress);
 }
 
-TEST_F(FailoverTest, NobodyBeforeTheWritesHaveEnded) {
+TEST_F(FailoverTest, WaitsUntilItsOwnPauseHasEndedTheWrites) {
   replicas_[0].acked = 100;
   ASSERT_EQ(begin({}), "");
   const uint64_t first = failover_.attempt();

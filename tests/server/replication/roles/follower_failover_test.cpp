@@ -61,7 +61,7 @@ class FollowerFailoverTest : public LeaderFixture {
   PlayedLeader heir_;
 };
 
-TEST_F(FollowerFailoverTest, WithoutReplicasNobodyCanLead) {
+TEST_F(FollowerFailoverTest, FailsWithoutReplicas) {
   EXPECT_EQ(run({"FAILOVER"}), error("ERR FAILOVER requires connected replicas."));
   EXPECT_FALSE(holds_writes_back());
 }
@@ -91,7 +91,7 @@ TEST_F(FollowerFailoverTest, WithoutOneThereIsNothingToAbort) {
   EXPECT_EQ(run({"FAILOVER", "ABORT"}), error("ERR No failover in progress."));
 }
 
-TEST_F(FollowerFailoverTest, NobodyBecomesAReplicaMeanwhile) {
+TEST_F(FollowerFailoverTest, AcceptsNoReplicaDuringAFailover) {
   const auto replica = online(heir_.port());
   run({"FAILOVER"});
   Remote late(*this);
@@ -99,7 +99,7 @@ TEST_F(FollowerFailoverTest, NobodyBecomesAReplicaMeanwhile) {
             error("NOMASTERLINK Can't SYNC while failing over"));
 }
 
-TEST_F(FollowerFailoverTest, WhoHasEverythingIsAskedToLead) {
+TEST_F(FollowerFailoverTest, AsksASyncedReplicaToLead) {
   const auto replica = online(heir_.port());
   run({"FAILOVER"});
   hand_over_to(*replica);

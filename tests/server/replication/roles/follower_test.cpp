@@ -126,7 +126,7 @@ class FollowerTest : public LeaderFixture {
       {config_, gate_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_};
 };
 
-TEST_F(FollowerTest, AnEndedLinkTakesNothingFromTheHandoverThatCameMeanwhile) {
+TEST_F(FollowerTest, EndedLinkDoesNotRevokeALaterHandover) {
   ASSERT_NO_FATAL_FAILURE(follow(old_leader_));
   old_leader_.say("+CONTINUE\r\n");
   ASSERT_NO_FATAL_FAILURE(

@@ -59,7 +59,7 @@ TEST_F(ReplicaRoleTest, ATransactionThatWritesIsRefused) {
   EXPECT_THAT(run({"EXEC"}), StartsWith("-EXECABORT"));
 }
 
-TEST_F(ReplicaRoleTest, AWritableReplicaTakesWritesUntilItIsReadOnlyAgain) {
+TEST_F(ReplicaRoleTest, WritableReplicaAcceptsWritesUntilReadOnly) {
   follow_with_a_key();
   run({"CONFIG", "SET", "replica-read-only", "no"});
   EXPECT_EQ(run({"SET", "own", "1"}), kOk);
@@ -95,7 +95,7 @@ TEST_F(ReplicaRoleTest, APromotedReplicaKeepsItsDataAndTakesWrites) {
   EXPECT_EQ(run({"MGET", "a", "b"}), array({bulk("1"), bulk("2")}));
 }
 
-TEST_F(ReplicaRoleTest, APromotedReplicaHearsItsOldLeaderNoMore) {
+TEST_F(ReplicaRoleTest, PromotedReplicaIgnoresItsOldLeader) {
   follow_with_a_key();
   run({"REPLICAOF", "NO", "ONE"});
   const uint64_t end = replication_.offset();

@@ -139,7 +139,7 @@ TEST_F(ShutdownTest, FromTheOrderOnNoChildBeginsUntilItIsTakenBack) {
   EXPECT_EQ(run({"BGSAVE"}), "+Background saving started\r\n");
 }
 
-TEST_F(ShutdownTest, NobodyWaitsWhoDoesNotWantTo) {
+TEST_F(ShutdownTest, DoesNotWaitForReplicasWithNow) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   run({"SET", "a", "1"});
@@ -187,7 +187,7 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
   EXPECT_EQ(shutdowns_requested_, 1);
 }
 
-TEST_F(ShutdownTest, WhatCannotBeSavedHindersIt) {
+TEST_F(ShutdownTest, FailedSavePreventsIt) {
   threads_.on_visit = [](const auto& on_all_passed) { on_all_passed(); };
   fail_next_operation();
   EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), failed());
@@ -199,7 +199,7 @@ TEST_F(ShutdownTest, WhatCannotBeSavedHindersIt) {
   EXPECT_EQ(shutdowns_requested_, 1);
 }
 
-TEST_F(ShutdownTest, WhoWaitsHearsThatItFailed) {
+TEST_F(ShutdownTest, WaitingClientsGetTheFailure) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   run({"SET", "a", "1"});

@@ -32,7 +32,7 @@ class KeyExpiryTest : public CommandTest {
                      [this](std::function<void()> task) { posted_ = std::move(task); }}};
 };
 
-TEST_F(KeyExpiryTest, DeletesWhatNobodyAsksFor) {
+TEST_F(KeyExpiryTest, DeletesUnusedExpiredKeys) {
   set_and_wait();
   EXPECT_EQ(left_after_tick(), 1u);
 }

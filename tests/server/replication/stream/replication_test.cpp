@@ -170,7 +170,7 @@ TEST_F(ReplicationTest, ARestartedLeaderContinuesItsSnapshot) {
 }
 
 // Its filters may have bits of items that no replica at that offset has.
-TEST_F(ReplicationTest, ALeaderFromASnapshotThatIsAheadHasAnotherHistory) {
+TEST_F(ReplicationTest, SnapshotAheadOfTheLeaderHasAnotherHistory) {
   persistence::RdbReplicationInfo position{0, std::string(40, 'd'), 700};
   position.is_ahead = true;
   replication_.restore(position);
@@ -181,7 +181,7 @@ TEST_F(ReplicationTest, ALeaderFromASnapshotThatIsAheadHasAnotherHistory) {
   EXPECT_EQ(replication_.ids().id, std::string(40, 'd')) << "its leader's stream completes it";
 }
 
-TEST_F(ReplicationTest, WritesOfAnOpenTransactionStayBehindWhenTheRoleGoes) {
+TEST_F(ReplicationTest, OpenTransactionIsNotSentWhenTheRoleEnds) {
   replication_.begin_backlog();
   {
     const persistence::Journal::Group group(journal_);
@@ -203,7 +203,7 @@ TEST_F(ReplicationTest, CountsItsDemotions) {
   EXPECT_EQ(replication_.demotions(), 2U);
 }
 
-TEST_F(ReplicationTest, ARestartedReplicaAsksForWhatFollowsItsSnapshot) {
+TEST_F(ReplicationTest, RestartedReplicaContinuesAfterItsSnapshot) {
   become_replica();
   replication_.restore({4, std::string(40, 'd'), 700});
   EXPECT_EQ(replication_.ids().id, std::string(40, 'd'));

@@ -92,7 +92,7 @@ TEST_F(StreamApplierTest, AnEffectThatFailsInPartEndsTheStream) {
   EXPECT_TRUE(applier.has_diverged());
 }
 
-TEST_F(StreamApplierTest, AForeignLeadersErrorsEndTheStreamOnlyWhenDataAreMissing) {
+TEST_F(StreamApplierTest, ForeignErrorsEndTheStreamIfDataAreMissing) {
   run({"BF.RESERVE", "f", "0.01", "1", "NONSCALING", "LAYOUT", "redisbloom"});
   auto applier = this->applier();
   EXPECT_TRUE(apply(applier, {{"BF.MADD", "f", "a", "b", "c"}})) << "it was full there, too";
@@ -130,14 +130,14 @@ TEST_F(StreamApplierTest, UnservedCommandsAreLeftOutWhenAllowed) {
   EXPECT_EQ(figures_.failed_commands, 0U);
 }
 
-TEST_F(StreamApplierTest, WhatChangesNoKeyIsDispensable) {
+TEST_F(StreamApplierTest, SkipsUnknownCommandsWithoutKeys) {
   auto applier = this->applier();
   EXPECT_TRUE(apply(applier, {{"FUNCTION", "LOAD", "x"}}));
   EXPECT_TRUE(apply(applier, {{"MULTI"}, {"SPUBLISH", "c", "m"}, {"SET", "a", "1"}, {"EXEC"}}));
   EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
 }
 
-TEST_F(StreamApplierTest, WhatIsNoChangeIsRefused) {
+TEST_F(StreamApplierTest, RejectsCommandsThatAreNoChange) {
   auto applier = this->applier();
   const std::vector<Command> commands = {
       {"SHUTDOWN", "NOSAVE"},

@@ -92,7 +92,7 @@ TEST(StreamSplitterTest, AGroupWaitsForItsExec) {
   EXPECT_TRUE(splitter.is_group());
 }
 
-TEST(StreamSplitterTest, WhatNoLeaderSendsIsAnError) {
+TEST(StreamSplitterTest, InvalidStreamsAreErrors) {
   const std::vector<std::string> streams = {
       command({"EXEC"}),
       command({"MULTI"}) + command({"MULTI"}),

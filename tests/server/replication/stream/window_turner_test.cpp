@@ -42,7 +42,7 @@ class WindowTurnerTest : public CommandTest {
   WindowTurner turner_{{clock_, keyspace_, reclaimer_, journal_, state_, pause_}};
 };
 
-TEST_F(WindowTurnerTest, TurnsWhatNobodyWritesToUntilItIsEmpty) {
+TEST_F(WindowTurnerTest, RotatesIdleWindowsUntilTheyAreEmpty) {
   EXPECT_EQ(turns_after_tick(), 0);
   for (int i = 0; i < 5; ++i) {
     advance_ms(2499);
@@ -162,7 +162,7 @@ TEST_F(WindowTurnerTest, AClockThatJumpsFarForwardNeedsOneTurn) {
   EXPECT_EQ(run({"BF.CARD", "w"}), integer(0));
 }
 
-TEST_F(WindowTurnerTest, WatchersAndListenersAreTold) {
+TEST_F(WindowTurnerTest, NotifiesWatchersAndListeners) {
   std::vector<std::string> told;
   WindowTurner turner{{clock_, keyspace_, reclaimer_, journal_, state_, pause_,
                        [&](unsigned database, std::string_view key) {

@@ -96,7 +96,7 @@ class CellRun:
         ]  # fmt: skip
 
     def start(self, directory, configuration=None):
-        """Starts a server of the cell, and waits until it has loaded what is in the directory."""
+        """Starts a server of the cell, and waits until it has loaded the files of the directory."""
         configuration = configuration or self.configuration
         port = free_port()
         server = self.test.start_server(

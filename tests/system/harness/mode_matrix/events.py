@@ -115,7 +115,7 @@ class SnapshotDuringWrites(Event):
 
 class KillDuringRewrite(Event):
     options = LOG
-    expected_log = (r"is torn: .* cut off at offset", r"no sound checksum line stands behind")
+    expected_log = (r"is torn: .* cut off at offset", r"no sound checksum line follows")
     BALLAST_BITS = 128 << 20  # so that the child takes a while, though the log stays short
     REWRITTEN = "rewriting finished successfully"
 

@@ -176,8 +176,8 @@ class FilterModel:
         return [*items.counted, *items.repeated]
 
     def cardinalities(self, items):
-        """The least and the most that BF.CARD may answer. Of a window the oldest generation may
-        still be there."""
+        """Returns the least and the most that BF.CARD may answer. A window may still hold its
+        oldest generation."""
         if self.window_items:
             most = self.window_items * (GENERATIONS + 1) // GENERATIONS
             return len(self.found_items(items)), min(items.count, most)

@@ -34,7 +34,7 @@ class ClusterxCommandsTest : public CommandTest {
   std::optional<FakeMemberQueue> queue_;
 };
 
-TEST_F(ClusterxCommandsTest, OutsideOfAClusterNobodyAnswers) {
+TEST_F(ClusterxCommandsTest, FailsOutsideOfACluster) {
   const std::string disabled = error("ERR This instance has cluster support disabled");
   EXPECT_EQ(run({"CLUSTERX", "PROMISE", "s1", "7"}), disabled);
   EXPECT_EQ(run({"CLUSTERX", "OFFSET", "s1"}), disabled);

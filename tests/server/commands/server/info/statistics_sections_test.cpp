@@ -34,7 +34,7 @@ TEST_F(StatisticsSectionsTest, CommandsAreCountedByTheirWholeNames) {
   EXPECT_EQ(field("commandstats", "cmdstat_set"), "none");
 }
 
-TEST_F(StatisticsSectionsTest, RefusedAndFailedCallsAreToldApart) {
+TEST_F(StatisticsSectionsTest, SeparatesRejectedFromFailedCalls) {
   run({"GET"});
   run({"SET", "a", "text"});
   run({"INCR", "a"});

@@ -29,7 +29,7 @@ class RewriteCommandTest : public CommandTest {
   }
   ~RewriteCommandTest() override { std::filesystem::remove_all(directory_); }
 
-  // What CONFIG REWRITE makes of a file of this text.
+  // Returns the file that CONFIG REWRITE makes from a file of this text.
   std::string rewritten(const std::string& text) {
     const std::string path = directory_ + "/a.conf";
     std::ofstream(path) << text;
