@@ -28,14 +28,15 @@ using server::RegisteredCommand;
 constexpr std::string_view kPreface =
     "# Commands\n"
     "\n"
-    "This page is printed by `bloomery-docs` from the command table and from\n"
-    "[parts/commands.md](parts/commands.md); edit these, not the page.\n"
+    "For developers of clients and applications: each command with its usage, replies, errors\n"
+    "and an example. In a usage line lower-case words are values and upper-case ones are\n"
+    "literal. `[x]` is optional, `a | b` is a choice, `( )` groups and `...` repeats the item\n"
+    "before it. `name:type` is a value whose name does not show its type. The version behind\n"
+    "*Since* is the first of Redis or RedisBloom with the command. Commands that only Bloomery\n"
+    "has give its own version. Replies and errors are those of Redis or RedisBloom.\n"
     "\n"
-    "In a usage line lower-case words are values and upper-case ones are literal. `[x]` is\n"
-    "optional, `a | b` is a choice, `( )` groups and `...` repeats the item before it.\n"
-    "`name:type` is a value whose name does not show its type. *Since* is the version of Redis or\n"
-    "RedisBloom that first had the command. Replies and errors are theirs. Commands that Bloomery\n"
-    "adds have a version of its own.\n";
+    "This page is printed by `bloomery-docs` from the command table and from\n"
+    "[parts/commands.md](parts/commands.md); edit these, not the page.\n";
 
 // Groups in the order of the page, with their headings; others follow under their own name.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {

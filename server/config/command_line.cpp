@@ -144,15 +144,15 @@ std::string_view help_text() {
   return
       R"(Usage: bloomery-server [/path/to/bloomery.conf] [--option value ...] [-]
        bloomery-server - (read the configuration from standard input)
-       bloomery-server --check-rdb /path/to/dump.rdb (tell what it holds, and if it is whole)
+       bloomery-server --check-rdb /path/to/dump.rdb (list its contents and check it)
        bloomery-server --check-aof /path/to/appendonly.aof.manifest [--fix] (--fix cuts a torn end)
-                       [--truncate-to-timestamp s] (cut what was written after this unix time)
+                       [--truncate-to-timestamp s] (cut commands written after this Unix time)
        bloomery-server --build-filter out.rdb --error e [--capacity n] [--layout l] [--key k]
-                       [--records lines|length32] < items.txt (make a snapshot of one filter)
+                       [--records lines|length32] < items.txt (write a snapshot of one filter)
        bloomery-server --export-rdb dump.rdb out.rdb [--target redis|redisbloom|valkey-bloom]
-                       [--overwrite] (copy what another server can load; name what is left out)
+                       [--overwrite] (copy the keys that another server can load, list the others)
        bloomery-server --health-check [--alive] [/path/to/bloomery.conf] [--option value ...]
-                       (ask the server that these options describe whether it serves, or lives)
+                       (ask the server of these options whether it serves, or is alive)
        bloomery-server -v or --version [--json]
        bloomery-server -h or --help
 

@@ -16,14 +16,15 @@ namespace {
 constexpr std::string_view kPagePreface =
     "# Configuration\n"
     "\n"
+    "For operators who set up or tune a server: each option with its type, range, default and\n"
+    "effect. An option is set in a configuration file (`maxclients 500`) or on the command line\n"
+    "(`--maxclients 500`). Where *at run time* says yes, `CONFIG SET maxclients 500` changes\n"
+    "it. `CONFIG GET maxclients` shows it and `CONFIG REWRITE` writes it into the file. A value\n"
+    "out of range is rejected; the error names the range, and nothing changes.\n"
+    "\n"
     "This page is printed by `bloomery-docs configuration conf/bloomery.conf`: types, defaults\n"
     "and ranges from the option table, the words from [the sample file](../conf/bloomery.conf).\n"
-    "Edit these, not the page.\n"
-    "\n"
-    "An option is set in a configuration file (`maxclients 500`), on the command line\n"
-    "(`--maxclients 500`), or, where *at run time* says yes, by `CONFIG SET maxclients 500`;\n"
-    "`CONFIG GET maxclients` shows it and `CONFIG REWRITE` writes it into the file. A value that\n"
-    "is out of range is refused with the range, and nothing changes.\n";
+    "Edit these, not the page.\n";
 // Heading for the options before the file's first heading.
 constexpr std::string_view kHeadName = "The file";
 

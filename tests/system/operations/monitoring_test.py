@@ -207,7 +207,7 @@ class ScrapeTest(MonitoringTest):
         alert = self.firing()["BloomeryConnectionsRejected"]
         address = alert["labels"]["instance"]
         self.assertEqual(alert["labels"]["severity"], "page")
-        self.assertEqual(alert["annotations"]["summary"], f"{address} has turned clients away")
+        self.assertEqual(alert["annotations"]["summary"], f"{address} has rejected clients")
         for rule in self.ask("rules")["groups"][0]["rules"]:
             self.assertEqual(rule["health"], "ok", rule)
 
