@@ -39,7 +39,7 @@ esac
 supported='Debian 12 and 13 (Ubuntu 24.04 and later should do, untested)'
 if ! command -v apt-get >/dev/null; then
   echo "$0: this system has no apt-get; supported: $supported." >&2
-  echo "Install these libraries by hand: README.md, \"Platforms\"." >&2
+  echo "Install these libraries by hand: docs/platforms.md." >&2
   exit 1
 fi
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The examples of README.md and docs/, run unchanged except for the port.
 
-In a session of redis-cli a line `…` matches any number of lines of a reply.
+In a session of redis-cli a line `…` matches any number of lines of a reply. A block that no test
+runs has the line `<!-- not run: REASON -->` before it.
 """
 
 import pathlib
@@ -10,11 +11,20 @@ import shlex
 import tempfile
 import unittest
 
-from harness import ROOT, ServerTest
-from harness.pages import PORT, PROGRAMS, blocks_of, run_program
+from harness import ROOT, ServerTest, free_port
+from harness.pages import PORT, PROGRAMS, blocks_of, reasons_of, run_program
 
 # Debian has no package of their libraries.
 NOT_RUN = {"java", "go"}
+PAGES = [path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]]
+# The pages whose blocks other tests run, by language.
+RUN_ELSEWHERE = {
+    "docs/backup.md": {"sh": "walks_test.py"},
+    "docs/cluster.md": {language: "partition_test.py" for language in PROGRAMS},
+    "docs/migration.md": {"sh": "walks_test.py"},
+    "docs/persistence.md": {"sh": "walks_test.py"},
+    "docs/upgrading.md": {"sh": "walks_test.py"},
+}
 
 
 class ExamplesTest(ServerTest):
@@ -49,8 +59,8 @@ class ExamplesTest(ServerTest):
     def test_sessions(self):
         """Each command of a redis-cli session must answer what the page shows."""
         shown = {}
-        for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-            for language, text in blocks_of(path.relative_to(ROOT)):
+        for path in sorted(PAGES):
+            for language, text in blocks_of(path):
                 if language == "" and "127.0.0.1:7000>" in text:
                     self.run_client(["redis-cli", "-p", self.server.port, "FLUSHALL"])
                     shown[path.name] = shown.get(path.name, 0) + self.check_session(text)
@@ -93,6 +103,56 @@ class ExamplesTest(ServerTest):
         self.assertTrue(blocks)
         for number, (language, text) in enumerate(blocks):
             self.run_block(language, text, number)
+
+    def test_filters_page(self):
+        """The second program of each language: deletion, a window, expiry, several filters."""
+        programs = [block for block in blocks_of("docs/filters.md") if block[0] in PROGRAMS]
+        self.assertEqual({language for language, _ in programs}, set(PROGRAMS))
+        for number, (language, text) in enumerate(programs):
+            for _ in range(2):  # The filters exist at the second run.
+                printed = self.run_block(language, text, number)
+                for line in (r"deleted: 1", r"liked by: 1 0", r"expires: 86[34]\d\d"):
+                    self.assertRegex(printed, rf"(?m)^{line}$", language)
+
+    def test_blocks_for_pasting(self):
+        """A whole block is pasted into redis-cli; no reply may be an error."""
+        pasted = {}
+        for path in sorted(PAGES):
+            self.run_client(["redis-cli", "-p", self.server.port, "FLUSHALL"])
+            for text in (text for language, text in blocks_of(path) if language == "redis"):
+                printed = self.run_client(
+                    ["redis-cli", "-p", self.server.port], stdin=text.encode()
+                )
+                self.assertNotRegex(printed, r"(?m)^[A-Z]+ |error", text)
+                pasted[path.name] = pasted.get(path.name, 0) + text.count("\n")
+        print(f"\ncommands in blocks for pasting: {pasted}")
+        self.assertGreater(pasted["README.md"], 5)
+
+    def test_password_and_tls_in_ten_commands(self):
+        configuration = self.folder / "server.conf"
+        configuration.write_text("", encoding="utf-8")
+        # The harness gives options only; the file must come before them.
+        server = self.start_server(prefix=("sh", "-c", f'exec "$0" {configuration} "$@"'))
+        (text,) = [text for _, text in blocks_of("docs/security.md") if "openssl req" in text]
+        self.assertEqual(len(text.replace("\\\n", "").splitlines()), 10)
+        text = text.replace(PORT, str(server.port)).replace("7443", str(free_port()))
+        printed = run_program(self.folder, "sh", text)
+        self.assertRegex(printed, r"OK\nOK\nOK\n1\nThis user has no permissions .*\nOK\nOK\n")
+        self.assertIn("tls-port", configuration.read_text(encoding="utf-8"))
+
+    def test_every_block_is_run_or_has_a_reason(self):
+        reasons = []
+        for path in sorted(PAGES):
+            for language, text, reason in reasons_of(path):
+                elsewhere = RUN_ELSEWHERE.get(str(path), {})
+                if reason:
+                    reasons.append(f"{path}: {text.splitlines()[0]} ({reason})")
+                elif language and language not in elsewhere:
+                    known = {"README.md": {"python"}, "docs/security.md": {"sh"}}.get(
+                        str(path), set(PROGRAMS)
+                    )
+                    self.assertIn(language, known | {"redis"}, f"{path}: {text}")
+        print("\nnot run:", *reasons, sep="\n  ")
 
 
 if __name__ == "__main__":

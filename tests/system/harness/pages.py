@@ -25,6 +25,18 @@ def blocks_of(path):
     return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def reasons_of(path):
+    """Returns triples of language, text and the reason why a page's block is not run, or ""."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return [
+        (language, block, reason)
+        for reason, language, block in re.findall(
+            r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w*)\n(.*?)^```$",
+            text, re.MULTILINE | re.DOTALL,
+        )
+    ]  # fmt: skip
+
+
 def run_program(folder, language, text, name="example"):
     """Returns the output of the program. Errors: AssertionError if its exit code is not 0."""
     command = [word.format(folder / name) for word in PROGRAMS[language]]
