@@ -4,7 +4,8 @@
 
 `scripts/bench.sh goals` calls this. A goal is a row of GOALS: the bench that measures it, a pattern
 that names its figures, and a bound. The worst of those figures must meet the bound, or their
-geometric mean where one figure alone is too noisy. A bench runs once for all of its goals. The exit status is 1 if a goal was missed.
+geometric mean where one figure alone is too noisy. A bench runs once for all of its goals. The exit
+status is 1 if a goal was missed.
 """
 import argparse
 import dataclasses

@@ -8,8 +8,9 @@ cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 BLOOMERY_SERVER=${BLOOMERY_SERVER:-build/release/bloomery-server} BLOOMERY_SCREENSHOTS=$folder \
+  BLOOMERY_SCREENSHOTS_LOAD_S=${BLOOMERY_SCREENSHOTS_LOAD_S:-45} \
   /usr/bin/python3 tests/system/operations/dashboard_test.py \
-  DashboardTest.test_screenshots_fit_their_window
+  DashboardTest.test_charts_and_every_view_in_every_look
 mkdir -p docs/images
 for view in filters operations; do
   cp "$folder/$view"-1280-light.png "$folder/$view"-1280-dark.png "$folder/$view"-390-light.png \

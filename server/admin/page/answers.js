@@ -2,7 +2,7 @@
 // Five questions of an operator, answered above the filters.
 
 import { byId, filterLink, make } from "/dom.js";
-import { levelOf, shareOf } from "/filters.js";
+import { errsMore, levelOf, shareOf } from "/filters.js";
 import { isBehind, replicasOf, replicaText } from "/header.js";
 import { bytesText, countText, errorText, percentText, shortClockText, spanText, timeText } from "/texts.js";
 
@@ -18,39 +18,51 @@ function show(id, level, ...content) {
 
 const linkLine = (filter, db) => make("p", { className: "name" }, filterLink(filter, db));
 
-// Adds of each filter per second, since the page has been open.
-const seen = new Map(); // by id: { items, ms }
-function rateOf(filter) {
-  const now = Date.now();
-  const first = seen.get(filter.id);
-  if (!first || first.items > filter.items) {
-    seen.set(filter.id, { items: filter.items, ms: now });
-    return 0;
-  }
-  const seconds = (now - first.ms) / 1000;
-  return seconds < 3 ? 0 : (filter.items - first.items) / seconds;
+// Two samples of each filter, kSampleMs apart: rates are those of the last half or whole minute.
+const kSampleMs = 30000;
+const kRateAfterMs = 3000;
+const samples = new Map(); // by id: [older, newer], each { items, ms }
+function addsPerSecond(filter) {
+  const now = { items: filter.items, ms: Date.now() };
+  let [older, newer] = samples.get(filter.id) ?? [now, now];
+  if (now.ms - newer.ms > kSampleMs) [older, newer] = [newer, now];
+  samples.set(filter.id, [older, newer]);
+  const ms = now.ms - older.ms;
+  return ms < kRateAfterMs ? null : Math.max(0, (1000 * (now.items - older.items)) / ms);
+}
+
+// A minute says nothing about what happens in more than a day. So filters that fill up within a
+// day come first, the soonest first; after them the fullest.
+const kHorizonS = 86400;
+function compareGrowth(a, b) {
+  if (a.seconds !== b.seconds) return a.seconds - b.seconds;
+  return shareOf(b.filter) - shareOf(a.filter);
 }
 
 function showGrowth(filters, db) {
+  // A windowed filter rotates instead of growing: the server reports no items left.
   const growing = filters
     .filter((filter) => filter["items left"] !== null && filter["next layer bytes"] !== null)
     .map((filter) => {
-      const rate = rateOf(filter);
-      return { filter, seconds: rate > 0 ? filter["items left"] / rate : Infinity };
+      const rate = addsPerSecond(filter);
+      const seconds = rate > 0 ? filter["items left"] / rate : Infinity;
+      return { filter, rate, seconds: seconds <= kHorizonS ? seconds : Infinity };
     });
   if (growing.length === 0) return show("next-growth", "", "No filter grows");
-  growing.sort((a, b) => a.seconds - b.seconds || shareOf(b.filter) - shareOf(a.filter));
-  const { filter, seconds } = growing[0];
+  growing.sort(compareGrowth);
+  const { filter, rate, seconds } = growing[0];
   const left = filter["items left"];
   show("next-growth", shareOf(filter) >= 0.8 ? "warn" : "", linkLine(filter, db),
-    `${percentText(shareOf(filter))} full, ${countText(left)} more ${left === 1 ? "item fits" : "items fit"}` +
-      (seconds < Infinity ? `: about ${spanText(seconds)} at this rate` : "; the fullest, as no adds were seen yet"),
+    `${percentText(shareOf(filter))} full, ${countText(left)} more ${left === 1 ? "item fits" : "items fit"}`,
+    seconds < Infinity ? `Full in about ${spanText(seconds)} at the rate of the last minute`
+      : rate === null ? "The fullest; the rates of adds follow in seconds"
+        : "The fullest: at the rate of the last minute, none fills up within a day",
     `Growing takes ${bytesText(filter["next layer bytes"])}`);
 }
 
 function showErrors(filters, db) {
   const wrong = filters
-    .filter((filter) => filter["predicted error rate"] > filter["error rate"] * 1.000001)
+    .filter(errsMore)
     .sort((a, b) => b["predicted error rate"] / b["error rate"] - a["predicted error rate"] / a["error rate"]);
   const full = filters.filter((filter) => levelOf(filter) === "bad").length - wrong.length;
   const fullText = full > 0 ? `${countText(full)} full: ${full === 1 ? "it accepts" : "they accept"} no new items` : "";
@@ -59,7 +71,7 @@ function showErrors(filters, db) {
   }
   const [worst] = wrong;
   show("most-errors", "bad", linkLine(worst, db),
-    `${errorText(worst["predicted error rate"])} predicted, ${errorText(worst["error rate"])} asked for`,
+    `${errorText(worst["predicted error rate"])} predicted, ${errorText(worst["error rate"])} requested`,
     wrong.length > 1 ? `and ${countText(wrong.length - 1)} more` : fullText);
 }
 
@@ -73,8 +85,9 @@ function showCost(filters, db) {
 }
 
 export function showFilterAnswers(filters, db) {
-  for (const id of seen.keys()) {
-    if (!filters.some((filter) => filter.id === id)) seen.delete(id);
+  const ids = new Set(filters.map((filter) => filter.id));
+  for (const id of samples.keys()) {
+    if (!ids.has(id)) samples.delete(id);
   }
   showGrowth(filters, db);
   showErrors(filters, db);
@@ -103,6 +116,7 @@ export function showSlowAnswer(slow) {
   const recent = slow.filter(([, seconds]) => Date.now() / 1000 - seconds < 3600);
   if (recent.length === 0) return show("slowest", "good", "Nothing: the slow log has no entry of the last hour");
   const [, seconds, us, words] = recent.reduce((a, b) => (b[2] > a[2] ? b : a));
-  show("slowest", "warn", `${words.slice(0, 2).join(" ")} took ${timeText(us)} at ${shortClockText(1000 * seconds)}`,
+  show("slowest", "warn", make("p", { className: "name", textContent: words.slice(0, 2).join(" ") }),
+    `took ${timeText(us)} at ${shortClockText(1000 * seconds)}`,
     `${countText(recent.length)} slow ${recent.length === 1 ? "command" : "commands"} in all`);
 }

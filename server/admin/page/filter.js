@@ -2,7 +2,7 @@
 // One filter: how full it is, its layers, and of a window its generations on a time line.
 
 import { byId, make, setText, showRows, showTiles } from "/dom.js";
-import { badge, badgesOf, bar, found, isFixed, levelOf, shareOf } from "/filters.js";
+import { badge, badgesOf, bar, errsMore, found, isFixed, levelOf, shareOf } from "/filters.js";
 import { ask, isRefusal } from "/server.js";
 import { bytesText, countText, errorText, momentText, percentText, spanText } from "/texts.js";
 import { showTryIt } from "/try_it.js";
@@ -28,9 +28,8 @@ function showSummary(filter) {
     ["Items", countText(filter.items)],
     [filter.kind === "windowed" ? "Reserved for" : isFixed(filter) ? "Full at" : "Grows at",
       `${countText(filter.kind === "windowed" ? filter["reserved capacity"] : filter.capacity)} items`],
-    ["Error now", errorText(filter["predicted error rate"]),
-      filter["predicted error rate"] > filter["error rate"] * 1.000001],
-    ["Error asked for", errorText(filter["error rate"])],
+    ["Error now", errorText(filter["predicted error rate"]), errsMore(filter)],
+    ["Error requested", errorText(filter["error rate"])],
     ["Memory", bytesText(filter.bytes)],
     ["Bits set", percentText(filter["fill ratio"])],
   ];
@@ -45,7 +44,8 @@ function showSummary(filter) {
   }
   byId("filter-badges").replaceChildren(...badgesOf(filter), badge(filter.layout));
   byId("filter-bar").replaceChildren(bar(shareOf(filter), levelOf(filter)),
-    `${percentText(shareOf(filter))} of ${countText(filter.capacity)} items`);
+    filter.kind === "windowed" ? `${countText(filter.items)} items remembered; it rotates`
+      : `${percentText(shareOf(filter))} of ${countText(filter.capacity)} items`);
   showTiles("filter-tiles", tiles);
 }
 
@@ -76,7 +76,7 @@ function showWindow(stats, generations) {
     ? spanText(window.seconds / window.generations)
     : `${countText(Math.ceil(window.items / window.generations))} items`;
   setText("window-note", `Remembers ${lengthText(window)} in ${window.generations} generations of ` +
-    `${part}; reserved for ${countText(stats["reserved capacity"])} items, ${countText(room)} a generation` +
+    `${part}, beside the newest, which fills up; reserved for ${countText(stats["reserved capacity"])} items, ${countText(room)} a generation` +
     (window["items over capacity"] > 0 ? `; ${countText(window["items over capacity"])} items came beyond that` : ""));
   byId("timeline").replaceChildren(...generations.map((one, i) => make("div", { className: "generation" },
     make("strong", { textContent: `Generation ${i + 1}` }),

@@ -13,11 +13,14 @@ export const shareOf = (filter) => filter.items / Math.max(1, filter.capacity);
 export const isFixed = (filter) =>
   filter.kind !== "windowed" && filter["next layer bytes"] === null;
 
-// "bad": full, or wrong more often than asked for. "warn": nearly full. A window makes room by
-// itself, so it is never full.
+export const errsMore = (filter) =>
+  filter["predicted error rate"] > filter["error rate"] * 1.000001;
+
+// "bad": full, or errs more than requested. "warn": nearly full. A window makes room by itself, so
+// however full it is, it only "rotates".
 export function levelOf(filter) {
-  if (filter["predicted error rate"] > filter["error rate"] * 1.000001) return "bad";
-  if (filter.kind === "windowed") return "";
+  if (errsMore(filter)) return "bad";
+  if (filter.kind === "windowed") return "rotates";
   if (isFixed(filter) && filter["items left"] === 0) return "bad";
   return shareOf(filter) >= 0.8 ? "warn" : "";
 }
@@ -47,7 +50,7 @@ export function badgesOf(filter) {
   const badges = [badge(filter.kind)];
   if (filter.kind === "windowed") badges.push(badge(windowText(filter)));
   if (isFixed(filter)) badges.push(badge("fixed"));
-  if (filter["predicted error rate"] > filter["error rate"] * 1.000001) badges.push(badge("errs more", "bad"));
+  if (errsMore(filter)) badges.push(badge("errs more", "bad"));
   if (isFixed(filter) && filter["items left"] === 0) badges.push(badge("full", "bad"));
   return badges;
 }
@@ -58,11 +61,11 @@ const ttlText = (ttl) => (ttl === null ? "none" : spanText(ttl / 1000));
 const columns = {
   key: { label: "Filter", by: (filter) => filter.key },
   kind: { label: "Kind", by: (filter) => filter.kind },
-  full: { label: "Full", by: shareOf },
+  full: { label: "Full", by: (filter) => (filter.kind === "windowed" ? -1 : shareOf(filter)) },
   items: { label: "Items", by: (filter) => filter.items },
   capacity: { label: "Capacity", by: (filter) => filter.capacity },
   error: { label: "Error now", by: (filter) => filter["predicted error rate"] },
-  asked: { label: "Asked for", by: (filter) => filter["error rate"] },
+  requested: { label: "Requested", by: (filter) => filter["error rate"] },
   ttl: { label: "TTL", by: (filter) => filter.ttl ?? Infinity },
   memory: { label: "Memory", by: (filter) => filter.bytes },
   layers: { label: "Layers", by: (filter) => filter.layers },
@@ -81,18 +84,19 @@ function filterRow(filter, db) {
   const level = levelOf(filter);
   const error = filter["predicted error rate"];
   const share = shareOf(filter);
+  const shareText = filter.kind === "windowed" ? "rotates" : percentText(share);
   const cells = {
     key: { content: filterLink(filter, db), kind: "name" },
     kind: { content: badgesOf(filter), kind: "badges" },
     full: {
-      content: [make("span", { className: "share" }, bar(share, level), percentText(share)),
+      content: [make("span", { className: "share" }, bar(share, level), shareText),
         make("small", { textContent: roomText(filter) })],
       kind: "full",
     },
     items: { content: countText(filter.items), kind: "number" },
     capacity: { content: countText(filter.capacity), kind: "number" },
-    error: { content: errorText(error), kind: error > filter["error rate"] * 1.000001 ? "number bad" : "number" },
-    asked: { content: errorText(filter["error rate"]), kind: "number" },
+    error: { content: errorText(error), kind: errsMore(filter) ? "number bad" : "number" },
+    requested: { content: errorText(filter["error rate"]), kind: "number" },
     ttl: { content: ttlText(filter.ttl), kind: "number" },
     memory: { content: bytesText(filter.bytes), kind: "number" },
     layers: { content: countText(filter.layers), kind: "number" },

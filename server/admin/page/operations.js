@@ -21,8 +21,8 @@ const processorsText = (share) => `${Number((100 * share).toPrecision(3))} %`;
 const kinds = [
   { id: "chart-operations", title: "Operations per second", series: { operations: "operations" },
     options: { yText: perSecond(shortText) } },
-  { id: "chart-latency", title: "Latency of commands", isWorst: true,
-    series: { p50: "half", p99: "99 %", "p99.9": "99.9 %" },
+  { id: "chart-latency", title: "Latency of commands: percentiles", isWorst: true,
+    series: { p50: "p50", p99: "p99", "p99.9": "p99.9" },
     options: { yText: timeText, isLogarithmic: true } },
   { id: "chart-network", title: "Network", series: { "input bytes": "in", "output bytes": "out" },
     options: { yText: perSecond(bytesText), isBinary: true } },

@@ -20,6 +20,7 @@ that most tests need are exported here. The other building blocks are imported b
 | sentinel, sentinel_writers | a leader, its replicas and redis-sentinel, and their clients |
 | etcd, cluster, cluster_load, cluster_writers | clusters, and writers to them |
 | node, pages, web_tools | Node clients, the programs of docs/, programs that serve HTTP |
+| browser | the dashboard in Chromium |
 | stories, vector_checks | shared parts of users' stories and of tests with other servers' files |
 | debian_root | a bare Debian, to install into |
 | yaml_files | what a YAML file holds |

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""The dashboard in a headless Chromium: tests that share one browser.
+
+    class XTest(BrowserTest):
+        def test_x(self):
+            server = self.start_http_server()
+            self.browse("contents", server)      # a check of clients/node/dashboard.cjs
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+
+from harness.node import MODULES, SCRIPTS, node
+from harness.ports import free_port
+from harness.server_case import ServerTest
+from harness.waiting import DEADLINE_S, wait_until
+
+BROWSER_MODULES = MODULES / "node_modules_browser"
+LIMIT_S = 2 * DEADLINE_S  # for all checks of one call
+
+
+class Browser:
+    """One Chromium, which runs checks in contexts of their own, several at once if so wished."""
+
+    def __init__(self, chromium):
+        self.folder = tempfile.TemporaryDirectory(
+            prefix="bloomery-browser-", ignore_cleanup_errors=True  # the browser's children go last
+        )
+        settings = {
+            "chromium": chromium, "profile": self.folder.name,
+            "modules": str(BROWSER_MODULES / "node_modules"),
+        }  # fmt: skip
+        command = [str(node()), str(SCRIPTS / "dashboard.cjs"), json.dumps(settings)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, tasks):
+        """Runs the tasks at once; returns their failures, without those that passed."""
+        for number, task in enumerate(tasks):
+            self.process.stdin.write(json.dumps({**task, "number": number}) + "\n")
+        self.process.stdin.flush()
+        limit = threading.Timer(LIMIT_S, self.process.kill)
+        limit.start()
+        try:
+            lines = [self.process.stdout.readline() for _ in tasks]
+        finally:
+            limit.cancel()
+        if "" in lines:
+            return [f"the browser ended, or took more than {LIMIT_S} s"]
+        answers = [json.loads(line) for line in lines]
+        return [
+            f"{tasks[answer['number']]['check']}: {answer['failure']}"
+            for answer in answers
+            if answer["failure"]
+        ]
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.folder.cleanup()
+
+
+class Signs:
+    """Steps at which a check waits for its test: each is a file that the test removes."""
+
+    def __init__(self, test):
+        folder = tempfile.TemporaryDirectory(prefix="bloomery-signs-")
+        test.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def after(self, step, action):
+        """Runs the action when the check has reached the step; then the check goes on."""
+        sign = self.folder / step
+        wait_until(sign.exists, what=f"the page shows what '{step}' stands for")
+        action()
+        sign.unlink()
+
+
+class BrowserTest(ServerTest):
+    """A test case whose tests share a browser."""
+
+    browser = None
+
+    def setUp(self):
+        chromium = shutil.which("chromium")
+        if chromium is None:
+            self.skipTest("there is no chromium: run scripts/install_deps.sh test")
+        self.assertTrue(
+            (BROWSER_MODULES / ".installed").exists(), "run scripts/install_node_packages.sh"
+        )
+        if type(self).browser is None:
+            type(self).browser = Browser(chromium)
+            self.addClassCleanup(self.browser.close)
+        super().setUp()
+
+    def start_http_server(self, *options, **more):
+        """The server's `http_port` is that of its dashboard."""
+        http_port = free_port()
+        server = self.start_server("--http-port", http_port, *options, **more)
+        server.http_port = http_port
+        return server
+
+    @staticmethod
+    def task(check, server, **more):
+        return {
+            "check": check, "origin": f"http://127.0.0.1:{server.http_port}",
+            "port": server.port, **more,
+        }  # fmt: skip
+
+    def browse_all(self, tasks):
+        failures = self.browser.run(tasks)
+        self.assertFalse(failures, "\n".join(failures))
+
+    def browse(self, check, server, **more):
+        self.browse_all([self.task(check, server, **more)])
+
+    def browse_with(self, steps, *arguments, **more):
+        """Runs a check. `steps`: what to do when it has reached each of them, in order."""
+        signs = Signs(self)
+
+        def follow():
+            for step, action in steps.items():
+                signs.after(step, action)
+
+        follower = threading.Thread(target=follow)
+        follower.start()
+        try:
+            self.browse(*arguments, signs=str(signs.folder), **more)
+        finally:
+            for step in steps:  # a check that failed reaches no further step
+                (signs.folder / step).touch()
+            follower.join()
