@@ -5,6 +5,7 @@ import { make } from "/dom.js";
 
 const kWidth = 600;
 const kHeight = 140;
+const kLabelShareMax = 0.93; // a label further right would be cut off
 const kSpace = "http://www.w3.org/2000/svg";
 
 function draw(tag, attributes) {
@@ -66,8 +67,9 @@ export class Chart {
     });
     this.cursor = draw("line", { class: "cursor", y1: 0, y2: kHeight, visibility: "hidden" });
     this.svg.replaceChildren(...shapes, this.cursor);
-    this.times.replaceChildren(...xTicks.map((x) => this.label(x, "left", this.x(x) / kWidth,
-      this.options.xText(x))));
+    this.times.replaceChildren(...xTicks.map((x) => [x, this.x(x) / kWidth])
+      .filter(([, share]) => share <= kLabelShareMax)
+      .map(([x, share]) => this.label(x, "left", share, this.options.xText(x))));
     this.showLegend();
     this.select(this.selected);
   }

@@ -50,10 +50,12 @@ class Browser:
             lines = [self.process.stdout.readline() for _ in tasks]
         finally:
             limit.cancel()
-        if "" in lines:
-            return [f"the browser ended, or took more than {LIMIT_S} s"]
-        answers = [json.loads(line) for line in lines]
-        return [
+        answers = [json.loads(line) for line in lines if line]
+        failures = []
+        if missing := set(range(len(tasks))) - {answer["number"] for answer in answers}:
+            names = ", ".join(str(tasks[number]) for number in sorted(missing))
+            failures = [f"the browser ended, or took more than {LIMIT_S} s for: {names}"]
+        return failures + [
             f"{tasks[answer['number']]['check']}: {answer['failure']}"
             for answer in answers
             if answer["failure"]

@@ -137,9 +137,7 @@ const views = {
   grown: async (page) => {
     await go(page, "#/", "#filters a");
     await openFilter(page, "grown");
-    await page.$eval("#try-items", (box) => {
-      box.value = "item:1\nnever added";
-    });
+    await choose(page, "try", "try-items", "item:1\nnever added");
     await page.click("#try-look");
     await page.waitForSelector("#try-answers td", { visible: true, timeout: kPatienceMs });
   },
