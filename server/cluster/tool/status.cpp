@@ -17,6 +17,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kColumns = 7;
+// Clients that lost their connection to a server need this long to connect again. valkey-glide, for
+// example, waits up to 1.9 s between two attempts. A replica that takes over earlier causes errors.
+constexpr int64_t kReconnectS = 2;
 using Row = std::array<std::string, kColumns>;
 
 // What is known of one member of a shard.
@@ -63,6 +66,7 @@ std::string_view state_of(const MemberLine& line) {
   if (line.facts->is_loading) return "loading";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";
   if (!line.facts->link_is_up) return "link down";
+  if (line.facts->uptime_s < kReconnectS) return "starting";
   return line.in_sync ? "in sync" : "not in sync";
 }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from harness import wait_until
 from harness.cluster import ClusterTest
 from harness.cluster_writers import TAGS, WriterProgram, node_program, program, read_command
-from harness.network import create_network
+from harness.network import LocalNetwork, create_network
 from harness.node import MODULES
 from harness.resp import Connection, encode
 from harness.waiting import DEADLINE_S, pace
@@ -144,31 +144,47 @@ class ClusterLoadTest(ClusterTest):
     """Starts cluster and writers; keeps what must not be lost."""
 
     def start_load(self, *options, timeout_ms=2500):
+        """Three shards, three members of etcd, and writers that give up soon."""
+        options = ("--repl-diskless-sync-delay", "0", *options)
+        self.start_shards(
+            SHARDS, *options, members=3, network=create_network(1), timeout_ms=timeout_ms
+        )
+        self.start_writers(
+            ("redis-py", None), ("redis-cli", None), ("redis", "redis6"), ("ioredis", "ioredis6")
+        )
+
+    def start_shards(self, shards, *options, members=1, network=None, timeout_ms=2500):
+        """Each shard has a leader and a replica."""
+        self.shards = shards
         self.timeout_s = timeout_ms / 1000
-        self.network = create_network(1)
+        self.network = network or LocalNetwork(1)
         self.addCleanup(self.network.close)
-        self.options = ["--repl-diskless-sync-delay", "0", *options]
+        self.options = options
         self.servers = self.start_cluster(
-            SHARDS, 1, *self.options, members=3, network=self.network, timeout_ms=timeout_ms
+            shards, 1, *options, members=members, network=network, timeout_ms=timeout_ms
         )
         for server in self.servers:
             # That its leader, or etcd, is gone is what this is about.
             server.expect_log(".*")
-        self.wait_for_replicas(self.servers, SHARDS)
+        self.wait_for_replicas(self.servers, shards)
         self.pulse = Pulse()
         self.unsafe = []  # (lane, from, to): writes acknowledged then may be lost
         self.checked = {}
         self.writers = []
+
+    def start_writers(self, *kinds):
+        """Each kind with the folder of its Node modules; None for a program in Python."""
         addresses = [f"{server.host}:{server.port}" for server in self.servers]
-        for name in ("redis-py", "redis-cli"):
-            self.start_writer(name, program(name, name, addresses))
-        for name, folder in (("redis", "redis6"), ("ioredis", "ioredis6")):
+        for kind, folder in kinds:
+            if folder is None:
+                self.start_writer(kind, program(kind, kind, addresses))
+                continue
             modules = MODULES / f"node_modules_{folder}"
             self.assertTrue(
                 (modules / ".installed").exists(),
                 f"{modules} is missing: run scripts/install_node_packages.sh",
             )
-            self.start_writer(name, node_program(name, modules, name, addresses))
+            self.start_writer(kind, node_program(kind, modules, kind, addresses))
         self.wait_for_writers(time.monotonic())
 
     def start_writer(self, name, command):
@@ -184,7 +200,8 @@ class ClusterLoadTest(ClusterTest):
     # --- who is who ---
 
     def shard(self, lane):
-        return self.topology()["shards"][f"s{lane + 1}"]
+        number = lane * self.shards // len(TAGS)
+        return self.topology()["shards"][f"s{number + 1}"]
 
     def server(self, node_id):
         return next(one for one in self.servers if one.node_id == node_id)
@@ -232,7 +249,7 @@ class ClusterLoadTest(ClusterTest):
 
     def wait_until_whole(self):
         """All members in sync, all writers writing."""
-        self.wait_for_replicas(self.servers, SHARDS)
+        self.wait_for_replicas(self.servers, self.shards)
         for lane in range(SHARDS):
             self.wait_for_state(self.leader(lane))
         self.wait_for_writers(time.monotonic())
@@ -314,10 +331,10 @@ class ClusterLoadTest(ClusterTest):
             ))
         ]  # fmt: skip
         self.assertEqual(
-            wrong, [], f"{len(wrong)} of {len(found)} errors since {since}; {self.told()}"
+            wrong, [], f"{len(wrong)} of {len(found)} errors since {since}; {self.cluster_logs()}"
         )
 
-    def told(self):
+    def cluster_logs(self):
         """Returns the servers' last log lines about the cluster."""
         return {
             server.port: [line for line in server.log if "Cluster:" in line][-8:]

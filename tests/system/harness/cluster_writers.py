@@ -7,7 +7,8 @@ A writer prints a line for each attempt, with times of CLOCK_MONOTONIC, which al
 machine share: `ack LANE NUMBER SENT_NS ACKED_NS PORT` or `error LANE NS TEXT`. A lane is one shard;
 lanes write at the same time. PORT is 0 where the client does not know which server answered.
 
-As a program: cluster_writers.py redis-py|redis-cli|loyal NAME LANES HOST:PORT...
+As a program: cluster_writers.py redis-py|redis-py-defaults|redis-cli|loyal NAME LANES HOST:PORT...
+A kind with `-defaults` uses the library's default timeouts and retries.
 """
 
 import logging
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 
 import redis
 from redis.cluster import ClusterNode
-from harness.node import SCRIPTS
+from harness.node import SCRIPTS, node
 from harness.resp import Connection
 from harness.settings import module_command
 from harness.waiting import DEADLINE_S, pace
@@ -113,8 +114,8 @@ def program(kind, name, addresses, lanes=range(len(TAGS))):
     return [*module_command("cluster_writers"), kind, name, lanes, *addresses]
 
 
-def node_program(package, modules, name, addresses):
-    return ["node", NODE_SCRIPT, package, modules, name, ",".join(TAGS), *addresses]
+def node_program(kind, modules, name, addresses):
+    return [node(), NODE_SCRIPT, kind, modules, name, ",".join(TAGS), *addresses]
 
 
 # The code below runs in the writers' own processes.
@@ -153,6 +154,8 @@ class RedisPy:
     """python3-redis. 4.3.4 fails forever after a known node dies ("cannot pickle"). Then a new
     client is created, as a supervisor would restart the program."""
 
+    OPTIONS = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
+
     def __init__(self, addresses):
         self.addresses = addresses
         self.cluster = None
@@ -162,8 +165,8 @@ class RedisPy:
             if self.cluster is None:
                 self.cluster = redis.RedisCluster(
                     startup_nodes=[ClusterNode(host, port) for host, port in self.addresses],
-                    socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S,
-                )  # fmt: skip
+                    **self.OPTIONS,
+                )
             self.cluster.execute_command(*command)
         except redis.exceptions.RedisClusterException:
             self.cluster = None
@@ -172,6 +175,10 @@ class RedisPy:
             self.cluster = None
             raise redis.exceptions.ClusterDownError("the cluster is down") from error
         return 0
+
+
+class RedisPyDefaults(RedisPy):
+    OPTIONS = {}
 
 
 class RedisCli:
@@ -257,7 +264,12 @@ class Loyal:
         return self.port
 
 
-KINDS = {"redis-py": RedisPy, "redis-cli": RedisCli, "loyal": Loyal}
+KINDS = {
+    "redis-py": RedisPy,
+    "redis-py-defaults": RedisPyDefaults,
+    "redis-cli": RedisCli,
+    "loyal": Loyal,
+}
 
 
 def main(kind, name, lanes, *addresses):

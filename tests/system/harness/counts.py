@@ -43,7 +43,7 @@ COUNTS = {
     "DAMAGE_FLIPS": Count(150, 5_000, "files with a flipped bit", sanitized=40),
     "LINK_CUTS": Count(15, 500, "cuts of the link between a leader and its replica"),
     "HANDOVERS": Count(3, 60, "FAILOVER commands under load"),
-    "ROLLING_RESTARTS": Count(3, 100, "restarts of a replica and then of its leader"),
+    "ROLLING_RESTARTS": Count(3, 100, "restarts of all members of a cluster, one by one"),
     "PROMOTION_KILLS": Count(2, 50, "killed leaders whose replica is promoted"),
     "FAILOVERS": Count(1, 10, "failovers by redis-sentinel"),
     "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is checked from 1"),

@@ -9,20 +9,23 @@ from harness.waiting import DEADLINE_S, pace
 
 
 class FollowingClient(threading.Thread):
-    """Adds numbered items to a filter, one after the other, and follows MOVED at once."""
+    """Adds numbered items to a filter, one after the other, and follows MOVED at once, with a new
+    connection. When a connection is lost it asks the next one of the servers."""
 
     PAUSE_S = 0.002
     MOVED_MAX = 1000  # a request gives up then
 
-    def __init__(self, name, port):
+    def __init__(self, name, *ports):
         super().__init__(daemon=True)
         self.filter_name = name
-        self.port = port
+        self.ports = ports
+        self.port = ports[0]
         self.added = 0
         self.moved = []  # of each request
+        self.unknown = 0  # requests whose connection was closed before the reply
         self.pauses = []  # seconds, of each request
         self.errors = []
-        self.connections = {}
+        self.connection = None
         self.is_ending = threading.Event()
         self.start()
 
@@ -31,28 +34,43 @@ class FollowingClient(threading.Thread):
             begin = time.monotonic()
             try:
                 self.moved.append(self.add())
-            except (OSError, EOFError, ValueError) as error:
-                self.errors.append(f"{type(error).__name__}: {error}")
+            except ValueError as error:
+                self.errors.append(str(error))
                 return
             self.pauses.append(time.monotonic() - begin)
             self.added += 1
             pace(self.PAUSE_S)
 
     def add(self):
-        """How often it was sent on."""
+        """Returns how many MOVED replies the request got."""
         for moved in range(self.MOVED_MAX):
-            if self.port not in self.connections:
-                self.connections[self.port] = Connection(self.port, timeout_s=DEADLINE_S)
-            reply = self.connections[self.port].call("BF.ADD", self.filter_name, str(self.added))
+            reply = self.ask()
             if reply in (0, 1):
                 return moved
             if not (isinstance(reply, ErrorReply) and reply.text.startswith("MOVED ")):
                 raise ValueError(str(reply))
-            self.port = int(reply.text.rpartition(":")[2])
+            self.go_to(int(reply.text.rpartition(":")[2]))
         raise ValueError(f"sent on {self.MOVED_MAX} times")
+
+    def ask(self):
+        deadline = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline:
+            try:
+                self.connection = self.connection or Connection(self.port, timeout_s=DEADLINE_S)
+                return self.connection.call("BF.ADD", self.filter_name, str(self.added))
+            except (OSError, EOFError):
+                self.unknown += self.connection is not None
+                self.go_to(self.ports[(self.ports.index(self.port) + 1) % len(self.ports)])
+                pace(self.PAUSE_S)
+        raise ValueError("no server answers")
+
+    def go_to(self, port):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+        self.port = port
 
     def end(self):
         self.is_ending.set()
         self.join(DEADLINE_S)
-        for connection in self.connections.values():
-            connection.close()
+        self.go_to(self.port)

@@ -16,6 +16,7 @@ ClusterStatus sample_status() {
   leader.cluster_state = "ok";
   leader.offset = 100;
   leader.keys = 7;
+  leader.uptime_s = 60;
   NodeFacts replica = leader;
   replica.offset = 90;
   status.facts = {leader, replica, std::nullopt};
@@ -62,6 +63,8 @@ TEST(StatusTest, ServersThatKeepANewerTopologyAreCounted) {
 
 TEST(StatusTest, ServersSayThemselvesThatTheyAreNotReady) {
   ClusterStatus status = sample_status();
+  status.facts[1]->uptime_s = 1;  // its clients may still wait before they connect again
+  EXPECT_NE(status_table(status).find("replica  starting"), std::string::npos);
   status.facts[1]->link_is_up = false;
   EXPECT_NE(status_table(status).find("replica  link down"), std::string::npos);
   status.facts[1]->is_loading = true;

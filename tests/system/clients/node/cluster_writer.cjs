@@ -2,12 +2,13 @@
 //
 // Writes numbered items to every shard of a cluster until its input ends; what it prints, and what
 // an item is, tests/system/harness/cluster_writers.py tells.
-// Arguments: PACKAGE FOLDER NAME TAG,TAG... HOST:PORT..., PACKAGE being redis or ioredis.
+// Arguments: KIND FOLDER NAME TAG,TAG... HOST:PORT...; the kinds are the names in `openers`. Those
+// with `-defaults` use the library's default timeouts and retries.
 'use strict';
 const path = require('node:path');
 const { createRequire } = require('node:module');
 
-const [packageName, folder, name, tags, ...addresses] = process.argv.slice(2);
+const [kind, folder, name, tags, ...addresses] = process.argv.slice(2);
 const load = createRequire(path.join(path.resolve(folder), 'x.cjs'));
 const nodes = addresses.map((address) => {
   const at = address.lastIndexOf(':');
@@ -34,28 +35,44 @@ function inTime(promise, timeoutMs) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
+function openIoredis(options) {
+  const Redis = load('ioredis');
+  const client = new Redis.Cluster(nodes, options);
+  client.on('error', () => {});
+  return { write: (words) => client.call(...words), end: () => client.disconnect() };
+}
+
+async function openNodeRedis(options) {
+  const { createCluster } = load('redis');
+  const client = createCluster({
+    rootNodes: nodes.map(({ host, port }) => ({ url: `redis://${host}:${port}` })),
+    ...options,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  return {
+    write: (words) => client.sendCommand(words[1], false, words),
+    end: () => client.destroy(),
+  };
+}
+
 const openers = {
-  async ioredis() {
-    const Redis = load('ioredis');
-    const client = new Redis.Cluster(nodes, {
+  ioredis: async () =>
+    openIoredis({
       redisOptions: { connectTimeout: TIMEOUT_MS, commandTimeout: TIMEOUT_MS },
       slotsRefreshTimeout: TIMEOUT_MS,
-    });
-    client.on('error', () => {});
-    return { write: (words) => client.call(...words), end: () => client.disconnect() };
-  },
-  async redis() {
-    const { createCluster } = load('redis');
-    const client = createCluster({
-      rootNodes: nodes.map(({ host, port }) => ({ url: `redis://${host}:${port}` })),
+    }),
+  'ioredis-defaults': async () => openIoredis(),
+  redis: () =>
+    openNodeRedis({
       defaults: { socket: { connectTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS } },
-    });
-    client.on('error', () => {});
-    await client.connect();
-    return {
-      write: (words) => client.sendCommand(words[1], false, words),
-      end: () => client.destroy(),
-    };
+    }),
+  'redis-defaults': () => openNodeRedis(),
+  async 'valkey-glide-defaults'() {
+    const { GlideClusterClient, Logger } = load('@valkey/valkey-glide');
+    Logger.setLoggerConfig('off'); // it would log to the standard output
+    const client = await GlideClusterClient.createClient({ addresses: nodes });
+    return { write: (words) => client.customCommand(words), end: () => client.close() };
   },
 };
 
@@ -81,7 +98,7 @@ async function run(lane, tag) {
   for (let number = 1; !stopping; number++) {
     const sent = now();
     try {
-      client ??= await inTime(openers[packageName](), GIVE_UP_MS);
+      client ??= await inTime(openers[kind](), GIVE_UP_MS);
       await inTime(client.write(writeCommand(tag, number)), 2 * GIVE_UP_MS);
       console.log(`ack ${lane} ${number} ${sent} ${now()} 0`);
       succeeded = Date.now();

@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Rolling restarts: all members of a cluster are restarted one after another, as soon as
+`bloomery-cluster status` shows every member in sync. Meanwhile redis-py, ioredis, node-redis and
+valkey-glide write with their default timeouts and retries.
+
+A request whose connection was closed before the reply has an unknown outcome. Every other error
+that reaches a caller fails the test.
+"""
+
+import json
+import re
+import signal
+import time
+import unittest
+
+from harness import wait_until
+from harness.cluster_load import ClusterLoadTest
+from harness.cluster_writers import TAGS
+from harness.counts import count
+from harness.redirects import FollowingClient
+
+ROUNDS = count("ROLLING_RESTARTS")
+SHARDS = 2
+MOVED_MAX = 2
+PAUSE_P99_S = 0.3
+# The texts by which the libraries report that a connection ended before the reply.
+CONNECTION_CLOSED = re.compile(r"Socket closed unexpectedly|ECONNRESET|EPIPE")
+
+
+def percentile(values, share):
+    return sorted(values)[int(share * (len(values) - 1))]
+
+
+class ClusterRollingTest(ClusterLoadTest):
+    def test_rolling_restarts_lose_nothing(self):
+        self.start_shards(SHARDS, "--appendonly", "yes")
+        self.start_writers(
+            ("redis-py-defaults", None),
+            ("ioredis-defaults", "ioredis6"),
+            ("redis-defaults", "redis6"),
+            ("valkey-glide-defaults", "valkey_glide"),
+        )
+        followers = self.start_followers()
+        self.restarts = []  # (begin, end, shard) of each restart of a leader
+        begin = time.monotonic()
+        for _ in range(ROUNDS):
+            for shard in range(SHARDS):
+                lane = self.lanes_of(shard)[0]
+                for server in (self.replica(lane), self.leader(lane)):
+                    self.roll(server, shard)
+            self.wait_for_status()
+            self.wait_for_writers(time.monotonic())
+            self.check_present()
+        for writer in self.writers:
+            writer.stop()
+        for client in followers:
+            client.end()
+        self.check_all()
+        self.check_followers(followers)
+        self.check_no_error(begin)
+        self.check_pauses()
+
+    def start_followers(self):
+        followers = []
+        for lane in (self.lanes_of(shard)[0] for shard in range(SHARDS)):
+            servers = [self.leader(lane), self.replica(lane)]
+            name = f"{TAGS[lane]}:followed"
+            client = FollowingClient(name, *(server.port for server in servers))
+            self.addCleanup(client.end)
+            followers.append(client)
+        return followers
+
+    @staticmethod
+    def lanes_of(shard):
+        return [lane for lane in range(len(TAGS)) if lane * SHARDS // len(TAGS) == shard]
+
+    def roll(self, server, shard):
+        self.wait_for_status()
+        was_leader = self.leader(self.lanes_of(shard)[0]) is server
+        begin = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait_for_exit(), 0)
+        if was_leader:
+            self.restarts.append((begin, time.monotonic(), shard))
+        self.restart(server)
+
+    def wait_for_status(self):
+        def states():
+            status = json.loads(self.tool("--json", "status"))
+            return [node["state"] for shard in status["shards"] for node in shard["nodes"]]
+
+        wait_until(lambda: states() == ["ok", "in sync"] * SHARDS, lambda: f"whole: {states()}")
+
+    def check_followers(self, followers):
+        self.assertEqual([client.errors for client in followers], [[]] * SHARDS)
+        moved = max(max(client.moved) for client in followers)
+        print(f"{sum(client.added for client in followers)} items added, "
+              f"{sum(client.unknown for client in followers)} with an unknown attempt, "
+              f"at most {moved} MOVED a request", flush=True)  # fmt: skip
+        self.assertLessEqual(moved, MOVED_MAX)
+
+    def check_no_error(self, since):
+        errors = {
+            writer.name: [text for _, when, text in writer.errors if when > since]
+            for writer in self.writers
+        }
+        unknown = {name: len(texts) for name, texts in errors.items()}
+        print(f"errors of callers: {unknown}", flush=True)
+        wrong = [
+            (name, text) for name, texts in errors.items() for text in texts
+            if not CONNECTION_CLOSED.search(text)
+        ]  # fmt: skip
+        self.assertEqual(wrong, [], f"{len(wrong)} errors; {self.cluster_logs()}")
+
+    def check_pauses(self):
+        """The longest request of each client on each lane, at each restart of a leader."""
+        pauses = []
+        for begin, end, shard in self.restarts:
+            for writer in self.writers:
+                for lane in self.lanes_of(shard):
+                    took = [
+                        ack.at - ack.sent for ack in list(writer.acknowledged)
+                        if ack.lane == lane and ack.sent < end and ack.at > begin
+                    ]  # fmt: skip
+                    pauses.append(max(took, default=0.0))
+        p99 = percentile(pauses, 0.99)
+        figures = {"median": percentile(pauses, 0.5), "p99": p99, "longest": max(pauses)}
+        shown = ", ".join(f"{name} {value * 1000:.0f} ms" for name, value in figures.items())
+        print(f"{len(pauses)} pauses: {shown}", flush=True)
+        self.assertLess(p99, PAUSE_P99_S)
+
+
+if __name__ == "__main__":
+    unittest.main()
