@@ -422,6 +422,8 @@ async function main() {
     executablePath: settings.chromium,
     headless: true,
     userDataDir: settings.profile,
+    // The browser ends with its pipe, even if this process is killed.
+    pipe: true,
     // Containers have no name spaces to give away, and little shared memory.
     args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run"],
   });
