@@ -81,6 +81,26 @@ def comparison(title, command, theirs, rows):
     return f"## {title}\n\n`{command}`\n\n{table(head, cells)}"
 
 
+def side_by_side(sections):
+    """Returns one table of all servers: a row for each command and pipeline, a column for each
+    server with the ratio of CPU times. `sections` are those of write_report().
+    """
+    ratios = {}  # (command, pipeline): {server: ratio}
+    for _, _, theirs, rows, _ in sections:
+        for name, pipeline, our, their in rows or ():
+            ratios.setdefault((name, pipeline), {})[theirs] = f"{our[1] / their[1]:.2f}"
+    servers = list(dict.fromkeys(theirs for _, _, theirs, rows, _ in sections if rows))
+    cells = [
+        [name, str(pipeline), *(ratio.get(server, "") for server in servers)]
+        for (name, pipeline), ratio in ratios.items()
+    ]
+    head = ["", "pipeline", *(f"ours over {server}" for server in servers)]
+    return (
+        "## Side by side\n\nServer CPU per operation of ours, over that of each other server; "
+        "each ratio is from one run of both.\n\n" + table(head, cells)
+    )
+
+
 def chart(title, rows):
     bars = [
         (f"{name}, pipeline {pipeline}", their[1] / our[1]) for name, pipeline, our, their in rows
@@ -152,8 +172,8 @@ def latency_table(name, rows):
     return (
         f"## Latency at fixed rates, beside {name}\n\nOne I/O thread of ours, append log on with "
         "`everysec`, requests by the clock on "
-        f"{CONNECTIONS} connections. The load generator "
-        "shares the machine.\n\n" + table(head, rows)
+        f"{CONNECTIONS} connections. The load generator shares the machine. A request is a BF.ADD "
+        "where the server has filters, and a SET elsewhere.\n\n" + table(head, rows)
     )
 
 
@@ -168,6 +188,7 @@ def write_report(folder, facts, sections, latencies=()):
         "Both servers run at once and take turns; figures are medians of the rounds. CPU is what\n"
         "the kernel accounts to all threads of a server. Machines are noisy: trust the ratios.\n"
     )
+    parts.append(side_by_side(sections))
     for title, command, theirs, rows, file in sections:
         if rows is None:
             parts.append(f"## {title}\n\nNot measured: no module given.\n")

@@ -14,7 +14,8 @@
 #   scripts/bench.sh [--quick] report    writes build/report/report.md with charts from one run:
 #                                        machine, versions, commands, ratios; about 10 minutes.
 #                                        --peer NAME=COMMAND, repeatable, adds a server: its
-#                                        commands beside ours, and p50, p99, p99.9 at fixed rates
+#                                        commands beside ours in one table, and p50, p99, p99.9
+#                                        at fixed rates
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

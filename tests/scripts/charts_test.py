@@ -115,6 +115,17 @@ class PeersTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 peers.parse_peer(wrong)
 
+    def test_one_table_has_all_servers(self):
+        costs = {"redis": 4, "valkey": 3}
+        sections = [
+            (name, "", name, [("GET", 16, (1, 2), (1, ns))], "x.svg") for name, ns in costs.items()
+        ]
+        sections[0][3].append(("SET", 1, (1, 6), (1, 5)))
+        text = report.side_by_side([*sections, ("absent", "", "absent", None, "y.svg")])
+        self.assertIn("|  | pipeline | ours over redis | ours over valkey |\n", text)
+        self.assertIn("| GET | 16 | 0.50 | 0.67 |\n", text)
+        self.assertIn("| SET | 1 | 1.20 |  |\n", text)
+
     def test_report_has_a_table_of_each_peer(self):
         rows = [["calm", "1,000", *["0.10"] * 6]]
         with tempfile.TemporaryDirectory() as folder:
