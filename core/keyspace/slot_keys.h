@@ -4,6 +4,7 @@
 //
 // Invariants: the keys of a slot are in one stripe.
 // Thread safety: for_each_in_slot() takes that stripe's lock, shared, unless the caller holds it.
+// It holds the lock for a bounded number of buckets at a time.
 // Source: docs/architecture.md, "Concurrency".
 #pragma once
 
@@ -40,23 +41,27 @@ class SlotSizes {
 };
 
 // Calls visit(const Entry&) for the keys of the slot in database 0, expired ones included, until it
-// returns false. The visitor may only read and collect. REQUIRES: keyspace.place_by_slot().
+// returns false. The visitor may only read and collect. Unless the caller holds the lock, it is
+// released after each kSlotScanStep buckets. Then a key that is there all the time is visited at
+// least once, as by SCAN. REQUIRES: keyspace.place_by_slot().
+inline constexpr unsigned kSlotScanStep = 512;
 template <class Visit>
 void for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Visit&& visit) {
   const unsigned index = stripe_of_slot(slot);
-  const bool take = locking == Locking::kTake;
-  const StripeLock guard = keyspace.lock(take ? StripeMask{1} << index : 0, LockMode::kShared);
-  const Table* const table = keyspace.database_of_stripe(index, 0).table.get();
-  uint64_t left = table == nullptr ? 0 : keyspace.slot_sizes()->at(slot);
+  const StripeMask mask = locking == Locking::kTake ? StripeMask{1} << index : 0;
   uint64_t cursor = 0;
-  // The table cannot change under the lock, so one round of the cursor visits each entry once.
-  while (left > 0) {
-    cursor = table->scan(cursor, [&](const Entry& entry) {
-      if (left == 0 || slot_of(entry.key()) != slot) return;
-      left = visit(entry) ? left - 1 : 0;
-    });
-    if (cursor == 0) return;
-  }
+  bool wants_more = true;
+  do {
+    const StripeLock guard = keyspace.lock(mask, LockMode::kShared);
+    const Table* const table = keyspace.database_of_stripe(index, 0).table.get();
+    if (table == nullptr || keyspace.slot_sizes()->at(slot) == 0) return;
+    for (unsigned step = 0; step < kSlotScanStep; ++step) {
+      cursor = table->scan(cursor, [&](const Entry& entry) {
+        if (wants_more && slot_of(entry.key()) == slot) wants_more = visit(entry);
+      });
+      if (cursor == 0 || !wants_more) return;
+    }
+  } while (true);
 }
 
 }  // namespace core::keyspace

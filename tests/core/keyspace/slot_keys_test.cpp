@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "tests/support/upsert.h"
 
@@ -42,6 +44,31 @@ TEST_F(SlotKeysTest, KeysOfASlotAreFound) {
   }
   EXPECT_TRUE(names_in(slot_of("foo")).contains("{foo}99"));
   EXPECT_EQ(names_in(slot_of("foo"), 7).size(), 7U);
+}
+
+// A writer gets the stripe's lock before a long listing ends.
+TEST_F(SlotKeysTest, ListingReleasesTheLockBetweenSteps) {
+  constexpr int kKeys = 50'000;
+  for (int i = 0; i < kKeys; ++i) add(fmt::format("{{foo}}{}", i));
+  std::atomic<bool> is_visiting{false};
+  std::atomic<bool> has_written{false};
+  std::thread writer([&] {
+    while (!is_visiting) std::this_thread::yield();
+    add("{foo}new");
+    has_written = true;
+  });
+  std::set<std::string> names;
+  bool wrote_meanwhile = false;
+  for_each_in_slot(keyspace_, slot_of("foo"), Locking::kTake, [&](const Entry& entry) {
+    is_visiting = true;
+    std::this_thread::yield();
+    names.emplace(entry.key());
+    wrote_meanwhile = wrote_meanwhile || has_written;
+    return true;
+  });
+  writer.join();
+  EXPECT_TRUE(wrote_meanwhile);
+  EXPECT_GE(names.size(), static_cast<size_t>(kKeys));
 }
 
 TEST_F(SlotKeysTest, SizesAreCountedPerSlot) {

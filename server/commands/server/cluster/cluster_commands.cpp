@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <vector>
+#include <unordered_set>
 
 #include "core/keyspace/key_hash.h"
 #include "core/keyspace/slot.h"
@@ -97,12 +97,11 @@ void cluster_getkeysinslot(Context& ctx) {
     return ctx.reply.error("ERR Invalid slot or number of keys");
   }
   const auto most = static_cast<uint64_t>(*count);
-  std::vector<std::string> names;
+  std::unordered_set<std::string> names;  // a key may be visited twice
   if (most > 0) {
     core::keyspace::for_each_in_slot(ctx.keyspace(), static_cast<unsigned>(*slot), ctx.locking(),
                                      [&](const Entry& entry) {
-                                       if (!entry.expired(ctx.now_ms))
-                                         names.emplace_back(entry.key());
+                                       if (!entry.expired(ctx.now_ms)) names.emplace(entry.key());
                                        return names.size() < most;
                                      });
   }
