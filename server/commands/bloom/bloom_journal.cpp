@@ -246,7 +246,7 @@ void announce_own_words(const Context& ctx, const ScalableFilter& filter) {
 }
 
 void announce_copy(const Context& ctx, const ScalableFilter& filter) {
-  if (has_redisbloom_layout(filter)) ++ctx.environment.state.own_words;
+  if (filter.layout() == RedisBloomLayout::kId) ++ctx.environment.state.own_words;
 }
 
 void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
