@@ -5,8 +5,9 @@ with the port polled each second and without. A poll makes the requests of an op
 asks for /metrics.
 
 The load never stops. Windows of two seconds with and without polls alternate, and so does the kind
-that begins a pair. The ratio is the median over the pairs. CPU is the time of all threads of the
-server. The last column is the share of the admin port's own thread while it was polled.
+that begins a pair. The ratio is the median over the pairs, with its standard error. CPU is the time
+of all threads of the server. The last column is the share of the admin port's own thread while it
+was polled.
 """
 import argparse
 import http.client
@@ -100,9 +101,11 @@ def print_row(server, name, words, pipeline, options):
         load.wait()
     alone = statistics.median(turn[False][0] for turn in turns)
     polled = statistics.median(turn[True][0] for turn in turns)
-    ratio = statistics.median(turn[True][0] / turn[False][0] for turn in turns)
+    ratios = [turn[True][0] / turn[False][0] for turn in turns]
+    ratio = statistics.median(ratios)
+    error = statistics.stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else 0
     own = statistics.median(turn[True][1] / turn[True][0] for turn in turns)
-    print(f"{name:<28} {alone:8.0f} {polled:8.0f} {ratio:7.3f} {own:8.2%}", flush=True)
+    print(f"{name:<28} {alone:8.0f} {polled:8.0f} {ratio:7.3f} {error:7.3f} {own:8.2%}", flush=True)
 
 
 def main():
@@ -120,7 +123,7 @@ def main():
                   lambda i: encode("BF.RESERVE", f"filter:{i}", "0.01", 10_000))
         print(f"{options.keys:,} keys, {options.filters:,} filters; each second "
               f"what '{options.view}' asks\n{'server CPU, ns an operation':<28} {'alone':>8} "
-              f"{'polled':>8} {'ratio':>7} {'admin':>8}")
+              f"{'polled':>8} {'ratio':>7} {'±':>7} {'admin':>8}")
         for name, words, pipeline in LOADS:
             print_row(server, name, words, pipeline, options)
     finally:
