@@ -11,7 +11,7 @@
 // fields that are written again, and no other field is kept. Bits that no probe reaches are zero.
 // After the first fault nothing more is allocated.
 // Thread safety: a value. It refers to the budget, which must outlive it.
-// Source: docs/formats.md, "What is checked".
+// Source: docs/formats.md, "Checks".
 #pragma once
 
 #include <cmath>
