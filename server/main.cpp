@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   server::Config config;
   const auto launch = config.load(static_cast<int>(words.size()), words.data());
   if (!launch) return fail(launch.error().message);
-  // Not the words that load() saw: the tools read their own.
+  // Tools parse the original arguments: `words` lacks those that were taken out above.
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const auto exit_code = server::run_tool(*launch, config, arguments, question)) {
     return *exit_code;

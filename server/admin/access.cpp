@@ -86,7 +86,7 @@ std::optional<Credentials> parse_basic(std::string_view header) {
   }
   std::string_view encoded = header.substr(space);
   encoded.remove_prefix(std::min(encoded.find_first_not_of(' '), encoded.size()));
-  // Some leave the padding out; OpenSSL wants it.
+  // Some clients omit the padding, which OpenSSL requires.
   std::string padded(encoded);
   while (padded.size() % 4 != 0) padded += '=';
   if (padded.empty() || padded.size() > kCredentialsMax) return std::nullopt;

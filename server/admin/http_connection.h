@@ -63,7 +63,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void enter(State state);
   void wait(Descriptor::wait_type kind);
   void on_ready();
-  // Each returns whether there is more to do at once.
+  // Each function returns whether more work is ready.
   bool read();
   bool take_requests();
   bool send();

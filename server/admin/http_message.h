@@ -26,7 +26,7 @@ struct HttpRequest {
   bool declares_write = false;
   bool keeps_alive = false;
 
-  // The first of that name.
+  // Returns the first parameter of that name.
   std::optional<std::string_view> parameter(std::string_view name) const;
 };
 
@@ -60,7 +60,7 @@ std::string encode(const HttpResponse& response, Ending ending, bool is_head);
 // only.
 enum class UrlPart : uint8_t { kPath, kQuery };
 std::optional<std::string> decode_url(std::string_view text, UrlPart part);
-// All but letters, digits and `-._~` as %HH.
+// Encodes all characters except letters, digits and `-._~` as %HH.
 std::string encode_url(std::string_view bytes);
 
 }  // namespace server::admin

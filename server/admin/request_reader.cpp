@@ -11,7 +11,7 @@ namespace {
 
 namespace http = boost::beast::http;
 
-// Nothing if it is no path with a query, or one that cannot be decoded.
+// Returns nullopt unless the target is a path with an optional query that can be decoded.
 std::optional<HttpRequest> parse_target(std::string_view target) {
   HttpRequest request;
   if (!target.starts_with('/')) return std::nullopt;

@@ -315,7 +315,7 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
   }
   // Only the file counts: what a command line says overrides it at the next start, too.
   const auto start = [&path](std::string_view text) -> core::Result<std::vector<std::string>> {
-    // This process may have changed its directory since; the default of dir is where it began.
+    // The process may have changed its directory; the default of `dir` is the one at its start.
     const std::string& folder = option_row(OptionId::kDir).default_text;
     Config fresh;
     const auto done = fresh.load_directives(read_at_start(text, path, folder));

@@ -18,8 +18,8 @@ Parsed<Value> parse_hz(const Option& option, Words words, const std::string& cur
 // Bytes, or up to 100% of maxmemory: then the scalar is the percentage below zero.
 Parsed<Value> parse_memory_or_percent(const Option& option, Words words,
                                       const std::string& current);
-// Words that say how a signal ends the server; the scalar has their bits, in the order of choices
-// behind "default".
+// Words that say how a signal ends the server. The scalar has their bits, in the order of the
+// choices after "default".
 Parsed<Value> parse_shutdown_words(const Option& option, Words words, const std::string& current);
 // Three numbers from -2000 to 2000.
 Parsed<Value> parse_oom_score_values(const Option& option, Words words, const std::string& current);

@@ -153,7 +153,7 @@ void write_find_keys(const KeyRange& range, ReplyWriter& reply) {
     write_number(reply, "firstkey", range.first - range.count_at);
     return write_number(reply, "keystep", range.step);
   }
-  // Here counted from the first key.
+  // In this reply the last key is counted from the first one.
   write_number(reply, "lastkey", range.last < 0 ? range.last : range.last - range.first);
   write_number(reply, "keystep", range.step);
   write_number(reply, "limit", 0);

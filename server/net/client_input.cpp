@@ -121,7 +121,7 @@ void ClientInput::forget() {
 bool ClientInput::give_back_free() {
   if (free_bytes() == 0) return false;
   if (big_arrives()) {
-    // It begins again when more of it arrives.
+    // Parsing of the argument restarts when more of it arrives.
     const std::unique_ptr<BigArgument> big = std::move(big_);
     resize(kept_bytes() + big->received_bytes());
     std::memcpy(block_.data + end_, big->text().data(), big->received_bytes());

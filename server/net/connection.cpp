@@ -116,7 +116,7 @@ void Connection::receive() {
     case Status::kLater:
       return;
     case Status::kEnd:
-      // It still gets the replies that it waits for.
+      // The client still gets its pending replies.
       state_ = State::kClosing;
       settle();
       return;

@@ -47,7 +47,7 @@ struct IoThread {
 
  private:
   friend class IoThreads;
-  // Lets the loop end once the connections' timers have.
+  // Ends the loop after the connections' timers have ended.
   void stop();
   // Whether it has lately used more than half of a processor. On I/O thread 0.
   bool is_busy();

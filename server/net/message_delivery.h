@@ -13,10 +13,10 @@
 
 namespace server::net {
 
-// All there are, in several rounds of the loop if need be.
+// Delivers all messages, in several rounds of the loop if necessary.
 void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking);
 
-// All lines for the thread's monitors. Closes those that do not keep up.
+// Delivers all lines for the thread's monitors. Closes monitors that do not keep up.
 void deliver_monitored(IoThread& thread, MonitorFeed& feed);
 
 }  // namespace server::net

@@ -57,7 +57,7 @@ class BigArgument {
   }
 
   std::string_view text() const { return text_; }
-  // Gives the bytes away. REQUIRES: is_whole(), and to be called once.
+  // Returns the bytes and gives up ownership. REQUIRES: is_whole(); called once.
   core::keyspace::ByteBuffer take() {
     std::memcpy(head_.data(), text_.data(), head_.size());
     is_taken_ = true;

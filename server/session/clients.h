@@ -58,7 +58,7 @@ class Clients {
   bool is_over(uint64_t limit_bytes) const {
     return sum_bytes_.load(std::memory_order_relaxed) >= static_cast<int64_t>(limit_bytes);
   }
-  // Takes it out of the sum for good; returns what it was.
+  // Removes the client's memory from the sum and returns it.
   uint64_t stop_counting(Session& session);
   // The same, for an evicted session.
   void count_closing(const Session& session);

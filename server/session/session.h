@@ -69,7 +69,7 @@ inline constexpr std::string_view kLeaderUser = "(superuser)";
 // The kind of peer.
 enum class Peer : uint8_t { kClient, kReplica, kLeader, kMonitor };
 
-// The `capa` by which our replicas say that they take the stream for effects.
+// Our replicas send this `capa`: they replay the stream as effects.
 inline constexpr std::string_view kEffectsCapability = "bloomery";
 
 // The settings that a replica sent by REPLCONF before it asked for the stream.

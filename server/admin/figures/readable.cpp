@@ -39,7 +39,7 @@ size_t character_size(std::string_view text) {
   return code < least || code > 0x10FFFF || is_surrogate || is_control ? 0 : size;
 }
 
-// Whether the text begins with what a byte that is spelled out looks like.
+// Returns whether the text begins like an escaped byte (\xHH).
 bool looks_spelled_out(std::string_view text) {
   const auto is_digit = [](char c) { return ('0' <= c && c <= '9') || ('a' <= c && c <= 'f'); };
   return text.size() >= 4 && text.starts_with("\\x") && is_digit(text[2]) && is_digit(text[3]);

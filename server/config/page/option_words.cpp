@@ -103,7 +103,7 @@ std::string range_words(const Option& option) {
       return words;
     }
     default:
-      // This server cannot carry out what another value asks for.
+      // This server does not support the other values.
       return option.inert && option.parser != nullptr ? "the default" : "";
   }
 }

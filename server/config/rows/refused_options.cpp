@@ -14,7 +14,7 @@ namespace {
 
 struct RefusedRow {
   std::string_view name, default_text;
-  // Says how to reach the same end here.
+  // Names the alternative on this server.
   std::string_view advice;
 };
 

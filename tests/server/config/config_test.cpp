@@ -181,7 +181,7 @@ TEST_F(ConfigTest, FirstWrongNameIsReportedBeforeAnyWrongValue) {
             "ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'");
 }
 
-// So that a tool can set what CONFIG GET has shown.
+// A tool must be able to set the value that CONFIG GET has shown.
 TEST_F(ConfigTest, SetTakesEachOptionsOwnValue) {
   const std::string_view all[] = {"*"};
   const std::set<std::string> protected_names = {"dir", "dbfilename"};

@@ -32,7 +32,7 @@ class StoredFilters : public CommandTest {
     for (uint64_t i = 0; i < count; ++i) command.push_back(std::to_string(random_() % range));
     return command;
   }
-  // New items, each of them one call's reply.
+  // Adds `count` new items by one BF.MADD.
   void add_new(int count) {
     WordList command{"BF.MADD", "f"};
     for (int i = 0; i < count; ++i) command.push_back(fmt::format("new:{}", ++number_));
