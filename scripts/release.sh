@@ -89,6 +89,14 @@ else
     cmake --build --preset "$preset" --parallel "$(nproc)"
     pack "build/$preset"
   done
+  # Compiled against the packages of Debian 12 for arm64, installed and started under qemu.
+  scripts/try_platform.sh arm64 build/try-arm64 | tee "$out/arm64.log"
+  if grep -q '^arm64: passed' "$out/arm64.log"; then
+    mv build/try-arm64/build/pack/bloomery_*_arm64.deb "$out"
+  elif [ $dry_run = no ]; then
+    echo 'refused: there is no package for arm64' && exit 1
+  fi
+  rm "$out/arm64.log"
 fi
 git archive --prefix="bloomery-$version/" -o "$out/bloomery-$version.tar.gz" HEAD
 

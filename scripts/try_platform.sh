@@ -6,10 +6,11 @@
 # Usage: scripts/try_platform.sh debian13|arm64|portable [FOLDER]
 #   debian13  compiled and started in a Debian 13
 #   arm64     cross-compiled against arm64's packages of Debian 12, and started under qemu, as are
-#             the unit tests of core/ and protocol/
+#             the unit tests of core/ and protocol/. Then its .deb is installed in a bare Debian 12
+#             of arm64, and its server is tried
 #   portable  the tarball of build/portable, unpacked in a bare Debian 13
 #
-# FOLDER keeps the root and the build for the next time (default: build/try-PLATFORM).
+# FOLDER keeps the roots and the build for the next time (default: build/try-PLATFORM).
 # The last line is `PLATFORM: passed`, or `PLATFORM: skipped: REASON` where this machine lacks
 # something. The exit status is 0 for both. BLOOMERY_DEBIAN_MIRROR names another mirror.
 set -euo pipefail
@@ -27,6 +28,7 @@ mirror=${BLOOMERY_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 mkdir -p "$folder"
 folder=$(realpath "$folder")
 root=$folder/root
+emulator=/proc/sys/fs/binfmt_misc/bloomery-aarch64
 
 skip() {
   echo "$platform: skipped: $1"
@@ -44,6 +46,44 @@ make_root() { # suite, options of debootstrap
   rm -rf "$root.new"
   debootstrap --variant=minbase "$@" "$suite" "$root.new" "$mirror" >"$folder/root.log" 2>&1 ||
     skip "debootstrap cannot make a root of $suite; see $folder/root.log"
+  mv "$root.new" "$root"
+}
+
+# The kernel starts programs of arm64 by qemu until this script ends. It keeps qemu open (F), so the
+# root needs no qemu. If the machine has another emulator for them, that one is used.
+mounted=
+end_emulation() {
+  [ ! -e "$emulator" ] || echo -1 >"$emulator"
+  [ -z "$mounted" ] || umount "$mounted"
+}
+emulate_arm64() {
+  local misc=${emulator%/*} entry magic ones mask
+  trap end_emulation EXIT
+  if [ ! -e "$misc/register" ]; then
+    mount -t binfmt_misc none "$misc" 2>/dev/null ||
+      skip 'binfmt_misc cannot be mounted: programs of arm64 cannot be started'
+    mounted=$misc
+  fi
+  for entry in "$misc"/*; do
+    ! grep -qs '^interpreter .*aarch64' "$entry" || return 0
+  done
+  # The first bytes of a program of arm64, and the mask of the bits that count.
+  magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
+  ones='\xff\xff\xff\xff\xff\xff\xff'
+  mask="$ones\x00$ones\xff\xfe\xff\xff\xff"
+  echo ":${emulator##*/}:M::$magic:$mask:$(command -v qemu-aarch64-static):F" >"$misc/register" ||
+    skip 'binfmt_misc takes no emulator: programs of arm64 cannot be started'
+}
+
+# A bare system of arm64. debootstrap unpacks it here; it configures itself under qemu.
+make_arm64_root() {
+  [ ! -e "$root" ] || return 0
+  rm -rf "$root.new"
+  {
+    debootstrap --arch=arm64 --foreign --variant=minbase bookworm "$root.new" "$mirror" &&
+      chroot "$root.new" /debootstrap/debootstrap --second-stage
+  } >"$folder/arm64-root.log" 2>&1 ||
+    skip "debootstrap cannot make a root of arm64; see $folder/arm64-root.log"
   mv "$root.new" "$root"
 }
 
@@ -108,9 +148,15 @@ SMOKE
   inside sh /build/smoke.sh "$program"
 }
 
+# The root has no git. A package names its maintainer: scripts/release.sh demands one.
+named=(-D BLOOMERY_COMMIT="$(git -C "$top" rev-parse HEAD 2>/dev/null || true)"
+  -D BLOOMERY_MAINTAINER="${BLOOMERY_MAINTAINER:-}"
+  -D BLOOMERY_HOMEPAGE="${BLOOMERY_HOMEPAGE:-}")
+
 compile() { # options of cmake
   inside cmake -S /src -B /build/tree -G Ninja -D CMAKE_BUILD_TYPE=Release \
-    -D BLOOMERY_GROUP_SOURCES=ON -D BLOOMERY_BENCH=OFF "$@" >"$folder/configure.log" ||
+    -D BLOOMERY_GROUP_SOURCES=ON -D BLOOMERY_BENCH=OFF "${named[@]}" "$@" \
+    >"$folder/configure.log" ||
     { cat "$folder/configure.log" && exit 1; }
 }
 
@@ -143,7 +189,7 @@ case $platform in
     inside dpkg --add-architecture arm64
     inside apt-get update -qq
     inside apt-get install -qq -y --no-install-recommends cmake ninja-build g++-aarch64-linux-gnu \
-      libboost1.81-dev libcli11-dev >/dev/null
+      dpkg-dev file libboost1.81-dev libcli11-dev >/dev/null
     inside apt-get install -qq -y --no-install-recommends \
       {libboost-json1.81-dev,libfmt-dev,libgmock-dev,libgtest-dev,libisal-dev}:arm64 \
       {libjemalloc-dev,liblzf-dev,libspdlog-dev,libssl-dev,libsystemd-dev,libxxhash-dev}:arm64 \
@@ -153,7 +199,7 @@ case $platform in
     compile -D CMAKE_SYSTEM_NAME=Linux -D CMAKE_SYSTEM_PROCESSOR=aarch64 \
       -D CMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
       -D CMAKE_CROSSCOMPILING_EMULATOR=/usr/local/bin/qemu-aarch64-static
-    build bloomery-server core_tests protocol_tests
+    build bloomery-server bloomery-cluster core_tests protocol_tests
     # These ask which pages are resident, after calls of madvise() that qemu answers without effect.
     pages=PopulatePagesTest.WholePagesOfTheRangeGetMemory:ArrayMemoryTest.KnowsWhichPagesWereTouched
     pages+=:ArrayMemoryTest.FreedArrayKeepsItsBitsWhileAChildReadsThem
@@ -163,6 +209,16 @@ case $platform in
       inside qemu-aarch64-static "/build/tree/tests/$tests" --gtest_brief=1 --gtest_filter="-$pages"
     done
     smoke_test 'qemu-aarch64-static /build/tree/bloomery-server'
+    rm -rf "$folder/build/pack"
+    inside env DEB_HOST_ARCH=arm64 cpack --config /build/tree/CPackConfig.cmake -B /build/pack \
+      >"$folder/pack.log" || { cat "$folder/pack.log" && exit 1; }
+    package=$(basename "$folder"/build/pack/*_arm64.deb)
+    emulate_arm64
+    root=$folder/target
+    make_arm64_root
+    inside apt-get update -qq
+    inside apt-get install -qq -y --no-install-recommends "/build/pack/$package" >/dev/null
+    smoke_test bloomery-server
     ;;
 esac
 echo "$platform: passed"

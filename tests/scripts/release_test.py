@@ -34,6 +34,14 @@ mkdir -p "$2/_CPack_Packages" && echo packed >"$2/bloomery_1.2.3_amd64.deb"
 CMAKE = """#!/bin/sh
 echo "$@" >>"$STAND_IN_LOG"
 """
+# Leaves a package where the real script does.
+TRY_PLATFORM = """#!/bin/sh
+mkdir -p "$2/build/pack" && echo packed >"$2/build/pack/bloomery_1.2.3_arm64.deb"
+echo "$1: ${STAND_IN_PLATFORM-passed}"
+"""
+
+
+PACKAGES = ("bloomery_1.2.3_amd64.deb", "bloomery_1.2.3_arm64.deb")
 
 
 class ReleaseTest(unittest.TestCase):
@@ -50,11 +58,11 @@ class ReleaseTest(unittest.TestCase):
             (self.top / ".gitignore", "/build/\n"),
             (self.bin / "cpack", CPACK),
             (self.bin / "cmake", CMAKE),
+            (self.top / "scripts/try_platform.sh", TRY_PLATFORM),
         ):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="ascii")
             path.chmod(0o755)
-        (self.top / "scripts").mkdir()
         shutil.copy(ROOT / "scripts/release.sh", self.top / "scripts")
         self.git("init", "-q")
         self.commit()
@@ -74,11 +82,11 @@ class ReleaseTest(unittest.TestCase):
         path = self.top / "CHANGELOG.md"
         path.write_text(path.read_text("ascii").replace(old, new), encoding="ascii")
 
-    def release(self, *options, maintainer=MAINTAINER):
+    def release(self, *options, maintainer=MAINTAINER, **more):
         environment = {
             **os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}", "STAND_IN_LOG": str(self.log),
             "BLOOMERY_MAINTAINER": maintainer, "GIT_COMMITTER_NAME": "x",
-            "GIT_COMMITTER_EMAIL": "x@x.example",
+            "GIT_COMMITTER_EMAIL": "x@x.example", **more,
         }  # fmt: skip
         done = subprocess.run(
             [self.top / "scripts/release.sh", *options], env=environment, text=True,
@@ -90,15 +98,15 @@ class ReleaseTest(unittest.TestCase):
         status, said = self.release("--dry-run")
         self.assertEqual(status, 0, said)
         self.assertIn(f"version 1.2.3, commit {self.git('rev-parse', 'HEAD').strip()}\n", said)
-        self.assertIn("changes:\n### Added\n\n- A thing.\n\nartefacts", said)
+        self.assertIn("changes:\n### Added\n\n- A thing.\n\narm64: passed\nartefacts", said)
         self.assertNotIn("older thing", said)
         self.assertNotIn("refused", said)
         out = self.top / "build/artefacts"
         self.assertEqual(
             sorted(path.name for path in out.iterdir()),
-            ["SHA256SUMS", "bloomery-1.2.3.tar.gz", "bloomery_1.2.3_amd64.deb"],
+            ["SHA256SUMS", "bloomery-1.2.3.tar.gz", *PACKAGES],
         )
-        for name in ("bloomery-1.2.3.tar.gz", "bloomery_1.2.3_amd64.deb"):
+        for name in ("bloomery-1.2.3.tar.gz", *PACKAGES):
             data = (out / name).read_bytes()
             line = f"{len(data):10}  {hashlib.sha256(data).hexdigest()}  {name}\n"
             self.assertIn(line, said)
@@ -122,6 +130,16 @@ class ReleaseTest(unittest.TestCase):
         status, said = self.release()
         self.assertEqual(status, 1)
         self.assertIn("refused: the tag v1.2.3 exists", said)
+
+    def test_release_needs_a_package_for_arm64(self):
+        reason = "skipped: only root can enter another root"
+        status, said = self.release("--dry-run", STAND_IN_PLATFORM=reason)
+        self.assertEqual(status, 0, said)
+        self.assertIn(f"arm64: {reason}\n", said)
+        status, said = self.release(STAND_IN_PLATFORM=reason)
+        self.assertEqual(status, 1)
+        self.assertIn("refused: there is no package for arm64\n", said)
+        self.assertEqual(self.git("tag"), "")
 
     def check_refused(self, reason, **options):
         status, said = self.release(**options)
