@@ -26,8 +26,9 @@ struct Node {
   std::string id;  // 40 lower-case hexadecimal digits
   std::string ip;  // what clients are sent to
   uint16_t port = 0;
-  uint16_t tls_port = 0;  // 0: none
-  std::string hostname;   // may be empty
+  uint16_t tls_port = 0;    // 0: none
+  std::string hostname;     // may be empty
+  std::string others = {};  // see Topology::others
 
   bool operator==(const Node&) const = default;
 };
@@ -39,6 +40,7 @@ struct Shard {
   std::vector<std::string> members;  // in the order they joined, the leader among them
   std::vector<std::string> insync;   // who may take over, the leader among them
   SlotRanges slots;
+  std::string others = {};  // see Topology::others
 
   bool operator==(const Shard&) const = default;
   bool has_member(std::string_view id) const;
@@ -48,6 +50,9 @@ struct Shard {
 struct Topology {
   std::vector<Shard> shards;
   std::vector<Node> nodes;
+  // Members of the document that a newer version has added, as a JSON object; "" for none. They are
+  // kept and written back.
+  std::string others = {};
 
   bool operator==(const Topology&) const = default;
   // Null where there is none.
@@ -87,8 +92,8 @@ bool is_shard_name(std::string_view name);
 core::Result<> check_topology(const Topology& topology);
 
 // The document's text: {"format":1,"shards":{…},"nodes":{…}}.
-// Errors: not JSON, a format or member that this version does not know, a wrong type, and those of
-// check_topology().
+// Unknown members are kept. Errors: not JSON, a format that this version does not know, a wrong
+// type, and those of check_topology().
 core::Result<Topology> parse_topology(std::string_view json);
 
 // topology: one that check_topology() accepts.

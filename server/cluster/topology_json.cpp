@@ -49,13 +49,22 @@ std::vector<std::string> as_texts(const json::value& value, std::string_view wha
   return texts;
 }
 
-// A member that this version does not know would be lost when it writes the document again.
-void refuse_others(const json::object& object, std::initializer_list<std::string_view> known) {
+// Returns the members that this version does not know, as a JSON object. They are written back
+// with the next change, so that a newer server does not lose them.
+std::string other_members(const json::object& object,
+                          std::initializer_list<std::string_view> known) {
+  json::object others;
   for (const auto& member : object) {
-    bool is_known = false;
-    for (const std::string_view name : known) is_known |= name == std::string_view(member.key());
-    if (!is_known) throw Fault{fmt::format("unknown member '{}'", core::printable(member.key()))};
+    const bool is_known = std::ranges::find(known, std::string_view(member.key())) != known.end();
+    if (!is_known) others.emplace(member.key(), member.value());
   }
+  return others.empty() ? "" : json::serialize(others);
+}
+
+void add_other_members(json::object& object, const std::string& others) {
+  if (others.empty()) return;
+  const json::value parsed = json::parse(others);
+  for (const auto& [name, value] : parsed.as_object()) object.emplace(name, value);
 }
 
 const json::value& member(const json::object& object, std::string_view name) {
@@ -65,8 +74,8 @@ const json::value& member(const json::object& object, std::string_view name) {
 
 Shard parse_shard(std::string_view name, const json::value& value) {
   const json::object& object = as_object(value, "a shard");
-  refuse_others(object, {"epoch", "leader", "members", "insync", "slots"});
   Shard shard;
+  shard.others = other_members(object, {"epoch", "leader", "members", "insync", "slots"});
   shard.name = name;
   shard.epoch = as_number(member(object, "epoch"), std::numeric_limits<int64_t>::max(), "epoch");
   shard.leader = as_text(member(object, "leader"), "leader");
@@ -80,10 +89,10 @@ Shard parse_shard(std::string_view name, const json::value& value) {
 
 Node parse_node(std::string_view id, const json::value& value) {
   const json::object& object = as_object(value, "a node");
-  refuse_others(object, {"ip", "port", "tls", "host"});
   constexpr uint64_t kPortMax = std::numeric_limits<uint16_t>::max();
   Node node;
   node.id = id;
+  node.others = other_members(object, {"ip", "port", "tls", "host"});
   node.ip = as_text(member(object, "ip"), "ip");
   node.port = static_cast<uint16_t>(as_number(member(object, "port"), kPortMax, "port"));
   node.tls_port = static_cast<uint16_t>(as_number(member(object, "tls"), kPortMax, "tls"));
@@ -96,8 +105,8 @@ Topology parse_document(const json::value& value) {
   if (as_number(member(object, "format"), std::numeric_limits<int>::max(), "format") != kFormat) {
     throw Fault{"another format than 1: written by a newer version"};
   }
-  refuse_others(object, {"format", "shards", "nodes"});
   Topology topology;
+  topology.others = other_members(object, {"format", "shards", "nodes"});
   for (const auto& [name, shard] : as_object(member(object, "shards"), "shards")) {
     topology.shards.push_back(parse_shard(name, shard));
   }
@@ -137,19 +146,25 @@ core::Result<Topology> parse_topology(std::string_view text) {
 std::string topology_json(const Topology& topology) {
   json::object shards;
   for (const Shard& shard : topology.shards) {
-    shards[shard.name] = {{"epoch", shard.epoch},
-                          {"leader", shard.leader},
-                          {"members", texts_json(shard.members)},
-                          {"insync", texts_json(shard.insync)},
-                          {"slots", slot_ranges_text(shard.slots)}};
+    json::object members{{"epoch", shard.epoch},
+                         {"leader", shard.leader},
+                         {"members", texts_json(shard.members)},
+                         {"insync", texts_json(shard.insync)},
+                         {"slots", slot_ranges_text(shard.slots)}};
+    add_other_members(members, shard.others);
+    shards[shard.name] = std::move(members);
   }
   json::object nodes;
   for (const Node& node : topology.nodes) {
-    nodes[node.id] = {
+    json::object members{
         {"ip", node.ip}, {"port", node.port}, {"tls", node.tls_port}, {"host", node.hostname}};
+    add_other_members(members, node.others);
+    nodes[node.id] = std::move(members);
   }
-  return json::serialize(json::object{
-      {"format", kFormat}, {"shards", std::move(shards)}, {"nodes", std::move(nodes)}});
+  json::object document{
+      {"format", kFormat}, {"shards", std::move(shards)}, {"nodes", std::move(nodes)}};
+  add_other_members(document, topology.others);
+  return json::serialize(document);
 }
 
 }  // namespace server::cluster
