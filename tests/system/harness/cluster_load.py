@@ -137,7 +137,11 @@ class Pulse(threading.Thread):
 
     def stalled_since(self, moment):
         """Seconds in all."""
-        return sum(stall for end, stall in list(self.stalls) if end > moment)
+        return self.stalled_between(moment, float("inf"))
+
+    def stalled_between(self, begin, end):
+        """Seconds in all."""
+        return sum(stall for at, stall in list(self.stalls) if begin < at <= end)
 
 
 class ClusterLoadTest(ClusterTest):
