@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -108,6 +109,13 @@ class Journal {
   }
   // End of the stream after this thread's last append; 0 before the first.
   static uint64_t end_of_last_append();
+  // Calls `look` while no thread can append. Its arguments are the end of the log's stream and the
+  // database that is selected in the second sink's stream.
+  template <class Look>
+  void look_at_ends(Look&& look) {
+    const std::scoped_lock lock(mutex_);
+    look(end_offset(), second_sink_database_);
+  }
   // Moves the pending bytes to `out`, which must be empty, and returns the offset of their end.
   uint64_t take(std::string& out);
   // Makes the next command state its database, for a new file or replica that has seen no SELECT.

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <charconv>
+#include <iterator>
+#include <limits>
+#include <utility>
 
 #include "persistence/bytes/crc64.h"
 
@@ -13,11 +17,13 @@ namespace persistence {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::string_view kPositionPrefix = "#bloomery-pos:";
 constexpr std::string_view kChecksumPrefix = "#bloomery-crc64:";
 constexpr std::string_view kVersionPrefix = "#bloomery-ver:";
 constexpr std::string_view kTimestampPrefix = "#TS:";
 constexpr std::string_view kRewritePrefix = "temp-rewriteaof-";
 constexpr size_t kChecksumDigits = 16;
+constexpr size_t kReplicationIdDigits = 40;
 static_assert(kChecksumPrefix.size() + kChecksumDigits + kLineEnd.size() == kChecksumLineBytes);
 static_assert(kAofVersionText.starts_with(kVersionPrefix));
 
@@ -35,6 +41,36 @@ std::optional<uint64_t> number(std::string_view text, int base) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return {};
   return value;
+}
+
+std::optional<int64_t> count(std::string_view text) {
+  const auto value = number(text, 10);
+  if (!value || *value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return {};
+  return static_cast<int64_t>(*value);
+}
+
+// `text` is the rest of the line after the prefix.
+AofAnnotation position_annotation(std::string_view text) {
+  const AofAnnotation malformed{.kind = AofAnnotation::Kind::kMalformed};
+  const size_t first = text.find(' ');
+  if (first != kReplicationIdDigits) return malformed;
+  RdbReplicationInfo position{.id = std::string(text.substr(0, first))};
+  if (!std::ranges::all_of(position.id, is_lower_hex)) return malformed;
+  std::array<int64_t, 3> numbers = {};  // offset, database, epoch
+  size_t given = 0;
+  for (size_t begin = first + 1; begin != 0; ++given) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const auto value =
+        given < numbers.size() ? count(text.substr(begin, end - begin)) : std::nullopt;
+    if (!value) return malformed;
+    numbers[given] = *value;
+    begin = end == text.size() ? 0 : end + 1;
+  }
+  if (given < 2) return malformed;
+  position.offset = numbers[0];
+  position.stream_database = numbers[1];
+  position.epoch = static_cast<uint64_t>(numbers[2]);
+  return {.kind = AofAnnotation::Kind::kPosition, .position = std::move(position)};
 }
 
 AofAnnotation annotation(AofAnnotation::Kind kind, std::optional<uint64_t> value) {
@@ -85,6 +121,13 @@ void append_timestamp_line(std::string& bytes, int64_t unix_seconds) {
   fmt::format_to(std::back_inserter(bytes), "{}{}{}", kTimestampPrefix, unix_seconds, kLineEnd);
 }
 
+void append_position_line(std::string& bytes, const RdbReplicationInfo& position) {
+  fmt::format_to(std::back_inserter(bytes), "{}{} {} {}", kPositionPrefix, position.id,
+                 position.offset, position.stream_database);
+  if (position.epoch != 0) fmt::format_to(std::back_inserter(bytes), " {}", position.epoch);
+  bytes += kLineEnd;
+}
+
 std::string checksum_text(uint64_t checksum) {
   return fmt::format("{}{:016x}", kChecksumPrefix, checksum);
 }
@@ -98,6 +141,9 @@ AofAnnotation parse_annotation(std::string_view line) {
   }
   if (line.starts_with(kVersionPrefix)) {
     return annotation(Kind::kVersion, number(line.substr(kVersionPrefix.size()), 10));
+  }
+  if (line.starts_with(kPositionPrefix)) {
+    return position_annotation(line.substr(kPositionPrefix.size()));
   }
   if (line.starts_with(kTimestampPrefix)) {
     // The line may come from another server. A value that we cannot parse is no damage.

@@ -6,6 +6,9 @@
 // A file of ours begins with a version line. Each flushed batch ends with a checksum line over all
 // preceding bytes of the file. So a flipped bit is found at the next such line.
 //
+// A position line states the position in the replication stream that the data have after all
+// commands before it.
+//
 // Invariants: an annotation of ours, its line end included, has fewer than 128 bytes, so that every
 // loader skips the whole line. A RunningChecksum covers exactly the first size_bytes() bytes of its
 // file.
@@ -18,6 +21,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "persistence/rdb/rdb_replication_info.h"
 
 namespace persistence {
 
@@ -72,6 +77,10 @@ void end_aof_batch(std::string& batch, RunningChecksum& checksum);
 // Appends `#TS:<unix seconds>` and a line end, for aof-timestamp-enabled.
 void append_timestamp_line(std::string& bytes, int64_t unix_seconds);
 
+// Appends `#bloomery-pos:<id> <offset> <database>` and a line end, with ` <epoch>` after the
+// database if the epoch is not 0. REQUIRES: our own kind of server produced the stream.
+void append_position_line(std::string& bytes, const RdbReplicationInfo& position);
+
 // Without a line end, because a manifest ends its lines with LF, but the log with CR LF.
 inline constexpr std::string_view kAofVersionText = "#bloomery-ver:1";
 inline constexpr uint64_t kAofVersion = 1;
@@ -83,10 +92,12 @@ struct AofAnnotation {
     kTimestamp,  // value: unix seconds
     kVersion,    // value: the version
     kChecksum,   // value: the checksum of the bytes before
-    kMalformed,  // begins like a version or checksum line but is invalid
+    kPosition,   // position
+    kMalformed,  // begins like a line of ours but is invalid
   };
   Kind kind = Kind::kOther;
   uint64_t value = 0;
+  std::optional<RdbReplicationInfo> position = {};
 };
 
 // `line` begins with '#' and has no line end.

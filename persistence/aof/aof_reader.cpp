@@ -58,6 +58,7 @@ class Scanner {
     if (multi && transaction_offset_) return damaged(lexer.offset(), "MULTI inside of MULTI");
     if (exec && !transaction_offset_) return damaged(lexer.offset(), "EXEC without MULTI");
     checksum_.update(lexer.bytes());
+    open_.position.reset();
     if (multi) {
       transaction_offset_ = lexer.offset();
     } else if (exec) {
@@ -76,7 +77,8 @@ class Scanner {
     const bool has_cr = text.ends_with('\r');
     if (has_cr) text.remove_suffix(1);
     AofAnnotation annotation = parse_annotation(text);
-    const bool is_ours = annotation.kind == Kind::kVersion || annotation.kind == Kind::kChecksum;
+    const bool is_ours = annotation.kind == Kind::kVersion || annotation.kind == Kind::kChecksum ||
+                         annotation.kind == Kind::kPosition;
     if (is_ours && !has_cr) annotation.kind = Kind::kMalformed;
     if (annotation.kind == Kind::kMalformed) {
       const size_t zero = lexer.line().find('\0');
@@ -92,6 +94,7 @@ class Scanner {
     checksum_.update(lexer.line());
     ++open_.annotation_count;
     if (annotation.kind == Kind::kVersion && lexer.offset() == 0) scan_.has_effect_semantics = true;
+    if (annotation.kind == Kind::kPosition) open_.position = std::move(annotation.position);
     if (annotation.kind == Kind::kTimestamp) open_.last_timestamp_s = annotation.value;
     if (annotation.kind == Kind::kChecksum) {
       ++open_.checksum_count;
@@ -111,6 +114,7 @@ class Scanner {
     scan_.annotation_count = open_.annotation_count;
     scan_.checksum_count = open_.checksum_count;
     scan_.last_timestamp_s = open_.last_timestamp_s;
+    scan_.position = open_.position;
   }
 
   // Called when all bytes up to the end, or up to a wrong byte, were parsed.

@@ -65,6 +65,9 @@ struct AofScan {
   uint64_t annotation_count = 0;
   uint64_t checksum_count = 0;
   std::optional<uint64_t> last_timestamp_s;
+  // The position in a replication stream after the sound part; nullopt if a command follows the
+  // last position line.
+  std::optional<RdbReplicationInfo> position;
 };
 
 struct AofCommand {

@@ -5,11 +5,15 @@
 #include <utility>
 
 #include "core/release_storage.h"
+#include "persistence/aof/batch_lines.h"
 
 namespace persistence {
 
 AofWriter::AofWriter(FileSystem& files, Journal& journal, const core::Clock& clock, AofPlace place)
-    : files_(files), journal_(journal), clock_(clock), place_(std::move(place)) {}
+    : files_(files),
+      journal_(journal),
+      place_(std::move(place)),
+      lines_(std::make_unique<BatchLines>(clock)) {}
 
 AofWriter::~AofWriter() = default;
 
@@ -51,6 +55,7 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
   has_lost_sync_ = begin == Begin::kAfresh;
   const std::scoped_lock lock(mutex_);
   current_ = std::move(opened);
+  lines_->set_written_position("");
   older_bytes_ = files_bytes - current_.size_bytes();
   base_size_bytes_ = files_bytes;
   journal_.restate_database();
@@ -104,13 +109,32 @@ core::Result<> AofWriter::write_locked() {
   take_journal();
   if (batch_.empty()) return {};
   if (auto cut = current_.cut_back(); !cut) return cut;
-  append_timestamp();
-  if (auto written = current_.write(batch_); !written) return written;
+  lines_->open(batch_);
+  const size_t commands_bytes = batch_.size();
+  std::string position = lines_->position_line(batch_end_);
+  batch_ += position;
+  if (auto written = current_.write(batch_); !written) {
+    batch_.resize(commands_bytes);
+    return written;
+  }
+  lines_->set_written_position(std::move(position));
   batch_.clear();
   // Frees the memory of an unusually large batch.
   constexpr size_t kKeptBytes = size_t{4} << 20;
   if (batch_.capacity() > kKeptBytes) core::release_storage(batch_);
   written_.store(batch_end_);
+  return {};
+}
+
+core::Result<> AofWriter::write_position() {
+  const std::scoped_lock lock(mutex_);
+  if (!is_open() || older_ != nullptr || !batch_.empty()) return {};
+  std::string line = lines_->position_line(written_offset());
+  if (line.empty() || line == lines_->written_position()) return {};
+  if (auto cut = current_.cut_back(); !cut) return cut;
+  std::string bytes = line;
+  if (auto written = current_.write(bytes); !written) return written;
+  lines_->set_written_position(std::move(line));
   return {};
 }
 
@@ -122,16 +146,6 @@ void AofWriter::take_journal() {
   std::string more;
   batch_end_ = journal_.take(more);
   batch_ += more;
-}
-
-void AofWriter::append_timestamp() {
-  if (!has_timestamps_.load(std::memory_order_relaxed)) return;
-  const int64_t now_s = clock_.wall_ms() / 1000;
-  if (now_s == timestamp_s_) return;
-  timestamp_s_ = now_s;
-  std::string line;
-  append_timestamp_line(line, now_s);
-  batch_.insert(0, line);
 }
 
 core::Result<> AofWriter::sync() {
@@ -204,6 +218,7 @@ core::Result<> AofWriter::rotate() {
   journal_.restate_database();
   older_bytes_ += current_.size_bytes();
   current_ = std::move(*next_);
+  lines_->set_written_position("");
   next_.reset();
   return {};
 }

@@ -37,6 +37,8 @@ struct AofPlace {
   AofNames names;
 };
 
+class BatchLines;
+
 class AofWriter {
  public:
   AofWriter(FileSystem& files, Journal& journal, const core::Clock& clock, AofPlace place);
@@ -69,6 +71,9 @@ class AofWriter {
   // Writes everything that the journal holds, in one write for all waiting threads. After a
   // rotation it does nothing and returns no error, until sync() has synced the file before.
   core::Result<> write();
+  // Writes the position line of the data, if it differs from the last one. Does nothing while
+  // commands wait to be written.
+  core::Result<> write_position();
   // Waits until everything written before the call is on the disk.
   core::Result<> sync();
   uint64_t written_offset() const { return written_.load(std::memory_order_acquire); }
@@ -76,8 +81,7 @@ class AofWriter {
   bool awaits_sync() const { return awaits_sync_.load(std::memory_order_acquire); }
   // True after a failed sync, until replace_base() has succeeded.
   bool has_lost_sync() const { return has_lost_sync_.load(std::memory_order_acquire); }
-  // Applies `aof-timestamp-enabled`.
-  void set_timestamps(bool enabled) { has_timestamps_.store(enabled, std::memory_order_relaxed); }
+  BatchLines& lines() { return *lines_; }
 
   // A rewrite consists of prepare_rotation(), then rotate() and the fork under all stripe locks,
   // then replace_base() with the file of the child. After a failure the log continues unchanged.
@@ -95,19 +99,16 @@ class AofWriter {
   // REQUIRES: mutex_ is held.
   core::Result<> write_locked();
   void take_journal();
-  void append_timestamp();
   void remove_history();
 
   FileSystem& files_;
   Journal& journal_;
-  const core::Clock& clock_;
   const AofPlace place_;
   AofManifest manifest_;
   std::optional<AofIncrement> next_;  // prepared by prepare_rotation()
 
   std::atomic<bool> is_open_{false};
   std::atomic<bool> needs_base_{false};
-  std::atomic<bool> has_timestamps_{false};
   std::atomic<bool> has_lost_sync_{false};
   std::atomic<bool> awaits_sync_{false};  // true if older_ is set
   std::atomic<uint64_t> written_{0};
@@ -116,14 +117,14 @@ class AofWriter {
   std::mutex sync_mutex_;  // one sync at a time; taken before mutex_
 
   mutable std::mutex mutex_;  // guards the members below
+  const std::unique_ptr<BatchLines> lines_;
   AofIncrement current_;
   std::shared_ptr<AppendFile> older_;  // written before current_ and not synced yet, or null
   std::shared_ptr<AppendFile> lost_;   // the file whose sync has failed
   std::string batch_;                  // taken from the journal
   uint64_t batch_end_ = 0;             // journal offset of the end of the batch
   size_t covered_bytes_ = 0;           // bytes of the batch that the next base contains
-  int64_t timestamp_s_ = 0;
-  uint64_t older_bytes_ = 0;  // size of the files before current_
+  uint64_t older_bytes_ = 0;           // size of the files before current_
   uint64_t base_size_bytes_ = 0;
 };
 

@@ -21,6 +21,8 @@ struct RdbReplicationInfo {
   // snapshot, its data do not equal a replica's at that offset until the stream after it was
   // applied.
   bool is_ahead = false;
+  // Cluster: epoch of the leader whose history it is; 0 if unknown. Only the append log keeps it.
+  uint64_t epoch = 0;
 };
 
 }  // namespace persistence

@@ -100,8 +100,10 @@ core::Result<> DataLoader::reload_log() {
   });
 }
 
-core::Result<> DataLoader::load_for_replica(const std::function<void()>& on_piece) {
+core::Result<> DataLoader::load_for_replica(const std::function<void()>& on_piece,
+                                            const std::function<bool()>& is_wanted) {
   auto parts = recovery_parts();
+  parts.is_wanted = is_wanted;
   parts.on_piece = on_piece;
   return server::recover_snapshot(parts);
 }

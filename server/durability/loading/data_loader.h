@@ -32,7 +32,7 @@ class DataLoader {
 
   // Called at startup.
   core::Result<Recovered> recover(ReplayerFactory make_replayer);
-  // Returns the stream position of the snapshot that recover() loaded, if the snapshot states one.
+  // Returns the stream position of the data that recover() loaded, if the files state one.
   const std::optional<persistence::RdbReplicationInfo>& recovered_position() const {
     return recovered_position_;
   }
@@ -49,7 +49,8 @@ class DataLoader {
   void end_reload(const std::function<void()>& on_loaded);
 
   // Loads only the snapshot file, including expired keys, for a replica.
-  core::Result<> load_for_replica(const std::function<void()>& on_piece);
+  core::Result<> load_for_replica(const std::function<void()>& on_piece,
+                                  const std::function<bool()>& is_wanted);
 
   const LoadFigures& figures() const { return figures_; }
 

@@ -88,14 +88,17 @@ core::Result<> DataReplacer::place_files(const std::string& path, bool has_base)
 
 core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   const bool has_base = log_switch_.is_wanted();
-  if (auto placed = place_files(replacement.path, has_base); !placed) return placed;
+  if (auto placed = place_files(replacement.path, has_base); !placed) {
+    replacement.on_kept();
+    return placed;
+  }
   core::keyspace::DetachedTables old;
   log_switch_.close_with([&] {
     parts_.journal.suspend(true);
     old = parts_.keyspace.flush_all();
   });
   old.clear();
-  auto loaded = loader_.load_for_replica(replacement.on_piece);
+  auto loaded = loader_.load_for_replica(replacement.on_piece, replacement.is_wanted);
   if (!loaded) lose_data(loaded.error());
   saves_.snapshots().note_loaded();
   // If the load was cancelled, the files must stay as they are, because memory lacks their data.

@@ -25,10 +25,15 @@ class Saves;
 // A received and checked snapshot, whose file becomes the server's snapshot.
 struct Replacement {
   std::string path;
-  // All callbacks run under the stream's mutex. Returns false if the snapshot was cancelled.
+  // All callbacks but is_wanted run under the stream's mutex. Returns false if the snapshot was
+  // cancelled.
   std::function<bool()> may_begin = [] { return true; };
+  // Thread-safe. False gives the load up.
+  std::function<bool()> is_wanted = [] { return true; };
   std::function<void()> on_piece = [] {};
   std::function<void()> on_loaded = [] {};
+  // The data have not been replaced although may_begin() was true.
+  std::function<void()> on_kept = [] {};
   std::function<void()> on_lost = [] {};
 };
 

@@ -34,19 +34,18 @@ using persistence::AofScan;
 using persistence::AofStart;
 
 constexpr std::string_view kCancelled = "loading was cancelled";
+constexpr std::string_view kGivenUp = "loading was given up for another role";
 
 class CancellableLoader final : public persistence::KeyspaceLoader {
  public:
-  CancellableLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s,
-                    const std::atomic<bool>& is_cancelled, const Config& config)
-      : KeyspaceLoader(keyspace, now_ms, access_clock_s),
-        is_cancelled_(is_cancelled),
-        config_(config) {}
+  CancellableLoader(const RecoveryParts& parts, int64_t now_ms, uint32_t access_clock_s)
+      : KeyspaceLoader(parts.keyspace, now_ms, access_clock_s), parts_(parts) {}
 
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
-    if (is_cancelled_) return core::Error{std::string(kCancelled)};
+    if (parts_.is_cancelled) return core::Error{std::string(kCancelled)};
+    if (parts_.is_wanted && !parts_.is_wanted()) return core::Error{std::string(kGivenUp)};
     // Read for each key, so that a test can set the delay to zero while loading.
-    delay_for_key(key_delay(config_, OptionId::kKeyLoadDelay));
+    delay_for_key(key_delay(parts_.config, OptionId::kKeyLoadDelay));
     return KeyspaceLoader::entry(database, std::move(entry));
   }
   // Reads AUX fields. A replica that continues from this snapshot keeps expired keys until the
@@ -57,8 +56,7 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
   }
 
  private:
-  const std::atomic<bool>& is_cancelled_;
-  const Config& config_;
+  const RecoveryParts& parts_;
 };
 
 // A file that was validated before the first one is loaded.
@@ -221,6 +219,7 @@ class Recovery {
         return refused(judged.file.path, *rest);
       }
       scan = std::move(*rest);
+      position_.reset();
     }
     if (auto replayed = replay(judged.file.path, scan); !replayed) return replayed;
     if (scan.condition != AofScan::Condition::kTorn) {
@@ -309,8 +308,7 @@ class Recovery {
                                        bool may_be_followed, unsigned thread_count) {
     constexpr int64_t kSecondMs = 1000;
     const auto access_clock_s = static_cast<uint32_t>(parts_.clock.wall_ms() / kSecondMs);
-    CancellableLoader loader(parts_.keyspace, now_ms, access_clock_s, parts_.is_cancelled,
-                             parts_.config);
+    CancellableLoader loader(parts_, now_ms, access_clock_s);
     persistence::RdbReadOptions options;
     options.foreign_types = parts_.config.integer(OptionId::kRdbForeignTypes) == 0
                                 ? persistence::ForeignTypes::kRefuse
@@ -343,6 +341,7 @@ class Recovery {
   core::Result<Recovered> finish(const AofStart& start, const std::vector<JudgedFile>& files) {
     Recovered recovered;
     recovered.manifest = start.manifest;
+    recovered.position = position_behind(files);
     for (const JudgedFile& file : files) {
       const AofScan& scan = file.scan;
       recovered.log_bytes += file.is_snapshot ? scan.size_bytes : scan.sound_bytes;
@@ -355,6 +354,19 @@ class Recovery {
       }
     }
     return recovered;
+  }
+
+  std::optional<persistence::RdbReplicationInfo> position_behind(
+      const std::vector<JudgedFile>& files) const {
+    auto position = position_;
+    for (const JudgedFile& file : files) {
+      if (file.is_snapshot) continue;
+      // The position of commands after the last position line is unknown.
+      const bool is_unknown = file.scan.command_count > 0 && !file.scan.position;
+      if (file.scan.position || is_unknown) position = file.scan.position;
+    }
+    const bool is_whole = is_replica() || parts_.figures.foreign_keys == 0;
+    return is_whole ? position : std::nullopt;
   }
 
   void report_progress() {

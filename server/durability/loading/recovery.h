@@ -50,6 +50,8 @@ struct RecoveryParts {
   ReplayerFactory make_replayer;
   // Called after each piece of a snapshot, if set.
   std::function<void()> on_piece;
+  // Thread-safe; a snapshot's load ends soon once it returns false. Not asked if it is empty.
+  std::function<bool()> is_wanted = {};
 };
 
 struct Recovered {
@@ -59,7 +61,7 @@ struct Recovered {
   uint64_t log_bytes = 0;
   // The data came from a snapshot, so the new log needs a base.
   bool needs_base = false;
-  // The position of the snapshot file, if it states one.
+  // The position of the data in a replication stream, if the files state one.
   std::optional<persistence::RdbReplicationInfo> position;
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "persistence/aof/aof_writer.h"
+#include "persistence/aof/batch_lines.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/durability/log/log_files.h"
@@ -156,10 +157,15 @@ core::Result<> AppendLog::write_and_sync() {
   if (!writer().is_open()) return {};
   // After the start of a rewrite, the previous file is synced first. Until then nothing is written.
   const bool is_behind_older_file = writer().awaits_sync();
-  if (auto written = files_->writer().write(); !written) return written;
-  if (auto synced = files_->writer().sync(); !synced || !is_behind_older_file) return synced;
-  if (auto written = files_->writer().write(); !written) return written;
-  return files_->writer().sync();
+  persistence::AofWriter& writer = files_->writer();
+  const auto write_all = [&writer]() -> core::Result<> {
+    if (auto written = writer.write(); !written) return written;
+    return writer.write_position();
+  };
+  if (auto written = write_all(); !written) return written;
+  if (auto synced = writer.sync(); !synced || !is_behind_older_file) return synced;
+  if (auto written = write_all(); !written) return written;
+  return writer.sync();
 }
 
 core::Result<> AppendLog::takes_more() const {
@@ -175,7 +181,7 @@ core::Result<> AppendLog::takes_more() const {
 }
 
 void AppendLog::set_timestamps(bool enabled) {
-  files_->writer().set_timestamps(enabled);
+  files_->writer().lines().set_timestamps(enabled);
 }
 
 void AppendLog::run() {
@@ -207,6 +213,11 @@ void AppendLog::step() {
   if (!is_retry || now_us >= next_retry_us_) {
     if (is_retry) next_retry_us_ = now_us + core::kSecondUs;
     write_and_report();
+  }
+  // The stream also advances without commands. A failure here is reported by the next command.
+  if (now_us >= next_position_us_ && !fails()) {
+    next_position_us_ = now_us + core::kSecondUs;
+    (void)files_->writer().write_position();
   }
   const bool is_behind = writer().synced_offset() < writer().written_offset();
   const bool is_due = config_.append_fsync() == AppendFsync::kEverySecond &&

@@ -133,9 +133,10 @@ class AppendLog final : public ReplyLog {
   bool stopping_ = false;
   // Whether a thread is writing and syncing for all.
   std::atomic<bool> is_taken_{false};
-  SyncPacing pacing_;          // used with `always`
-  int64_t next_sync_us_ = 0;   // used by the log's thread
-  int64_t next_retry_us_ = 0;  // used by the log's thread
+  SyncPacing pacing_;             // used with `always`
+  int64_t next_sync_us_ = 0;      // used by the log's thread
+  int64_t next_retry_us_ = 0;     // used by the log's thread
+  int64_t next_position_us_ = 0;  // used by the log's thread
   std::thread thread_;
 };
 

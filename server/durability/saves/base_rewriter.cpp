@@ -89,6 +89,9 @@ core::Result<> BaseRewriter::fork() {
 
 void BaseRewriter::finish(const SaveEnd& end) {
   core::Result<> result = end.result;
+  // The base may contain bits that were set after the fork. Their commands must be in the log
+  // before the base counts, because a start takes the log's last position as that of all data.
+  if (result && log_.is_open()) result = log_.flush();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
   // Replies may be waiting for the file that the new base replaces.
   log_.wake();

@@ -65,6 +65,29 @@ TEST(AofFormatTest, AnnotationsAreParsed) {
   }
 }
 
+TEST(AofFormatTest, PositionIsRead) {
+  const std::string id(40, 'a');
+  std::string line;
+  append_position_line(line, {3, id, 12'345});
+  EXPECT_EQ(line, "#bloomery-pos:" + id + " 12345 3\r\n");
+  const auto annotation = parse_annotation(line.substr(0, line.size() - 2));
+  EXPECT_EQ(annotation.kind, Kind::kPosition);
+  ASSERT_TRUE(annotation.position);
+  EXPECT_EQ(annotation.position->id, id);
+  EXPECT_EQ(annotation.position->offset, 12'345);
+  EXPECT_EQ(annotation.position->stream_database, 3);
+  EXPECT_EQ(annotation.position->epoch, 0);
+  line.clear();
+  append_position_line(line, {.id = id, .offset = 1, .epoch = 7});
+  EXPECT_EQ(line, "#bloomery-pos:" + id + " 1 0 7\r\n");
+  EXPECT_EQ(parse_annotation(line.substr(0, line.size() - 2)).position->epoch, 7);
+  for (const std::string& rest : {id, id + " 1", id + " 1 ", id + " -1 0", id + " 1 0 0 0",
+                                  id + " 1 0 -1", id + " 9223372036854775808 0", id + "a 1 0",
+                                  std::string(" 1 0"), std::string(40, 'A') + " 1 0"}) {
+    EXPECT_EQ(parse_annotation("#bloomery-pos:" + rest).kind, Kind::kMalformed) << rest;
+  }
+}
+
 TEST(AofFormatTest, InvalidLinesOfOursAreMalformed) {
   for (const char* line : {"#bloomery-crc64:", "#bloomery-crc64:e9c6d914c4b8d9c",
                            "#bloomery-crc64:E9C6D914C4B8D9CA", "#bloomery-crc64:e9c6d914c4b8d9ca0",

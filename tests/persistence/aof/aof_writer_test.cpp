@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/aof/aof_writer.h"
+#include "persistence/aof/batch_lines.h"
 
 #include <gtest/gtest.h>
 
@@ -348,7 +349,7 @@ TEST_F(AofWriterTest, CrashBeforeTheFirstBaseAllowsAStart) {
 
 TEST_F(AofWriterTest, TimestampPrecedesFirstBatchOfASecond) {
   open();
-  writer_->set_timestamps(true);
+  writer_->lines().set_timestamps(true);
   append("a");
   append("b");
   EXPECT_EQ(aof_files::read(bytes(1)).scan.annotation_count, 2 + 2 + 1);
@@ -358,6 +359,29 @@ TEST_F(AofWriterTest, TimestampPrecedesFirstBatchOfASecond) {
   EXPECT_NE(bytes(1).find("#TS:1700000001\r\n"), std::string::npos);
   EXPECT_EQ(aof_files::read(bytes(1)).scan.last_timestamp_s, 1'700'000'001);
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
+}
+
+TEST_F(AofWriterTest, PositionLineBelongsToTheLastCommand) {
+  int64_t offset = 100;
+  writer_->lines().set_position_source([&](uint64_t journal_end) {
+    std::string line;
+    EXPECT_EQ(journal_end, journal_.end_offset());
+    if (offset > 0) append_position_line(line, {0, std::string(40, 'b'), offset});
+    return line;
+  });
+  open();
+  append("a");
+  EXPECT_EQ(aof_files::read(bytes(1)).scan.position->offset, 100);
+  offset = 114;  // it grows without commands
+  ASSERT_TRUE(writer_->write_position());
+  EXPECT_EQ(aof_files::read(bytes(1)).scan.position->offset, 114);
+  const size_t size = bytes(1).size();
+  ASSERT_TRUE(writer_->write_position());
+  EXPECT_EQ(bytes(1).size(), size);
+  offset = 0;  // unknown
+  append("b");
+  EXPECT_FALSE(aof_files::read(bytes(1)).scan.position);
+  EXPECT_EQ(values(1), (Values{"a", "b"}));
 }
 
 // Data that were not written when the log was switched off must not start the next log.

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// BatchLines: the annotation lines of a batch of the append log. They have its time, and the
+// position in the replication stream that the data have after it.
+//
+// Thread safety: set_timestamps() may be called from any thread, set_position_source() before the
+// log is opened or after its last use. The writer calls the rest under its mutex.
+// Source: docs/formats.md, "Append log".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "core/clock.h"
+#include "persistence/aof/aof_format.h"
+
+namespace persistence {
+
+class BatchLines {
+ public:
+  // Returns the position line of the data at that offset of the journal, or an empty string if the
+  // position is unknown.
+  using PositionSource = std::function<std::string(uint64_t journal_end)>;
+
+  explicit BatchLines(const core::Clock& clock) : clock_(clock) {}
+
+  // Applies `aof-timestamp-enabled`.
+  void set_timestamps(bool enabled) { has_timestamps_.store(enabled, std::memory_order_relaxed); }
+  void set_position_source(PositionSource source) { position_source_ = std::move(source); }
+
+  // Prepends a line for a new second.
+  void open(std::string& batch) {
+    if (!has_timestamps_.load(std::memory_order_relaxed)) return;
+    const int64_t now_s = clock_.wall_ms() / 1000;
+    if (now_s == timestamp_s_) return;
+    timestamp_s_ = now_s;
+    std::string line;
+    append_timestamp_line(line, now_s);
+    batch.insert(0, line);
+  }
+  std::string position_line(uint64_t journal_end) const { return position_source_(journal_end); }
+
+  // The last position line in the file, or an empty string.
+  const std::string& written_position() const { return written_position_; }
+  void set_written_position(std::string line) { written_position_ = std::move(line); }
+
+ private:
+  const core::Clock& clock_;
+  std::atomic<bool> has_timestamps_{false};
+  PositionSource position_source_ = [](uint64_t) { return std::string(); };
+  std::string written_position_;
+  int64_t timestamp_s_ = 0;
+};
+
+}  // namespace persistence
