@@ -18,11 +18,13 @@ namespace server {
 using cluster::Node;
 using cluster::ReplicationFacts;
 using cluster::Shard;
+using core::keyspace::kAllStripes;
 using core::keyspace::Locking;
+using core::keyspace::LockMode;
 
 namespace {
 
-// A leader that has sent nothing for longer counts as silent.
+// A leader that has been silent for this long is no longer heard.
 constexpr int64_t kSilenceUs = core::kSecondUs;
 
 }  // namespace
@@ -33,21 +35,23 @@ void ClusterHost::name_node(std::string id) {
 
 ReplicationFacts ClusterHost::facts(const Shard* shard) {
   ReplicationFacts facts;
-  if (parts_.replication.is_replica()) {
-    const FollowerState link = parts_.follower.figures().state;
-    if (link == FollowerState::kSync) is_torn_ = true;
-    if (link == FollowerState::kConnected) {
-      is_torn_ = false;
-      epoch_ = followed_epoch_;
-    }
-  }
+  const auto& place = parts_.replication.cluster_place();
   const bool is_loading = parts_.state.availability.has(Availability::kLoading);
+  const bool is_torn =
+      place.is_torn || parts_.follower.figures().state.load() == FollowerState::kSync;
   const uint64_t offset = parts_.replication.offset();
-  const bool has_history = epoch_ != 0 || offset != 0 || parts_.keyspace.db_size(0) != 0;
-  facts.has_whole_copy = !is_loading && !is_torn_ && has_history;
-  facts.hears_leader = parts_.follower.silence_us() < kSilenceUs;
+  const bool has_history =
+      place.history_epoch != 0 || offset != 0 || parts_.keyspace.db_size(0) != 0;
+  facts.led_epoch = place.led_epoch;
+  facts.has_whole_copy = !is_loading && !is_torn && has_history;
+  // A link of the former role says nothing about the present leader.
+  const bool is_of_shard = shard == nullptr || place.epoch == shard->epoch;
+  facts.hears_leader = is_of_shard && parts_.follower.silence_us() < kSilenceUs;
+  facts.log_works = !parts_.state.availability.has(Availability::kAppendLogFails);
   facts.keeps_log = parts_.config.flag(OptionId::kAppendOnly);
-  facts.position = {epoch_, offset};
+  // A leader that has come back without its data has no history of its epoch yet.
+  const bool has_led = facts.led_epoch != 0 && has_history;
+  facts.position = {has_led ? facts.led_epoch : place.history_epoch.load(), offset};
   if (shard == nullptr) return facts;
   for (const Leader::Description& replica : parts_.leader.describe()) {
     if (!shard->has_member(replica.node_id)) continue;
@@ -57,23 +61,40 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   return facts;
 }
 
-void ClusterHost::promote(uint64_t epoch) {
-  const auto stream = parts_.replication.hold(Locking::kTake);
-  parts_.replication.cluster_place().epoch = epoch;
-  parts_.follower.promote(Locking::kTake);
-  // A leader that has come back without its data has no history either.
+void ClusterHost::stop_leading() {
+  auto& place = parts_.replication.cluster_place();
   const bool has_data = parts_.replication.offset() != 0 || parts_.keyspace.db_size(0) != 0;
-  if (epoch != 0 && (epoch_ != 0 || has_data)) epoch_ = epoch;
-  is_torn_ = false;
+  const uint64_t led_epoch = place.led_epoch;
+  if (led_epoch != 0 && has_data) place.history_epoch = led_epoch;
+  place.led_epoch = 0;
+}
+
+void ClusterHost::promote(uint64_t epoch) {
+  parts_.follower.give_up_unless(std::nullopt);
+  const auto stream = parts_.replication.hold(Locking::kTake);
+  stop_leading();
+  auto& place = parts_.replication.cluster_place();
+  place.epoch = epoch;
+  if (!parts_.follower.promote(Locking::kTake) && epoch != 0) {
+    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
+    parts_.replication.lead_restored();
+  }
+  place.is_torn = false;
+  place.led_epoch = epoch;
 }
 
 void ClusterHost::follow(const Node& leader, uint64_t epoch) {
   const bool uses_tls = parts_.config.flag(OptionId::kTlsReplication);
   const uint16_t port = uses_tls && leader.tls_port != 0 ? leader.tls_port : leader.port;
+  const Follower::Target target{leader.ip, port, false};
+  parts_.follower.give_up_unless(target);
   const auto stream = parts_.replication.hold(Locking::kTake);
-  followed_epoch_ = epoch;
-  parts_.replication.cluster_place().epoch = epoch;
-  parts_.follower.follow({leader.ip, port, false}, Locking::kTake);
+  stop_leading();
+  auto& place = parts_.replication.cluster_place();
+  place.epoch = epoch;
+  const bool is_same = !parts_.follower.follow(target, Locking::kTake);
+  // The leader continues its history in a new epoch, on the same link.
+  if (is_same && parts_.replication.link_is_up()) place.history_epoch = epoch;
 }
 
 void ClusterHost::hold_writes(std::function<void(uint64_t offset)> on_held) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterHost: the server around a node of a cluster: its replication, and the clients that wait.
+// ClusterHost: the server of a cluster's node, with its replication and its waiting clients.
 //
 // Thread safety: as NodeHost.
 #pragma once
@@ -29,7 +29,7 @@ class ClusterHost final : public cluster::NodeHost {
  public:
   struct Parts {
     const Config& config;
-    const core::keyspace::Keyspace& keyspace;
+    core::keyspace::Keyspace& keyspace;
     const ServerState& state;
     Replication& replication;
     Leader& leader;
@@ -50,10 +50,10 @@ class ClusterHost final : public cluster::NodeHost {
   void service_changed() override;
 
  private:
+  // Remembers whose history the data are from. REQUIRES: the replication's apply_mutex().
+  void stop_leading();
+
   const Parts parts_;
-  uint64_t epoch_ = 0;           // of the history that the data are from
-  uint64_t followed_epoch_ = 0;  // of the leader that is followed
-  bool is_torn_ = false;         // a snapshot is being loaded, or has not ended
 };
 
 }  // namespace server

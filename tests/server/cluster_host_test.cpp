@@ -54,8 +54,10 @@ TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
   EXPECT_TRUE(facts().has_whole_copy);
   EXPECT_EQ(facts().position.epoch, 7U);
   EXPECT_EQ(replication_.cluster_place().epoch, 7U);
+  EXPECT_EQ(facts().led_epoch, 7U);
   // A replica of an earlier role: it may send its stream to no replica.
   host_.promote(0);
+  EXPECT_EQ(facts().led_epoch, 0U);
   EXPECT_EQ(facts().position.epoch, 7U);
   EXPECT_EQ(replication_.cluster_place().epoch, 0U);
   EXPECT_TRUE(facts().replicas.empty());
@@ -71,6 +73,28 @@ TEST_F(ClusterHostTest, ReplicaHasTheHistoryOnceItFollows) {
   host_.promote(9);
   EXPECT_FALSE(state_.is_replica);
   EXPECT_EQ(facts().position.epoch, 9U);
+}
+
+TEST_F(ClusterHostTest, DemotedLeaderKeepsTheEpochOfItsHistory) {
+  run({"SET", "a", "1"});
+  host_.promote(7);
+  host_.follow(*topology_.node(id_of('a')), 8);
+  EXPECT_EQ(facts().led_epoch, 0U);
+  EXPECT_EQ(facts().position.epoch, 7U);
+}
+
+TEST_F(ClusterHostTest, FailingLogIsReported) {
+  EXPECT_TRUE(facts().log_works);
+  (void)state_.availability.append_log_failed("No space left on device");
+  EXPECT_FALSE(facts().log_works);
+}
+
+TEST_F(ClusterHostTest, TornDataAreNoCopy) {
+  run({"SET", "a", "1"});
+  replication_.begin_replacement();
+  EXPECT_FALSE(facts().has_whole_copy);
+  host_.promote(7);
+  EXPECT_TRUE(facts().has_whole_copy);
 }
 
 TEST_F(ClusterHostTest, WritesAreHeldUntilTheyAreReleased) {

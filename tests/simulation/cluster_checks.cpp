@@ -28,14 +28,27 @@ void ClusterModel::check(Node& node) {
     return fail(fmt::format("{} replies in epoch {} after {} in epoch {}", node.id, epoch,
                             facts.serving->id, facts.serving_epoch));
   }
+  const bool has_role = node.stream_epoch == epoch;
+  if (!has_role && options_.mutation != Mutation::kLeaseIsPermit) {
+    return fail(fmt::format("{} acknowledges in epoch {} as a replica", node.id, epoch));
+  }
   if (epoch == facts.serving_epoch) return;
   facts.serving_epoch = epoch;
   facts.serving = &node;
-  const bool is_rolled = options_.faults == Faults::kRollingRestarts;
+  const bool is_kept =
+      options_.faults == Faults::kRollingRestarts || options_.faults == Faults::kPowerCuts;
   const bool may_lose =
-      !is_rolled && (options_.mutation != Mutation::kNone || options_.faults == Faults::kTwins);
+      !is_kept && (options_.mutation != Mutation::kNone || options_.faults == Faults::kTwins);
   if (!may_lose && !is_prefix(facts.safe, node.log)) {
     fail(fmt::format("{} leads in epoch {} without what all in sync had", node.id, epoch));
+  }
+}
+
+void ClusterModel::check_leases() {
+  for (const auto& node : nodes_) {
+    if (node->is_up && node->is_present && !etcd_->is_alive(node->id)) {
+      return fail(node->id + " has lost its lease while it loads");
+    }
   }
 }
 

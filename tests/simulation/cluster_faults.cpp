@@ -68,6 +68,8 @@ void ClusterModel::schedule_faults() {
     at(5 * kSecond, [this] { hand_over_often(); });
     return at(4 * kSecond, [this] { request(*nodes_.front(), 0); });
   }
+  if (options_.faults == Faults::kSlowLoads) return at(10 * kSecond, [this] { load_slowly(); });
+  if (options_.faults == Faults::kPowerCuts) return at(10 * kSecond, [this] { cut_power(); });
   if (options_.faults == Faults::kRollingRestarts) return at(5 * kSecond, [this] { roll(); });
   if (options_.faults == Faults::kRestoredEtcd) {
     // Leaders change, so that there is something to go back over.
@@ -168,6 +170,51 @@ void ClusterModel::recover_etcd() {
   at(10 * kSecond, [this] { fault_at_node(*by_id_.at(leader_id()), 2); });
 }
 
+// A replica comes back without its disk. While it loads, the leader hands over to the third member.
+void ClusterModel::load_slowly() {
+  if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
+  at(pick(40 * kSecond, 60 * kSecond), [this] { load_slowly(); });
+  const auto* shard = etcd_->topology()->topology.shard(shards_.front()->name);
+  if (shard->insync.size() != shard->members.size()) return;
+  const auto found = std::ranges::find_if(
+      shard->members, [&](const std::string& id) { return id != shard->leader; });
+  Node& replica = *by_id_.at(*found);
+  etcd_->end_lease(replica.id);
+  clear_disk(replica);
+  start(replica, false);
+  at(pick(3 * kSecond, 12 * kSecond), [this, &replica] {
+    Node& leader = *by_id_.at(leader_id());
+    at_node(leader, 0, [this, &replica](Node& self) {
+      const std::string successor = self.member->successor();
+      if (successor != replica.id) (void)self.member->hand_over(self.clock(now_us_), successor);
+    });
+  });
+}
+
+void ClusterModel::cut_power() {
+  if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
+  at(pick(35 * kSecond, 50 * kSecond), [this] { cut_power(); });
+  for (auto& facts : shards_) {
+    const auto* shard = etcd_->topology()->topology.shard(facts->name);
+    Node& leader = *by_id_.at(shard->leader);
+    if (!serves(leader)) continue;
+    if (chance(0.7)) sync_disk(leader);
+    const bool has_most = std::ranges::all_of(
+        shard->members, [&](auto& id) { return by_id_.at(id)->disk.size() <= leader.disk.size(); });
+    const bool is_new =
+        leader.disk_epoch == shard->epoch && leader.disk.size() > facts->safe.size();
+    if (has_most && is_new) facts->safe = leader.disk;
+  }
+  etcd_stalls_ = false;
+  etcd_down_until_us_ = now_us_ + pick(12 * kSecond, 20 * kSecond);
+  for (auto& node : nodes_) {
+    node->is_up = false;
+    at(pick(10 * kMs, 3 * kSecond), [this, dead = node.get()] {
+      if (!dead->is_up) start(*dead, false);
+    });
+  }
+}
+
 void ClusterModel::hand_over_often() {
   at(pick(kSecond, 5 * kSecond), [this] { hand_over_often(); });
   for (auto& facts : shards_) {
@@ -194,7 +241,7 @@ void ClusterModel::roll() {
         std::ranges::all_of(shard->members, [this](auto& id) { return by_id_.at(id)->is_up; });
     if (&node == &leader && chance(0.5)) {
       die(leader, *facts);
-      if (are_all_up && chance(0.5)) lose_disk(leader);
+      if (are_all_up && chance(0.5)) come_back_empty(leader);
     } else if (node.is_up) {
       end(node);
     }
@@ -211,12 +258,17 @@ void ClusterModel::die(Node& leader, ShardFacts& facts) {
   });
 }
 
+void ClusterModel::clear_disk(Node& node) {
+  node.disk.clear();
+  node.disk_epoch = 0;
+  node.kept_shard.clear();
+  node.kept_epoch = 0;
+  node.kept_topology = nullptr;
+}
+
 // It is back with its id: before its lease has ended, or behind that. The others may be down then.
-void ClusterModel::lose_disk(Node& leader) {
-  leader.disk.clear();
-  leader.kept_shard.clear();
-  leader.kept_epoch = 0;
-  leader.kept_topology = nullptr;
+void ClusterModel::come_back_empty(Node& leader) {
+  clear_disk(leader);
   at(pick(10 * kMs, 10 * kSecond), [this, &leader] { start(leader, false); });
   if (chance(0.5)) return;
   for (auto& node : nodes_) {
@@ -235,7 +287,7 @@ void ClusterModel::end(Node& node) {
         chance(0.5) && !successor.empty() && self.member->hand_over(clock_us, successor);
     at_node(self, hands_over ? 2 * kSecond : 0, [this](Node& ending) {
       ending.holds_writes = true;
-      ending.disk = ending.log;
+      sync_disk(ending);
       ending.member->close_list(ending.clock(now_us_), ending.log.size());
       close_list(ending, now_us_ + kSecond);
     });

@@ -129,6 +129,7 @@ RunResult ClusterModel::run() {
     now_us_ = event.at_us;
     if (now_us_ >= end_us_) break;
     etcd_->end_leases(now_us_);
+    if (options_.faults == Faults::kSlowLoads) check_leases();
     event.work();
   }
   if (result_.fault.empty()) check_end();
@@ -144,7 +145,11 @@ void ClusterModel::start(Node& node, bool is_first) {
   node.is_present = false;
   node.holds_writes = false;
   node.follows.clear();
-  node.history_epoch = 0;
+  node.heard_us = 0;
+  node.history_epoch = node.disk_epoch;
+  ++node.roles;
+  ++node.load;
+  node.loads_until_us = 0;
   node.stream_epoch = 0;
   node.acks.clear();
   node.log = node.disk;
@@ -163,33 +168,7 @@ void ClusterModel::start(Node& node, bool is_first) {
 }
 
 void ClusterModel::tick(Node& node) {
-  if (now_us_ - node.synced_us >= kSecond) {
-    node.synced_us = now_us_;
-    node.disk = node.log;
-    // Now and then, unlike the epoch.
-    const bool is_known = node.member->topology().revision != 0;
-    const bool is_drawn = options_.faults == Faults::kDrawn;
-    const bool is_restored = options_.faults == Faults::kRestoredEtcd;
-    if (is_known && (!node.kept_topology || is_restored || (is_drawn && chance(0.1)))) {
-      node.kept_topology = std::make_shared<TopologyVersion>(node.member->topology());
-    }
-  }
-  ReplicationFacts facts;
-  facts.has_whole_copy =
-      options_.mutation == Mutation::kLeadsEmpty || !node.log.empty() || node.history_epoch != 0;
-  facts.hears_leader = !node.follows.empty() && now_us_ - node.heard_us < kSecond;
-  facts.present_until_us = node.is_present ? node.lease_end_us : 0;
-  if (options_.mutation == Mutation::kAbsentMayLead) facts.present_until_us = INT64_MAX;
-  facts.position = {node.member->leads() ? node.member->permit().epoch() : node.history_epoch,
-                    node.log.size()};
-  for (const auto& [id, ack] : node.acks) {
-    const Node& replica = *by_id_.at(id);
-    const bool is_late = options_.mutation == Mutation::kLeavesLate;
-    const bool is_linked = is_late || (replica.is_up && replica.life == ack.life);
-    const int64_t limit_us = (is_late ? 5 : 2) * kSecond;
-    facts.replicas.push_back({id, ack.acked, is_linked && now_us_ - ack.at_us < limit_us});
-  }
-  node.member->tick(node.clock(now_us_), facts);
+  look_at_role(node);
   at_node(node, kTickUs, [this](Node& self) { tick(self); });
 }
 
@@ -337,9 +316,11 @@ void ClusterModel::ask_promise(Node& node, const AskPromise& ask) {
 
 void ClusterModel::ask_offset(Node& node, const AskOffset& ask) {
   Node& peer = *by_id_.at(ask.peer);
-  if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up || chance(0.005)) return;
+  const bool is_lost = options_.faults != Faults::kPowerCuts && chance(0.005);
+  if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up || is_lost) return;
   at_node(peer, delay(), [this, &node, ask, life = node.life](Node& self) {
-    const auto position = self.member->offset(self.clock(now_us_), ask.shard);
+    auto position = self.member->offset(self.clock(now_us_), ask.shard);
+    if (options_.mutation == Mutation::kFirstRegistered && self.member->leads()) position.reset();
     if (node.life != life || is_cut(self, &node)) return;
     at_node(node, delay(), [this, ask, position](Node& asker) {
       asker.member->offset_answered(asker.clock(now_us_), ask.call, ask.peer, position);
@@ -380,16 +361,12 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
     node.holds_writes = false;
   } else if (const auto* promote = std::get_if<Promote>(&action)) {
     ++result_.leaders;
-    node.stream_epoch = promote->epoch;
-    node.follows.clear();
-    node.acks.clear();
     if (options_.mutation == Mutation::kSuccessorNeverWaits && promote->epoch != 0) {
       node.member->resigned(clock_us, node.shard, promote->epoch - 1);
     }
+    change_role(node, "", promote->epoch);
   } else if (const auto* follow = std::get_if<Follow>(&action)) {
-    node.follows = follow->leader;
-    node.follows_epoch = follow->epoch;
-    node.acks.clear();
+    change_role(node, follow->leader, follow->epoch);
   } else if (const auto* resigned = std::get_if<TellResigned>(&action)) {
     Node& peer = *by_id_.at(resigned->peer);
     if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up) return;
@@ -413,31 +390,6 @@ void ClusterModel::answer_when_serving(Node& node, Node& former, uint64_t epoch)
   at_node(former, delay(), [this, epoch](Node& self) {
     self.member->successor_serves(self.clock(now_us_), self.shard, epoch);
   });
-}
-
-// Asks the leader for the missing entries, and reports the synced offset.
-void ClusterModel::replicate(Node& node) {
-  at_node(node, pick(50 * kMs, 150 * kMs), [this](Node& self) { replicate(self); });
-  if (node.follows.empty()) return;
-  Node& leader = *by_id_.at(node.follows);
-  if (is_cut(node, &leader) || is_cut(leader, &node) || !leader.is_up) return;
-  const bool is_synced = node.history_epoch == node.follows_epoch;
-  const uint64_t acked = is_synced && is_prefix(node.disk, node.log) ? node.disk.size() : 0;
-  at_node(leader, delay(),
-          [this, &node, acked, epoch = node.follows_epoch, life = node.life](Node& self) {
-            if (!self.member->leads() || self.stream_epoch != epoch) return;
-            if (acked != 0) self.acks[node.id] = {acked, now_us_, life};
-            if (node.life != life || is_cut(self, &node)) return;
-            auto log = std::make_shared<Log>(self.log);
-            at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {
-              if (replica.follows != from || replica.follows_epoch != epoch) return;
-              replica.heard_us = now_us_;
-              const bool goes_on = is_prefix(replica.log, *log);
-              if (!goes_on && replica.history_epoch == epoch) return;  // an older one
-              replica.log = *log;
-              replica.history_epoch = epoch;
-            });
-          });
 }
 
 void ClusterModel::request(Node& node, int moved) {

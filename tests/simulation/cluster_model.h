@@ -43,6 +43,9 @@ enum class Mutation : uint8_t {
   kIgnoresRewind,         // only documents of higher revisions are looked at
   kLeadsEmpty,            // a leader whose disk is gone does not know it
   kMovedWhileNamed,       // only a leader has clients wait, not its successor
+  kServesBeforeRole,      // a leader acknowledges before its server has the role
+  kThreadLoads,           // the thread that keeps the lease waits for a load
+  kFirstRegistered,       // a restarted leader does not say how much it has
 };
 
 // The faults of a run.
@@ -61,6 +64,11 @@ enum class Faults : uint8_t {
   // etcd is restored from a backup that is some changes old. Later the newest document that a node
   // keeps is written there, and the leader dies.
   kRestoredEtcd,
+  // All nodes and etcd lose their power, and etcd is back last. If no other member has more on its
+  // disk than the leader, nothing of that is lost.
+  kPowerCuts,
+  // Loads of snapshots take long, and meanwhile the leader hands over. No lease may end.
+  kSlowLoads,
   // Nothing fails, and leaders hand over. No client is sent on more than twice for one request.
   kHandovers,
 };
@@ -110,6 +118,10 @@ class ClusterModel {
 
   void start(Node& node, bool is_first);
   void tick(Node& node);
+  void look_at_role(Node& node);
+  void change_role(Node& node, const std::string& leader, uint64_t epoch);
+  void load(Node& node, const std::vector<uint64_t>& log, uint64_t epoch);
+  void sync_disk(Node& node);
   void watch(Node& node);
   void keep_lease(Node& node);
   void replicate(Node& node);
@@ -124,6 +136,7 @@ class ClusterModel {
 
   bool serves(const Node& node) const;
   void check(Node& node);
+  void check_leases();
   void note_safe(ShardFacts& facts);
   size_t common_length(const std::vector<uint64_t>& log, const std::vector<std::string>& ids) const;
   void write(ShardFacts& facts);
@@ -145,7 +158,10 @@ class ClusterModel {
   void end(Node& node);
   void close_list(Node& node, int64_t until_us);
   void die(Node& leader, ShardFacts& facts);
-  void lose_disk(Node& leader);
+  static void clear_disk(Node& node);
+  void come_back_empty(Node& leader);
+  void cut_power();
+  void load_slowly();
   void hand_over_often();
   // A request of the only client; it asks this node, having been sent on so often.
   void request(Node& node, int moved);

@@ -37,7 +37,10 @@ struct ClusterModel::Node {
   bool is_present = false;   // as it knows it
   bool holds_writes = false;
 
-  // Replication.
+  // Replication, as the server executes it: a role changes some time after the Member wants it.
+  uint64_t roles = 0;          // how many have been wanted
+  uint64_t load = 0;           // counts the loads of a snapshot
+  int64_t loads_until_us = 0;  // 0: it does not load
   std::string follows;
   uint64_t follows_epoch = 0;
   int64_t heard_us = 0;  // when the leader's stream came last
@@ -53,6 +56,7 @@ struct ClusterModel::Node {
 
   // The disk.
   Log disk;
+  uint64_t disk_epoch = 0;  // of the history that is on the disk
   int64_t synced_us = 0;
   std::string kept_shard;
   uint64_t kept_epoch = 0;

@@ -149,6 +149,66 @@ TEST(ClusterMutation, ALeaseGivenBackTooEarlyIsCaught) {
   EXPECT_NE(first_loss(Mutation::kRevokesEarly), 0U);
 }
 
+RunOptions without_power(uint64_t seed, Mutation mutation = Mutation::kNone) {
+  RunOptions options;
+  options.seed = seed;
+  options.faults = Faults::kPowerCuts;
+  options.mutation = mutation;
+  return options;
+}
+
+TEST(ClusterPowerCuts, LeaderWithTheLongestLogLeadsAgain) {
+  for (uint64_t i = 0; i < kRuns / 10; ++i) {
+    ASSERT_EQ(ClusterModel(without_power(first_seed() + i)).run().fault, "");
+  }
+}
+
+TEST(ClusterMutation, FirstRegisteredReplicaIsCaught) {
+  std::string fault;
+  for (uint64_t i = 0; i < kMutatedRunsMax && fault.empty(); ++i) {
+    fault = ClusterModel(without_power(first_seed() + i, Mutation::kFirstRegistered)).run().fault;
+  }
+  EXPECT_THAT(fault, testing::HasSubstr("without what"));
+}
+
+RunOptions handing_over(uint64_t seed, Mutation mutation = Mutation::kNone) {
+  RunOptions options;
+  options.seed = seed;
+  options.faults = Faults::kHandovers;
+  options.mutation = mutation;
+  return options;
+}
+
+RunOptions loading_slowly(uint64_t seed, Mutation mutation = Mutation::kNone) {
+  RunOptions options;
+  options.seed = seed;
+  options.faults = Faults::kSlowLoads;
+  options.mutation = mutation;
+  return options;
+}
+
+TEST(ClusterSlowLoads, EndNoLease) {
+  for (uint64_t i = 0; i < kRuns / 10; ++i) {
+    ASSERT_EQ(ClusterModel(loading_slowly(first_seed() + i)).run().fault, "");
+  }
+}
+
+TEST(ClusterMutation, ThreadThatWaitsForLoadIsCaught) {
+  std::string fault;
+  for (uint64_t i = 0; i < kMutatedRunsMax && fault.empty(); ++i) {
+    fault = ClusterModel(loading_slowly(first_seed() + i, Mutation::kThreadLoads)).run().fault;
+  }
+  EXPECT_THAT(fault, testing::HasSubstr("lost its lease"));
+}
+
+TEST(ClusterMutation, ServingBeforeTheRoleIsCaught) {
+  std::string fault;
+  for (uint64_t i = 0; i < kMutatedRunsMax && fault.empty(); ++i) {
+    fault = ClusterModel(handing_over(first_seed() + i, Mutation::kServesBeforeRole)).run().fault;
+  }
+  EXPECT_THAT(fault, testing::HasSubstr("as a replica"));
+}
+
 // etcd is restored from an older backup, then recovered.
 RunOptions restored(uint64_t seed, Mutation mutation = Mutation::kNone) {
   RunOptions options;
@@ -170,14 +230,6 @@ TEST(ClusterMutation, ARewindThatIsIgnoredIsCaught) {
     fault = ClusterModel(restored(first_seed() + i, Mutation::kIgnoresRewind)).run().fault;
   }
   EXPECT_NE(fault, "");
-}
-
-RunOptions handing_over(uint64_t seed, Mutation mutation = Mutation::kNone) {
-  RunOptions options;
-  options.seed = seed;
-  options.faults = Faults::kHandovers;
-  options.mutation = mutation;
-  return options;
 }
 
 TEST(ClusterHandovers, SendNoClientInCircles) {

@@ -61,16 +61,13 @@ void LeaderPart::stop() {
 
 void LeaderPart::open_permit() {
   if (epoch_ == 0 || permit_.is_held() || needs_new_epoch_) return;
-  if (state_.kept.epoch() != epoch_) return;
+  if (state_.kept.epoch() != epoch_ || state_.facts.led_epoch != epoch_) return;
   const bool has_resigned = resigned_shard_ == state_.kept.shard();
   if (has_resigned && resigned_epoch_ == epoch_) return;
   const bool waits = !has_resigned || resigned_epoch_ + 1 != epoch_;
   permit_.begin(epoch_, begun_us_ + (waits ? state_.options.times.wait_us : 0));
-}
-
-void LeaderPart::epoch_kept(int64_t now_us) {
-  open_permit();
-  next_read_us_ = std::min(next_read_us_, now_us);
+  // Asks for the confirmation at once.
+  next_read_us_ = begun_us_;
 }
 
 void LeaderPart::resigned(std::string_view shard, uint64_t epoch, int64_t now_us) {
@@ -98,6 +95,11 @@ bool LeaderPart::has_lost_data(const Shard& shard, int64_t now_us) const {
   if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us;
   return !state_.facts.keeps_log && options.kept_epoch != 0 && options.kept_shard == shard.name &&
          now_us < options.started_us + patience_us;
+}
+
+bool LeaderPart::may_return(const Shard& shard, int64_t now_us) const {
+  return epoch_ != 0 && needs_new_epoch_ && shard.epoch >= state_.kept.epoch() &&
+         state_.facts.has_whole_copy && !has_lost_data(shard, now_us);
 }
 
 void LeaderPart::look_at_others(const Shard& shard, int64_t now_us) {
@@ -134,6 +136,7 @@ void LeaderPart::note_lapse(int64_t now_us) {
 }
 
 void LeaderPart::step(const Shard& shard, int64_t now_us) {
+  open_permit();
   note_pause(now_us);
   note_lapse(now_us);
   look_at_others(shard, now_us);

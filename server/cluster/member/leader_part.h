@@ -41,11 +41,12 @@ class LeaderPart {
   MemberService service(int64_t now_us) const;
   bool etcd_answers(int64_t now_us) const;
   bool has_lost_data(const Shard& shard, int64_t now_us) const;
+  // True for a restarted leader that has its data and waits for an epoch of its own.
+  bool may_return(const Shard& shard, int64_t now_us) const;
 
   // etcd has answered that this node leads in `epoch`.
   void confirmed(uint64_t epoch, int64_t sent_us);
   void promise_answered(uint64_t call, std::string_view peer, bool is_promised);
-  void epoch_kept(int64_t now_us);
   // The leader of `epoch` acknowledges nothing any more.
   void resigned(std::string_view shard, uint64_t epoch, int64_t now_us);
 

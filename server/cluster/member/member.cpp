@@ -90,7 +90,6 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
 
 void Member::epoch_kept(int64_t now_us, std::string_view shard, uint64_t epoch) {
   state_.kept.kept(shard, epoch);
-  leader_->epoch_kept(now_us);
   step(now_us);
 }
 
@@ -203,7 +202,12 @@ void Member::promise_answered(int64_t now_us, uint64_t call, std::string_view pe
 
 void Member::offset_answered(int64_t now_us, uint64_t call, std::string_view peer,
                              std::optional<HistoryPosition> position) {
-  replica_->offset_answered(call, peer, position);
+  const Shard* own = state_.shard();
+  if (own != nullptr && leads()) {
+    if (search_.accepts(call, position)) (void)leader_->hand_over(*own, peer, now_us);
+  } else {
+    replica_->offset_answered(call, peer, position);
+  }
   step(now_us);
 }
 
@@ -218,7 +222,10 @@ void Member::step(int64_t now_us) {
   state_.kept.want(own->epoch);
   state_.kept.step(now_us, state_.actions);
   state_.calls.step(now_us, leader_->epoch(), state_.topology.revision);
-  if (leads()) put_back(now_us);
+  if (leads()) {
+    put_back(now_us);
+    search_.step(*own, now_us);
+  }
   leads() ? leader_->step(*own, now_us) : replica_->step(*own, now_us);
 }
 
@@ -232,8 +239,10 @@ bool Member::promise(int64_t now_us, std::string_view shard, uint64_t epoch) {
 
 std::optional<HistoryPosition> Member::offset(int64_t now_us, std::string_view shard) const {
   const Shard* own = state_.shard();
-  if (own == nullptr || own->name != shard || leads()) return std::nullopt;
-  if (!replica_->can_stand(*own, now_us)) return std::nullopt;
+  if (own == nullptr || own->name != shard) return std::nullopt;
+  const bool may_lead =
+      leads() ? leader_->may_return(*own, now_us) : replica_->can_stand(*own, now_us);
+  if (!may_lead) return std::nullopt;
   return state_.facts.position;
 }
 

@@ -29,6 +29,7 @@
 #include "core/result.h"
 #include "server/cluster/member/member_state.h"
 #include "server/cluster/member/succession.h"
+#include "server/cluster/member/successor_search.h"
 
 namespace server::cluster {
 
@@ -74,7 +75,7 @@ class Member {
 
   // What peers ask and tell. A promise: true is +OK.
   bool promise(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // nullopt: this node cannot stand.
+  // nullopt: this node can neither stand nor, as a restarted leader, wait for a new epoch.
   std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
   void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
   // The answer to TellResigned: the peer leads, and serves. Not to be called if it does not say so.
@@ -126,6 +127,7 @@ class Member {
   bool puts_back_ = false;  // the deleted topology, while this node leads
   int64_t put_again_us_ = 0;
   Succession succession_;
+  SuccessorSearch search_{state_};
   const std::unique_ptr<LeaderPart> leader_;
   const std::unique_ptr<ReplicaPart> replica_;
 };

@@ -44,6 +44,11 @@ struct ReplicationFacts {
   // Until then alive/<own id> is this process's, as far as it knows, and not that of an earlier
   // life or of another process that was given the same id. Of the node's clock.
   int64_t present_until_us = 0;
+  // False while the append log fails: then this server refuses writes.
+  bool log_works = true;
+  // The epoch in which the server executes its role of a leader; 0 if it does not. The role follows
+  // Promote later, because the change may have to wait for a load.
+  uint64_t led_epoch = 0;
 };
 
 // Reads the topology, linearizably. `known_revision`: the answer may be "unchanged".
@@ -87,8 +92,8 @@ struct TellResigned {
   uint64_t epoch = 0;
 };
 
-// Writes the epoch into cluster.json and syncs it. Then calls Member::epoch_kept(); never, if that
-// fails.
+// Writes the epoch into cluster.json and syncs the file. Answered by Member::epoch_kept(), or not
+// at all if the write fails.
 struct KeepEpoch {
   std::string shard;
   uint64_t epoch = 0;
@@ -99,12 +104,15 @@ struct HoldWrites {};
 // To be done once the topology that this node has is shown to clients.
 struct ReleaseWrites {};
 
-// Makes this node the leader; it acknowledges when its permit allows it. Epoch 0: it has led before
-// it started, and gives its stream to nobody, for replicas may have more than it has.
+// Makes this node the leader, which ReplicationFacts::led_epoch reports. It acknowledges when its
+// permit allows it. Epoch 0: it led before it started, and gives its stream to no replica, because
+// replicas may have more data.
 struct Promote {
   uint64_t epoch = 0;
 };
-// Makes this node a replica of `leader`, in that leader's epoch; it follows nobody when empty.
+// Makes this node a replica of `leader`, in that leader's epoch. It follows no leader if that is
+// empty. A newer Promote or Follow replaces one that has not begun, and a load for an older role is
+// given up.
 struct Follow {
   std::string leader;
   uint64_t epoch = 0;

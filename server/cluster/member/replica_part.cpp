@@ -18,6 +18,8 @@ constexpr int64_t kHeardGraceUs = 2'000'000;
 // alive/<id> of a leader that had died before this node's start has gone by then, also where etcd
 // has changed its leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
+// A restarted leader that answers gets this long to register in etcd: two node timeouts.
+constexpr int64_t kYieldAsks = 20;
 // By how much a member may lag behind the epoch of a leader that asks for its promise.
 constexpr uint64_t kEpochsAhead = 1000;
 
@@ -30,13 +32,16 @@ bool ReplicaPart::leader_is_gone(const Shard& shard) const {
 bool ReplicaPart::can_stand(const Shard& shard, int64_t now_us) const {
   // A topology of before the kept epoch is an old one: the shard has had another leader since.
   return shard.is_insync(state_.options.id) && state_.facts.has_whole_copy &&
-         shard.epoch >= state_.kept.epoch() &&
+         state_.facts.log_works && shard.epoch >= state_.kept.epoch() &&
          now_us >= state_.options.started_us + state_.options.times.wait_us &&
          now_us >= promised_until_us_ && (now_us < forced_until_us_ || !is_behind_for_sure());
 }
 
 void ReplicaPart::look_at_leader(const Shard& shard, int64_t now_us) {
-  if (!leader_is_gone(shard)) leader_seen_us_ = now_us;
+  if (!leader_is_gone(shard)) {
+    leader_seen_us_ = now_us;
+    yielding_since_us_ = 0;
+  }
   if (state_.facts.hears_leader) has_connected_ = true;
   const MemberOptions& options = state_.options;
   const bool is_of_the_living =
@@ -58,13 +63,26 @@ void ReplicaPart::step(const Shard& shard, int64_t now_us) {
     if (now_us < stand_again_us_) return;
     ask_peers(shard, is_forced, now_us);
   }
-  if (election_.is_due(state_.facts.position, now_us)) stand(shard);
+  if (!election_.is_due(state_.facts.position, now_us)) return;
+  yields_to_leader(now_us) ? refused(now_us) : stand(shard);
+}
+
+// After a power cut of both, the leader of the topology has the newest data, but this node may
+// register in etcd first.
+bool ReplicaPart::yields_to_leader(int64_t now_us) {
+  if (!leader_has_all_) return false;
+  if (yielding_since_us_ == 0) yielding_since_us_ = now_us;
+  return now_us < yielding_since_us_ + kYieldAsks * state_.options.times.ask_us;
 }
 
 void ReplicaPart::ask_peers(const Shard& shard, bool is_forced, int64_t now_us) {
+  leader_has_all_ = false;
   std::vector<std::string> peers;
   for (const std::string& id : shard.insync) {
-    if (id != state_.options.id && id != shard.leader && !is_forced) peers.push_back(id);
+    // A leader that was heard in this life has died: it can have nothing that was acknowledged and
+    // that this node lacks.
+    const bool is_asked = id != shard.leader || !has_connected_;
+    if (id != state_.options.id && is_asked && !is_forced) peers.push_back(id);
   }
   election_.begin(state_.calls.next_call(), peers, now_us);
   for (const std::string& peer : peers) {
@@ -86,6 +104,12 @@ void ReplicaPart::stand(const Shard& shard) {
 
 void ReplicaPart::offset_answered(uint64_t call, std::string_view peer,
                                   std::optional<HistoryPosition> position) {
+  const Shard* shard = state_.shard();
+  if (shard != nullptr && peer == shard->leader) {
+    const bool has_all = position && *position >= state_.facts.position;
+    if (call == election_.call()) leader_has_all_ = has_all;
+    return election_.failed(call, peer);
+  }
   position ? election_.answered(call, peer, *position) : election_.failed(call, peer);
 }
 
@@ -108,6 +132,7 @@ core::Result<> ReplicaPart::take_over(const Shard& shard, int64_t now_us) {
   if (!shard.is_insync(state_.options.id) || !state_.facts.has_whole_copy) {
     return core::Error{"ERR the node is not in sync with the leader of its shard"};
   }
+  if (!state_.facts.log_works) return core::Error{"ERR the append log of this node fails"};
   forced_until_us_ = now_us + kForceUs;
   return {};
 }

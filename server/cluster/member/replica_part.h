@@ -34,7 +34,10 @@ class ReplicaPart {
   void offset_answered(uint64_t call, std::string_view peer,
                        std::optional<HistoryPosition> position);
   // The topology has changed.
-  void reset() { election_.cancel(); }
+  void reset() {
+    election_.cancel();
+    yielding_since_us_ = 0;
+  }
   void led() {
     forced_until_us_ = 0;
     has_connected_ = true;
@@ -48,6 +51,7 @@ class ReplicaPart {
   // Its copy is from before its start, and its leader has acknowledged more since.
   bool is_behind_for_sure() const { return leader_has_lived_ && !has_connected_; }
   void ask_peers(const Shard& shard, bool is_forced, int64_t now_us);
+  bool yields_to_leader(int64_t now_us);
   void stand(const Shard& shard);
 
   MemberState& state_;
@@ -57,6 +61,9 @@ class ReplicaPart {
   int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
+  // The restarted leader has answered the present election, and this node has nothing more.
+  bool leader_has_all_ = false;
+  int64_t yielding_since_us_ = 0;  // 0: it does not yield
   // Both in this life of the process.
   bool has_connected_ = false;
   bool leader_has_lived_ = false;

@@ -73,6 +73,13 @@ bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
   return true;
 }
 
+// `file` is on the disk.
+void record_kept(Member& member, const NodeFile& file, int64_t now_us) {
+  const KeptEpoch& kept = member.kept_epoch();
+  const bool is_news = kept.shard() == file.kept_shard && kept.epoch() < file.kept_epoch;
+  if (is_news) member.epoch_kept(now_us, file.kept_shard, file.kept_epoch);
+}
+
 // Whether alive/<own id> is to be written.
 std::function<bool()> may_appear(const Member& member) {
   return [&member, was_leaving = false]() mutable {
@@ -185,6 +192,8 @@ void ClusterNode::start() {
     feed_->start();
     presence_->start();
   });
+  slow_.role.start("cluster-role");
+  slow_.file.start("cluster-file");
   thread_ = start_thread("cluster", [this] { io_.run(); });
   is_running_ = true;
   log_notice("Cluster: this node is {} of the cluster '{}'", file_.id,
@@ -198,7 +207,9 @@ void ClusterNode::stop() {
     presence_->leave([this] { io_.stop(); });
   });
   thread_.join();
-  // No handler of theirs runs any more.
+  slow_.role.stop();
+  slow_.file.stop();
+  // No handler of the objects below runs from here on.
   parts_.state.set_service(Service::kDown);
   peers_.reset();
   announcer_.reset();
@@ -305,8 +316,14 @@ void ClusterNode::settle() {
   show_service();
   if (std::exchange(due_.release, false)) parts_.host.release_writes();
   waits_.step(*member_, permit_clock_us());
-  // Last: clients need not wait for the disk, unless an epoch had to be kept.
-  if (due_.file) (void)keep_file();
+  if (std::exchange(due_.file, false)) {
+    slow_.file.run([this, file = file_] {
+      const auto written = write_node_file(path_, file);
+      // The Member asks again for an epoch that is not kept.
+      if (!written) return log_warning("Cluster: {}", written.error().message);
+      post([file](Member& member, int64_t now_us) { record_kept(member, file, now_us); });
+    });
+  }
   departure_.step(permit_clock_us());
 }
 
@@ -341,13 +358,6 @@ void ClusterNode::publish_view() {
                                                 member_->topology_fault()));
   }
   parts_.host.service_changed();
-}
-
-bool ClusterNode::keep_file() {
-  due_.file = false;
-  const auto written = write_node_file(path_, file_);
-  if (!written) log_warning("Cluster: {}", written.error().message);
-  return written.has_value();
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
@@ -437,7 +447,7 @@ void ClusterNode::carry_out(const TellResigned& action) {
 void ClusterNode::carry_out(const KeepEpoch& action) {
   file_.kept_shard = action.shard;
   file_.kept_epoch = action.epoch;
-  if (keep_file()) member_->epoch_kept(permit_clock_us(), action.shard, action.epoch);
+  due_.file = true;
 }
 
 void ClusterNode::carry_out(const HoldWrites& /*action*/) {
@@ -455,7 +465,12 @@ void ClusterNode::carry_out(const Promote& action) {
     log_notice("Cluster: this node leads its shard in epoch {}", action.epoch);
   }
   followed_ = FollowedLeader{};
-  parts_.host.promote(action.epoch);
+  slow_.role.run([this, epoch = action.epoch] {
+    parts_.host.promote(epoch);
+    post([this](Member& member, int64_t now_us) {
+      member.tick(now_us, facts_of(parts_.host, member, *presence_));
+    });
+  });
 }
 
 void ClusterNode::carry_out(const Follow& action) {
@@ -467,7 +482,12 @@ void ClusterNode::carry_out(const Follow& action) {
   const uint64_t epoch = action.epoch;
   followed_ = FollowedLeader{action, *leader};
   log_notice("Cluster: this node follows {} in epoch {}", leader->id, epoch);
-  parts_.host.follow(*leader, epoch);
+  slow_.role.run([this, node = *leader, epoch] {
+    parts_.host.follow(node, epoch);
+    post([this](Member& member, int64_t now_us) {
+      member.tick(now_us, facts_of(parts_.host, member, *presence_));
+    });
+  });
 }
 
 }  // namespace server::cluster

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // ClusterNode: this process as a node of a cluster. Its thread asks etcd and the other nodes, runs
-// the Member, which decides, and carries out what it decides; it publishes what clients are shown.
+// the Member, which decides, executes its actions, and publishes what clients are shown. Two more
+// threads execute what may block: changes of the role, and writes of cluster.json.
 //
-//   etcd ──► EtcdFeed ──► Member ──► actions ──► etcd, Peers, NodeHost
+//   etcd ──► EtcdFeed ──► Member ──► actions ──► etcd, Peers
+//                            │          └──────► LatestTask: NodeHost, cluster.json ──► Member
 //                            └─────► ClusterState ──► threads that serve clients
 //
-// Invariants: etcd is never asked on behalf of a command. What is kept in cluster.json is on the
-// disk before the Member hears that it is.
-// Thread safety: make() and start() by one thread; post() and stop() by any.
-// Source: docs/architecture.md, "A cluster".
+// Invariants: etcd is never asked on behalf of a command. The node's thread keeps the lease, so it
+// waits for no disk and for no lock of the data. The Member hears of a kept epoch after
+// cluster.json is on the disk, and of its role after the server has it. Thread safety: make() and
+// start() by one thread; post() and stop() by any. Source: docs/architecture.md, "A cluster".
 #pragma once
 
 #include <atomic>
@@ -32,6 +34,7 @@
 #include "server/cluster/member/node_file.h"
 #include "server/cluster/node/departure.h"
 #include "server/cluster/node/etcd_feed.h"
+#include "server/cluster/node/latest_task.h"
 #include "server/cluster/node/member_waits.h"
 #include "server/cluster/node/node_host.h"
 #include "server/cluster/node/peers.h"
@@ -105,7 +108,6 @@ class ClusterNode final : public MemberQueue {
   void settle();
   void show_service();
   void publish_view();
-  bool keep_file();
 
   void carry_out(const ReadTopology& action);
   void carry_out(const ChangeTopology& action);
@@ -138,6 +140,10 @@ class ClusterNode final : public MemberQueue {
   std::unique_ptr<Peers> peers_;
   Departure departure_;
   FollowedLeader followed_;
+  struct {
+    LatestTask role;
+    LatestTask file;
+  } slow_;  // the work that may block
   std::atomic<bool> is_running_{false};
   std::thread thread_;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// NodeHost: what a node of a cluster asks of its server, and tells it. An interface, so that the
-// node can be tried without one.
+// NodeHost: what a node of a cluster asks of its server, and reports to it. An interface, so that
+// the node can be tested without a server.
 //
-// Thread safety: called by the node's thread; hold_writes() calls back from any.
+// Thread safety: the node's thread for roles calls promote() and follow(). They may block, for
+// example until a load of a snapshot has been given up. The node's own thread calls the other
+// functions, which must not block. hold_writes() calls back from any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@ namespace server::cluster {
 
 class NodeHost {
  public:
-  // `shard`: the own one, whose members the replicas are; null while there is none.
+  // `shard`: the node's own shard, whose members the replicas are; null if it has none.
   virtual ReplicationFacts facts(const Shard* shard) = 0;
   virtual void promote(uint64_t epoch) = 0;
   virtual void follow(const Node& leader, uint64_t epoch) = 0;

@@ -248,7 +248,12 @@ Replacement FollowerSession::replacement_by(const SnapshotFacts& facts,
                                             const std::function<void()>& on_piece) {
   Replacement replacement;
   replacement.path = snapshot_path_;
-  replacement.may_begin = surroundings_.is_wanted;
+  replacement.may_begin = [this] {
+    if (!surroundings_.is_wanted()) return false;
+    parts_.replication.begin_replacement();
+    return true;
+  };
+  replacement.is_wanted = surroundings_.is_wanted;
   replacement.on_piece = on_piece;
   replacement.on_loaded = [this, facts] {
     const bool has_id = !link_->id().empty();
@@ -256,8 +261,14 @@ Replacement FollowerSession::replacement_by(const SnapshotFacts& facts,
                               link_->offset(), !facts.has_own_stream});
     begin_stream(facts.has_own_stream, static_cast<unsigned>(facts.stream_database));
   };
+  auto& place = parts_.replication.cluster_place();
+  replacement.on_kept = [&place] { place.is_torn = false; };
   // The history of the old data does not apply to an empty keyspace.
-  replacement.on_lost = [this] { parts_.replication.adopt({0, random_id(), 0, false}); };
+  replacement.on_lost = [this, &place] {
+    parts_.replication.adopt({0, random_id(), 0, false});
+    place.is_torn = true;
+    place.history_epoch = 0;
+  };
   return replacement;
 }
 

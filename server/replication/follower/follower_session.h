@@ -44,7 +44,8 @@ class FollowerSession {
     FollowerFigures& figures;
     LinkFailures& failures;
     const ReplayerFactory& make_replayer;
-    // Returns false once the session was cancelled. Under apply_mutex() the answer does not change.
+    // Returns false once the session was cancelled or given up. Under apply_mutex() it can only be
+    // given up, and no role changes.
     std::function<bool()> is_wanted;
     // Called when the leader has accepted PSYNC.
     std::function<void()> on_accepted = [] {};

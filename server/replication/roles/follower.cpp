@@ -103,6 +103,15 @@ void Follower::change_target(std::optional<Target> target) {
   waker_->wake();
 }
 
+void Follower::give_up_unless(const std::optional<Target>& next) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (target_ == next) return;
+    given_up_ = generation_.load();
+  }
+  waker_->wake();
+}
+
 bool Follower::follow(const Target& asked, Locking locking) {
   assert(parts_.replication.apply_mutex().is_held());
   const auto stripes =
@@ -145,23 +154,21 @@ void Follower::run() {
       target = target_;
       generation = generation_;
     }
-    if (!target) {
+    if (!target || !is_wanted(generation)) {
       waker_->wait(kForeverMs);
       continue;
     }
-    const auto is_wanted = [this, generation] {
-      return !is_stopping_ && generation_ == generation;
-    };
     {
       // The session is destroyed before the pause, so that no connection and no file stay open.
-      FollowerSession session(parts_, {*waker_, figures_, *failures_, make_replayer_, is_wanted,
+      FollowerSession session(parts_, {*waker_, figures_, *failures_, make_replayer_,
+                                       [this, generation] { return is_wanted(generation); },
                                        [this, generation] { finish_failover(generation); }});
       const core::Error cause = session.run(*target);
       if (is_stopping_) return;
       end_session(cause, session, generation);
     }
     take_back(generation);
-    if (generation_ == generation) waker_->wait(failures_->pause_ms());
+    if (is_wanted(generation)) waker_->wait(failures_->pause_ms());
   }
 }
 
@@ -172,7 +179,7 @@ void Follower::end_session(const core::Error& cause, const FollowerSession& sess
   // Role change: a leader has no link state to update.
   if (!target_) return;
   // A session cancelled by a role change does not count as a link failure.
-  if (generation_ == generation) {
+  if (is_wanted(generation)) {
     const std::string line =
         failures_->note_end(cause.message, session.failure_kind(), parts_.clock.monotonic_us());
     if (!line.empty()) log_notice("{}", line);

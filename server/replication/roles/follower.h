@@ -63,6 +63,10 @@ class Follower {
   bool follow(const Target& target, Locking locking);
   // REPLICAOF NO ONE. Returns false if this server is a leader already.
   bool promote(Locking locking);
+  // The role is about to change, unless `next` is followed already (nullopt: this server shall
+  // lead). Ends the session soon, even while it loads a snapshot under the replication's
+  // apply_mutex(). Must be followed by follow() or promote(). REQUIRES: no lock.
+  void give_up_unless(const std::optional<Target>& next);
   // Returns the leader's address; nullopt on a leader.
   std::optional<Target> target() const;
   const FollowerFigures& figures() const { return figures_; }
@@ -90,6 +94,9 @@ class Follower {
   // Retries the link soon, because the cause of its failure may be gone.
   void retry_soon();
   void change_target(std::optional<Target> target);
+  bool is_wanted(uint64_t generation) const {
+    return !is_stopping_ && generation_ == generation && given_up_ != generation;
+  }
   void note_writes_ended(uint64_t attempt);
   // Ends the attempt and resumes writes. REQUIRES: the replication's apply_mutex().
   void end_failover();
@@ -108,6 +115,8 @@ class Follower {
   const std::unique_ptr<Waker> waker_;
   ReplayerFactory make_replayer_;
   std::atomic<uint64_t> generation_{0};  // incremented when the target changes
+  static constexpr uint64_t kNoGeneration = ~uint64_t{0};
+  std::atomic<uint64_t> given_up_{kNoGeneration};  // whose session shall end
   std::atomic<bool> is_stopping_{false};
   mutable OrderedMutex mutex_{LockRank::kFollower};  // guards target_
   std::optional<Target> target_;

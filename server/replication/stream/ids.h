@@ -10,8 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "server/process/ordered_mutex.h"
 
 namespace server {
 
@@ -36,6 +39,25 @@ struct ReplicationIds {
   // Returns whether the stream from byte `asked_offset`, the first that a replica lacks, continues
   // its history.
   bool are_continued_from(std::string_view asked_id, int64_t asked_offset) const;
+};
+
+// The ids of this server. Thread-safe.
+class StreamIds {
+ public:
+  ReplicationIds get() const {
+    const std::scoped_lock lock(mutex_);
+    return ids_;
+  }
+  // Calls `change` with the ids while no other thread can use them.
+  template <class Change>
+  void change(Change&& change) {
+    const std::scoped_lock lock(mutex_);
+    change(ids_);
+  }
+
+ private:
+  mutable OrderedMutex mutex_{LockRank::kStreamIds};  // guards ids_
+  ReplicationIds ids_;
 };
 
 }  // namespace server

@@ -2,13 +2,19 @@
 #include "server/replication/stream/replication.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "persistence/aof/aof_format.h"
+#include "persistence/aof/batch_lines.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/log/log_files.h"
 #include "server/process/server_state.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/own_expiries.h"
+#include "server/replication/stream/stream_feed.h"
 #include "server/replication/stream/stream_listener.h"
 
 namespace server {
@@ -16,6 +22,7 @@ namespace server {
 Replication::Replication(const Parts& parts)
     : parts_(parts),
       backlog_(std::make_unique<Backlog>()),
+      feed_(std::make_unique<StreamFeed>(parts.journal, *backlog_)),
       own_expiries_(std::make_unique<OwnExpiries>()) {
   const auto apply_backlog_size = [this]() -> core::Result<> {
     backlog_->set_size(static_cast<uint64_t>(parts_.config.integer(OptionId::kReplBacklogSize)));
@@ -31,12 +38,16 @@ Replication::Replication(const Parts& parts)
   }
   if (!parts_.config.text(OptionId::kReplicaOf).empty()) set_role(true);
   parts_.durability.set_stream(this);
+  parts_.durability.append_log().files().writer().lines().set_position_source(
+      [this](uint64_t journal_end) { return position_line(journal_end); });
   update_availability();
 }
 
 Replication::~Replication() {
   parts_.durability.set_stream(nullptr);
-  parts_.journal.set_second_sink(nullptr);
+  parts_.durability.append_log().files().writer().lines().set_position_source(
+      [](uint64_t) { return std::string(); });
+  feed_->pause();
 }
 
 bool Replication::is_replica() const {
@@ -60,57 +71,78 @@ void Replication::restate_database() {
 }
 
 ReplicationIds Replication::ids() const {
-  const std::scoped_lock lock(ids_mutex_);
-  return ids_;
+  return ids_.get();
 }
 
 void Replication::restore(const persistence::RdbReplicationInfo& position) {
   if (!is_replication_id(position.id) || position.offset < 0) return;
   const auto offset = static_cast<uint64_t>(position.offset);
-  stream_database_ = static_cast<unsigned>(std::max<int64_t>(0, position.stream_database));
+  const std::scoped_lock role_lock(feed_->mutex());
   stream_is_foreign_ = is_replica() && position.is_foreign;
-  {
-    const std::scoped_lock lock(ids_mutex_);
-    ids_.id = position.id;
-    if (!is_replica()) position.is_ahead ? ids_.begin_anew() : ids_.shift(offset);
-  }
+  cluster_place_.history_epoch = position.epoch;
+  ids_.change([&](ReplicationIds& ids) { ids.id = position.id; });
   backlog_->begin(offset);
-  if (!is_replica()) parts_.journal.set_second_sink(backlog_.get());
+  feed_->note_applied(static_cast<unsigned>(std::max<int64_t>(0, position.stream_database)));
+  if (is_replica()) return;
+  feed_->restore(offset, position.is_ahead);
+  feed_->begin();
+  if (parts_.state.is_in_cluster()) return;
+  ids_.change([this](ReplicationIds& ids) { feed_->lead_restored(ids); });
+}
+
+void Replication::lead_restored() {
+  const std::scoped_lock role_lock(feed_->mutex());
+  ids_.change([this](ReplicationIds& ids) { feed_->lead_restored(ids); });
+}
+
+std::string Replication::position_line(uint64_t journal_end) {
+  std::string line;
+  const std::scoped_lock role_lock(feed_->mutex());
+  const bool is_known = is_replica() ? feed_->is_applied_up_to(journal_end) : feed_->is_on();
+  if (!is_known || !backlog_->is_active() || stream_is_foreign_ || has_diverged()) return line;
+  persistence::RdbReplicationInfo here{.stream_database = feed_->database(), .id = ids().id};
+  const uint64_t led_epoch = feed_->is_on() ? cluster_place_.led_epoch.load() : 0;
+  here.epoch = led_epoch != 0 ? led_epoch : cluster_place_.history_epoch.load();
+  bool is_end = false;
+  parts_.journal.look_at_ends([&](uint64_t log_end, std::optional<unsigned> database) {
+    is_end = log_end == journal_end;
+    here.offset = static_cast<int64_t>(backlog_->end_offset());
+    // If the leader's stream has selected none, the next command states its database.
+    if (feed_->is_on()) here.stream_database = database.value_or(0);
+  });
+  if (is_end) persistence::append_position_line(line, here);
+  return line;
 }
 
 void Replication::begin_backlog() {
-  const std::scoped_lock role_lock(role_mutex_);
+  const std::scoped_lock role_lock(feed_->mutex());
   if (backlog_->is_active()) return;
   if (is_replica()) return backlog_->begin(backlog_->end_offset());
-  {
-    // Bytes written without a backlog are not counted in the offset, so a new history begins.
-    const std::scoped_lock lock(ids_mutex_);
-    ids_.begin_anew();
-  }
+  // Bytes written without a backlog are not counted in the offset, so a new history begins.
+  ids_.change([](ReplicationIds& ids) { ids.begin_anew(); });
   backlog_->begin(backlog_->end_offset());
   parts_.journal.restate_database();
-  parts_.journal.set_second_sink(backlog_.get());
+  feed_->begin();
 }
 
 void Replication::end_backlog() {
-  const std::scoped_lock role_lock(role_mutex_);
+  const std::scoped_lock role_lock(feed_->mutex());
   if (is_replica()) return;
-  parts_.journal.set_second_sink(nullptr);
+  feed_->pause();
   backlog_->end();
-  const std::scoped_lock lock(ids_mutex_);
-  ids_.begin_anew();
+  ids_.change([](ReplicationIds& ids) { ids.begin_anew(); });
 }
 
 void Replication::hold_stream() {
-  const std::scoped_lock role_lock(role_mutex_);
-  parts_.journal.set_second_sink(nullptr);
+  const std::scoped_lock role_lock(feed_->mutex());
+  feed_->pause();
 }
 
 void Replication::release_stream() {
-  const std::scoped_lock role_lock(role_mutex_);
+  const std::scoped_lock role_lock(feed_->mutex());
   // Changes that a replica applies are in its leader's stream already, so the journal feeds only a
   // leader's backlog.
-  if (!is_replica() && backlog_->is_active()) parts_.journal.set_second_sink(backlog_.get());
+  if (!is_replica() && backlog_->is_active()) feed_->begin();
 }
 
 void Replication::set_role(bool is_replica) {
@@ -122,36 +154,38 @@ void Replication::become_replica() {
   // The writes of an open transaction so far are only in the own log.
   if (persistence::Journal::has_open_group()) note_divergence();
   {
-    const std::scoped_lock role_lock(role_mutex_);
-    parts_.journal.set_second_sink(nullptr);
+    const std::scoped_lock role_lock(feed_->mutex());
+    feed_->pause();
+    if (feed_->restored_differs()) note_divergence();
+    feed_->forget_restored();
     set_role(true);
     ++demotions_;
     link_is_up_ = false;
+    feed_->note_applied(feed_->database());
     if (!backlog_->is_active()) backlog_->begin(backlog_->end_offset());
   }
   update_availability();
 }
 
 void Replication::become_leader() {
-  {
-    const std::scoped_lock lock(ids_mutex_);
+  ids_.change([this](ReplicationIds& ids) {
     // From here on the stream contains effects. Replicas that followed the foreign stream would
     // interpret it differently.
     if (stream_is_foreign_ || has_own_changes_) {
-      ids_.begin_anew();
+      ids.begin_anew();
     } else {
-      ids_.shift(offset());
+      ids.shift(offset());
     }
-  }
+  });
   stream_is_foreign_ = false;
   has_own_changes_ = false;
   own_expiries_->clear();
   {
-    const std::scoped_lock role_lock(role_mutex_);
+    const std::scoped_lock role_lock(feed_->mutex());
     set_role(false);
     if (!backlog_->is_active()) backlog_->begin(backlog_->end_offset());
     parts_.journal.restate_database();
-    parts_.journal.set_second_sink(backlog_.get());
+    feed_->begin();
   }
   update_availability();
   tell_stream_replaced();
@@ -159,34 +193,45 @@ void Replication::become_leader() {
 
 void Replication::adopt(const persistence::RdbReplicationInfo& position) {
   {
-    const std::scoped_lock lock(ids_mutex_);
-    ids_ = {position.id, std::string(kReplicationIdSize, '0'), -1};
+    const std::scoped_lock role_lock(feed_->mutex());
+    ids_.change([&](ReplicationIds& ids) {
+      ids = {position.id, std::string(kReplicationIdSize, '0'), -1};
+    });
+    backlog_->begin(static_cast<uint64_t>(position.offset));
+    stream_is_foreign_ = position.is_foreign;
+    cluster_place_.history_epoch = cluster_place_.epoch.load();
+    cluster_place_.is_torn = false;
+    has_own_changes_ = false;
+    own_expiries_->clear();
+    feed_->note_applied(static_cast<unsigned>(position.stream_database));
   }
-  backlog_->begin(static_cast<uint64_t>(position.offset));
-  stream_database_ = static_cast<unsigned>(position.stream_database);
-  stream_is_foreign_ = position.is_foreign;
-  has_own_changes_ = false;
-  own_expiries_->clear();
   tell_stream_replaced();
+}
+
+void Replication::begin_replacement() {
+  const std::scoped_lock role_lock(feed_->mutex());
+  feed_->forget_applied();
+  cluster_place_.is_torn = true;
 }
 
 void Replication::forget_history() {
-  const std::scoped_lock lock(ids_mutex_);
-  ids_.begin_anew();
+  ids_.change([](ReplicationIds& ids) { ids.begin_anew(); });
 }
 
 void Replication::continue_as(std::string_view new_id) {
-  {
-    const std::scoped_lock lock(ids_mutex_);
-    if (ids_.id == new_id) return;
-    ids_.shift_to(new_id, offset());
-  }
-  tell_stream_replaced();
+  cluster_place_.history_epoch = cluster_place_.epoch.load();
+  bool is_new = false;
+  ids_.change([&](ReplicationIds& ids) {
+    is_new = ids.id != new_id;
+    if (is_new) ids.shift_to(new_id, offset());
+  });
+  if (is_new) tell_stream_replaced();
 }
 
 void Replication::append_applied(std::string_view bytes, unsigned database) {
-  stream_database_ = database;
+  const std::scoped_lock role_lock(feed_->mutex());
   backlog_->append(bytes);
+  feed_->note_applied(database);
 }
 
 void Replication::set_link_up(bool is_up) {
@@ -213,10 +258,18 @@ void Replication::tell_stream_replaced() const {
   if (listener_ != nullptr) listener_->on_stream_replaced();
 }
 
+unsigned Replication::stream_database() const {
+  return feed_->database();
+}
+
+bool Replication::has_diverged() const {
+  return has_own_changes_ || feed_->restored_differs();
+}
+
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {
   if (!backlog_->is_active()) return std::nullopt;
   // A leader states the database again before the next command.
-  const auto database = is_replica() ? stream_database_.load() : 0;
+  const auto database = is_replica() ? feed_->database() : 0;
   return persistence::RdbReplicationInfo{
       database, ids().id, static_cast<int64_t>(backlog_->end_offset()), stream_is_foreign_};
 }

@@ -22,6 +22,7 @@
 
 #include "server/dispatch/own_changes.h"
 #include "server/durability/data/stream_position.h"
+#include "server/replication/stream/cluster_place.h"
 #include "server/replication/stream/ids.h"
 #include "server/replication/stream/replication_parts.h"
 
@@ -29,6 +30,7 @@ namespace server {
 
 class Backlog;
 class OwnExpiries;
+class StreamFeed;
 class StreamListener;
 
 class Replication final : public StreamPosition, public OwnChanges {
@@ -46,15 +48,19 @@ class Replication final : public StreamPosition, public OwnChanges {
   uint64_t demotions() const { return demotions_; }
   ReplicationIds ids() const;
   uint64_t offset() const;
-  Backlog& backlog() { return *backlog_; }
-  const Backlog& backlog() const { return *backlog_; }
+  Backlog& backlog() const { return *backlog_; }
 
   // Sets the part that serves this server's replicas, which calls this itself; null for none.
   void set_listener(StreamListener* listener) { listener_ = listener; }
 
-  // Sets the position of the loaded snapshot, before clients are served. A leader's replicas may
-  // continue from there; a replica asks its leader for the rest.
+  // Sets the position of the loaded data, before clients are served. A leader's replicas may
+  // continue from there; a replica asks its leader for the rest. A node of a cluster keeps the
+  // position until it has a role.
   void restore(const persistence::RdbReplicationInfo& position);
+  // Cluster: the node leads in an epoch of its own, so replicas may continue from the restored
+  // position. Does nothing if none was restored. REQUIRES: apply_mutex(), and the locks of all
+  // stripes.
+  void lead_restored();
 
   // Leader: records the stream from now on, for the first replica.
   void begin_backlog();
@@ -74,6 +80,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   // Returns whether another kind of server produces the stream. Its commands are executed again
   // rather than applied as effects. Sub-replicas learn this from the snapshot.
   bool stream_is_foreign() const { return stream_is_foreign_; }
+  // A full sync is about to replace the keyspace. Until adopt() the position is unknown.
+  void begin_replacement();
   // +CONTINUE with another id, under which the history continues. Sub-replicas must ask again.
   void continue_as(std::string_view new_id);
   // DEBUG CHANGE-REPL-ID: replicas need a full sync after their link breaks.
@@ -81,7 +89,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   // Appends whole units of the leader's stream that were just applied. `database` is the one
   // selected after them.
   void append_applied(std::string_view bytes, unsigned database);
-  unsigned stream_database() const { return stream_database_; }
+  unsigned stream_database() const;
   // Sets whether the link to the leader works, which READONLY and MASTERDOWN depend on.
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
@@ -99,15 +107,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   void hold_stream();
   void release_stream();
 
-  // Facts that servers of a cluster exchange when a replica connects.
-  struct ClusterPlace {
-    // Epoch in which this server leads its shard or follows its leader; 0 otherwise. Each side of a
-    // link rejects another epoch.
-    std::atomic<uint64_t> epoch{0};
-    // This node's id, by which its leader identifies it: the node need not connect from its
-    // announced address. Must be set before the threads start.
-    std::string node_id;
-  };
+  // Returns the epochs of a node of a cluster, and whose history the data are from.
   ClusterPlace& cluster_place() { return cluster_place_; }
 
   // Leader: makes the next command in the stream state its database.
@@ -117,27 +117,27 @@ class Replication final : public StreamPosition, public OwnChanges {
   OrderedMutex& apply_mutex() override { return apply_mutex_; }
   std::optional<persistence::RdbReplicationInfo> position() const override;
   // If true, only a full sync can make this server a copy of its leader again.
-  bool has_diverged() const override { return has_own_changes_; }
+  bool has_diverged() const override;
 
  private:
   void set_role(bool is_replica);
   void update_availability();
   void tell_stream_replaced() const;
+  // Returns the position line for an append log that ends at that offset of the journal. It is
+  // empty if the position is unknown or the journal has grown.
+  std::string position_line(uint64_t journal_end);
 
   const Parts parts_;
   OrderedMutex apply_mutex_{LockRank::kStream};  // see the invariants above
   std::atomic<bool> link_is_up_{false};
-  std::atomic<unsigned> stream_database_{0};
   std::atomic<bool> stream_is_foreign_{false};
   std::atomic<bool> has_own_changes_{false};
   std::atomic<uint64_t> demotions_{0};
   ClusterPlace cluster_place_;
-  // Guards role changes and the link from journal to backlog. A replica's backlog receives only its
-  // leader's stream.
-  OrderedMutex role_mutex_{LockRank::kRole};
-  mutable OrderedMutex ids_mutex_{LockRank::kStreamIds};  // guards ids_
-  ReplicationIds ids_;
+  StreamIds ids_;
   const std::unique_ptr<Backlog> backlog_;
+  // Its mutex guards the role, and the changes of a replica's offset and database.
+  const std::unique_ptr<StreamFeed> feed_;
   const std::unique_ptr<OwnExpiries> own_expiries_;
   StreamListener* listener_ = nullptr;
 };

@@ -26,7 +26,6 @@ class FakeMemberQueue final : public MemberQueue {
 
   explicit FakeMemberQueue(std::string id)
       : member({std::move(id), PermitTimes::of_timeout(5'000'000), kStartedUs}) {
-    ReplicationFacts facts{true, {7, 1000}, {}};
     facts.present_until_us = INT64_MAX;
     member.tick(kStartedUs, facts);
     member.topology_seen(kStartedUs, {sample_topology(), 10});
@@ -45,6 +44,11 @@ class FakeMemberQueue final : public MemberQueue {
     asked = std::move(words);
     done(leader_says);
   }
+  // The server leads in the shard's epoch.
+  void promote() {
+    facts.led_epoch = member.shard()->epoch;
+    member.tick(now_us, facts);
+  }
   // etcd confirms that the member leads, if it has asked.
   void confirm() {
     for (const MemberAction& action : member.take_actions()) {
@@ -57,6 +61,7 @@ class FakeMemberQueue final : public MemberQueue {
     waits.step(member, now_us);
   }
 
+  ReplicationFacts facts{true, {7, 1000}, {}};
   Member member;
   int64_t now_us = kStartedUs + 60'000'000;
   std::deque<std::function<void(Member&, int64_t)>> tasks;

@@ -415,5 +415,58 @@ TEST_F(LeaderPartTest, ALeaderWithoutALogMayHaveLostItsNewestData) {
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 8U);
 }
 
+TEST_F(LeaderPartTest, NoPermitBeforeTheServerHasTheRole) {
+  be(kA);
+  promotes_ = false;
+  see(sample_topology(), 10);
+  commit(11);
+  for (int i = 0; i < 10; ++i) {
+    pass(kTimes.wait_us);
+    confirm();
+  }
+  EXPECT_FALSE(member_->permit().is_held());
+  facts_.led_epoch = 7;
+  pass(0);
+  EXPECT_FALSE(member_->permit().is_held()) << "the role of an earlier epoch";
+  facts_.led_epoch = 8;
+  pass(0);
+  confirm();
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, RestartedLeaderSaysHowMuchItHas) {
+  be(kA);
+  facts_.present_until_us = 0;
+  pass(0);
+  see(sample_topology(), 10);
+  EXPECT_EQ(member_->offset(now_us_, "s1"), (HistoryPosition{7, 1000}));
+  facts_.has_whole_copy = false;
+  pass(0);
+  EXPECT_FALSE(member_->offset(now_us_, "s1"));
+}
+
+TEST_F(LeaderPartTest, LeaderWithFailingLogHandsOver) {
+  lead();
+  EXPECT_FALSE(member_->offset(now_us_, "s1")) << "it leads";
+  EXPECT_TRUE(all<AskOffset>().empty());
+  facts_.log_works = false;
+  pass(0);
+  const auto ask = last<AskOffset>();
+  EXPECT_EQ(ask.peer, kB);
+  member_->offset_answered(now_us_, ask.call, kB, std::nullopt);
+  run();
+  EXPECT_TRUE(all<HoldWrites>().empty()) << "the replica cannot take over";
+  pass(kSecondUs);
+  confirm();
+  EXPECT_EQ(all<AskOffset>().size(), 1U);
+  pass(kSecondUs);
+  confirm();
+  pass(0);
+  ASSERT_EQ(all<AskOffset>().size(), 2U);
+  member_->offset_answered(now_us_, last<AskOffset>().call, kB, HistoryPosition{8, 1000});
+  run();
+  EXPECT_EQ(all<HoldWrites>().size(), 1U);
+}
+
 }  // namespace
 }  // namespace server::cluster

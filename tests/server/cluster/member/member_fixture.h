@@ -46,6 +46,10 @@ class MemberTest : public testing::Test {
         if (const auto* keep = std::get_if<KeepEpoch>(&action); keep != nullptr && keeps_) {
           member_->epoch_kept(now_us_, keep->shard, keep->epoch);
         }
+        if (const auto* promote = std::get_if<Promote>(&action); promote != nullptr && promotes_) {
+          facts_.led_epoch = promote->epoch;
+          member_->tick(now_us_, facts_);
+        }
       }
     }
   }
@@ -104,10 +108,18 @@ class MemberTest : public testing::Test {
     pass(kTimes.wait_us);
   }
 
+  // The leader is heard for a moment.
+  void connect() {
+    facts_.hears_leader = true;
+    pass(0);
+    facts_.hears_leader = false;
+  }
+
   std::optional<Member> member_;
   ReplicationFacts facts_;
   int64_t now_us_ = kStartUs;
   bool keeps_ = true;
+  bool promotes_ = true;  // the role changes at once
   std::vector<MemberAction> actions_;
 };
 

@@ -84,6 +84,7 @@ TEST_F(MemberTest, OlderTopologiesAreIgnored) {
 
 TEST_F(MemberTest, AnUnknownOutcomeIsReadUntilItIsKnown) {
   replicate();
+  connect();
   see_alive({kB});
   pass(kSecondUs);
   const auto change = last<ChangeTopology>();

@@ -86,6 +86,7 @@ TEST_F(PeerQuestionsTest, AResignationSparesTheWait) {
   next.shard("s1")->epoch = 8;
   queue_.member.topology_seen(queue_.now_us, {next, 11});
   queue_.member.epoch_kept(queue_.now_us, "s1", 8);
+  queue_.promote();
   EXPECT_EQ(queue_.member.permit().from_us(), queue_.now_us);
   EXPECT_EQ(answer(), "");
   queue_.confirm();

@@ -17,10 +17,19 @@ class ReplicaPartTest : public MemberTest {
  protected:
   // The time a leader has to write its key again.
   static constexpr int64_t kGraceUs = 300'000;
+
+  // The restarted node asks its leader, whose key is gone, how much that has.
+  AskOffset ask_leader() {
+    replicate();
+    see_alive({kB, kC});
+    pass(kGraceUs);
+    return last<AskOffset>();
+  }
 };
 
 TEST_F(ReplicaPartTest, AMemberInSyncTakesOverWhenTheLeadersKeyIsGone) {
   replicate();
+  connect();
   pass(kSecondUs);
   see_alive({kB, kC});
   pass(kGraceUs - 1);
@@ -133,6 +142,7 @@ TEST_F(ReplicaPartTest, NewOrUnsyncedReplicaDoesNotCampaign) {
 
 TEST_F(ReplicaPartTest, ARefusedCandidateStartsAgain) {
   replicate();
+  connect();
   see_alive({kB});
   pass(kGraceUs);
   member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
@@ -169,6 +179,63 @@ TEST_F(ReplicaPartTest, ForceIgnoresALiveLeaderButKeepsItsPromise) {
   commit(11);
   EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
   EXPECT_FALSE(member_->take_over(now_us_));
+}
+
+TEST_F(ReplicaPartTest, YieldsToRestartedLeaderThatHasAll) {
+  constexpr int kPatienceAsks = 20;
+  const AskOffset ask = ask_leader();
+  EXPECT_EQ(ask.peer, kA);
+  const auto answer = [&] {
+    member_->offset_answered(now_us_, last<AskOffset>().call, kA, HistoryPosition{7, 1000});
+    run();
+  };
+  answer();
+  for (int i = 1; i < kPatienceAsks; ++i) {
+    pass(kTimes.ask_us);
+    answer();
+  }
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  pass(kTimes.ask_us);
+  answer();
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "the leader does not register";
+}
+
+TEST_F(ReplicaPartTest, LeaderThatRegistersEndsTheElection) {
+  const AskOffset ask = ask_leader();
+  member_->offset_answered(now_us_, ask.call, kA, HistoryPosition{7, 1000});
+  see_alive({kA, kB, kC});
+  pass(10 * kSecondUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+}
+
+TEST_F(ReplicaPartTest, StandsIfRestartedLeaderHasLess) {
+  const AskOffset ask = ask_leader();
+  EXPECT_TRUE(all<ChangeTopology>().empty()) << "before the answer";
+  member_->offset_answered(now_us_, ask.call, kA, HistoryPosition{7, 999});
+  run();
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U);
+}
+
+TEST_F(ReplicaPartTest, StandsIfLeaderDoesNotAnswer) {
+  (void)ask_leader();
+  pass(kGraceUs - 1);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  pass(1);
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U);
+}
+
+TEST_F(ReplicaPartTest, NodeWithFailingLogDoesNotStand) {
+  replicate();
+  connect();
+  facts_.log_works = false;
+  see_alive({kB, kC});
+  pass(10 * kGraceUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  EXPECT_FALSE(member_->offset(now_us_, "s1"));
+  EXPECT_FALSE(member_->take_over(now_us_));
+  facts_.log_works = true;
+  pass(0);
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U);
 }
 
 }  // namespace

@@ -213,5 +213,65 @@ TEST_F(ReplicationTest, RestartedReplicaContinuesAfterItsSnapshot) {
   EXPECT_EQ(replication_.offset(), 700);
 }
 
+// A node of a cluster keeps a restored position until it has a role.
+class RestoredNodeTest : public ReplicationTest {
+ protected:
+  void restore(bool is_ahead = false) {
+    state_.availability.begin(Availability::kInCluster);
+    replication_.restore({4, kId, 700, false, is_ahead, 7});
+    EXPECT_EQ(replication_.ids().id, kId);
+    EXPECT_EQ(replication_.cluster_place().history_epoch, 7U);
+  }
+  void lead() {
+    const std::scoped_lock lock(replication_.apply_mutex());
+    const auto stripes =
+        keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kExclusive);
+    replication_.lead_restored();
+  }
+
+  const std::string kId = std::string(40, 'd');
+};
+
+TEST_F(RestoredNodeTest, ReplicaContinues) {
+  restore();
+  EXPECT_FALSE(replication_.has_diverged());
+  become_replica();
+  EXPECT_FALSE(replication_.has_diverged());
+  EXPECT_EQ(replication_.ids().id, kId);
+  EXPECT_EQ(replication_.offset(), 700);
+}
+
+TEST_F(RestoredNodeTest, ReplicaWithChangesNeedsAFullSync) {
+  restore();
+  run({"SET", "a", "1"});  // as when a key expires before the node has a role
+  EXPECT_TRUE(replication_.has_diverged()) << "a snapshot names no position";
+  become_replica();
+  EXPECT_TRUE(replication_.has_diverged());
+}
+
+TEST_F(RestoredNodeTest, ReplicaThatIsAheadNeedsAFullSync) {
+  restore(true);
+  become_replica();
+  EXPECT_TRUE(replication_.has_diverged());
+}
+
+TEST_F(RestoredNodeTest, LeaderContinuesUnderANewId) {
+  restore();
+  run({"SET", "a", "1"});
+  lead();
+  EXPECT_NE(replication_.ids().id, kId);
+  EXPECT_EQ(replication_.ids().id2, kId);
+  EXPECT_EQ(replication_.ids().second_offset, 701) << "without the node's own change";
+  EXPECT_EQ(stream(), kSelect + kSet);
+  EXPECT_FALSE(replication_.has_diverged());
+}
+
+TEST_F(RestoredNodeTest, LeaderThatIsAheadBeginsAHistory) {
+  restore(true);
+  lead();
+  EXPECT_NE(replication_.ids().id, kId);
+  EXPECT_NE(replication_.ids().id2, kId);
+}
+
 }  // namespace
 }  // namespace server

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// LatestTask: a thread that runs one task at a time. A newer task replaces one that has not begun,
+// because only the newest role and the newest file matter.
+//
+// Thread safety: run() may be called from any thread; start() and stop() from one.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "server/process/threads/start_thread.h"
+
+namespace server::cluster {
+
+class LatestTask {
+ public:
+  LatestTask() = default;
+  ~LatestTask() { stop(); }
+  LatestTask(const LatestTask&) = delete;
+  LatestTask& operator=(const LatestTask&) = delete;
+
+  // `name`: see start_thread(). Runs the task that waits already, if any.
+  void start(const std::string& name) {
+    is_stopping_ = false;
+    thread_ = start_thread(name, [this] { work(); });
+  }
+  void run(std::function<void()> task) {
+    const std::scoped_lock lock(mutex_);
+    waiting_ = std::move(task);
+    wake_.notify_one();
+  }
+  // Ends the thread after the running task and the one that waits.
+  void stop() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_stopping_ = true;
+      wake_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return is_stopping_ || waiting_; });
+      if (!waiting_) return;
+      const std::function<void()> task = std::exchange(waiting_, nullptr);
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;  // guards the members below
+  std::condition_variable wake_;
+  std::function<void()> waiting_;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace server::cluster

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// StreamFeed: the link from journal to backlog on a leader, and which end of the journal belongs to
+// the backlog's end. A position line of the append log relies on it.
+//
+// A node of a cluster restores a position before it has a role. Until then the backlog only shows
+// whether the data have changed, for example by expiry.
+//
+// Invariants: a replica's backlog receives only its leader's stream.
+// Thread safety: mutex() guards the role and all members, unless their comments say otherwise.
+// Source: docs/formats.md, "Append log".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "persistence/journal.h"
+#include "server/process/ordered_mutex.h"
+#include "server/replication/stream/backlog.h"
+#include "server/replication/stream/ids.h"
+
+namespace server {
+
+class StreamFeed {
+ public:
+  StreamFeed(persistence::Journal& journal, Backlog& backlog)
+      : journal_(journal), backlog_(backlog) {}
+
+  OrderedMutex& mutex() { return mutex_; }
+
+  void begin() {
+    journal_.set_second_sink(&backlog_);
+    is_on_ = true;
+  }
+  void pause() {
+    journal_.set_second_sink(nullptr);
+    is_on_ = false;
+  }
+  bool is_on() const { return is_on_; }
+
+  // Replica: the data at the journal's end belong to the backlog's end, after which the stream has
+  // selected this database.
+  void note_applied(unsigned database) {
+    database_ = database;
+    applied_end_ = journal_.end_offset();
+  }
+  // Replica: the data are about to be replaced.
+  void forget_applied() { applied_end_.reset(); }
+  bool is_applied_up_to(uint64_t journal_end) const { return applied_end_ == journal_end; }
+
+  // Thread-safe.
+  unsigned database() const { return database_; }
+
+  // Changed under the replication's apply_mutex() too, either of which suffices to read it.
+  void restore(uint64_t offset, bool is_ahead) { restored_ = Restored{offset, is_ahead}; }
+  // Returns whether the data may differ from another server's at the restored position.
+  bool restored_differs() const {
+    return restored_ && (restored_->is_ahead || backlog_.end_offset() != restored_->offset);
+  }
+  // A leader's history continues from the restored position, or begins again.
+  void lead_restored(ReplicationIds& ids) {
+    if (!restored_) return;
+    restored_->is_ahead ? ids.begin_anew() : ids.shift(restored_->offset);
+    restored_.reset();
+  }
+  void forget_restored() { restored_.reset(); }
+
+ private:
+  struct Restored {
+    uint64_t offset = 0;
+    bool is_ahead = false;
+  };
+
+  persistence::Journal& journal_;
+  Backlog& backlog_;
+  OrderedMutex mutex_{LockRank::kRole};
+  bool is_on_ = false;
+  std::atomic<unsigned> database_{0};
+  std::optional<uint64_t> applied_end_;
+  std::optional<Restored> restored_;
+};
+
+}  // namespace server

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+//
+// Roles of the nodes of a ClusterModel, and what their replication does.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tests/simulation/cluster_model.h"
+#include "tests/simulation/cluster_node_model.h"
+
+namespace simulation {
+
+using server::cluster::ReplicationFacts;
+
+namespace {
+
+constexpr int64_t kMs = 1000;
+constexpr int64_t kSecond = 1000 * kMs;
+constexpr int64_t kLoadUs = 15 * kSecond;
+
+}  // namespace
+
+void ClusterModel::sync_disk(Node& node) {
+  node.disk = node.log;
+  node.disk_epoch = node.history_epoch;
+}
+
+void ClusterModel::look_at_role(Node& node) {
+  const bool has_history = node.history_epoch != 0 || !node.log.empty();
+  if (node.member->leads() && node.stream_epoch != 0 && has_history) {
+    node.history_epoch = node.stream_epoch;
+  }
+  if (now_us_ - node.synced_us >= kSecond) {
+    node.synced_us = now_us_;
+    sync_disk(node);
+    // Now and then, unlike the epoch.
+    const bool is_known = node.member->topology().revision != 0;
+    const bool is_drawn = options_.faults == Faults::kDrawn;
+    const bool is_always_kept =
+        options_.faults == Faults::kRestoredEtcd || options_.faults == Faults::kPowerCuts;
+    if (is_known && (!node.kept_topology || is_always_kept || (is_drawn && chance(0.1)))) {
+      node.kept_topology = std::make_shared<TopologyVersion>(node.member->topology());
+    }
+  }
+  ReplicationFacts facts;
+  facts.has_whole_copy =
+      node.loads_until_us == 0 && (options_.mutation == Mutation::kLeadsEmpty || has_history);
+  facts.hears_leader = !node.follows.empty() && now_us_ - node.heard_us < kSecond;
+  facts.led_epoch = node.stream_epoch;
+  if (options_.mutation == Mutation::kServesBeforeRole && node.member->leads()) {
+    facts.led_epoch = node.member->shard()->epoch;
+  }
+  facts.present_until_us = node.is_present ? node.lease_end_us : 0;
+  if (options_.mutation == Mutation::kAbsentMayLead) facts.present_until_us = INT64_MAX;
+  facts.position = {node.history_epoch, node.log.size()};
+  for (const auto& [id, ack] : node.acks) {
+    const Node& replica = *by_id_.at(id);
+    const bool is_late = options_.mutation == Mutation::kLeavesLate;
+    const bool is_linked = is_late || (replica.is_up && replica.life == ack.life);
+    const int64_t limit_us = (is_late ? 5 : 2) * kSecond;
+    facts.replicas.push_back({id, ack.acked, is_linked && now_us_ - ack.at_us < limit_us});
+  }
+  node.member->tick(node.clock(now_us_), facts);
+}
+
+// `leader`: empty for the node itself. A newer role replaces one that has not begun.
+void ClusterModel::change_role(Node& node, const std::string& leader, uint64_t epoch) {
+  const uint64_t role = ++node.roles;
+  if (leader != node.follows && node.loads_until_us != 0) {
+    if (options_.mutation == Mutation::kThreadLoads) {
+      node.stopped_until_us = std::max(node.stopped_until_us, node.loads_until_us);
+    } else {
+      ++node.load;  // given up
+      node.loads_until_us = 0;
+    }
+  }
+  const int64_t delay_us = chance(0.1) ? pick(0, kSecond) : pick(0, 5 * kMs);
+  at_node(node, delay_us, [this, role, leader, epoch](Node& self) {
+    if (self.roles != role) return;
+    self.follows = leader;
+    self.follows_epoch = epoch;
+    self.stream_epoch = leader.empty() ? epoch : 0;
+    self.acks.clear();
+    look_at_role(self);
+  });
+}
+
+// Asks the leader for the missing entries, and reports the entries on the disk.
+void ClusterModel::replicate(Node& node) {
+  at_node(node, pick(50 * kMs, 150 * kMs), [this](Node& self) { replicate(self); });
+  if (node.follows.empty() || node.loads_until_us != 0) return;
+  Node& leader = *by_id_.at(node.follows);
+  if (is_cut(node, &leader) || is_cut(leader, &node) || !leader.is_up) return;
+  const bool is_synced = node.history_epoch == node.follows_epoch;
+  const uint64_t acked = is_synced && is_prefix(node.disk, node.log) ? node.disk.size() : 0;
+  at_node(leader, delay(),
+          [this, &node, acked, epoch = node.follows_epoch, life = node.life](Node& self) {
+            if (!self.member->leads() || self.stream_epoch != epoch) return;
+            if (acked != 0) self.acks[node.id] = {acked, now_us_, life};
+            if (node.life != life || is_cut(self, &node)) return;
+            auto log = std::make_shared<Log>(self.log);
+            at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {
+              if (replica.follows != from || replica.follows_epoch != epoch) return;
+              replica.heard_us = now_us_;
+              const bool goes_on = is_prefix(replica.log, *log);
+              if (!goes_on && replica.history_epoch == epoch) return;  // an older one
+              const bool loads = !goes_on || replica.log.empty();
+              if (loads && options_.faults == Faults::kSlowLoads) return load(replica, *log, epoch);
+              replica.log = *log;
+              replica.history_epoch = epoch;
+            });
+          });
+}
+
+void ClusterModel::load(Node& node, const Log& log, uint64_t epoch) {
+  if (node.loads_until_us != 0) return;
+  node.log.clear();
+  node.history_epoch = 0;
+  node.loads_until_us = now_us_ + kLoadUs;
+  at_node(node, kLoadUs, [log, epoch, load = ++node.load](Node& self) {
+    if (self.load != load) return;
+    self.log = log;
+    self.history_epoch = epoch;
+    self.loads_until_us = 0;
+  });
+}
+
+}  // namespace simulation

@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Nodes that restart, load for long, or run out of disk: the cluster keeps its data and its leases.
+"""
+
+import json
+import re
+import signal
+import unittest
+
+from harness import disks, let_time_pass, wait_until
+from harness.cluster import NAME, ClusterTest
+from harness.cutting_proxy import CuttingProxy
+from harness.process import Process
+from harness.replication import info
+
+NO_MOUNTS = disks.why_no_mounts()
+LOG = ("--appendonly", "yes")
+SLOW_LOAD = ("--enable-debug-command", "yes", "--key-load-delay", "10000")
+ITEMS = 50
+LEASE_S = 3
+
+
+class ProxiedEtcd:
+    """An etcd that a node reaches through a proxy."""
+
+    def __init__(self, proxy):
+        self.endpoints = [f"http://127.0.0.1:{proxy.port}"]
+
+
+class ClusterRestartsTest(ClusterTest):
+    def test_restarts_continue_the_stream(self):
+        """With the log on, no restarted node needs a snapshot, however it has ended."""
+        servers = self.start_cluster(1, 1, *LOG)
+        self.ignore_logs(*servers)
+        self.wait_for_replicas(servers, 1)
+        for number, ends in enumerate((self.terminate, Process.crash)):
+            self.add_items(servers[0], f"before-{number}")
+            self.wait_for_items(servers, f"before-{number}")
+            ends(servers[1])
+            self.add_items(servers[0], f"meanwhile-{number}")
+            servers[1] = self.start_again(servers[1], 1, *LOG)
+            self.wait_for_items(servers, f"meanwhile-{number}")
+            self.assertEqual(self.full_syncs(servers[0]), 1, "the first sync was of an empty node")
+        self.wait_for_replicas(servers, 1)
+        self.terminate(servers[0])
+        self.wait_for_writes(servers[1])
+        self.add_items(servers[1], "after")
+        servers[0] = self.start_again(servers[0], 0, *LOG)
+        self.wait_for_items(servers, "after")
+        self.assertEqual(self.full_syncs(servers[1]), 0, "the former leader continues")
+
+    def test_leader_with_the_longer_log_leads_again(self):
+        """After a power cut the replica registers first in etcd, and lacks acknowledged items."""
+        servers = self.start_cluster(1, 1, *LOG)
+        self.ignore_logs(*servers)
+        self.wait_for_replicas(servers, 1)
+        self.add_items(servers[0], "both")
+        self.wait_for_items(servers, "both")
+        servers[1].suspend()
+        self.add_items(servers[0], "leader-only")
+        (member,) = self.etcd.members
+        member.kill()
+        for server in servers:
+            server.crash()
+        proxy = CuttingProxy(member.client_port)
+        self.addCleanup(proxy.close)
+        proxy.is_refusing = True
+        servers[0] = self.start_again(servers[0], 0, *LOG, etcd=ProxiedEtcd(proxy))
+        servers[1] = self.start_again(servers[1], 1, *LOG)
+        self.etcd.start()
+        wait_until(lambda: self.lease_of(servers[0]) is None, "the leader's old lease ends")
+        wait_until(lambda: self.lease_of(servers[1]) is not None, "the replica is registered")
+        let_time_pass(1, why="the replica would take over in it")
+        proxy.is_refusing = False
+        wait_until(lambda: self.leader() == servers[0].node_id, "the former leader leads")
+        self.wait_for_state(servers[0])
+        self.wait_for_items(servers, "leader-only")
+
+    def test_slow_load_ends_no_lease(self):
+        """A replica that loads gets another leader. It gives the load up and keeps its lease."""
+        servers = self.start_cluster(1, 2)
+        self.ignore_logs(*servers)
+        self.wait_for_replicas(servers, 1)
+        with servers[0].connect() as connection:
+            commands = [("SET", f"key-{number}", "value") for number in range(3000)]
+            replies = [reply for reply, _ in connection.pipeline(commands)]
+        self.assertEqual(replies, [b"OK"] * 3000)
+        servers[1].crash()
+        wait_until(lambda: self.lease_of(servers[1]) is None, "the old lease ends")
+        servers[1] = self.start_node(
+            self.etcd, 1, *SLOW_LOAD, port=servers[1].port
+        )
+        self.ignore_logs(servers[1])
+        wait_until(lambda: self.lease_of(servers[1]) is not None, "the node is registered")
+        wait_until(lambda: self.field(servers[1], "persistence", "loading") == "1", "it loads")
+        lease = self.lease_of(servers[1])
+        with servers[2].connect() as connection:
+            self.assertEqual(connection.call("CLUSTER", "FAILOVER"), b"OK")
+        wait_until(lambda: self.leader() == servers[2].node_id, "another node leads")
+        servers[1].wait_for_log("loading was given up for another role")
+        with servers[1].connect() as connection:
+            self.assertEqual(connection.call("CONFIG", "SET", "key-load-delay", "0"), b"OK")
+        self.wait_for_replicas(servers, 1)
+        let_time_pass(LEASE_S, why="a lease that was not kept would end in it")
+        self.assertEqual(self.lease_of(servers[1]), lease)
+        with servers[1].connect() as connection:
+            self.assertEqual(connection.call("DBSIZE"), 3000)
+
+    def test_leader_with_a_full_disk_hands_over(self):
+        if NO_MOUNTS:
+            self.skipTest(NO_MOUNTS)
+        disk = disks.Tmpfs(4 << 20)
+        self.addCleanup(disk.remove)
+        etcd = self.etcd = self.start_etcd(1, host="127.0.0.1")
+        servers = [
+            self.start_node(etcd, 0, *LOG, directory=disk.path),
+            self.start_node(etcd, 1, *LOG),
+        ]
+        self.ignore_logs(*servers)
+        self.put_topology(servers, 1)
+        self.wait_for_replicas(servers, 1)
+        self.add_items(servers[0], "before")
+        disk.fill()
+        self.write_until_refused(servers[0])
+        wait_until(lambda: self.leader() == servers[1].node_id, "the other node leads")
+        self.wait_for_writes(servers[1])
+        self.add_items(servers[1], "after")
+        self.assertIn("refuses writes", self.tool("status"))
+        # A node whose log fails is no candidate.
+        with servers[0].connect() as connection:
+            refused = connection.call("CLUSTER", "FAILOVER", "FORCE")
+        self.assertRegex(str(refused), "append log of this node fails|not in sync")
+        disk.free()
+        self.wait_for_replicas(servers, 1)
+        self.wait_for_items(servers, "before")
+        self.wait_for_items(servers, "after")
+        self.assertNotIn("refuses writes", self.tool("status"))
+
+    def write_until_refused(self, server):
+        def is_refused():
+            with server.connect() as connection:
+                reply = connection.call("SETRANGE", "ballast", 1 << 16, "end")
+            return re.search("MISCONF|IOERR|MOVED", str(reply))
+
+        wait_until(is_refused, "the full disk refuses a write")
+
+    def start_again(self, server, index, *options, etcd=None):
+        again = self.start_node(
+            etcd or self.etcd, index, *options, port=server.port, directory=server.directory
+        )
+        self.ignore_logs(again)
+        return again
+
+    @staticmethod
+    def ignore_logs(*servers):
+        for server in servers:
+            server.expect_log(".*")
+
+    def terminate(self, server):
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait_for_exit(), 0)
+
+    def lease_of(self, server):
+        """Returns the lease under which the node is registered in etcd, or None."""
+        key = f"bloomery/{NAME}/alive/{server.node_id}"
+        found = json.loads(self.etcd.control("get", "-w", "json", key)).get("kvs")
+        return found[0]["lease"] if found else None
+
+    def leader(self):
+        return self.topology()["shards"]["s1"]["leader"]
+
+    def add_items(self, server, name):
+        with server.connect() as connection:
+            # Hardly any item looks like one that was added before.
+            added = connection.call("BF.INSERT", "filter", "ERROR", "0.0000001", "ITEMS",
+                                    *(f"{name}-{i}" for i in range(ITEMS)))  # fmt: skip
+        self.assertEqual(added, [1] * ITEMS)
+
+    def wait_for_items(self, servers, name):
+        wait_until(lambda: self.has_items(servers, name), f"all nodes have the items '{name}'")
+
+    @staticmethod
+    def has_items(servers, name):
+        """Whether all servers have the same number of items, these among them."""
+        counts = set()
+        for server in servers:
+            with server.connect() as connection:
+                connection.call("READONLY")
+                items = [f"{name}-{i}" for i in range(ITEMS)]
+                if connection.call("BF.MEXISTS", "filter", *items) != [1] * ITEMS:
+                    return False
+                counts.add(connection.call("BF.CARD", "filter"))
+        return len(counts) == 1
+
+    @staticmethod
+    def field(server, section, name):
+        with server.connect() as connection:
+            return info(connection, section)[name]
+
+    def full_syncs(self, server):
+        return int(self.field(server, "stats", "sync_full"))
+
+
+if __name__ == "__main__":
+    unittest.main()
