@@ -237,6 +237,7 @@ core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& acces
   facts.offset = number_field(info->text, "master_repl_offset");
   facts.uptime_s = number_field(info->text, "uptime_in_seconds");
   facts.is_loading = info_field(info->text, "loading") == "1";
+  facts.log_works = info_field(info->text, "aof_last_write_status") != "err";
   facts.link_is_up = info_field(info->text, "master_link_status") != "down";
   if (!facts.in_cluster_mode || facts.is_loading) return facts;
   const auto id = client->call({"CLUSTER", "MYID"});

@@ -78,6 +78,7 @@ struct NodeFacts {
   // Of the topology in etcd, as the server sees it: "ok", "absent", "older" or "invalid".
   std::string topology_state = {};
   int64_t uptime_s = 0;
+  bool log_works = true;    // false: the append log fails, so the server refuses writes
   bool is_loading = false;  // then the keys, the id and the state of the cluster are unknown
   bool link_is_up = true;   // a replica's link to its leader
 };

@@ -64,6 +64,7 @@ std::string_view state_of(const MemberLine& line) {
   if (line.facts == nullptr) return "no answer";
   // The server's own word first: the list of members in sync may be a moment behind.
   if (line.facts->is_loading) return "loading";
+  if (!line.facts->log_works) return "refuses writes";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";
   if (!line.facts->link_is_up) return "link down";
   if (line.facts->uptime_s < kReconnectS) return "starting";

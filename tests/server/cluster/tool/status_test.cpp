@@ -67,6 +67,10 @@ TEST(StatusTest, ServersSayThemselvesThatTheyAreNotReady) {
   EXPECT_NE(status_table(status).find("replica  starting"), std::string::npos);
   status.facts[1]->link_is_up = false;
   EXPECT_NE(status_table(status).find("replica  link down"), std::string::npos);
+  status.facts[1]->log_works = false;
+  EXPECT_NE(status_table(status).find("replica  refuses writes"), std::string::npos);
+  status.facts[0]->log_works = false;
+  EXPECT_NE(status_table(status).find("leader   refuses writes"), std::string::npos);
   status.facts[1]->is_loading = true;
   EXPECT_NE(status_table(status).find("replica  loading"), std::string::npos);
 }
