@@ -91,7 +91,8 @@ void BaseRewriter::finish(const SaveEnd& end) {
   core::Result<> result = end.result;
   // The base may contain bits that were set after the fork. Their commands must be in the log
   // before the base counts, because a start takes the log's last position as that of all data.
-  if (result && log_.is_open()) result = log_.flush();
+  // After a lost sync the log has no position after the base.
+  if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
   // Replies may be waiting for the file that the new base replaces.
   log_.wake();

@@ -222,6 +222,7 @@ class RestoredNodeTest : public ReplicationTest {
     EXPECT_EQ(replication_.ids().id, kId);
     EXPECT_EQ(replication_.cluster_place().history_epoch, 7U);
   }
+  void change() { journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "1"}); }
   void lead() {
     const std::scoped_lock lock(replication_.apply_mutex());
     const auto stripes =
@@ -243,7 +244,7 @@ TEST_F(RestoredNodeTest, ReplicaContinues) {
 
 TEST_F(RestoredNodeTest, ReplicaWithChangesNeedsAFullSync) {
   restore();
-  run({"SET", "a", "1"});  // as when a key expires before the node has a role
+  change();  // as when a key expires before the node has a role
   EXPECT_TRUE(replication_.has_diverged()) << "a snapshot names no position";
   become_replica();
   EXPECT_TRUE(replication_.has_diverged());
@@ -257,7 +258,7 @@ TEST_F(RestoredNodeTest, ReplicaThatIsAheadNeedsAFullSync) {
 
 TEST_F(RestoredNodeTest, LeaderContinuesUnderANewId) {
   restore();
-  run({"SET", "a", "1"});
+  change();
   lead();
   EXPECT_NE(replication_.ids().id, kId);
   EXPECT_EQ(replication_.ids().id2, kId);
