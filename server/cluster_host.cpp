@@ -44,9 +44,10 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
       place.history_epoch != 0 || offset != 0 || parts_.keyspace.db_size(0) != 0;
   facts.led_epoch = place.led_epoch;
   facts.has_whole_copy = !is_loading && !is_torn && has_history;
+  facts.leader_silence_us = parts_.follower.silence_us();
   // A link of the former role says nothing about the present leader.
   const bool is_of_shard = shard == nullptr || place.epoch == shard->epoch;
-  facts.hears_leader = is_of_shard && parts_.follower.silence_us() < kSilenceUs;
+  facts.hears_leader = is_of_shard && facts.leader_silence_us < kSilenceUs;
   facts.log_works = !parts_.state.availability.has(Availability::kAppendLogFails);
   facts.keeps_log = parts_.config.flag(OptionId::kAppendOnly);
   // A leader that has come back without its data has no history of its epoch yet.

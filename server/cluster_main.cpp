@@ -61,6 +61,8 @@ core::Result<Done> run(ClusterTool& tool, const ToolCall& call) {
   if (call.command == "replace") {
     return tool.replace(call.shard, call.nodes.front(), call.accepts_loss);
   }
+  if (call.command == "backup") return tool.backup(call.directory);
+  if (call.command == "restore") return tool.restore(call.directory, call.nodes);
   if (call.command == "recover") return tool.recover(call.nodes, call.is_confirmed);
   if (call.command == "failover") return tool.fail_over(call.shard, call.to, call.force);
   const auto status = tool.status();

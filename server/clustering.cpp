@@ -7,6 +7,7 @@
 #include "server/cluster/node/cluster_node.h"
 #include "server/cluster_host.h"
 #include "server/config/config.h"
+#include "server/insync_acks.h"
 #include "server/process/process_facts.h"
 #include "server/process/server_state.h"
 
@@ -37,6 +38,9 @@ core::Result<> Clustering::prepare(cluster::MemberQueue*& member) {
     node_ = *std::move(node);
     host_->name_node(node_->id());
     member = node_.get();
+    if (config.integer(OptionId::kClusterWriteAcks) != 0) {
+      acks_ = std::make_unique<InsyncAcks>(state_, parts_.replication, parts_.leader);
+    }
   }
   parts_.state.availability.begin(Availability::kInCluster);
   return {};

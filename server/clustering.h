@@ -26,6 +26,7 @@ class ClusterHost;
 class CommandThreads;
 class Config;
 class Follower;
+class InsyncAcks;
 class Leader;
 class PauseGate;
 class Replication;
@@ -55,6 +56,9 @@ class Clustering {
   // The permit that replies to writes need; null where they need none.
   const cluster::ClusterState* permit() const { return node_ == nullptr ? nullptr : &state_; }
 
+  // The acknowledgements that replies to writes wait for; null unless cluster-write-acks is insync.
+  InsyncAcks* acks() { return acks_.get(); }
+
   // As `cluster-enabled` says. `member`: set to the way to this node's part in its shard, if it has
   // one. Errors: why the server cannot start.
   core::Result<> prepare(cluster::MemberQueue*& member);
@@ -73,6 +77,7 @@ class Clustering {
  private:
   const Parts parts_;
   cluster::ClusterState state_;
+  std::unique_ptr<InsyncAcks> acks_;
   std::unique_ptr<ClusterHost> host_;
   std::unique_ptr<cluster::ClusterNode> node_;
   bool is_retiring_ = false;

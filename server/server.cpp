@@ -35,6 +35,7 @@
 #include "server/durability/log/log_listener.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/insync_acks.h"
 #include "server/listener/listener.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
@@ -228,7 +229,20 @@ struct Server::Parts final : AckListener,
   Run run;
 };
 
+namespace {
+
+// Releases the replies to writes that all members in sync have acknowledged by now.
+void release_acknowledged(Clustering& clustering, LogListener& threads) {
+  InsyncAcks* const acks = clustering.acks();
+  if (acks == nullptr) return;
+  acks->refresh();
+  threads.on_log_progress();
+}
+
+}  // namespace
+
 void Server::Parts::on_ack() {
+  release_acknowledged(clustering, *this);
   for (size_t i = 0; i < threads.count(); ++i) threads.at(i).blocked_waker.wake();
   if (follower.is_failing_over()) {
     threads.at(0).loop.post([this] { follower.drive_failover(); });
@@ -253,6 +267,7 @@ void Server::Parts::run_on_first_thread(admin::WriteCaller::Task task) {
 }
 
 void Server::Parts::wake_held_back() {
+  release_acknowledged(clustering, *this);
   threads.post_to_each([](net::IoThread& thread) {
     thread.connections.for_each([](net::Connection& connection) { connection.wake(); });
   });
@@ -317,6 +332,7 @@ core::Result<> Server::start() {
   if (auto prepared = parts.durability.prepare(); !prepared) return prepared;
   if (auto prepared = parts.clustering.prepare(parts.services.member); !prepared) return prepared;
   parts.threads.set_permit(parts.clustering.permit());
+  parts.threads.set_acks(parts.clustering.acks());
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
   parts.memory.set_exempt([&parts] {

@@ -12,11 +12,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/keyspace/slot.h"
+#include "server/cluster/cluster_counters.h"
+#include "server/cluster/permit_clock.h"
 
 namespace server::cluster {
 
@@ -82,7 +87,33 @@ class ClusterState {
     return now_us < permit_until_us() && permit_from_us_.load(std::memory_order_acquire) <= now_us;
   }
 
-  // For CLUSTER INFO.
+  // The time since this replica received bytes from its leader; the maximum without a link.
+  void set_leader_silence(int64_t silence_us) {
+    const int64_t now_us = permit_clock_us();
+    leader_heard_us_.store(silence_us > now_us ? 0 : now_us - silence_us,
+                           std::memory_order_relaxed);
+  }
+  int64_t leader_silence_us() const {
+    return permit_clock_us() - leader_heard_us_.load(std::memory_order_relaxed);
+  }
+
+  // The members whose acknowledgements replies to writes wait for, with cluster-write-acks insync.
+  using Ids = std::set<std::string, std::less<>>;
+  std::shared_ptr<const Ids> required_acks() const {
+    const std::scoped_lock lock(mutex_);
+    return required_acks_;
+  }
+  // Returns whether they have changed.
+  bool require_acks(const Ids& ids) {
+    const std::scoped_lock lock(mutex_);
+    if (ids == *required_acks_) return false;
+    required_acks_ = std::make_shared<const Ids>(ids);
+    return true;
+  }
+
+  // For CLUSTER INFO and metrics.
+  ClusterCounters& counters() { return counters_; }
+  const ClusterCounters& counters() const { return counters_; }
   bool etcd_is_up() const { return etcd_is_up_.load(std::memory_order_relaxed); }
   void set_etcd_up(bool is_up) { etcd_is_up_.store(is_up, std::memory_order_relaxed); }
 
@@ -103,8 +134,11 @@ class ClusterState {
   std::atomic<int64_t> permit_from_us_{0};
   std::atomic<int64_t> permit_until_us_{0};
   std::atomic<bool> etcd_is_up_{false};
-  mutable std::mutex mutex_;  // guards view_, and changes of service_
+  std::atomic<int64_t> leader_heard_us_{0};  // by permit_clock_us()
+  ClusterCounters counters_;
+  mutable std::mutex mutex_;  // guards view_, required_acks_, and changes of service_
   std::shared_ptr<const View> view_;
+  std::shared_ptr<const Ids> required_acks_ = std::make_shared<const Ids>();
   std::vector<Seen> seen_;  // by thread index
 };
 

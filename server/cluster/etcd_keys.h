@@ -20,6 +20,11 @@ inline std::string topology_key(std::string_view name) {
   return cluster_prefix(name) + "topology";
 }
 
+// The checksum of the topology's slots, see server/cluster/slot_record.h.
+inline std::string slots_key(std::string_view name) {
+  return cluster_prefix(name) + "slots";
+}
+
 // One key for each node that runs, under the node's lease: the prefix and its id.
 inline std::string alive_prefix(std::string_view name) {
   return cluster_prefix(name) + "alive/";

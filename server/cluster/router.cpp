@@ -30,7 +30,7 @@ Route route(const View& view, const RouteTerms& terms, const RouteQuery& query) 
   if (!view.owns(query.slot)) return Route::kMoved;
   if (view.leads()) return route_own(terms, query);
   const bool reads = (query.reads_replicas || query.is_channel) && !query.writes;
-  if (reads) return Route::kServe;
+  if (reads) return terms.is_stale && !query.is_channel ? Route::kMoved : Route::kServe;
   // The shard is being handed over, to this node or by it.
   return terms.service == Service::kHeld ? Route::kHold : Route::kMoved;
 }
@@ -42,7 +42,7 @@ Route route_keyless_write(const View& view, const RouteTerms& terms) {
   return is_served ? Route::kServe : route_own(terms, {.writes = true});
 }
 
-std::string route_error(const View& view, Route route, unsigned slot, bool is_tls) {
+std::string route_error(const View& view, Route route, unsigned slot, EndpointStyle style) {
   switch (route) {
     case Route::kUnbound:
       return "CLUSTERDOWN Hash slot not served";
@@ -54,10 +54,23 @@ std::string route_error(const View& view, Route route, unsigned slot, bool is_tl
       return "CLUSTERDOWN The cluster is down and only accepts read commands";
     case Route::kMoved: {
       const Node& leader = view.leader_of(view.shard_of(slot));
-      return fmt::format("MOVED {} {}:{}", slot, leader.ip, port_of(leader, is_tls));
+      return fmt::format("MOVED {} {}:{}", slot, endpoint_of(leader, style.type),
+                         port_of(leader, style.is_tls));
     }
     case Route::kServe:
     case Route::kHold:
+      break;
+  }
+  return {};
+}
+
+std::string endpoint_of(const Node& node, EndpointType type) {
+  switch (type) {
+    case EndpointType::kIp:
+      return node.ip;
+    case EndpointType::kHostname:
+      return node.hostname.empty() ? "?" : node.hostname;
+    case EndpointType::kUnknown:
       break;
   }
   return {};

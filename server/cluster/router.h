@@ -29,7 +29,11 @@ struct RouteQuery {
 struct RouteTerms {
   Service service = Service::kDown;
   bool reads_when_down = false;  // cluster-allow-reads-when-down
+  bool is_stale = false;         // a replica beyond replica-max-staleness
 };
+
+// cluster-preferred-endpoint-type, in the order of its choices.
+enum class EndpointType : int64_t { kIp, kHostname, kUnknown };
 
 enum class Route : uint8_t {
   kServe,
@@ -47,8 +51,17 @@ Route route(const View& view, const RouteTerms& terms, const RouteQuery& query);
 // refusal is its role's.
 Route route_keyless_write(const View& view, const RouteTerms& terms);
 
-// The reply to what is not served. REQUIRES: route is neither kServe nor kHold.
-std::string route_error(const View& view, Route route, unsigned slot, bool is_tls);
+// How a client reaches the nodes that replies name.
+struct EndpointStyle {
+  EndpointType type = EndpointType::kIp;
+  bool is_tls = false;
+};
+
+// Returns the reply to a command that is not served. REQUIRES: route is neither kServe nor kHold.
+std::string route_error(const View& view, Route route, unsigned slot, EndpointStyle style);
+
+// Returns the node's endpoint; "?" for a node without a hostname, "" for an unknown one.
+std::string endpoint_of(const Node& node, EndpointType type);
 
 // Where a client connects to the node: its port for TLS if there is one and the client uses TLS.
 unsigned port_of(const Node& node, bool is_tls);

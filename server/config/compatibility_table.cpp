@@ -74,7 +74,6 @@ constexpr NumberRow kSizes[] = {
 };
 
 const EnumRow kEnums[] = {
-    {"cluster-preferred-endpoint-type", "ip", {"ip", "hostname", "unknown-endpoint"}, kFree},
     {"enable-module-command", "no", {"no", "yes", "local"}, kFixed},
     {"oom-score-adj", "no", {"no", "yes", "relative", "absolute"}, kFree},
     {"propagation-error-behavior", "ignore", {"ignore", "panic", "panic-on-replicas"}, kFree},

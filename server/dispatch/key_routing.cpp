@@ -18,6 +18,16 @@ namespace server {
 using cluster::Route;
 using core::keyspace::slot_of;
 
+namespace {
+
+// Whether this replica has not heard its leader for longer than replica-max-staleness.
+bool is_stale(const Environment& environment) {
+  const int64_t limit_ms = environment.config.integer(OptionId::kReplicaMaxStaleness);
+  return limit_ms > 0 && environment.cluster.leader_silence_us() > limit_ms * 1000;
+}
+
+}  // namespace
+
 bool Dispatcher::KeyRouting::is_served() const {
   return route == Route::kServe || is_held();
 }
@@ -43,16 +53,17 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
   const bool writes = (flags & kWrite) != 0;
   if (!slots.first() && !writes) return {};
   const auto [view, service] = environment_.cluster.look(session_.thread_index);
+  const bool reads_replicas = session_.reads_replicas.load(std::memory_order_relaxed);
   const cluster::RouteTerms terms{
       .service = service,
-      .reads_when_down = environment_.config.flag(OptionId::kClusterAllowReadsWhenDown)};
+      .reads_when_down = environment_.config.flag(OptionId::kClusterAllowReadsWhenDown),
+      .is_stale = reads_replicas && is_stale(environment_)};
   if (!slots.first()) return {cluster::route_keyless_write(view, terms), 0, &view};
-  const cluster::RouteQuery query{
-      .slot = *slots.first(),
-      .crosses_slots = !slots.is_one(),
-      .writes = writes || (flags & kMayReplicate) != 0,
-      .is_channel = (command.row->keys[0].use & kNotAKey) != 0,
-      .reads_replicas = session_.reads_replicas.load(std::memory_order_relaxed)};
+  const cluster::RouteQuery query{.slot = *slots.first(),
+                                  .crosses_slots = !slots.is_one(),
+                                  .writes = writes || (flags & kMayReplicate) != 0,
+                                  .is_channel = (command.row->keys[0].use & kNotAKey) != 0,
+                                  .reads_replicas = reads_replicas};
   return {cluster::route(view, terms, query), query.slot, &view};
 }
 
@@ -62,8 +73,10 @@ bool Dispatcher::awaits_view(const KeyRouting& routing, std::string_view error) 
 }
 
 std::string Dispatcher::routing_error(const KeyRouting& routing) const {
+  const cluster::EndpointType type{
+      environment_.config.integer(OptionId::kClusterPreferredEndpointType)};
   return cluster::route_error(*routing.view, routing.route, routing.slot,
-                              session_.socket.tls != nullptr);
+                              {type, session_.socket.tls != nullptr});
 }
 
 bool Dispatcher::is_routing_error(std::string_view error) {

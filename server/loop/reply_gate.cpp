@@ -16,7 +16,9 @@ ReplyGate::ReplyGate(ReplyLog& log, std::function<void(bool)> on_waiting)
 void ReplyGate::add(ReplySink& sink) {
   if (fresh().empty()) return;
   const bool has_written = !writes_.empty() && writes_.back().begin >= fresh_begin_;
-  parts_.push_back({&sink, replies_.size(), log_.offset_of_replies(has_written), has_written});
+  const uint64_t stream_offset = has_written && acks_ != nullptr ? acks_->offset_of_writes() : 0;
+  parts_.push_back(
+      {&sink, replies_.size(), {log_.offset_of_replies(has_written), stream_offset, has_written}});
   fresh_begin_ = replies_.size();
   if (fresh_begin_ >= kGatheredMax) flush();
 }
@@ -24,12 +26,12 @@ void ReplyGate::add(ReplySink& sink) {
 void ReplyGate::flush() {
   if (parts_.empty()) return;
   uint64_t log_offset = 0;
-  for (const Part& part : parts_) log_offset = std::max(log_offset, part.log_offset);
+  for (const Part& part : parts_) log_offset = std::max(log_offset, part.needs.log_offset);
   if (!log_.is_safe(log_offset)) log_.write();
   size_t begin = 0;
   const bool may_acknowledge_now = permit_ == nullptr || may_acknowledge();
   for (const Part& part : parts_) {
-    if (part.has_written && !may_acknowledge_now) [[unlikely]] {
+    if (part.needs.has_written && !may_acknowledge_now) [[unlikely]] {
       part.sink->close();
     } else {
       pass_on(part, begin);
@@ -50,7 +52,7 @@ void ReplyGate::pass_on(const Part& part, size_t begin) {
     replies = replies_.view();
     whole = &replies_;
   }
-  if (log_.is_safe(part.log_offset)) {
+  if (is_safe(part.needs)) {
     part.sink->send(replies, whole);
   } else {
     hold(part, replies, begin, whole);
@@ -62,6 +64,11 @@ void ReplyGate::truncate(size_t mark) {
   fresh_begin_ = std::min(fresh_begin_, mark);
   const auto first = std::ranges::lower_bound(writes_, mark, {}, &ReplySpan::begin);
   writes_.erase(first, writes_.end());
+}
+
+bool ReplyGate::is_safe(const Needs& needs) const {
+  if (!log_.is_safe(needs.log_offset)) return false;
+  return needs.stream_offset == 0 || acks_->has_all(needs.stream_offset);
 }
 
 bool ReplyGate::may_acknowledge() const {
@@ -76,7 +83,8 @@ void ReplyGate::hold(const Part& part, std::string_view replies, size_t begin,
     writes.push_back({write->begin - begin, write->end - begin});
   }
   part.sink->hold(replies, writes, whole);
-  held_.push_back({part.sink->shared_from_this(), part.log_offset, part.has_written});
+  held_.push_back({part.sink->shared_from_this(), part.needs});
+  awaits_acks_ |= part.needs.stream_offset != 0;
   ++new_held_;
   commit_is_due_ = true;
 }
@@ -87,6 +95,7 @@ void ReplyGate::end_round() {
     // Called before the commit, so that the end of a running sync causes a notification.
     on_waiting_(true);
     log_.commit(std::exchange(new_held_, 0));
+    if (std::exchange(awaits_acks_, false)) acks_->request();
     release_held();
     flush();
   }
@@ -102,12 +111,12 @@ void ReplyGate::release_held() {
   on_waiting_(true);
   looked_at_.swap(held_);
   for (Held& held : looked_at_) {
-    const bool may_leave = !held.has_written || permit_ == nullptr || may_acknowledge();
+    const bool may_leave = !held.needs.has_written || permit_ == nullptr || may_acknowledge();
     if (!may_leave) [[unlikely]] {
       held.sink->close();
-    } else if (log_.is_safe(held.log_offset)) {
+    } else if (is_safe(held.needs)) {
       held.sink->release({});
-    } else if (log_.fails()) {
+    } else if (!log_.is_safe(held.needs.log_offset) && log_.fails()) {
       held.sink->release(log_.failure_text());
     } else {
       held_.push_back(std::move(held));

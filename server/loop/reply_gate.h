@@ -7,10 +7,10 @@
 // A sink's commands append to replies(). add() then closes the sink's part, which is sent by
 // flush() or when the round ends. Replies that depend on journal bytes not yet in the log are held
 // by their sink. They are released when the log has the bytes. If the log fails, each write is
-// answered with an error instead.
+// answered with an error instead. Replies to writes may also wait for acknowledgements of replicas.
 //
 // Invariants: a sink gets its replies in the order of its commands. No reply is sent before
-// is_safe() holds for the journal offset that it depends on. A sink with a part lives until the
+// is_safe() holds for the offsets that it depends on. A sink with a part lives until the
 // round ends.
 // Thread safety: belongs to one I/O thread.
 #pragma once
@@ -25,6 +25,7 @@
 
 #include "protocol/output_buffer.h"
 #include "server/durability/log/reply_log.h"
+#include "server/loop/write_acks.h"
 
 namespace server::cluster {
 class ClusterState;
@@ -69,6 +70,9 @@ class ReplyGate {
   // the thread runs.
   void set_permit(const cluster::ClusterState* permit) { permit_ = permit; }
 
+  // Replies to writes wait for these acknowledgements, too. Must be called before the thread runs.
+  void set_acks(WriteAcks* acks) { acks_ = acks; }
+
   // Commands append their replies here, after the parts that were added.
   protocol::OutputBuffer& replies() { return replies_; }
   // Returns the replies since the last add().
@@ -89,16 +93,20 @@ class ReplyGate {
   void release_safe();
 
  private:
+  // The offsets that a part's replies depend on; 0 is none.
+  struct Needs {
+    uint64_t log_offset = 0;
+    uint64_t stream_offset = 0;
+    bool has_written = false;
+  };
   struct Part {
     ReplySink* sink;
     size_t end;  // offset in replies_; the part begins where the one before it ends
-    uint64_t log_offset;
-    bool has_written;
+    Needs needs;
   };
   struct Held {
     std::shared_ptr<ReplySink> sink;
-    uint64_t log_offset;
-    bool has_written;
+    Needs needs;
   };
 
   void truncate(size_t mark);
@@ -108,6 +116,7 @@ class ReplyGate {
             protocol::OutputBuffer* whole);
   void release_held();
   bool may_acknowledge() const;
+  bool is_safe(const Needs& needs) const;
 
   // More replies than this are flushed before the round ends, while they are still in the cache.
   static constexpr size_t kGatheredMax = size_t{32} << 10;
@@ -119,6 +128,7 @@ class ReplyGate {
 
   ReplyLog& log_;
   const cluster::ClusterState* permit_ = nullptr;
+  WriteAcks* acks_ = nullptr;  // null unless writes wait for replicas
   const std::function<void(bool)> on_waiting_;
   protocol::OutputBuffer replies_;
   size_t fresh_begin_ = 0;
@@ -128,6 +138,7 @@ class ReplyGate {
   std::vector<Held> looked_at_;  // buffer of release_held()
   size_t new_held_ = 0;          // number of sinks that began to hold replies since the last commit
   bool commit_is_due_ = false;
+  bool awaits_acks_ = false;  // since the last request
 };
 
 }  // namespace server::net

@@ -76,6 +76,11 @@ class IoThreads {
     for (auto& thread : threads_) thread->gate.set_permit(permit);
   }
 
+  // As ReplyGate::set_acks(), of each thread.
+  void set_acks(WriteAcks* acks) {
+    for (auto& thread : threads_) thread->gate.set_acks(acks);
+  }
+
   // Runs thread 0 on the caller, the others on threads of their own; returns after stop().
   void run();
   // Closes every connection and lets run() return once their coroutines have ended.

@@ -10,9 +10,11 @@
 
 #include "core/clock.h"
 #include "core/keyspace/key_hash.h"
+#include "server/admin/figures/cluster_metrics.h"
 #include "server/admin/figures/command_metrics.h"
 #include "server/admin/figures/readable.h"
 #include "server/admin/figures/readiness.h"
+#include "server/cluster/cluster_state.h"
 #include "server/commands/server/cluster/cluster_description.h"
 #include "server/commands/server/info/info.h"
 #include "server/commands/services.h"
@@ -124,6 +126,9 @@ std::string metrics_text(Services& services, const MetricsOptions& options) {
   Families families;
   add_process(services, families);
   add(families, info_families(read_info(services)));
+  if (const auto view = services.cluster.latest(); view != nullptr) {
+    add(families, cluster_families(*view, services.cluster.counters()));
+  }
   add(families, command_families(services));
   if (options.filters != nullptr) {
     add_filter_sums(*options.filters, families);

@@ -49,6 +49,7 @@ void LeaderPart::start(const Shard& shard, bool must_renew, int64_t now_us) {
   stepped_us_ = now_us;
   promises_.reset();
   insync_.begin(shard, now_us);
+  state_.joining.clear();
   end_handover();
   open_permit();
 }
@@ -211,6 +212,9 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   if (state_.calls.is_changing() || handover_.state != Handover::State::kNone) return;
   if (!permit_.allows(now_us)) return;
   auto wanted = closed_offset_ ? closed_list(shard) : insync_.wanted(shard, now_us);
+  if (state_.options.awaits_acks) {
+    wanted = state_.joining.step(shard, std::move(wanted), state_.facts, state_.tick);
+  }
   // The list may have another order than the members.
   if (std::ranges::is_permutation(wanted, shard.insync)) return;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
@@ -218,16 +222,10 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   state_.calls.change(std::move(change));
 }
 
-bool LeaderPart::has_acknowledged(std::string_view id, uint64_t offset) const {
-  return std::ranges::any_of(state_.facts.replicas, [&](const auto& replica) {
-    return replica.id == id && replica.is_online && replica.acked >= offset;
-  });
-}
-
 std::vector<std::string> LeaderPart::closed_list(const Shard& shard) const {
   std::vector<std::string> ids;
   for (const std::string& id : shard.members) {
-    const bool stays = shard.is_insync(id) && has_acknowledged(id, *closed_offset_);
+    const bool stays = shard.is_insync(id) && state_.facts.has_acknowledged(id, *closed_offset_);
     if (id == shard.leader || stays) ids.push_back(id);
   }
   return ids;
@@ -280,7 +278,7 @@ void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   if (now_us >= handover_.deadline_us || !shard.is_insync(handover_.target)) {
     end_handover();
   } else if (handover_.state == State::kAwaitsReplica &&
-             has_acknowledged(handover_.target, handover_.offset)) {
+             state_.facts.has_acknowledged(handover_.target, handover_.offset)) {
     resign(shard);
   }
 }

@@ -62,6 +62,8 @@ class LeaderPart {
   void close_list(uint64_t offset) { closed_offset_ = offset; }
   // Whether etcd has such a list.
   bool is_list_closed(const Shard& shard) const;
+  // All that etcd may have on the list, whatever becomes of a change.
+  IdSet possible_successors(const Shard& shard) const;
 
  private:
   struct Promises {
@@ -86,10 +88,7 @@ class LeaderPart {
   void step_insync(const Shard& shard, int64_t now_us);
   void step_handover(const Shard& shard, int64_t now_us);
   void resign(const Shard& shard);
-  bool has_acknowledged(std::string_view id, uint64_t offset) const;
   std::vector<std::string> closed_list(const Shard& shard) const;
-  // All that etcd may have on the list, whatever becomes of a change.
-  IdSet possible_successors(const Shard& shard) const;
 
   MemberState& state_;
   Permit permit_;

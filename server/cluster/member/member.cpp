@@ -34,6 +34,7 @@ bool Member::etcd_answers(int64_t now_us) const {
 
 void Member::tick(int64_t now_us, const ReplicationFacts& facts) {
   state_.facts = facts;
+  ++state_.tick;
   step(now_us);
 }
 
@@ -269,6 +270,14 @@ core::Result<> Member::take_over(int64_t now_us) {
 bool Member::has_lost_data(int64_t now_us) const {
   const Shard* own = state_.shard();
   return own != nullptr && leader_->has_lost_data(*own, now_us);
+}
+
+IdSet Member::required_acks() const {
+  const Shard* own = state_.shard();
+  if (own == nullptr || !leads() || !state_.options.awaits_acks) return {};
+  IdSet ids = leader_->possible_successors(*own);
+  for (std::string& id : state_.joining.ids()) ids.insert(std::move(id));
+  return ids;
 }
 
 void Member::close_list(int64_t now_us, uint64_t offset) {

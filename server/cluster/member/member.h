@@ -107,6 +107,9 @@ class Member {
   const std::string& id() const { return state_.options.id; }
   // The one that this node is in; null for none.
   const Shard* shard() const { return state_.shard(); }
+  // The members that may become the leader, in any list that etcd may have: replies to writes of
+  // cluster-write-acks insync wait for their acknowledgements.
+  IdSet required_acks() const;
   // etcd answered this leader not long ago.
   bool etcd_answers(int64_t now_us) const;
   // A leader that has lost its data in a restart, or may have lost the newest. It leaves the shard

@@ -5,9 +5,12 @@
 // Thread safety: values.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -41,6 +44,8 @@ struct ReplicationFacts {
   bool keeps_log = true;
   // Of a replica: bytes of its leader have come lately, on a link that is up.
   bool hears_leader = false;
+  // The time since bytes of the leader came; the maximum while its link is down.
+  int64_t leader_silence_us = std::numeric_limits<int64_t>::max();
   // Until then alive/<own id> is this process's, as far as it knows, and not that of an earlier
   // life or of another process that was given the same id. Of the node's clock.
   int64_t present_until_us = 0;
@@ -49,6 +54,12 @@ struct ReplicationFacts {
   // The epoch in which the server executes its role of a leader; 0 if it does not. The role follows
   // Promote later, because the change may have to wait for a load.
   uint64_t led_epoch = 0;
+
+  bool has_acknowledged(std::string_view replica_id, uint64_t offset) const {
+    return std::ranges::any_of(replicas, [&](const Replica& replica) {
+      return replica.id == replica_id && replica.is_online && replica.acked >= offset;
+    });
+  }
 };
 
 // Reads the topology, linearizably. `known_revision`: the answer may be "unchanged".

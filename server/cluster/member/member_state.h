@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "server/cluster/member/joining_list.h"
 #include "server/cluster/member/kept_epoch.h"
 #include "server/cluster/member/member_actions.h"
 #include "server/cluster/member/permit.h"
@@ -28,6 +29,8 @@ struct MemberOptions {
   // What cluster.json holds: the last epoch that was kept.
   std::string kept_shard = {};
   uint64_t kept_epoch = 0;
+  // cluster-write-acks insync: replies to writes wait for Member::required_acks().
+  bool awaits_acks = false;
 };
 
 // What a command on this node's slots gets.
@@ -55,6 +58,8 @@ struct MemberState {
   TopologyFault fault = TopologyFault::kNone;  // of what etcd has instead
   std::optional<IdSet> alive;                  // nullopt: not known yet
   ReplicationFacts facts;
+  uint64_t tick = 0;  // number of the facts
+  JoiningList joining;
   KeptEpoch kept;
   TopologyCalls calls;
 };

@@ -38,6 +38,16 @@ std::optional<uint64_t> number_of(const json::object& object, std::string_view n
   return number;
 }
 
+std::optional<Listening> listening_in(const json::object& object) {
+  const json::value* const value = object.if_contains("listening");
+  if (value == nullptr || !value->is_object()) return std::nullopt;
+  const json::object& members = value->get_object();
+  const auto port = [&](std::string_view name) {
+    return static_cast<uint16_t>(number_of(members, name).value_or(0));
+  };
+  return Listening{text_of(members, "bind").value_or(""), port("port"), port("tls")};
+}
+
 }  // namespace
 
 core::Result<NodeFile> parse_node_file(std::string_view text) {
@@ -53,8 +63,14 @@ core::Result<NodeFile> parse_node_file(std::string_view text) {
   const auto revision = number_of(*object, "revision");
   if (!id || !is_node_id(*id)) return node_file_fault("has no id");
   if (!shard || !epoch || !revision) return node_file_fault("lacks a value");
-  // Versions before 0.2 wrote none.
-  NodeFile file{*id, {}, *shard, *epoch, text_of(*object, "etcd_cluster").value_or("")};
+  // Older versions wrote neither of the last three.
+  NodeFile file;
+  file.id = *id;
+  file.kept_shard = *shard;
+  file.kept_epoch = *epoch;
+  file.etcd_cluster = text_of(*object, "etcd_cluster").value_or("");
+  file.cluster = text_of(*object, "cluster").value_or("");
+  file.listening = listening_in(*object);
   if (*revision == 0) return file;
   const json::value* topology = object->if_contains("topology");
   if (topology == nullptr) return node_file_fault("lacks a value");
@@ -71,6 +87,12 @@ std::string node_file_text(const NodeFile& file) {
   object["kept_shard"] = file.kept_shard;
   object["kept_epoch"] = file.kept_epoch;
   object["etcd_cluster"] = file.etcd_cluster;
+  object["cluster"] = file.cluster;
+  if (file.listening) {
+    object["listening"] = {{"bind", file.listening->bind},
+                           {"port", file.listening->port},
+                           {"tls", file.listening->tls_port}};
+  }
   object["revision"] = file.topology.revision;
   if (file.topology.revision != 0) {
     object["topology"] = json::parse(topology_json(file.topology.topology));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // NodeFile: the contents of cluster.json, which a node of a cluster keeps on its disk. They are its
-// id, the last topology, and the highest epoch of its shard. The node never falls behind that
-// epoch.
+// id, the last topology, the highest epoch of its shard, and where the server listened. The node
+// never falls behind that epoch.
 //
 // Invariants: a written file is on the disk, whole, when write_node_file() returns.
 // Thread safety: free functions; one writer of a path at a time.
@@ -22,12 +22,24 @@ namespace server::cluster {
 
 class MemberQueue;
 
+// Where a server listens, as its options say.
+struct Listening {
+  std::string bind;  // addresses with spaces between them
+  uint16_t port = 0;
+  uint16_t tls_port = 0;
+
+  bool operator==(const Listening&) const = default;
+};
+
 struct NodeFile {
   std::string id;
   TopologyVersion topology;  // revision 0: none was seen
   std::string kept_shard;
   uint64_t kept_epoch = 0;
   std::string etcd_cluster = {};  // etcd's own cluster id, where the topology is from; "": unknown
+  std::string cluster = {};       // cluster-name; "" in files of older versions
+  // As of the last announcement; nullopt in files of older versions.
+  std::optional<Listening> listening = std::nullopt;
 };
 
 // Errors: not JSON, an unknown format, a value that is missing or wrong.

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Announcer: has the topology tell what a node wants the others and clients to be told of it:
-// cluster-announce-ip, -port, -tls-port and -hostname.
+// Announcer: writes this node's address into the topology: cluster-announce-ip, -port, -tls-port
+// and -hostname. Without these options it announces a change of `port`, `tls-port` and `bind`, if
+// the topology has the former value. A node behind a mapped port keeps the address that it was
+// added with.
 //
 // Thread safety: Announcer belongs to the thread that runs the io_context; the functions are pure.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/config-file/.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "server/cluster/member/node_file.h"
 #include "server/cluster/topology.h"
 
 namespace server {
@@ -24,21 +28,24 @@ namespace server::cluster {
 class EtcdClient;
 struct EtcdKeys;
 
-// The node as its options have it. What is not set stays as it is.
-Node announced_node(Node node, const Config& config);
+Listening listening_of(const Config& config);
 
-// The topology with what this node announces; nullopt if it tells that already, or does not name
-// the node.
+// Returns the node as its options describe it. Other members stay as they are. `before`: where the
+// server listened when the topology got its present address.
+Node announced_node(Node node, const Config& config, const Listening& before);
+
+// Returns the topology with the address of this node; nullopt if it has that already, or does not
+// name the node.
 std::optional<Topology> announced_topology(const Topology& topology, std::string_view own_id,
-                                           const Config& config);
+                                           const Config& config, const Listening& before);
 
 class Announcer {
  public:
-  Announcer(EtcdClient& client, const EtcdKeys& keys, const Config& config, std::string own_id)
-      : client_(client), keys_(keys), config_(config), own_id_(std::move(own_id)) {}
+  // `before`: from cluster.json. `keep` is called with the value to keep there.
+  Announcer(EtcdClient& client, const EtcdKeys& keys, const Config& config, std::string own_id,
+            std::optional<Listening> before, std::function<void(const Listening&)> keep);
 
-  // To be called often. The watch brings what has become of a change; if nothing has, it is tried
-  // again.
+  // Must be called often. The watch reports the outcome of a change. Without one it is tried again.
   void tick(int64_t now_us, const TopologyVersion& known);
 
  private:
@@ -46,6 +53,8 @@ class Announcer {
   const EtcdKeys& keys_;
   const Config& config_;
   const std::string own_id_;
+  std::optional<Listening> before_;
+  const std::function<void(const Listening&)> keep_;
   int64_t next_us_ = 0;
 };
 

@@ -10,6 +10,7 @@
 
 #include "server/cluster/member/member.h"
 #include "server/cluster/node/announced.h"
+#include "server/cluster/node/node_figures.h"
 #include "server/cluster/permit_clock.h"
 #include "server/config/config.h"
 #include "server/config/words.h"
@@ -41,12 +42,13 @@ ReplicationFacts facts_of(NodeHost& host, const Member& member, const Presence& 
   return facts;
 }
 
-MemberOptions member_options(const NodeFile& file, const PermitTimes& times) {
+MemberOptions member_options(const NodeFile& file, const PermitTimes& times, const Config& config) {
   return {.id = file.id,
           .times = times,
           .started_us = permit_clock_us(),
           .kept_shard = file.kept_shard,
-          .kept_epoch = file.kept_epoch};
+          .kept_epoch = file.kept_epoch,
+          .awaits_acks = config.integer(OptionId::kClusterWriteAcks) != 0};
 }
 
 void log_topology_fault(TopologyFault fault, uint64_t revision) {
@@ -94,6 +96,19 @@ std::function<bool()> may_appear(const Member& member) {
   };
 }
 
+std::shared_ptr<const View> view_of(const NodeFile& file, const std::optional<IdSet>& alive,
+                                    TopologyFault fault) {
+  if (file.topology.revision == 0) return std::make_shared<View>(file.id);
+  std::vector<std::string> ids;
+  if (alive) {
+    ids.assign(alive->begin(), alive->end());
+  } else {
+    // Until etcd has answered, no node counts as dead.
+    for (const Node& node : file.topology.topology.nodes) ids.push_back(node.id);
+  }
+  return std::make_shared<View>(file.id, file.topology, std::move(ids), fault);
+}
+
 void show_permit(ClusterState& state, const Member& member) {
   state.set_permit(member.permit().from_us(), member.permit().until_us());
 }
@@ -114,16 +129,24 @@ core::Result<std::unique_ptr<ClusterNode>> ClusterNode::make(const Parts& parts)
   const std::string wanted_id = config.text(OptionId::kClusterNodeId);
   NodeFile file;
   if (read->has_value()) file = **std::move(read);
+  const std::string cluster = config.text(OptionId::kClusterName);
+  if (!file.cluster.empty() && file.cluster != cluster) {
+    return core::Error{fmt::format(
+        "the directory '{}' belongs to a node of the cluster '{}', and cluster-name is '{}': "
+        "correct cluster-name, or give this server a directory of its own",
+        config.directory(), file.cluster, cluster)};
+  }
   if (!wanted_id.empty() && wanted_id != file.id) {
     file = NodeFile();
     file.id = wanted_id;
   }
   if (file.id.empty()) file.id = random_id();
+  file.cluster = cluster;
   if (auto written = write_node_file(path, file); !written) return written.error();
   const std::chrono::milliseconds timeout(config.integer(OptionId::kClusterNodeTimeout));
   std::unique_ptr<ClusterNode> node(new ClusterNode(parts, std::move(file), path, timeout));
   if (auto connected = node->connect(); !connected) return connected.error();
-  node->publish_view();
+  parts.state.publish(view_of(node->file_, std::nullopt, TopologyFault::kNone));
   return node;
 }
 
@@ -136,8 +159,9 @@ ClusterNode::ClusterNode(const Parts& parts, NodeFile file, std::string path,
       times_(PermitTimes::of_timeout(timeout.count() * 1000)),
       work_(boost::asio::make_work_guard(io_)),
       timer_(io_),
-      member_(std::make_unique<Member>(member_options(file_, times_))),
-      departure_(*member_) {}
+      member_(std::make_unique<Member>(member_options(file_, times_, parts.config))),
+      departure_(*member_),
+      figures_(std::make_unique<NodeFigures>(parts.state.counters(), file_.id)) {}
 
 ClusterNode::~ClusterNode() {
   stop();
@@ -162,7 +186,7 @@ core::Result<> ClusterNode::connect() {
       EtcdFeed::Handlers{
           .on_topology = [this](const TopologyVersion& seen) { topology_seen(seen); },
           .on_alive = [this](const IdSet& alive) { alive_seen(alive); },
-          .known_revision = [this] { return member_->topology().revision; },
+          .known = [this]() -> const TopologyVersion& { return member_->topology(); },
           .on_check =
               [this](const TopologyCheck& check) {
                 member_->topology_checked(permit_clock_us(), check.known_revision, check.outcome,
@@ -179,7 +203,11 @@ core::Result<> ClusterNode::connect() {
       fmt::format(R"({{"run":"{}","ver":"{}"}})", parts_.run_id, BLOOMERY_VERSION);
   presence_ = std::make_unique<Presence>(
       io_, *client_, Presence::Terms{keys_.alive(file_.id), value, timeout}, may_appear(*member_));
-  announcer_ = std::make_unique<Announcer>(*client_, keys_, config, file_.id);
+  announcer_ = std::make_unique<Announcer>(*client_, keys_, config, file_.id, file_.listening,
+                                           [this](const Listening& now) {
+                                             file_.listening = now;
+                                             due_.file = true;
+                                           });
   peers_ = std::make_unique<Peers>(io_, config, parts_.tls);
   return {};
 }
@@ -258,7 +286,10 @@ void ClusterNode::depart(Step step, std::function<void()> done) {
 }
 
 void ClusterNode::tick() {
-  member_->tick(permit_clock_us(), facts_of(parts_.host, *member_, *presence_));
+  const ReplicationFacts facts = facts_of(parts_.host, *member_, *presence_);
+  member_->tick(permit_clock_us(), facts);
+  figures_->on_tick(*member_, facts, permit_clock_us());
+  parts_.state.set_leader_silence(facts.leader_silence_us);
   settle();
   if (presence_->etcd_answers() && presence_->mod_revision() != 0)
     announcer_->tick(permit_clock_us(), member_->topology());
@@ -290,6 +321,7 @@ void ClusterNode::settle() {
     show_permit(parts_.state, *member_);
   const uint64_t revision = member_->topology().revision;
   if (revision != 0 && revision != file_.topology.revision) {
+    figures_->on_topology(file_.topology, member_->topology());
     file_.topology = member_->topology();
     peers_->keep_only(file_.topology.topology);
     due_ = Due{true, true, due_.release};
@@ -300,6 +332,8 @@ void ClusterNode::settle() {
       std::visit([this](const auto& one) { carry_out(one); }, action);
     }
   }
+  // Before this node may serve as a new leader.
+  if (parts_.state.require_acks(member_->required_acks())) parts_.host.service_changed();
   const auto shown = parts_.state.latest();
   if (shown != nullptr && shown->fault() != member_->topology_fault()) {
     log_topology_fault(member_->topology_fault(), file_.topology.revision);
@@ -311,7 +345,8 @@ void ClusterNode::settle() {
     if (!is_down && parts_.state.service() == Service::kDown) {
       parts_.state.set_service(Service::kHeld);
     }
-    publish_view();
+    parts_.state.publish(view_of(file_, alive_, member_->topology_fault()));
+    parts_.host.service_changed();
   }
   show_service();
   if (std::exchange(due_.release, false)) parts_.host.release_writes();
@@ -343,34 +378,16 @@ void ClusterNode::show_service() {
   parts_.host.service_changed();
 }
 
-void ClusterNode::publish_view() {
-  if (file_.topology.revision == 0) {
-    parts_.state.publish(std::make_shared<View>(file_.id));
-  } else {
-    std::vector<std::string> alive;
-    if (alive_) {
-      alive.assign(alive_->begin(), alive_->end());
-    } else {
-      // Until etcd has told, nobody is taken for dead.
-      for (const Node& node : file_.topology.topology.nodes) alive.push_back(node.id);
-    }
-    parts_.state.publish(std::make_shared<View>(file_.id, file_.topology, std::move(alive),
-                                                member_->topology_fault()));
-  }
-  parts_.host.service_changed();
-}
-
 void ClusterNode::carry_out(const ReadTopology& action) {
   // Whether it is the known revision: "nothing newer" would be true of a restored etcd, too.
-  const EtcdTxn txn{{EtcdCompare::unchanged(keys_.topology, action.known_revision)},
-                    {},
-                    {EtcdRange{keys_.topology}}};
+  const EtcdTxn txn{
+      {EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
   client_->txn(txn, [this, action](const EtcdResult<EtcdTxnReply>& result) {
     TopologyCheck check;
     if (result.answered() && result.reply.succeeded) {
       check.outcome = ReadOutcome::kUnchanged;
-    } else if (result.answered() && result.reply.responses.size() == 1) {
-      check = check_of(action.known_revision, result.reply.responses[0].find(keys_.topology));
+    } else if (result.answered()) {
+      check = feed_->check_of(action.known_revision, result.reply);
     }
     member_->topology_read(permit_clock_us(), action.call, check.outcome, check.version);
     settle();
@@ -378,6 +395,7 @@ void ClusterNode::carry_out(const ReadTopology& action) {
 }
 
 void ClusterNode::carry_out(const ChangeTopology& action) {
+  figures_->on_request(action);
   EtcdTxn txn;
   txn.compares = {EtcdCompare::unchanged(keys_.topology, action.revision)};
   if (!action.gone.empty()) txn.compares.push_back(EtcdCompare::absent(keys_.alive(action.gone)));
@@ -388,7 +406,7 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
     txn.compares.push_back(EtcdCompare::unchanged(keys_.alive(file_.id), own == 0 ? kNever : own));
   }
   txn.success = {EtcdPut{keys_.topology, topology_json(action.topology)}};
-  txn.failure = {EtcdRange{keys_.topology}};
+  txn.failure = feed_->ranges();
   client_->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
     const int64_t now_us = permit_clock_us();
     if (!result.answered()) {
@@ -397,9 +415,7 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
     } else if (result.reply.succeeded) {
       member_->topology_changed(now_us, call, ChangeOutcome::kCommitted, result.reply.revision);
     } else {
-      const EtcdKeyValue* const stored =
-          result.reply.responses.empty() ? nullptr : result.reply.responses[0].find(keys_.topology);
-      if (stored != nullptr) feed_->take_topology(*stored);
+      feed_->take(result.reply);
       member_->topology_changed(permit_clock_us(), call, ChangeOutcome::kRefused);
     }
     settle();

@@ -50,6 +50,7 @@ namespace server::cluster {
 
 class Announcer;
 class Member;
+class NodeFigures;
 
 // Whom this node follows, and at which address.
 struct FollowedLeader {
@@ -68,7 +69,7 @@ class ClusterNode final : public MemberQueue {
     NodeHost& host;
     std::string run_id;
   };
-  // Reads cluster.json, or makes one. Errors: etcd's options, or the file.
+  // Reads cluster.json, or makes one. Errors: etcd's options, the file, or another cluster's name.
   static core::Result<std::unique_ptr<ClusterNode>> make(const Parts& parts);
   ~ClusterNode();
   ClusterNode(const ClusterNode&) = delete;
@@ -107,7 +108,6 @@ class ClusterNode final : public MemberQueue {
   // After each event: carries out what the Member wants and shows clients what has changed.
   void settle();
   void show_service();
-  void publish_view();
 
   void carry_out(const ReadTopology& action);
   void carry_out(const ChangeTopology& action);
@@ -139,6 +139,7 @@ class ClusterNode final : public MemberQueue {
   std::unique_ptr<Announcer> announcer_;
   std::unique_ptr<Peers> peers_;
   Departure departure_;
+  const std::unique_ptr<NodeFigures> figures_;
   FollowedLeader followed_;
   struct {
     LatestTask role;

@@ -11,20 +11,16 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kFeedRetry{200};
+// Their places in ranges(); the keys below alive/ come after them.
+constexpr size_t kTopologyRange = 0;
+constexpr size_t kSlotsRange = 1;
+constexpr size_t kAliveRange = 2;
+
+const EtcdKeyValue* found_in(const EtcdTxnReply& reply, size_t index, const std::string& key) {
+  return index < reply.responses.size() ? reply.responses[index].find(key) : nullptr;
+}
 
 }  // namespace
-
-TopologyCheck check_of(uint64_t known_revision, const EtcdKeyValue* stored) {
-  TopologyCheck check{known_revision, ReadOutcome::kUnchanged};
-  if (stored == nullptr) {
-    check.outcome = ReadOutcome::kAbsent;
-  } else if (stored->mod_revision != known_revision) {
-    auto parsed = parse_topology(stored->value);
-    check.outcome = parsed ? ReadOutcome::kChanged : ReadOutcome::kInvalid;
-    if (parsed) check.version = {*std::move(parsed), stored->mod_revision};
-  }
-  return check;
-}
 
 EtcdFeed::EtcdFeed(boost::asio::io_context& io, EtcdClient& client, const EtcdKeys& keys,
                    std::chrono::milliseconds check_interval, Handlers handlers)
@@ -34,20 +30,52 @@ EtcdFeed::EtcdFeed(boost::asio::io_context& io, EtcdClient& client, const EtcdKe
       handlers_(std::move(handlers)),
       timer_(io) {}
 
+std::vector<EtcdOperation> EtcdFeed::ranges() const {
+  return {EtcdRange{keys_.topology}, EtcdRange{keys_.slots}};
+}
+
+TopologyCheck EtcdFeed::check_of(uint64_t known_revision, const EtcdTxnReply& reply) {
+  const EtcdKeyValue* const stored = found_in(reply, kTopologyRange, keys_.topology);
+  if (stored == nullptr) return {known_revision, ReadOutcome::kAbsent};
+  if (stored->mod_revision == known_revision) return {known_revision, ReadOutcome::kUnchanged};
+  take_record(found_in(reply, kSlotsRange, keys_.slots));
+  auto accepted = accept(*stored);
+  if (!accepted) return {known_revision, ReadOutcome::kInvalid};
+  return {known_revision, ReadOutcome::kChanged, {*std::move(accepted), stored->mod_revision}};
+}
+
+void EtcdFeed::take(const EtcdTxnReply& reply) {
+  take_record(found_in(reply, kSlotsRange, keys_.slots));
+  const EtcdKeyValue* const stored = found_in(reply, kTopologyRange, keys_.topology);
+  if (stored != nullptr) take_topology(*stored);
+}
+
+core::Result<Topology> EtcdFeed::accept(const EtcdKeyValue& stored) const {
+  auto parsed = parse_topology(stored.value);
+  if (!parsed) return parsed;
+  if (auto checked = record_.check(*parsed, handlers_.known()); !checked) return checked.error();
+  return parsed;
+}
+
+void EtcdFeed::take_record(const EtcdKeyValue* stored) {
+  record_ = SlotRecord(stored == nullptr ? "" : stored->value);
+}
+
 void EtcdFeed::read() {
   EtcdTxn txn;
-  txn.success = {EtcdRange{keys_.topology}, EtcdRange::prefix(keys_.alive_prefix)};
-  const uint64_t known_revision = handlers_.known_revision();
+  txn.success = ranges();
+  txn.success.emplace_back(EtcdRange::prefix(keys_.alive_prefix));
+  const uint64_t known_revision = handlers_.known().revision;
   const uint64_t floor = store_revision_;
   client_.txn(txn, [this, known_revision, floor](const EtcdResult<EtcdTxnReply>& result) {
-    if (!result.answered() || result.reply.responses.size() != 2) return read_in(kFeedRetry);
+    if (!result.answered() || result.reply.responses.size() != kAliveRange + 1)
+      return read_in(kFeedRetry);
     const EtcdTxnReply& reply = result.reply;
     if (has_gone_back(reply, floor)) {
       client_.cancel(std::exchange(watch_, 0));
       revision_ = 0;
     }
-    const EtcdKeyValue* const stored = reply.responses[0].find(keys_.topology);
-    handlers_.on_check(check_of(known_revision, stored));
+    handlers_.on_check(check_of(known_revision, reply));
     take_all(reply);
     read_in(check_interval_);
   });
@@ -74,10 +102,10 @@ void EtcdFeed::take_all(const EtcdTxnReply& reply) {
   // The watch has reported later changes meanwhile.
   if (watch_ != 0 && reply.revision < store_revision_) return;
   IdSet alive;
-  for (const EtcdKeyValue& one : reply.responses[1].kvs) {
+  for (const EtcdKeyValue& one : reply.responses[kAliveRange].kvs) {
     alive.insert(one.key.substr(keys_.alive_prefix.size()));
   }
-  const EtcdKeyValue* const stored = reply.responses[0].find(keys_.topology);
+  const EtcdKeyValue* const stored = found_in(reply, kTopologyRange, keys_.topology);
   const bool is_news = alive != alive_ || (stored != nullptr && stored->mod_revision > revision_);
   if (watch_ != 0 && !is_news) return;
   if (watch_ != 0) {
@@ -85,7 +113,7 @@ void EtcdFeed::take_all(const EtcdTxnReply& reply) {
   }
   watch_from(reply.revision + 1);
   alive_ = std::move(alive);
-  if (stored != nullptr) take_topology(*stored);
+  take(reply);
   handlers_.on_alive(alive_);
 }
 
@@ -105,6 +133,10 @@ void EtcdFeed::take_news(const EtcdWatchNews& news) {
   }
   const auto& changes = std::get<EtcdChanges>(news);
   store_revision_ = std::max(store_revision_, changes.revision);
+  // A record may come behind the topology that it belongs to.
+  for (const EtcdEvent& event : changes.events) {
+    if (event.kv.key == keys_.slots) take_record(event.deleted ? nullptr : &event.kv);
+  }
   for (const EtcdEvent& event : changes.events) take_event(event);
 }
 
@@ -112,6 +144,10 @@ void EtcdFeed::take_event(const EtcdEvent& event) {
   const std::string& key = event.kv.key;
   if (key == keys_.topology)
     return event.deleted ? handlers_.on_deleted() : take_topology(event.kv);
+  if (key == keys_.slots && refused_) {
+    revision_ = 0;
+    return take_topology(EtcdKeyValue(*refused_));
+  }
   if (!key.starts_with(keys_.alive_prefix)) return;
   const std::string id = key.substr(keys_.alive_prefix.size());
   if (event.deleted) {
@@ -125,12 +161,17 @@ void EtcdFeed::take_event(const EtcdEvent& event) {
 void EtcdFeed::take_topology(const EtcdKeyValue& stored) {
   if (stored.mod_revision <= revision_) return;
   revision_ = stored.mod_revision;
-  auto parsed = parse_topology(stored.value);
-  if (!parsed) {
-    log_warning("Cluster: the topology in etcd is not valid: {}", parsed.error().message);
+  auto accepted = accept(stored);
+  refused_.reset();
+  if (!accepted) {
+    refused_ = stored;
+    log_error(
+        "Cluster: the topology in etcd is refused, revision {}: {}; this node keeps revision {}",
+        stored.mod_revision, core::without_code(accepted.error().message),
+        handlers_.known().revision);
     return;
   }
-  handlers_.on_topology({*std::move(parsed), stored.mod_revision});
+  handlers_.on_topology({*std::move(accepted), stored.mod_revision});
 }
 
 }  // namespace server::cluster

@@ -8,9 +8,9 @@
 // read shows changes that the watch has not reported.
 //
 // Invariants: the reported versions of the topology grow, until a read shows that etcd was restored
-// from an older backup. A document that is not valid is passed over.
-// Thread safety: belongs to the thread that runs the io_context.
-// Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
+// from an older backup. A document that is not valid is not reported, nor is one whose slots
+// changed without a record. Thread safety: belongs to the thread that runs the io_context. Source:
+// https://etcd.io/docs/v3.4/learning/api/#watch-api.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,11 +18,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "server/cluster/etcd_client.h"
 #include "server/cluster/etcd_keys.h"
 #include "server/cluster/member/member_state.h"
+#include "server/cluster/slot_record.h"
 #include "server/cluster/topology.h"
 
 namespace server::cluster {
@@ -32,11 +34,13 @@ struct EtcdKeys {
   explicit EtcdKeys(const std::string& name)
       : prefix(cluster_prefix(name)),
         topology(topology_key(name)),
+        slots(slots_key(name)),
         alive_prefix(cluster::alive_prefix(name)) {}
   std::string alive(const std::string& id) const { return alive_prefix + id; }
 
   const std::string prefix;
   const std::string topology;
+  const std::string slots;
   const std::string alive_prefix;
 };
 
@@ -46,16 +50,13 @@ struct TopologyCheck {
   ReadOutcome outcome = ReadOutcome::kUnknown;
   TopologyVersion version = {};  // with kChanged
 };
-// `stored`: null where etcd has no topology.
-TopologyCheck check_of(uint64_t known_revision, const EtcdKeyValue* stored);
-
 class EtcdFeed {
  public:
   struct Handlers {
     std::function<void(const TopologyVersion&)> on_topology;
     std::function<void(const IdSet&)> on_alive;
-    // The revision that the owner has.
-    std::function<uint64_t()> known_revision;
+    // Returns the topology that the owner has.
+    std::function<const TopologyVersion&()> known;
     std::function<void(const TopologyCheck&)> on_check;
     // Called after the watch has reported all earlier changes.
     std::function<void()> on_deleted;
@@ -66,8 +67,12 @@ class EtcdFeed {
            std::chrono::milliseconds check_interval, Handlers handlers);
 
   void start() { read(); }
-  // Accepts a topology that another call has read.
-  void take_topology(const EtcdKeyValue& stored);
+  // The ranges that take() and check_of() read.
+  std::vector<EtcdOperation> ranges() const;
+  // Accepts the topology that another call has read by ranges().
+  void take(const EtcdTxnReply& reply);
+  // `reply`: to ranges(), which were read when `known_revision` was known.
+  TopologyCheck check_of(uint64_t known_revision, const EtcdTxnReply& reply);
 
  private:
   void read();
@@ -78,6 +83,9 @@ class EtcdFeed {
   void watch_from(uint64_t revision);
   void take_news(const EtcdWatchNews& news);
   void take_event(const EtcdEvent& event);
+  void take_record(const EtcdKeyValue* stored);
+  void take_topology(const EtcdKeyValue& stored);
+  core::Result<Topology> accept(const EtcdKeyValue& stored) const;
 
   EtcdClient& client_;
   const EtcdKeys& keys_;
@@ -85,6 +93,8 @@ class EtcdFeed {
   const Handlers handlers_;
   boost::asio::steady_timer timer_;
   uint64_t revision_ = 0;  // of the last topology, valid or not
+  SlotRecord record_;
+  std::optional<EtcdKeyValue> refused_;  // the last topology, if it is not valid
   IdSet alive_;
   std::string cluster_id_;
   uint64_t watch_ = 0;  // 0: none

@@ -9,8 +9,12 @@
 #include <utility>
 
 #include "core/printable.h"
+#include "persistence/files/file.h"
+#include "persistence/files/file_system.h"
 #include "server/cluster/etcd_keys.h"
 #include "server/cluster/router.h"
+#include "server/cluster/slot_record.h"
+#include "server/cluster/tool/backup.h"
 
 namespace server::cluster {
 namespace {
@@ -59,7 +63,8 @@ EtcdResult<Reply> ClusterTool::wait(const std::function<void(EtcdHandler<Reply>)
 
 core::Result<ClusterTool::Seen> ClusterTool::read() {
   const std::string prefix = alive_prefix(name_);
-  const EtcdTxn txn{{}, {EtcdRange{topology_key(name_)}, EtcdRange::prefix(prefix)}};
+  const EtcdTxn txn{
+      {}, {EtcdRange{topology_key(name_)}, EtcdRange::prefix(prefix), EtcdRange{slots_key(name_)}}};
   EtcdResult<EtcdTxnReply> result;
   const auto deadline = Clock::now() + kEtcdPatience;
   while (true) {
@@ -71,7 +76,8 @@ core::Result<ClusterTool::Seen> ClusterTool::read() {
       return etcd_failure(result.error);
     }
   }
-  if (result.reply.responses.size() != 2) return core::Error{"ERR etcd: a reply is missing"};
+  if (result.reply.responses.size() != txn.success.size())
+    return core::Error{"ERR etcd: a reply is missing"};
   Seen seen;
   seen.store_revision = result.reply.revision;
   for (const EtcdKeyValue& kv : result.reply.responses[1].kvs) {
@@ -80,6 +86,8 @@ core::Result<ClusterTool::Seen> ClusterTool::read() {
   if (const EtcdKeyValue* kv = result.reply.responses[0].find(topology_key(name_))) {
     auto topology = parse_topology(kv->value);
     if (!topology) return topology.error();
+    const EtcdKeyValue* const record = result.reply.responses[2].find(slots_key(name_));
+    seen.record = SlotRecord(record == nullptr ? "" : record->value);
     seen.version = TopologyVersion{*std::move(topology), kv->mod_revision};
   }
   return seen;
@@ -92,13 +100,19 @@ core::Result<ClusterTool::Seen> ClusterTool::read_cluster() {
         "ERR there is no cluster '{}' in etcd; if its topology was lost, `recover` puts it back",
         name_)};
   }
+  if (!seen) return seen;
+  if (const auto checked = seen->record.check(seen->version->topology, {}); !checked) {
+    return core::Error{
+        fmt::format("{}; `recover` puts the last valid topology back", checked.error().message)};
+  }
   return seen;
 }
 
 core::Result<uint64_t> ClusterTool::write(const Topology& topology, uint64_t revision) {
   const std::string text = topology_json(topology);
   const std::string key = topology_key(name_);
-  const EtcdTxn txn{{EtcdCompare::unchanged(key, revision)}, {EtcdPut{key, text}}};
+  const EtcdTxn txn{{EtcdCompare::unchanged(key, revision)},
+                    {EtcdPut{key, text}, EtcdPut{slots_key(name_), slots_checksum(topology)}}};
   const auto deadline = Clock::now() + kEtcdPatience;
   while (Clock::now() < deadline) {
     const auto result =
@@ -131,16 +145,18 @@ core::Result<std::optional<uint64_t>> ClusterTool::outcome(const std::string& te
 }
 
 core::Result<Node> ClusterTool::newcomer(const Address& address,
-                                         const std::vector<std::string>& alive) {
+                                         const std::vector<std::string>& alive,
+                                         AllowsKeys allows_keys) {
   auto facts = ask_node(address, access_);
   if (!facts) return facts.error();
   if (!facts->in_cluster_mode) {
     return with_address(address, "not in cluster mode: start it with --cluster-enabled yes");
   }
   if (facts->is_loading) return with_address(address, "it is loading its data");
-  if (facts->keys != 0) {
-    return with_address(
-        address, fmt::format("it holds {} keys; only an empty server may join", facts->keys));
+  const int64_t keys = std::max(facts->keys, facts->stored_keys);
+  if (keys != 0 && allows_keys == AllowsKeys::kNo) {
+    return with_address(address,
+                        fmt::format("it holds {} keys; only an empty server may join", keys));
   }
   if (std::ranges::find(alive, facts->node.id) == alive.end()) {
     return with_address(
@@ -289,13 +305,109 @@ std::vector<KeptFile> ClusterTool::ask_all(std::vector<Address> addresses) const
 core::Result<Done> ClusterTool::recover(const std::vector<Address>& addresses, bool writes) {
   const auto seen = read();
   if (!seen) return seen.error();
-  const auto plan = plan_recovery(seen->version, seen->store_revision, ask_all(addresses));
+  const auto plan =
+      plan_recovery(seen->version, seen->store_revision, ask_all(addresses), seen->record);
   if (!plan) return plan.error();
   if (!plan->topology) return Done{plan->text};
   if (!writes) return Done{plan->text + "nothing was changed: with --yes it is written\n"};
   const auto revision = write(*plan->topology, seen->version ? seen->version->revision : 0);
   if (!revision) return revision.error();
   return Done{plan->text + fmt::format("etcd has the topology again, revision {}\n", *revision)};
+}
+
+core::Result<Done> ClusterTool::backup(const std::string& directory) {
+  const auto seen = read_cluster();
+  if (!seen) return seen.error();
+  persistence::FileSystem& files = persistence::posix_file_system();
+  if (auto made = files.make_directory(directory); !made) return made.error();
+  const std::string path = fmt::format("{}/{}", directory, kBackupFile);
+  if (files.exists(path)) {
+    return core::Error{fmt::format("ERR '{}' holds a backup already", core::printable(directory))};
+  }
+  Backup backup{name_, *seen->version, {}};
+  Done done;
+  for (const Shard& shard : backup.version.topology.shards) {
+    const Address leader = address_of(*backup.version.topology.node(shard.leader));
+    ShardBackup saved{shard.name, leader.text(), {}};
+    auto fetched =
+        fetch_snapshot(leader, access_, shard.epoch, fmt::format("{}/{}", directory, saved.file()));
+    if (!fetched) return fetched.error();
+    saved.snapshot = *std::move(fetched);
+    done.text +=
+        fmt::format("shard {}: {} keys, {} bytes, offset {} of {}\n", shard.name,
+                    saved.snapshot.keys, saved.snapshot.bytes, saved.snapshot.offset, saved.leader);
+    backup.shards.push_back(std::move(saved));
+  }
+  if (auto written = persistence::write_file_atomically(path, backup_json(backup)); !written) {
+    return written.error();
+  }
+  return done;
+}
+
+core::Result<Node> ClusterTool::restored_leader(const Address& address, const Shard& shard,
+                                                uint64_t saved_keys,
+                                                const std::vector<std::string>& alive) {
+  auto node = newcomer(address, alive, AllowsKeys::kYes);
+  if (!node) return node;
+  const auto facts = ask_node(address, access_);
+  if (!facts) return facts.error();
+  auto client = NodeClient::connect(address, access_);
+  if (!client) return client.error();
+  int64_t own = 0;
+  for (const SlotRange& range : shard.slots) {
+    for (unsigned slot = range.first; slot <= range.last; ++slot) {
+      const auto count = client->call({"CLUSTER", "COUNTKEYSINSLOT", std::to_string(slot)});
+      if (!count) return count.error();
+      own += count->integer;
+    }
+  }
+  // Keys with an expiry may be gone.
+  if (saved_keys != 0 && facts->stored_keys == 0) {
+    return with_address(
+        address, fmt::format("it is empty, and the snapshot of shard {} has {} keys: start it with "
+                             "the snapshot as dump.rdb and with --appendonly no",
+                             shard.name, saved_keys));
+  }
+  if (own != facts->stored_keys) {
+    return with_address(address, fmt::format("it holds {} keys that do not belong to shard {}",
+                                             facts->stored_keys - own, shard.name));
+  }
+  return node;
+}
+
+core::Result<Done> ClusterTool::restore(const std::string& directory,
+                                        const std::vector<Address>& addresses) {
+  const auto text = persistence::read_whole_file(
+      persistence::NamedFile(fmt::format("{}/{}", directory, kBackupFile)), 2 * kTopologyBytesMax);
+  if (!text) return text.error();
+  const auto backup = parse_backup(*text);
+  if (!backup) return backup.error();
+  const auto seen = read();
+  if (!seen) return seen.error();
+  if (seen->version) {
+    return core::Error{fmt::format("ERR cluster '{}' exists already, at revision {}", name_,
+                                   seen->version->revision)};
+  }
+  const auto& shards = backup->version.topology.shards;
+  std::vector<Node> nodes;
+  for (const Address& address : addresses) {
+    auto node = nodes.size() < shards.size()
+                    ? restored_leader(address, shards[nodes.size()],
+                                      backup->keys_of(shards[nodes.size()].name), seen->alive)
+                    : newcomer(address, seen->alive);
+    if (!node) return node.error();
+    if (std::ranges::find(nodes, node->id, &Node::id) != nodes.end()) {
+      return with_address(address, "this server is named twice");
+    }
+    nodes.push_back(*std::move(node));
+  }
+  const auto topology = plan_restore(*backup, std::move(nodes));
+  if (!topology) return topology.error();
+  const auto revision = write(*topology, 0);
+  if (!revision) return revision.error();
+  return Done{fmt::format("cluster {} has {} shards and {} nodes again, revision {}\n", name_,
+                          topology->shards.size(), topology->nodes.size(), *revision) +
+              wait_for_nodes(*topology, *revision)};
 }
 
 core::Result<ClusterStatus> ClusterTool::status() {

@@ -47,12 +47,18 @@ class ClusterTool {
   // Asks the servers at `addresses`, and all servers in the topologies that they keep. Puts the
   // newest topology into etcd; without `writes` it only says what it would do.
   core::Result<Done> recover(const std::vector<Address>& addresses, bool writes);
+  // Writes the topology and a snapshot of each shard's leader into a new directory.
+  core::Result<Done> backup(const std::string& directory);
+  // Makes a cluster with the topology of a backup. The first servers hold the keys of its shards,
+  // in the order of the shards' names. The others are empty.
+  core::Result<Done> restore(const std::string& directory, const std::vector<Address>& addresses);
   core::Result<ClusterStatus> status();
 
  private:
   // Topology and who is alive, of one revision.
   struct Seen {
     std::optional<TopologyVersion> version;
+    SlotRecord record;
     std::vector<std::string> alive;
     uint64_t store_revision = 0;  // of etcd as a whole
   };
@@ -63,14 +69,20 @@ class ClusterTool {
   template <class Reply>
   EtcdResult<Reply> wait(const std::function<void(EtcdHandler<Reply>)>& call);
   core::Result<Seen> read();
-  // Errors: besides, that there is no cluster of this name.
+  // Errors: also, that there is no cluster of this name, or that its slots changed without a
+  // record.
   core::Result<Seen> read_cluster();
-  // Compares with `revision`, 0 for none. Returns the new revision.
+  // Compares with `revision`, 0 for none. Records the slots, too. Returns the new revision.
   core::Result<uint64_t> write(const Topology& topology, uint64_t revision);
   // What came of a write that etcd has not confirmed; nullopt: not carried out, still possible.
   core::Result<std::optional<uint64_t>> outcome(const std::string& text, uint64_t revision);
+  enum class AllowsKeys : uint8_t { kNo, kYes };
   // A server that may join: empty, in cluster mode, registered in this cluster.
-  core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive);
+  core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive,
+                              AllowsKeys allows_keys = AllowsKeys::kNo);
+  // A server with keys that all lie in the shard's slots.
+  core::Result<Node> restored_leader(const Address& address, const Shard& shard,
+                                     uint64_t saved_keys, const std::vector<std::string>& alive);
   std::vector<KeptFile> ask_all(std::vector<Address> addresses) const;
   // Where this tool reaches the node.
   Address address_of(const Node& node) const;

@@ -184,7 +184,7 @@ core::Error NodeClient::failure(std::string_view why) const {
   return {fmt::format("ERR {}: {}", core::printable(name_), core::printable(why))};
 }
 
-core::Result<protocol::Reply> NodeClient::call(const std::vector<std::string>& words) {
+core::Result<> NodeClient::send(const std::vector<std::string>& words) {
   const std::string request = encode(words);
   for (size_t sent = 0; sent < request.size();) {
     errno = 0;
@@ -192,6 +192,24 @@ core::Result<protocol::Reply> NodeClient::call(const std::vector<std::string>& w
     if (size <= 0) return failure(last_failure());
     sent += static_cast<size_t>(size);
   }
+  return {};
+}
+
+core::Result<std::string> NodeClient::read_some() {
+  using boost::system::in_place_value;
+  using Bytes = core::Result<std::string>;
+  if (!input_.empty()) return Bytes(in_place_value, std::exchange(input_, {}));
+  std::string bytes(size_t{64} << 10, '\0');
+  errno = 0;
+  const int64_t size = read(bytes.data(), bytes.size());
+  if (size == 0) return failure("the connection was closed");
+  if (size < 0) return failure(last_failure());
+  bytes.resize(static_cast<size_t>(size));
+  return Bytes(in_place_value, std::move(bytes));
+}
+
+core::Result<protocol::Reply> NodeClient::call(const std::vector<std::string>& words) {
+  if (auto sent = send(words); !sent) return sent.error();
   char buffer[16 * 1024];
   while (true) {
     const auto status = parser_.parse(input_);
@@ -236,6 +254,7 @@ core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& acces
   facts.role = info_field(info->text, "role");
   facts.offset = number_field(info->text, "master_repl_offset");
   facts.uptime_s = number_field(info->text, "uptime_in_seconds");
+  facts.version = info_field(info->text, "bloomery_version");
   facts.is_loading = info_field(info->text, "loading") == "1";
   facts.log_works = info_field(info->text, "aof_last_write_status") != "err";
   facts.link_is_up = info_field(info->text, "master_link_status") != "down";
@@ -250,9 +269,20 @@ core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& acces
   const auto keys = client->call({"DBSIZE"});
   if (!keys) return keys.error();
   facts.keys = keys->integer;
+  // DBSIZE of a server outside the topology is 0.
+  std::string_view stored = info_field(info->text, "db0");
+  if (stored.starts_with("keys=")) {
+    stored = stored.substr(stored.find('=') + 1);
+    facts.stored_keys = core::parse_int64(stored.substr(0, stored.find(','))).value_or(0);
+  }
   if (const auto cluster = client->call({"CLUSTER", "INFO"})) {
     facts.cluster_state = info_field(cluster->text, "cluster_state");
     facts.topology_state = info_field(cluster->text, "cluster_topology");
+    for (size_t i = 0; i < kFailoverCauses.size(); ++i) {
+      facts.failovers[i] =
+          number_field(cluster->text, fmt::format("cluster_failovers_{}", kFailoverCauses[i]));
+    }
+    facts.permit_lapses = number_field(cluster->text, "cluster_permit_lapses");
     facts.topology_epoch = number_field(cluster->text, "cluster_current_epoch");
   }
   apply_announced(*client, facts.node, access.uses_tls);

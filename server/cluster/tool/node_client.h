@@ -10,6 +10,7 @@
 
 #include <openssl/ossl_typ.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,7 @@
 #include "core/result.h"
 #include "protocol/reply.h"
 #include "protocol/reply_parser.h"
+#include "server/cluster/cluster_counters.h"
 #include "server/cluster/member/node_file.h"
 #include "server/cluster/tool/plan.h"
 
@@ -44,6 +46,10 @@ class NodeClient {
 
   // Errors: no answer in time, and what the server answers as an error.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
+  // For a reply that is no RESP: sends a command, and reads some bytes of the answer.
+  // Errors: the connection has ended, or nothing came in time.
+  core::Result<> send(const std::vector<std::string>& words);
+  core::Result<std::string> read_some();
 
  private:
   struct TlsEnd {
@@ -70,7 +76,8 @@ class NodeClient {
 struct NodeFacts {
   Node node;  // as clients are to reach it
   bool in_cluster_mode = false;
-  int64_t keys = 0;
+  int64_t keys = 0;            // in slots of its shard
+  int64_t stored_keys = 0;     // also in other slots
   std::string role;            // "master" or "slave"
   int64_t offset = 0;          // of the replication stream
   int64_t topology_epoch = 0;  // the revision of the topology that it has; 0: none
@@ -79,6 +86,10 @@ struct NodeFacts {
   std::string topology_state = {};
   int64_t uptime_s = 0;
   bool log_works = true;    // false: the append log fails, so the server refuses writes
+  std::string version = {};  // of the program
+  // By cause, in the order of kFailoverCauses.
+  std::array<int64_t, kFailoverCauses.size()> failovers{};
+  int64_t permit_lapses = 0;
   bool is_loading = false;  // then the keys, the id and the state of the cluster are unknown
   bool link_is_up = true;   // a replica's link to its leader
 };

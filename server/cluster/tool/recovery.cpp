@@ -42,17 +42,23 @@ std::string description(const std::optional<TopologyVersion>& stored,
 }  // namespace
 
 core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
-                                     uint64_t store_revision, const std::vector<KeptFile>& kept) {
+                                     uint64_t store_revision, const std::vector<KeptFile>& kept,
+                                     const SlotRecord& record) {
   const KeptFile* const newest = newest_of(kept);
   if (newest == nullptr) return core::Error{"ERR no server that answers keeps a topology"};
   const TopologyVersion& version = newest->file->topology;
   Recovery recovery{description(stored, kept), std::nullopt};
-  if (stored && (stored->revision == version.revision || supersedes(*stored, version))) {
+  const bool is_refused = stored && !record.check(stored->topology, version);
+  if (is_refused) {
+    recovery.text += "its slots changed without a record, so servers refuse it\n";
+  }
+  const bool is_valid = stored && !is_refused;
+  if (is_valid && (stored->revision == version.revision || supersedes(*stored, version))) {
     recovery.text += "etcd has the newest topology: there is nothing to recover\n";
     return recovery;
   }
   // Servers pass over a lower revision, unless all epochs have grown.
-  const bool has_gone_back = stored || store_revision < version.revision;
+  const bool has_gone_back = is_valid || store_revision < version.revision;
   Topology topology = version.topology;
   for (Shard& shard : topology.shards) {
     for (const KeptFile& one : kept) {

@@ -17,6 +17,7 @@
 
 #include "core/result.h"
 #include "server/cluster/member/node_file.h"
+#include "server/cluster/slot_record.h"
 #include "server/cluster/tool/plan.h"
 
 namespace server::cluster {
@@ -34,8 +35,10 @@ struct Recovery {
 };
 
 // `stored`: what etcd has; nullopt for nothing. `store_revision`: that of etcd as a whole.
-// Errors: no server keeps a topology; the newest one is behind another in a shard.
+// `record`: of the slots, by which servers may refuse the stored topology. Errors: no server keeps
+// a topology; the newest one is behind another in a shard.
 core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
-                                     uint64_t store_revision, const std::vector<KeptFile>& kept);
+                                     uint64_t store_revision, const std::vector<KeptFile>& kept,
+                                     const SlotRecord& record = SlotRecord());
 
 }  // namespace server::cluster

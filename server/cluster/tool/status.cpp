@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kColumns = 7;
+constexpr size_t kColumns = 8;
 // Clients that lost their connection to a server need this long to connect again. valkey-glide, for
 // example, waits up to 1.9 s between two attempts. A replica that takes over earlier causes errors.
 constexpr int64_t kReconnectS = 2;
@@ -78,7 +78,7 @@ std::optional<int64_t> lag_of(const MemberLine& line, const MemberLine& leader) 
 }
 
 std::vector<Row> rows_of(const ClusterStatus& status) {
-  std::vector<Row> rows{{"SHARD", "SLOTS", "NODE", "ROLE", "STATE", "LAG", "KEYS"}};
+  std::vector<Row> rows{{"SHARD", "SLOTS", "NODE", "ROLE", "STATE", "LAG", "KEYS", "VERSION"}};
   for (const Shard& shard : status.version.topology.shards) {
     const auto lines = member_lines(status, shard);
     for (const MemberLine& line : lines) {
@@ -86,7 +86,8 @@ std::vector<Row> rows_of(const ClusterStatus& status) {
       rows.push_back({line.leads ? shard.name : "", line.leads ? slot_ranges_text(shard.slots) : "",
                       address_of(*line.node), line.leads ? "leader" : "replica",
                       std::string(state_of(line)), lag ? fmt::to_string(*lag) : "",
-                      line.facts != nullptr ? fmt::to_string(line.facts->keys) : ""});
+                      line.facts != nullptr ? fmt::to_string(line.facts->keys) : "",
+                      line.facts != nullptr ? line.facts->version : ""});
     }
   }
   return rows;
@@ -135,27 +136,52 @@ std::string status_table(const ClusterStatus& status) {
   return text;
 }
 
+namespace {
+
+json::object failovers_json(const NodeFacts& facts) {
+  json::object counts;
+  for (size_t i = 0; i < kFailoverCauses.size(); ++i) {
+    counts[kFailoverCauses[i]] = facts.failovers[i];
+  }
+  return counts;
+}
+
+json::object node_json(const MemberLine& line, const MemberLine& leader) {
+  json::object node{{"id", line.node->id},
+                    {"address", address_of(*line.node)},
+                    {"role", line.leads ? "leader" : "replica"},
+                    {"alive", line.alive},
+                    {"in_sync", line.in_sync},
+                    {"state", state_of(line)}};
+  const NodeFacts* const facts = line.facts;
+  node["offset"] = facts == nullptr ? json::value(nullptr) : json::value(facts->offset);
+  node["lag"] = or_null(lag_of(line, leader));
+  node["keys"] = facts == nullptr ? json::value(nullptr) : json::value(facts->keys);
+  if (facts == nullptr) return node;
+  node["version"] = facts->version;
+  node["failovers"] = failovers_json(*facts);
+  node["permit_lapses"] = facts->permit_lapses;
+  return node;
+}
+
+}  // namespace
+
 std::string status_json(const ClusterStatus& status) {
   json::array shards;
   for (const Shard& shard : status.version.topology.shards) {
     json::array nodes;
     const auto lines = member_lines(status, shard);
+    std::optional<int64_t> behind;
     for (const MemberLine& line : lines) {
-      const bool answers = line.facts != nullptr;
-      nodes.push_back(
-          json::object{{"id", line.node->id},
-                       {"address", address_of(*line.node)},
-                       {"role", line.leads ? "leader" : "replica"},
-                       {"alive", line.alive},
-                       {"in_sync", line.in_sync},
-                       {"state", state_of(line)},
-                       {"offset", answers ? json::value(line.facts->offset) : json::value(nullptr)},
-                       {"lag", or_null(lag_of(line, lines.front()))},
-                       {"keys", answers ? json::value(line.facts->keys) : json::value(nullptr)}});
+      nodes.push_back(node_json(line, lines.front()));
+      const auto lag = line.in_sync ? lag_of(line, lines.front()) : std::nullopt;
+      if (lag) behind = std::max(behind.value_or(0), *lag);
     }
     shards.push_back(json::object{{"name", shard.name},
                                   {"epoch", shard.epoch},
                                   {"slots", slot_ranges_text(shard.slots)},
+                                  {"members_in_sync", shard.insync.size()},
+                                  {"bytes_behind", or_null(behind)},
                                   {"nodes", std::move(nodes)}});
   }
   return json::serialize(json::object{{"cluster", status.name},

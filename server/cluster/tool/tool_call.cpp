@@ -71,6 +71,15 @@ void describe_commands(CLI::App& app, ToolCall& call, Texts& texts) {
       app.add_subcommand("recover", "Put the newest topology that a server keeps back into etcd");
   recover->add_option("nodes", texts.nodes, "HOST:PORT of a server, or of several")->required();
   recover->add_flag("--yes", call.is_confirmed, "Write it; without, only show what would be done");
+  CLI::App* backup =
+      app.add_subcommand("backup", "Save the topology and a snapshot of each shard's leader");
+  backup->add_option("directory", call.directory, "A new directory")->required();
+  CLI::App* restore = app.add_subcommand("restore", "Make a cluster with the topology of a backup");
+  restore->add_option("directory", call.directory, "That of the backup")->required();
+  restore
+      ->add_option("nodes", texts.nodes,
+                   "HOST:PORT of each; the first ones hold the shards' keys, the others are empty")
+      ->required();
   // Options of the program may stand behind the command.
   for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
 }

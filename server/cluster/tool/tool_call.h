@@ -27,9 +27,11 @@ struct ToolCall {
   std::string node_password_file = {};
 
   std::string command = {};
-  std::vector<Address> nodes = {};  // of create and recover all, of add, remove and replace one
+  std::vector<Address> nodes =
+      {};  // of create, recover and restore all, of add, remove and replace one
   unsigned replicas = 0;
   std::string shard = {};
+  std::string directory = {};  // of backup and restore
   std::optional<Address> to = {};
   bool force = false;
   bool is_confirmed = false;

@@ -93,12 +93,14 @@ class EtcdStore {
     for (const auto& compared : asked.at("compare").as_array()) {
       succeeds = succeeds && holds(compared.as_object());
     }
+    // All puts of a transaction have one revision.
+    const uint64_t revision = revision_ + 1;
     boost::json::array responses;
     for (const auto& each : asked.at(succeeds ? "success" : "failure").as_array()) {
       const boost::json::object& operation = each.as_object();
       if (const auto* const put = operation.if_contains("request_put")) {
-        keys_[bytes_of(put->as_object(), "key")] = {bytes_of(put->as_object(), "value"),
-                                                    ++revision_};
+        keys_[bytes_of(put->as_object(), "key")] = {bytes_of(put->as_object(), "value"), revision};
+        revision_ = revision;
         responses.push_back(
             boost::json::object{{"response_put", boost::json::object{{"header", header()}}}});
       } else {

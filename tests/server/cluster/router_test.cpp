@@ -105,10 +105,32 @@ TEST(RouterTest, WritesWithoutKeysNeedAPermitToo) {
 
 TEST(RouterTest, ErrorsNameTheLeader) {
   const View view = view_of('b');
-  EXPECT_EQ(route_error(view, Route::kMoved, kForeign, false), "MOVED 6000 10.0.0.3:7001");
-  EXPECT_EQ(route_error(view, Route::kMoved, kForeign, true), "MOVED 6000 10.0.0.3:7001");
-  EXPECT_EQ(route_error(view, Route::kUnbound, 1, false), "CLUSTERDOWN Hash slot not served");
-  EXPECT_EQ(route_error(view, Route::kDown, 1, false), "CLUSTERDOWN The cluster is down");
+  EXPECT_EQ(route_error(view, Route::kMoved, kForeign, {}), "MOVED 6000 10.0.0.3:7001");
+  EXPECT_EQ(route_error(view, Route::kMoved, kForeign, {.is_tls = true}),
+            "MOVED 6000 10.0.0.3:7001");
+  EXPECT_EQ(route_error(view, Route::kUnbound, 1, {}), "CLUSTERDOWN Hash slot not served");
+  EXPECT_EQ(route_error(view, Route::kDown, 1, {}), "CLUSTERDOWN The cluster is down");
+}
+
+TEST(RouterTest, ErrorsNameThePreferredEndpoint) {
+  Topology topology = sample_topology();
+  topology.shard("s1")->leader = id_of('b');
+  const View view(id_of('c'), {topology, 9}, {});
+  const auto moved = [&view](EndpointType type) {
+    return route_error(view, Route::kMoved, kOwnShard, {.type = type});
+  };
+  EXPECT_EQ(moved(EndpointType::kIp), "MOVED 5 10.0.0.2:7001");
+  EXPECT_EQ(moved(EndpointType::kHostname), "MOVED 5 b.example:7001");
+  EXPECT_EQ(moved(EndpointType::kUnknown), "MOVED 5 :7001");
+  EXPECT_EQ(endpoint_of(*topology.node(id_of('a')), EndpointType::kHostname), "?");
+}
+
+TEST(RouterTest, StaleReplicaSendsReadersToItsLeader) {
+  const View view = view_of('b');
+  const RouteTerms stale{.is_stale = true};
+  EXPECT_EQ(route(view, stale, {.slot = kOwnShard, .reads_replicas = true}), Route::kMoved);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .reads_replicas = true}), Route::kServe);
+  EXPECT_EQ(route(view, stale, {.slot = kOwnShard, .is_channel = true}), Route::kServe);
 }
 
 TEST(RouterTest, ClientsOfTlsGetThePortForTls) {

@@ -71,6 +71,41 @@ class ReplyGateTest : public testing::Test {
   std::shared_ptr<FakeSink> two_ = std::make_shared<FakeSink>();
 };
 
+struct FakeAcks final : WriteAcks {
+  uint64_t offset_of_writes() const override { return end; }
+  bool has_all(uint64_t offset) const override { return offset <= acked; }
+  void request() override { ++requests; }
+
+  uint64_t end = 10;
+  uint64_t acked = 9;
+  int requests = 0;
+};
+
+TEST_F(ReplyGateTest, WritesWaitForAcknowledgements) {
+  FakeAcks acks;
+  gate_.set_acks(&acks);
+  reply(one_, "write", true);
+  reply(two_, "read");
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "");
+  EXPECT_EQ(one_->held, "write");
+  EXPECT_EQ(two_->sent, "read");
+  EXPECT_TRUE(is_waiting_);
+  EXPECT_EQ(acks.requests, 1);
+  // Later replies of the client stay behind.
+  gate_.release_safe();
+  EXPECT_EQ(one_->sent, "");
+  acks.acked = 10;
+  gate_.release_safe();
+  EXPECT_EQ(one_->sent, "write");
+  EXPECT_EQ(one_->last_error, "");
+  EXPECT_FALSE(is_waiting_);
+  reply(one_, "acknowledged", true);
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "writeacknowledged");
+  EXPECT_EQ(acks.requests, 1);
+}
+
 TEST_F(ReplyGateTest, RepliesLeaveWhenTheRoundEnds) {
   reply(one_, "a");
   reply(two_, "b");

@@ -18,7 +18,7 @@ from harness.tls_files import TlsFiles
 PASSWORD = "secret of etcd"
 NODE_PASSWORD = "secret of the servers"
 # The rights that docs/cluster.md gives.
-TOOL_RIGHTS = "-@all +info +cluster +dbsize +config|get"
+TOOL_RIGHTS = "-@all +info +cluster +dbsize +config|get +psync +replconf"
 NODE_RIGHTS = "-@all +psync +replconf +ping +clusterx"
 
 
@@ -103,6 +103,9 @@ class ClusterSecurityTest(ClusterTest):
         wait_until(lambda: self.states() == ["ok", "in sync"] * 2, self.states)
         for index in range(50):
             self.assertEqual(cluster.execute_command("BF.EXISTS", f"f{index}", "a"), 1)
+        backup = self.tls.folder / "backup"
+        self.assertIn("shard s2: ", self.tool("backup", backup))
+        self.assertTrue((backup / "backup.json").exists())
         # Nothing of what nodes and tool have sent was refused.
         for node in cluster.get_nodes():
             self.assertEqual(cluster.acl_log(target_nodes=node), [])

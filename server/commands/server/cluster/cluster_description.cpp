@@ -33,6 +33,16 @@ struct Endpoint {
   unsigned port = 0;
 };
 
+cluster::EndpointType endpoint_type(const Context& ctx) {
+  return cluster::EndpointType{ctx.config().integer(OptionId::kClusterPreferredEndpointType)};
+}
+
+// Returns what the option prefers: the host of the endpoint, or the node's hostname.
+std::string preferred_host(const Context& ctx, const Endpoint& endpoint, const Node& node) {
+  const cluster::EndpointType type = endpoint_type(ctx);
+  return type == cluster::EndpointType::kIp ? endpoint.host : cluster::endpoint_of(node, type);
+}
+
 // For an emulated cluster, and for a server outside the topology. Returns the announced address, or
 // else the address that this client connected to.
 Endpoint reached_endpoint(const Context& ctx) {
@@ -78,12 +88,23 @@ void write_hostname(Context& ctx, const Node& node) {
 
 void write_node_of_slots(Context& ctx, const Node& node) {
   const Endpoint endpoint = endpoint_of(ctx, node);
+  const cluster::EndpointType type = endpoint_type(ctx);
   ctx.reply.array(4);
-  ctx.reply.bulk(endpoint.host);
+  if (type == cluster::EndpointType::kUnknown) {
+    ctx.reply.null();
+  } else {
+    ctx.reply.bulk(preferred_host(ctx, endpoint, node));
+  }
   ctx.reply.integer(endpoint.port);
   ctx.reply.bulk(node.id);
-  ctx.reply.map(node.hostname.empty() ? 0 : 1);
-  if (!node.hostname.empty()) write_hostname(ctx, node);
+  const bool has_ip = type != cluster::EndpointType::kIp;
+  const bool has_hostname = type != cluster::EndpointType::kHostname && !node.hostname.empty();
+  ctx.reply.map((has_ip ? 1U : 0U) + (has_hostname ? 1U : 0U));
+  if (has_ip) {
+    ctx.reply.bulk("ip");
+    ctx.reply.bulk(endpoint.host);
+  }
+  if (has_hostname) write_hostname(ctx, node);
 }
 
 // Returns the offset up to which the node has its shard's stream, as far as this node knows. No
@@ -113,7 +134,7 @@ void write_node_of_shard(Context& ctx, const Shard& shard, const Node& node) {
   ctx.reply.bulk("ip");
   ctx.reply.bulk(endpoint.host);
   ctx.reply.bulk("endpoint");
-  ctx.reply.bulk(endpoint.host);
+  ctx.reply.bulk(preferred_host(ctx, endpoint, node));
   if (!node.hostname.empty()) write_hostname(ctx, node);
   ctx.reply.bulk("role");
   ctx.reply.bulk(node.id == shard.leader ? "master" : "replica");
@@ -249,6 +270,16 @@ std::string cluster_info_text(const View& view, const cluster::ClusterState& sta
     text += fmt::format("cluster_permit_ms:{}\r\ncluster_etcd:{}\r\n",
                         std::max<int64_t>(0, left_us / 1000), state.etcd_is_up() ? "up" : "down");
     text += fmt::format("cluster_topology:{}\r\n", topology_state(view));
+    const Shard* const shard = view.own_shard();
+    field("cluster_members", shard == nullptr ? 0 : shard->members.size());
+    field("cluster_members_in_sync", shard == nullptr ? 0 : shard->insync.size());
+    const cluster::ClusterCounters& counters = state.counters();
+    field("cluster_bytes_behind", counters.bytes_behind);
+    field("cluster_permit_lapses", counters.permit_lapses);
+    for (size_t i = 0; i < cluster::kFailoverCauses.size(); ++i) {
+      field(fmt::format("cluster_failovers_{}", cluster::kFailoverCauses[i]),
+            counters.failovers[i]);
+    }
   }
   return text;
 }

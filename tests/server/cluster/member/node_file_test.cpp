@@ -26,6 +26,17 @@ TEST(NodeFileTest, ReadsBackAWrittenFile) {
   EXPECT_EQ(parsed->kept_epoch, 7U);
 }
 
+TEST(NodeFileTest, KeepsClusterAndListeningAddresses) {
+  NodeFile file = sample_file();
+  EXPECT_FALSE(parse_node_file(node_file_text(file))->listening);
+  file.cluster = "shop";
+  file.listening = Listening{"10.0.0.1 ::1", 7001, 7101};
+  const auto parsed = parse_node_file(node_file_text(file));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->cluster, "shop");
+  EXPECT_EQ(parsed->listening, file.listening);
+}
+
 TEST(NodeFileTest, NodeWithoutATopologyHasAnId) {
   const auto parsed = parse_node_file(node_file_text({id_of('b'), {}, "", 0}));
   ASSERT_TRUE(parsed);

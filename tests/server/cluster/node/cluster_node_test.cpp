@@ -53,7 +53,8 @@ class ClusterNodeTest : public ::testing::Test {
                     core::encode_base64("bloomery/bloomery/topology"),
                     core::encode_base64(topology_json(sample_topology())));
     return http_reply(fmt::format(R"({{"header":{{"revision":"9"}},"succeeded":true,"responses":[)"
-                                  R"({{"response_range":{}}},{{"response_range":{{}}}}]}})",
+                                  R"({{"response_range":{}}},{{"response_range":{{}}}},)"
+                                  R"({{"response_range":{{}}}}]}})",
                                   stored));
   }
   std::unique_ptr<ClusterNode> make(const std::string& id) {

@@ -24,7 +24,21 @@ class EtcdFeedTest : public ::testing::Test {
                        core::encode_base64(key), core::encode_base64(value), revision);
   }
   std::string topology_kv(int revision) {
-    return kv(keys_.topology, topology_json(sample_topology()), revision);
+    return kv(keys_.topology, topology_json(stored_), revision);
+  }
+  static EtcdTxnReply reply_with(std::string text, uint64_t revision) {
+    const std::string key = EtcdKeys("test").topology;
+    EtcdRangeReply topology;
+    topology.kvs = {{.key = key, .value = std::move(text), .mod_revision = revision}};
+    EtcdTxnReply reply;
+    reply.responses = {topology, EtcdRangeReply{}};
+    return reply;
+  }
+  static Topology moved_slots() {
+    Topology topology = sample_topology();
+    topology.shard("s1")->slots = {{0, 5461}, {7000, 7000}};
+    topology.shard("s2")->slots = {{5462, 6999}, {7001, 16383}};
+    return topology;
   }
   std::string answer(const std::string& request) {
     if (request.starts_with("POST /v3/watch")) {
@@ -45,7 +59,8 @@ class EtcdFeedTest : public ::testing::Test {
     for (const char id : alive_ids_) alive.push_back(kv(keys_.alive(id_of(id)), "{}", 6));
     return http_reply(fmt::format(
         R"({{"header":{{"cluster_id":"{}","revision":"{}"}},"succeeded":true,"responses":[)"
-        R"({{"response_range":{{"kvs":[{}]}}}},{{"response_range":{{"kvs":[{}]}}}}]}})",
+        R"({{"response_range":{{"kvs":[{}]}}}},{{"response_range":{{}}}},)"
+        R"({{"response_range":{{"kvs":[{}]}}}}]}})",
         cluster_id_, store_revision_, has_topology_ ? topology_kv(topology_revision_) : "",
         fmt::join(alive, ",")));
   }
@@ -64,7 +79,8 @@ class EtcdFeedTest : public ::testing::Test {
   std::string alive_ids_ = "a";
   bool races_ = false;  // the watch reports a change before the next read is answered
   std::string cluster_id_ = "14841639068965178418";
-  uint64_t known_revision_ = 5;
+  TopologyVersion known_{sample_topology(), 5};
+  Topology stored_ = sample_topology();
   bool has_topology_ = true;
   std::vector<ReadOutcome> checks_;
   int deleted_ = 0;
@@ -82,7 +98,7 @@ class EtcdFeedTest : public ::testing::Test {
             .on_topology =
                 [this](const TopologyVersion& seen) { revisions_.push_back(seen.revision); },
             .on_alive = [this](const IdSet& alive) { alive_.push_back(alive); },
-            .known_revision = [this] { return known_revision_; },
+            .known = [this]() -> const TopologyVersion& { return known_; },
             .on_check = [this](const TopologyCheck& check) { checks_.push_back(check.outcome); },
             .on_deleted = [this] { ++deleted_; },
             .on_etcd = [this](const std::string& id) { clusters_.push_back(id); }});
@@ -110,13 +126,27 @@ TEST_F(EtcdFeedTest, OldAndInvalidDocumentsArePassedOver) {
   topology_revision_ = 6;
   start();
   revisions_.clear();
-  feed_->take_topology({.key = keys_.topology, .value = "{}", .mod_revision = 7});
+  feed_->take(reply_with("{}", 7));
   EXPECT_TRUE(revisions_.empty());
   const std::string text = topology_json(sample_topology());
-  feed_->take_topology({.key = keys_.topology, .value = text, .mod_revision = 8});
-  feed_->take_topology({.key = keys_.topology, .value = text, .mod_revision = 8});
-  feed_->take_topology({.key = keys_.topology, .value = text, .mod_revision = 7});
+  for (const uint64_t revision : {8, 8, 7}) feed_->take(reply_with(text, revision));
   EXPECT_EQ(revisions_, std::vector<uint64_t>{8});
+}
+
+TEST_F(EtcdFeedTest, SlotsThatMovedWithoutARecordAreRefused) {
+  start();
+  stored_ = moved_slots();
+  tell(fmt::format(R"({{"kv":{}}})", topology_kv(11)));
+  tell(fmt::format(R"({{"kv":{}}})", kv(keys_.alive(id_of('b')), "{}", 12)));
+  ASSERT_TRUE(run_until(io_, [&] { return alive_.back().size() == 2; }));
+  EXPECT_EQ(revisions_, std::vector<uint64_t>{5});
+  EXPECT_EQ(feed_->check_of(5, reply_with(topology_json(moved_slots()), 11)).outcome,
+            ReadOutcome::kInvalid);
+  // The record may come later.
+  feed_->take(reply_with(topology_json(sample_topology()), 5));
+  tell(fmt::format(R"({{"kv":{}}})", kv(keys_.slots, slots_checksum(moved_slots()), 13)));
+  ASSERT_TRUE(run_until(io_, [&] { return revisions_.size() == 2; }));
+  EXPECT_EQ(revisions_.back(), 11U);
 }
 
 TEST_F(EtcdFeedTest, EndedWatchIsFollowedByARead) {

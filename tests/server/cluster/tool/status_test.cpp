@@ -17,8 +17,14 @@ ClusterStatus sample_status() {
   leader.offset = 100;
   leader.keys = 7;
   leader.uptime_s = 60;
+  leader.version = "1.0.0";
+  leader.failovers = {2, 1, 0};
+  leader.permit_lapses = 3;
   NodeFacts replica = leader;
   replica.offset = 90;
+  replica.version = "1.1.0";
+  replica.failovers = {};
+  replica.permit_lapses = 0;
   status.facts = {leader, replica, std::nullopt};
   return status;
 }
@@ -26,9 +32,9 @@ ClusterStatus sample_status() {
 TEST(StatusTest, TableHasARowForEachNode) {
   EXPECT_EQ(status_table(sample_status()),
             "cluster bloomery, revision 12, 2 shards, 3 nodes\n\n"
-            "SHARD  SLOTS                 NODE           ROLE     STATE    LAG  KEYS\n"
-            "s1     0-5460 7000           10.0.0.1:7001  leader   ok            7\n"
-            "                             10.0.0.2:7001  replica  in sync  10   7\n"
+            "SHARD  SLOTS                 NODE           ROLE     STATE    LAG  KEYS  VERSION\n"
+            "s1     0-5460 7000           10.0.0.1:7001  leader   ok            7     1.0.0\n"
+            "                             10.0.0.2:7001  replica  in sync  10   7     1.1.0\n"
             "s2     5461-6999 7001-16383  10.0.0.3:7001  leader   down\n"
             "\nA shard has no live leader: its slots are not served.\n");
 }
@@ -76,21 +82,26 @@ TEST(StatusTest, ServersSayThemselvesThatTheyAreNotReady) {
 }
 
 TEST(StatusTest, JsonHasTheSame) {
-  EXPECT_EQ(status_json(sample_status()),
-            R"({"cluster":"bloomery","revision":12,"whole":false,"topology_valid":true,)"
-            R"("shards":[{"name":"s1","epoch":7,)"
-            R"("slots":"0-5460 7000","nodes":[{"id":")" +
-                id_of('a') +
-                R"(","address":"10.0.0.1:7001","role":"leader","alive":true,"in_sync":true,)"
-                R"("state":"ok","offset":100,"lag":null,"keys":7},{"id":")" +
-                id_of('b') +
-                R"(","address":"10.0.0.2:7001","role":"replica","alive":true,"in_sync":true,)"
-                R"("state":"in sync","offset":90,"lag":10,"keys":7}]},{"name":"s2","epoch":1,)"
-                R"("slots":"5461-6999 7001-16383","nodes":[{"id":")" +
-                id_of('c') +
-                R"(","address":"10.0.0.3:7001","role":"leader","alive":false,"in_sync":true,)"
-                R"("state":"down","offset":null,"lag":null,"keys":null}]}]})"
-                "\n");
+  EXPECT_EQ(
+      status_json(sample_status()),
+      R"({"cluster":"bloomery","revision":12,"whole":false,"topology_valid":true,)"
+      R"("shards":[{"name":"s1","epoch":7,)"
+      R"("slots":"0-5460 7000","members_in_sync":2,"bytes_behind":10,"nodes":[{"id":")" +
+          id_of('a') +
+          R"(","address":"10.0.0.1:7001","role":"leader","alive":true,"in_sync":true,)"
+          R"("state":"ok","offset":100,"lag":null,"keys":7,"version":"1.0.0",)"
+          R"("failovers":{"handover":2,"lost_leader":1,"forced":0},"permit_lapses":3},{"id":")" +
+          id_of('b') +
+          R"(","address":"10.0.0.2:7001","role":"replica","alive":true,"in_sync":true,)"
+          R"("state":"in sync","offset":90,"lag":10,"keys":7,"version":"1.1.0",)"
+          R"("failovers":{"handover":0,"lost_leader":0,"forced":0},"permit_lapses":0}]},)"
+          R"({"name":"s2","epoch":1,)"
+          R"("slots":"5461-6999 7001-16383","members_in_sync":1,"bytes_behind":null,)"
+          R"("nodes":[{"id":")" +
+          id_of('c') +
+          R"(","address":"10.0.0.3:7001","role":"leader","alive":false,"in_sync":true,)"
+          R"("state":"down","offset":null,"lag":null,"keys":null}]}]})"
+          "\n");
 }
 
 }  // namespace

@@ -34,6 +34,16 @@ TEST(ToolCallTest, CreateTakesAllNodes) {
   EXPECT_EQ(call.nodes, (std::vector<Address>{{"a", 1}, {"b", 2}}));
 }
 
+TEST(ToolCallTest, BackupAndRestoreNameADirectory) {
+  EXPECT_EQ(call_of({"--etcd", "http://a:1", "backup", "/b/1"}).directory, "/b/1");
+  const ToolCall call = call_of({"--etcd", "http://a:1", "restore", "/b/1", "a:1", "b:2"});
+  EXPECT_EQ(call.command, "restore");
+  EXPECT_EQ(call.directory, "/b/1");
+  EXPECT_EQ(call.nodes, (std::vector<Address>{{"a", 1}, {"b", 2}}));
+  EXPECT_EQ(usage_of({"--etcd", "http://a:1", "backup"}).exit_code, 2);
+  EXPECT_EQ(usage_of({"--etcd", "http://a:1", "restore", "/b/1"}).exit_code, 2);
+}
+
 TEST(ToolCallTest, OptionsMayStandBehindTheCommand) {
   const ToolCall call = call_of({"status", "--etcd", "http://a:1", "--json", "--user", "u",
                                  "--password-file", "p", "--cacert", "c"});

@@ -103,7 +103,10 @@ TEST_F(ClusterDescriptionTest, InfoTellsOfEpochsAndOfEtcd) {
                  "cluster_size:2\r\ncluster_current_epoch:9\r\ncluster_my_epoch:1\r\n"
                  "cluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\n"
                  "total_cluster_links_buffer_limit_exceeded:0\r\n"
-                 "cluster_permit_ms:0\r\ncluster_etcd:up\r\ncluster_topology:ok\r\n"));
+                 "cluster_permit_ms:0\r\ncluster_etcd:up\r\ncluster_topology:ok\r\n"
+                 "cluster_members:1\r\ncluster_members_in_sync:1\r\ncluster_bytes_behind:0\r\n"
+                 "cluster_permit_lapses:0\r\ncluster_failovers_handover:0\r\n"
+                 "cluster_failovers_lost_leader:0\r\ncluster_failovers_forced:0\r\n"));
   cluster_.set_service(cluster::Service::kDown);
   EXPECT_NE(run({"CLUSTER", "INFO"}).find("cluster_state:fail\r\n"), std::string::npos);
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// ClusterCounters: what this node counts of its shard, for metrics and CLUSTER INFO.
+//
+// Thread safety: written by the cluster's thread, read by any.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace server::cluster {
+
+// Why this node became the leader of its shard.
+enum class FailoverCause : uint8_t {
+  kHandover,    // the former leader handed the shard over
+  kLostLeader,  // the former leader's lease had ended
+  kForced,      // CLUSTER FAILOVER FORCE
+};
+
+// As metrics and CLUSTER INFO name the causes.
+inline constexpr std::array<std::string_view, 3> kFailoverCauses = {"handover", "lost_leader",
+                                                                    "forced"};
+
+struct ClusterCounters {
+  std::array<std::atomic<uint64_t>, kFailoverCauses.size()> failovers{};  // by cause
+  // How often the permit of this leader ended before it was extended.
+  std::atomic<uint64_t> permit_lapses{0};
+  // Bytes of the stream that the slowest connected member lacks; 0 on a replica.
+  std::atomic<uint64_t> bytes_behind{0};
+
+  void count(FailoverCause cause) { ++failovers[static_cast<size_t>(cause)]; }
+};
+
+}  // namespace server::cluster

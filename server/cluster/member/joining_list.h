@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// JoiningList: the members that are about to join the list `insync` of a leader whose replies to
+// writes wait for all members in sync.
+//
+// A member joins in three steps, so that it has every acknowledged write when etcd lists it:
+//
+//   wanted ──► replies wait for it, too ──► goal: the stream's end ──► has acknowledged the goal
+//
+// Writes that were acknowledged before the first step lie below the goal. Later ones wait for the
+// member.
+//
+// Thread safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/cluster/member/member_actions.h"
+
+namespace server::cluster {
+
+class JoiningList {
+ public:
+  void clear() { members_.clear(); }
+  // The members that replies must wait for, beside those on the list.
+  std::vector<std::string> ids() const;
+  // `wanted`: the list that the leader wants. Returns it without the members that may not join yet.
+  // `tick`: number of the facts. The owner must update the set of members that replies wait for
+  // before it collects the facts of the next tick.
+  std::vector<std::string> step(const Shard& shard, std::vector<std::string> wanted,
+                                const ReplicationFacts& facts, uint64_t tick);
+
+ private:
+  struct Progress {
+    uint64_t tick = 0;  // when it was first wanted
+    std::optional<uint64_t> goal;
+  };
+
+  std::map<std::string, Progress> members_;
+};
+
+}  // namespace server::cluster

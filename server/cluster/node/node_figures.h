@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// NodeFigures: fills the ClusterCounters of this node from what its Member does.
+//
+// Thread safety: belongs to the cluster's thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "server/cluster/cluster_counters.h"
+#include "server/cluster/member/member_actions.h"
+#include "server/cluster/topology.h"
+
+namespace server::cluster {
+
+class Member;
+
+class NodeFigures {
+ public:
+  NodeFigures(ClusterCounters& counters, std::string own_id)
+      : counters_(counters), own_id_(std::move(own_id)) {}
+
+  // Called at each tick. Records a lapse of the permit, and how far members are behind.
+  void on_tick(const Member& member, const ReplicationFacts& facts, int64_t now_us);
+  // Called before the change is sent to etcd.
+  void on_request(const ChangeTopology& change);
+  // Called when the Member has taken another topology over. Counts a failover to this node.
+  void on_topology(const TopologyVersion& before, const TopologyVersion& now);
+
+ private:
+  ClusterCounters& counters_;
+  const std::string own_id_;
+  bool was_permitted_ = false;
+  // The last change by which this node asked to lead.
+  uint64_t asked_revision_ = 0;
+  bool is_leader_gone_ = false;
+};
+
+}  // namespace server::cluster

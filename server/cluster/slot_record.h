@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// SlotRecord: guards the slots of the topology against changes by mistake. A tool that changes the
+// slots on purpose writes their checksum into the key `slots` beside the topology, in the same
+// transaction. A document with changed slots and another checksum is refused.
+//
+// Invariants: a topology with the slots that are known is accepted, whatever the record says.
+// Thread safety: belongs to one thread; slots_checksum() is pure.
+// Source: docs/cluster.md, "In etcd".
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "core/result.h"
+#include "server/cluster/topology.h"
+
+namespace server::cluster {
+
+// Returns 16 hexadecimal digits over the names of the shards and their slots.
+std::string slots_checksum(const Topology& topology);
+
+class SlotRecord {
+ public:
+  // `checksum`: the value of the key; "" if there is none, as in clusters of older versions.
+  explicit SlotRecord(std::string checksum = "") : checksum_(std::move(checksum)) {}
+
+  // `known`: the last topology that was accepted; revision 0 for none.
+  // Errors: the slots differ from the known ones, and the record does not name them.
+  core::Result<> check(const Topology& seen, const TopologyVersion& known) const;
+
+ private:
+  std::string checksum_;
+};
+
+}  // namespace server::cluster

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// Backup: the contents of a directory that `bloomery-cluster backup` writes. The directory has the
+// snapshot of each shard's leader. backup.json holds the topology, and the offset of each snapshot
+// in its leader's stream.
+//
+// Invariants: backup.json is written last, so a directory that has it is complete. A restored
+// topology has higher epochs than the saved one.
+// Thread safety: values and pure functions.
+// Source: docs/cluster.md, "Backups".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "server/cluster/tool/snapshot_fetch.h"
+#include "server/cluster/topology.h"
+
+namespace server::cluster {
+
+inline constexpr std::string_view kBackupFile = "backup.json";
+
+struct ShardBackup {
+  std::string shard;
+  std::string leader;  // its address
+  FetchedSnapshot snapshot;
+
+  std::string file() const { return shard + ".rdb"; }
+};
+
+struct Backup {
+  std::string cluster;
+  TopologyVersion version;
+  std::vector<ShardBackup> shards;
+
+  // Returns the number of keys in the shard's snapshot.
+  uint64_t keys_of(std::string_view shard) const;
+};
+
+std::string backup_json(const Backup& backup);
+// Errors: not JSON, an unknown format, a missing or wrong value, a topology that is not valid.
+core::Result<Backup> parse_backup(std::string_view text);
+
+// The saved topology with other nodes: the first ones lead the shards in the order of their names,
+// the others become replicas in turn.
+// Errors: fewer nodes than shards.
+core::Result<Topology> plan_restore(const Backup& backup, std::vector<Node> nodes);
+
+}  // namespace server::cluster

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// Fetches the snapshot of a shard's leader, as a replica that wants nothing else.
+//
+// Invariants: a file is whole and on the disk when fetch_snapshot() succeeds. Otherwise there is no
+// file of this name.
+// Thread safety: free function; the call blocks.
+// Source: docs/replication.md, "The leader".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/result.h"
+#include "server/cluster/tool/node_client.h"
+#include "server/cluster/tool/plan.h"
+
+namespace server::cluster {
+
+struct FetchedSnapshot {
+  std::string replication_id;
+  int64_t offset = 0;  // of the stream, where the snapshot was taken
+  uint64_t bytes = 0;
+  uint64_t keys = 0;
+};
+
+// Errors: the server does not lead its shard in `epoch`, the connection fails, or the received file
+// is damaged.
+core::Result<FetchedSnapshot> fetch_snapshot(const Address& address, const NodeAccess& access,
+                                             uint64_t epoch, const std::string& path);
+
+}  // namespace server::cluster

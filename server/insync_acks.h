@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// InsyncAcks: which part of the stream all members in sync have acknowledged, for
+// `cluster-write-acks insync`.
+//
+// Invariants: a reply to a write is not released before each member that may become the leader has
+// the write. Such members are named by ClusterState before etcd lists them.
+// Thread safety: all members may be called from any thread.
+// Source: docs/cluster.md, "What is promised".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "server/loop/write_acks.h"
+
+namespace server::cluster {
+class ClusterState;
+struct ReplicationFacts;
+}  // namespace server::cluster
+
+namespace server {
+
+class Leader;
+class Replication;
+
+// Returns the offset that all of `required` have acknowledged; the maximum if none is required.
+uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
+                      const cluster::ReplicationFacts& facts);
+
+class InsyncAcks final : public net::WriteAcks {
+ public:
+  InsyncAcks(const cluster::ClusterState& cluster, Replication& replication, Leader& leader)
+      : cluster_(cluster), replication_(replication), leader_(leader) {}
+
+  uint64_t offset_of_writes() const override;
+  bool has_all(uint64_t offset) const override;
+  void request() override;
+  // Must be called after each acknowledgement, and when the members to wait for have changed.
+  void refresh();
+
+ private:
+  const cluster::ClusterState& cluster_;
+  Replication& replication_;
+  Leader& leader_;
+  std::atomic<uint64_t> acked_{0};  // by all members that are waited for
+};
+
+}  // namespace server

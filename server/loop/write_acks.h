@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// WriteAcks: the acknowledgements of replicas that replies to writes wait for.
+//
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace server::net {
+
+class WriteAcks {
+ public:
+  // Returns the stream offset that replies to writes made now depend on; 0 is none.
+  virtual uint64_t offset_of_writes() const = 0;
+  // Returns whether all members in sync have acknowledged the offset.
+  virtual bool has_all(uint64_t offset) const = 0;
+  // Soon asks the replicas to acknowledge.
+  virtual void request() = 0;
+
+ protected:
+  ~WriteAcks() = default;
+};
+
+}  // namespace server::net
