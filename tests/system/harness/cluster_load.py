@@ -147,6 +147,8 @@ class Pulse(threading.Thread):
 class ClusterLoadTest(ClusterTest):
     """Starts cluster and writers; keeps what must not be lost."""
 
+    shards = SHARDS
+
     def start_load(self, *options, timeout_ms=2500):
         """Three shards, three members of etcd, and writers that give up soon."""
         options = ("--repl-diskless-sync-delay", "0", *options)
