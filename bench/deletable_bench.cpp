@@ -69,7 +69,7 @@ constexpr uint64_t kSlices = 3;
 
 class Costs {
  public:
-  void note(const Cost& cost) {
+  void record(const Cost& cost) {
     single_ns_.push_back(cost.single_ns);
     batch_ns_.push_back(cost.batch_ns);
   }
@@ -105,20 +105,20 @@ class Timing {
   void read_array() { filter_->layer_bits(0).count_ones(); }
   void time_adds(uint64_t slice) {
     std::array<AddOutcome, kBatchItems> outcomes;
-    add.note(cost_of(
+    add.record(cost_of(
         hash_, 1, slice * slice_, slice_, [&](ItemHash item) { filter_->add(item, kBudget); },
         [&](std::span<const ItemHash> hashes) { filter_->add_many(hashes, outcomes, kBudget); }));
   }
   void time_lookups(uint64_t slice) {
-    present.note(cost_of_lookups(1, slice));
+    present.record(cost_of_lookups(1, slice));
     found_ = 0;
-    absent.note(cost_of_lookups(2, slice));
+    absent.record(cost_of_lookups(2, slice));
     error += double(found_) / double(slice_ * kSlices);
   }
   void time_removals(uint64_t slice) {
     if (!layout_row(filter_->layout()).clears_bits) return;
     std::array<Removal, kBatchItems> removals;
-    remove.note(cost_of(
+    remove.record(cost_of(
         hash_, 1, slice * slice_, slice_, [&](ItemHash item) { filter_->remove(item); },
         [&](std::span<const ItemHash> hashes) { filter_->remove_many(hashes, removals); }));
   }

@@ -31,7 +31,7 @@ class Subject:
         self.add, self.look, self.delete = words
         self.figures = {}
 
-    def note(self, what, value):
+    def record(self, what, value):
         self.figures.setdefault(what, []).append(value)
 
     def median(self, what):
@@ -67,25 +67,25 @@ def measure(subject, count, turn):
     items = [f"item:{number}" for number in range(count)]
     absent = [f"absent:{number}" for number in range(count)]
     used, was_new = cost(server, [(subject.add, key, item) for item in items])
-    subject.note("add", used)
+    subject.record("add", used)
     used, found = cost(server, [(subject.look, key, item) for item in items])
-    subject.note("present", used)
+    subject.record("present", used)
     if not all(found):
         raise SystemExit(f"{subject.name}: items are lost")
     used, found = cost(server, [(subject.look, key, item) for item in absent])
-    subject.note("absent", used)
-    subject.note("error", sum(found) / count)
-    subject.note("bits", int(server.command("MEMORY", "USAGE", key)[1:]) * 8 / count)
+    subject.record("absent", used)
+    subject.record("error", sum(found) / count)
+    subject.record("bits", int(server.command("MEMORY", "USAGE", key)[1:]) * 8 / count)
     if subject.delete:
         # An add that answered 0 by mistake stored no item, so the item must not be deleted.
         items = [item for item, is_new in zip(items, was_new) if is_new]
         used, gone = cost(server, [(subject.delete, key, item) for item in items[::2]])
-        subject.note("delete", used)
+        subject.record("delete", used)
         found = cost(server, [(subject.look, key, item) for item in items[::2]])[1]
-        subject.note("residue", sum(found) / len(found))
+        subject.record("residue", sum(found) / len(found))
         kept = cost(server, [(subject.look, key, item) for item in items[1::2]])[1]
-        subject.note("lost", len(kept) - sum(kept))
-        subject.note("gone", sum(gone) / len(gone))
+        subject.record("lost", len(kept) - sum(kept))
+        subject.record("gone", sum(gone) / len(gone))
     server.command("DEL", key)
 
 
@@ -124,7 +124,7 @@ def compare_batches(server, rate, count, options):
     server.command("BF.RESERVE", "deletable", str(rate), count, "DELETABLE")
     figures = {}
 
-    def note(key, what, command, prefix, begin, end):
+    def record(key, what, command, prefix, begin, end):
         used, _ = send_all(server, batches(command, key, prefix, begin, end))
         figures.setdefault((key, what), []).append(used)
 
@@ -134,9 +134,9 @@ def compare_batches(server, rate, count, options):
     for turn in range(options.rounds):
         begin, end = turn * lookups, (turn + 1) * lookups
         for key in ("plain", "deletable"):
-            note(key, "present", "BF.MEXISTS", "item", begin, end)
-            note(key, "absent", "BF.MEXISTS", "absent", begin, end)
-        note("deletable", "delete", "BF.DEL", "item", begin, end)
+            record(key, "present", "BF.MEXISTS", "item", begin, end)
+            record(key, "absent", "BF.MEXISTS", "absent", begin, end)
+        record("deletable", "delete", "BF.DEL", "item", begin, end)
         send_all(server, batches("BF.MADD", "deletable", "item", begin, end))
     costs = {what: statistics.median(used) for what, used in figures.items()}
     line = f"{rate:<10g}"

@@ -124,10 +124,10 @@ def row(goal, figures):
     """Cells of the table, and whether the goal was missed."""
     worst = goal.worst(figures)
     if worst is None:
-        return [goal.name, "none", goal.wanted(), shown_command(goal), "MISSED"], True
+        return [goal.name, "none", goal.wanted(), command_text(goal), "MISSED"], True
     is_met = goal.is_met_by(goal.deciding_value(figures))
     figure = figure_cell(goal, figures)
-    return [goal.name, figure, goal.wanted(), shown_command(goal), "met" if is_met else "MISSED"], \
+    return [goal.name, figure, goal.wanted(), command_text(goal), "met" if is_met else "MISSED"], \
         not is_met
 
 
@@ -139,17 +139,17 @@ def figure_cell(goal, figures):
     return f"{shown} ({name})" if len(figures.matching(goal.pattern)) > 1 else shown
 
 
-def shown_command(goal):
+def command_text(goal):
     return f"`bench/{' '.join(goal.command)}`"
 
 
-def judge(goals, options, run=measure):
+def evaluate(goals, options, run=measure):
     """Rows of the table, and the number of goals that were missed."""
     rows, missed, measured = [], 0, {}
     for goal in goals:
         option = missing_option(goal.command, options)
         if option is not None:
-            rows.append([goal.name, "none", goal.wanted(), shown_command(goal),
+            rows.append([goal.name, "none", goal.wanted(), command_text(goal),
                          f"skipped: {NEEDED[option]}"])
             continue
         if goal.command not in measured:
@@ -175,7 +175,7 @@ def main():
     options = parser.parse_args()
     goals = [goal for goal in GOALS
              if options.only is None or options.only in f"{goal.name} {goal.command[0]}"]
-    rows, missed = judge(goals, options)
+    rows, missed = evaluate(goals, options)
     print_table(rows)
     print(f"\n{missed} goals missed")
     sys.exit(1 if missed else 0)

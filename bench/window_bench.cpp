@@ -95,7 +95,7 @@ Figures measure(uint8_t generations, uint64_t count) {
     if (i != 0) {
       now_ms = filter->window()->next_start();
       const double start = cpu_ns();
-      if (const auto due = filter->window()->turn_due(now_ms); due) filter->turn(*due);
+      if (const auto due = filter->window()->rotation_due(now_ms); due) filter->rotate(*due);
       turn_ns += cpu_ns() - start;
       ++turns;
       filter->take_dropped();

@@ -74,10 +74,10 @@ Journal::Group::~Group() {
   if (!commands_.empty()) journal_.append_group(*this);
 }
 
-void Journal::Group::add(std::optional<unsigned> database, Words words, bool is_told) {
+void Journal::Group::add(std::optional<unsigned> database, Words words, bool is_published) {
   append_command(bytes_, words);
-  commands_.push_back({database, bytes_.size(), is_told});
-  (is_told ? has_told_ : has_appended_) = true;
+  commands_.push_back({database, bytes_.size(), is_published});
+  (is_published ? has_published_ : has_appended_) = true;
 }
 
 uint64_t Journal::end_of_last_append() {
@@ -112,7 +112,7 @@ void Journal::write(unsigned database, Words words) {
 
 void Journal::append_group(const Group& group) {
   const std::scoped_lock lock(mutex_);
-  if (!group.has_told_ || second_sink_ == nullptr) {
+  if (!group.has_published_ || second_sink_ == nullptr) {
     if (!group.has_appended_) return;
     return write_to_both(
         [&](std::optional<unsigned>& selected) { write_group(pending_, group, false, selected); });
@@ -126,12 +126,12 @@ void Journal::append_group(const Group& group) {
   publish(begin, nullptr);
 }
 
-void Journal::write_group(std::string& out, const Group& group, bool with_told,
+void Journal::write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected) {
   size_t count = 0;
   const Group::Command* first = nullptr;
   for (const Group::Command& command : group.commands_) {
-    if (command.is_told && !with_told) continue;
+    if (command.is_published && !with_published) continue;
     ++count;
     if (first == nullptr && command.database) first = &command;
   }
@@ -141,7 +141,7 @@ void Journal::write_group(std::string& out, const Group& group, bool with_told,
   if (is_transaction) append_command(out, std::array<std::string_view, 1>{"MULTI"});
   size_t begin = 0;
   for (const Group::Command& command : group.commands_) {
-    if (!command.is_told || with_told) {
+    if (!command.is_published || with_published) {
       if (command.database) select(out, *command.database, selected);
       out.append(group.bytes_, begin, command.end - begin);
     }
@@ -169,7 +169,7 @@ void Journal::set_second_sink(StreamSink* sink) {
   update_activity();
 }
 
-void Journal::tell_second_sink(Words words, std::optional<unsigned> database) {
+void Journal::publish_to_replicas(Words words, std::optional<unsigned> database) {
   if (open_group != nullptr) return open_group->add(database, words, true);
   const std::scoped_lock lock(mutex_);
   if (second_sink_ == nullptr) return;

@@ -58,15 +58,15 @@ class Journal {
     friend class Journal;
     struct Command {
       std::optional<unsigned> database;
-      size_t end;    // offset in bytes_
-      bool is_told;  // for the second sink only
+      size_t end;         // offset in bytes_
+      bool is_published;  // for the second sink only
     };
-    void add(std::optional<unsigned> database, Words words, bool is_told);
+    void add(std::optional<unsigned> database, Words words, bool is_published);
 
     Journal& journal_;
     std::string bytes_;
     std::vector<Command> commands_;
-    bool has_told_ = false;
+    bool has_published_ = false;
     bool has_appended_ = false;
   };
 
@@ -81,7 +81,7 @@ class Journal {
   // Publishes a command that changes nothing to the second sink only, if there is one. In a Group
   // it keeps its position among the other commands. `database` is that of the client, for the
   // SELECT in the stream as in Redis; nullopt for a command of the server itself.
-  void tell_second_sink(Words words, std::optional<unsigned> database = std::nullopt);
+  void publish_to_replicas(Words words, std::optional<unsigned> database = std::nullopt);
   // While data is loaded, the journal ignores all commands.
   void suspend(bool suspended);
 
@@ -131,8 +131,8 @@ class Journal {
   void write(unsigned database, Words words);
   void append_group(const Group& group);
   // REQUIRES for all functions below: mutex_ is held.
-  // Writes the group's transaction for the log, or with `with_told` for the second sink.
-  static void write_group(std::string& out, const Group& group, bool with_told,
+  // Writes the group's transaction for the log, or with `with_published` for the second sink.
+  static void write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected);
   // Writes bytes for both streams. `write` gets the database that is selected in both streams, or
   // nullopt, and stores the database that it has selected.

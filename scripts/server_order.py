@@ -20,7 +20,7 @@ ORDER = (
     "durability",
     "replication/stream",
     "replication/leader",
-    "replication/follower",
+    "replication/replica",
     "replication/roles",
     "cluster/node",
     "commands/bitmap",

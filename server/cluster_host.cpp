@@ -10,7 +10,7 @@
 #include "server/dispatch/pause_gate.h"
 #include "server/process/server_state.h"
 #include "server/replication/leader/leader.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 
 namespace server {
@@ -38,13 +38,13 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   const auto& place = parts_.replication.cluster_place();
   const bool is_loading = parts_.state.availability.has(Availability::kLoading);
   const bool is_torn =
-      place.is_torn || parts_.follower.figures().state.load() == FollowerState::kSync;
+      place.is_torn || parts_.replica_controller.figures().state.load() == ReplicaLinkState::kSync;
   const uint64_t offset = parts_.replication.offset();
   const bool has_history =
       place.history_epoch != 0 || offset != 0 || parts_.keyspace.db_size(0) != 0;
   facts.led_epoch = place.led_epoch;
   facts.has_whole_copy = !is_loading && !is_torn && has_history;
-  facts.leader_silence_us = parts_.follower.silence_us();
+  facts.leader_silence_us = parts_.replica_controller.silence_us();
   // A link of the former role says nothing about the present leader.
   const bool is_of_shard = shard == nullptr || place.epoch == shard->epoch;
   facts.hears_leader = is_of_shard && facts.leader_silence_us < kSilenceUs;
@@ -71,12 +71,12 @@ void ClusterHost::stop_leading() {
 }
 
 void ClusterHost::promote(uint64_t epoch) {
-  parts_.follower.give_up_unless(std::nullopt);
+  parts_.replica_controller.give_up_unless(std::nullopt);
   const auto stream = parts_.replication.hold(Locking::kTake);
   stop_leading();
   auto& place = parts_.replication.cluster_place();
   place.epoch = epoch;
-  if (!parts_.follower.promote(Locking::kTake) && epoch != 0) {
+  if (!parts_.replica_controller.promote(Locking::kTake) && epoch != 0) {
     const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
     parts_.replication.lead_restored();
   }
@@ -87,13 +87,13 @@ void ClusterHost::promote(uint64_t epoch) {
 void ClusterHost::follow(const Node& leader, uint64_t epoch) {
   const bool uses_tls = parts_.config.flag(OptionId::kTlsReplication);
   const uint16_t port = uses_tls && leader.tls_port != 0 ? leader.tls_port : leader.port;
-  const Follower::Target target{leader.ip, port, false};
-  parts_.follower.give_up_unless(target);
+  const ReplicaController::Target target{leader.ip, port, false};
+  parts_.replica_controller.give_up_unless(target);
   const auto stream = parts_.replication.hold(Locking::kTake);
   stop_leading();
   auto& place = parts_.replication.cluster_place();
   place.epoch = epoch;
-  const bool is_same = !parts_.follower.follow(target, Locking::kTake);
+  const bool is_same = !parts_.replica_controller.follow(target, Locking::kTake);
   // The leader continues its history in a new epoch, on the same link.
   if (is_same && parts_.replication.link_is_up()) place.history_epoch = epoch;
 }

@@ -19,7 +19,7 @@ namespace server {
 
 class CommandThreads;
 class Config;
-class Follower;
+class ReplicaController;
 class Leader;
 class PauseGate;
 class Replication;
@@ -33,7 +33,7 @@ class ClusterHost final : public cluster::NodeHost {
     const ServerState& state;
     Replication& replication;
     Leader& leader;
-    Follower& follower;
+    ReplicaController& replica_controller;
     PauseGate& pause;
     CommandThreads& threads;
   };

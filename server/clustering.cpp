@@ -31,7 +31,7 @@ core::Result<> Clustering::prepare(cluster::MemberQueue*& member) {
   } else {
     host_ = std::make_unique<ClusterHost>(
         ClusterHost::Parts{config, parts_.keyspace, parts_.state, parts_.replication, parts_.leader,
-                           parts_.follower, parts_.pause, parts_.threads});
+                           parts_.replica_controller, parts_.pause, parts_.threads});
     auto node =
         cluster::ClusterNode::make({config, parts_.tls, state_, *host_, parts_.facts.run_id});
     if (!node) return node.error();

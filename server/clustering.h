@@ -25,7 +25,7 @@ namespace server {
 class ClusterHost;
 class CommandThreads;
 class Config;
-class Follower;
+class ReplicaController;
 class InsyncAcks;
 class Leader;
 class PauseGate;
@@ -43,7 +43,7 @@ class Clustering {
     const ProcessFacts& facts;
     Replication& replication;
     Leader& leader;
-    Follower& follower;
+    ReplicaController& replica_controller;
     PauseGate& pause;
     const Tls* tls;
     CommandThreads& threads;

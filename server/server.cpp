@@ -58,7 +58,7 @@
 #include "server/pubsub/tracking.h"
 #include "server/ready_line.h"
 #include "server/replication/leader/leader.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
@@ -99,7 +99,7 @@ class ForkEvents {
     const uint64_t forks = slot.fork_count();
     if (forks == seen_) return;
     seen_ = forks;
-    observer.note_event("fork", slot.last_fork_us() / 1000);
+    observer.record_event("fork", slot.last_fork_us() / 1000);
   }
 
  private:
@@ -135,9 +135,9 @@ struct Server::Parts final : AckListener,
         replication({data, durability}),
         leader({data, durability}, replication, pause, *this),
         tls(config),
-        follower({config, clock, durability, replication, persistence::posix_file_system(), clients,
-                  &tls},
-                 keyspace, leader, pause),
+        replica_controller({config, clock, durability, replication,
+                            persistence::posix_file_system(), clients, &tls},
+                           keyspace, leader, pause),
         shutdown({config, clock, durability, replication, leader, pause, *this}),
         pubsub(thread_count(config), *this),
         key_events(pubsub, state.listeners),
@@ -147,8 +147,8 @@ struct Server::Parts final : AckListener,
                  [this](size_t thread_index) { wake_for_monitors(thread_index); }),
         facts{random_id(), own_executable(), clock.wall_ms(), thread_count(config),
               config.file_path()},
-        clustering(
-            {config, keyspace, state, facts, replication, leader, follower, pause, &tls, *this}),
+        clustering({config, keyspace, state, facts, replication, leader, replica_controller, pause,
+                    &tls, *this}),
         threads(thread_count(config), durability.append_log()),
         services{{config, clock, keyspace, reclaimer, journal, *access.registry, pubsub, key_events,
                   tracking, statistics, memory, pause, state, replication, observer, access.users,
@@ -158,7 +158,7 @@ struct Server::Parts final : AckListener,
                  durability,
                  replication,
                  leader,
-                 follower,
+                 replica_controller,
                  shutdown,
                  gauges,
                  facts},
@@ -201,7 +201,7 @@ struct Server::Parts final : AckListener,
   Replication replication;
   Leader leader;
   Tls tls;
-  Follower follower;
+  ReplicaController replica_controller;
   Shutdown shutdown;
   Clients clients;
   PubSub pubsub;
@@ -244,8 +244,8 @@ void release_acknowledged(Clustering& clustering, LogListener& threads) {
 void Server::Parts::on_ack() {
   release_acknowledged(clustering, *this);
   for (size_t i = 0; i < threads.count(); ++i) threads.at(i).blocked_waker.wake();
-  if (follower.is_failing_over()) {
-    threads.at(0).loop.post([this] { follower.drive_failover(); });
+  if (replica_controller.is_failing_over()) {
+    threads.at(0).loop.post([this] { replica_controller.drive_failover(); });
   }
   if (shutdown.state() == Shutdown::State::kWaits) {
     threads.at(0).loop.post([this] { shutdown.look(); });
@@ -278,7 +278,7 @@ void Server::Parts::on_log_progress() {
 }
 
 void Server::Parts::on_log_event(std::string_view kind, int64_t duration_us) {
-  observer.note_event(kind, duration_us / 1000);
+  observer.record_event(kind, duration_us / 1000);
 }
 
 void Server::Parts::on_log_fatal(const std::string& cause) {
@@ -304,7 +304,7 @@ void Server::Parts::tick() {
   memory.tick();
   if (state.is_cron_paused) return;
   listener.clients().end_late_handshakes();
-  follower.drive_failover();
+  replica_controller.drive_failover();
   shutdown.look();
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
   if (limit_bytes > 0) clients.evict_over(limit_bytes);
@@ -393,7 +393,7 @@ void Server::recover() {
   }
   parts.durability.start();
   parts.leader.start();
-  parts.follower.start([&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
+  parts.replica_controller.start([&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
     std::string leader = parts.services.config.text(OptionId::kReplicaOf);  // "host port"
     std::ranges::replace(leader, ' ', ':');
     return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream(),
@@ -418,7 +418,7 @@ int Server::run() {
   parts.run.recovery.join();
   parts.admin.stop();
   parts.clustering.stop();
-  parts.follower.stop();
+  parts.replica_controller.stop();
   parts.leader.stop();
   if (auto finished = parts.durability.finish(); !finished) {
     log_error("{}", finished.error().message);

@@ -22,7 +22,7 @@ Upkeep::Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_
            [this] { return services_.pause.holds_back(kWrite, services_.clock.wall_ms()); },
            [this](unsigned database, std::string_view key) { on_evicted(database, key); },
            [this](int64_t duration_ms) {
-             services_.observer.note_event("eviction-cycle", duration_ms);
+             services_.observer.record_event("eviction-cycle", duration_ms);
            },
            post, services.memory, services.gauges},
           seed),
@@ -30,7 +30,7 @@ Upkeep::Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_
                own_expiries, services.gauges, std::move(post)}),
       windows_({services.clock, services.keyspace, services.reclaimer, services.journal,
                 services.state, services.pause, [this](unsigned database, std::string_view key) {
-                  tell_listeners(KeyEvent::kBloomTurn, database, key);
+                  notify_listeners(KeyEvent::kBloomRotation, database, key);
                 }}) {
   services_.keyspace.set_hooks(
       [this](unsigned database, std::string_view key) { on_expired(database, key); },
@@ -45,17 +45,17 @@ Upkeep::~Upkeep() {
 
 void Upkeep::on_expired(unsigned database, std::string_view key) {
   services_.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
-  tell_listeners(KeyEvent::kExpired, database, key);
+  notify_listeners(KeyEvent::kExpired, database, key);
 }
 
 void Upkeep::on_evicted(unsigned database, std::string_view key) {
   // A transaction that needs room evicts keys of others, who may write them again before it ends.
   services_.journal.append_alone(database, std::array<std::string_view, 2>{"DEL", key});
-  tell_listeners(KeyEvent::kEvicted, database, key);
+  notify_listeners(KeyEvent::kEvicted, database, key);
 }
 
-void Upkeep::tell_listeners(KeyEvent event, unsigned database, std::string_view key) {
-  services_.key_events.tell(event, database, key);
+void Upkeep::notify_listeners(KeyEvent event, unsigned database, std::string_view key) {
+  services_.key_events.notify(event, database, key);
   if (services_.state.listeners.has(ChangeListeners::kTracking)) {
     services_.tracking.invalidate({key, services_.keyspace.ref(key).hash}, {});
   }
@@ -64,7 +64,8 @@ void Upkeep::tell_listeners(KeyEvent event, unsigned database, std::string_view 
 void Upkeep::tick() {
   const int64_t began_us = services_.clock.monotonic_us();
   expiry_.tick();
-  services_.observer.note_event("expire-cycle", (services_.clock.monotonic_us() - began_us) / 1000);
+  services_.observer.record_event("expire-cycle",
+                                  (services_.clock.monotonic_us() - began_us) / 1000);
   services_.tracking.trim(kTrimmedKeysMax);
   eviction_.tick();
   windows_.tick();

@@ -18,7 +18,7 @@
 #include "server/process/server_state.h"
 #include "server/replication/stream/key_expiry.h"
 #include "server/replication/stream/own_expiries.h"
-#include "server/replication/stream/window_turner.h"
+#include "server/replication/stream/window_rotator.h"
 
 namespace server {
 
@@ -41,12 +41,12 @@ class Upkeep {
   // REQUIRES for all: the key's lock.
   void on_expired(unsigned database, std::string_view key);
   void on_evicted(unsigned database, std::string_view key);
-  void tell_listeners(KeyEvent event, unsigned database, std::string_view key);
+  void notify_listeners(KeyEvent event, unsigned database, std::string_view key);
 
   Services& services_;
   Eviction eviction_;
   KeyExpiry expiry_;
-  WindowTurner windows_;
+  WindowRotator windows_;
 };
 
 }  // namespace server

@@ -121,7 +121,7 @@ bool ScalableFilter::grow(const MemoryBudget& budget) {
   Chain& chain = make_chain();
   chain.layers.push_back(std::move(*layer));
   chain.error_rates.push_back(plan->error_rate);
-  if (window() != nullptr) chain.window->note_layer();
+  if (window() != nullptr) chain.window->record_layer();
   return true;
 }
 
@@ -196,7 +196,7 @@ class ScalableFilter::Adder {
   bool rotate_by_items() {
     const Window& window = *filter_.window();
     const uint64_t next = window.newest().ordinal + 1;
-    return filter_.turn({next, window.start_of(next)});
+    return filter_.rotate({next, window.start_of(next)});
   }
 
   // True if adding the item does not change the window: the layers that an add checks contain it.
@@ -431,11 +431,11 @@ uint64_t ScalableFilter::generation_item_count(size_t index) const {
   return sum;
 }
 
-bool ScalableFilter::turn(const WindowTurn& turn) {
+bool ScalableFilter::rotate(const WindowRotation& rotation) {
   Window& window = *chain_->window;
-  if (!window.allows(turn)) return false;
+  if (!window.allows(rotation)) return false;
   const bool is_empty = generation_item_count(window.generations().size() - 1) == 0;
-  if (window.is_new(turn) && !is_empty) {
+  if (window.is_new(rotation) && !is_empty) {
     const auto plan = plan_first_layer(chain_->parameters);
     if (!plan) return false;
     auto layer = Layer::create(*plan, array_sharing(layout()));
@@ -443,7 +443,7 @@ bool ScalableFilter::turn(const WindowTurn& turn) {
     chain_->layers.push_back(std::move(*layer));
     chain_->error_rates.push_back(plan->error_rate);
   }
-  drop_layers(0, window.turn(turn, is_empty));
+  drop_layers(0, window.rotate(rotation, is_empty));
   return true;
 }
 

@@ -30,7 +30,7 @@
 namespace core::bloom {
 
 class Window;
-struct WindowTurn;
+struct WindowRotation;
 
 // kCannotGrow: the next layer does not fit in memory, or its capacity or error rate is out of
 // range. With kRefreshed the item was present, and was also added to the newest generation.
@@ -123,7 +123,7 @@ class ScalableFilter {
   // Carries out a rotation of a window of time, before the add that follows it. Windows of items
   // rotate by themselves. Returns false, with nothing changed, if the rotation is invalid now or if
   // the allocation fails. REQUIRES: window() != nullptr.
-  bool turn(const WindowTurn& turn);
+  bool rotate(const WindowRotation& rotation);
   // Returns the layers that rotations and deletions have dropped since the last call, or null. The
   // caller frees them where no client waits.
   std::unique_ptr<ScalableFilter> take_dropped();

@@ -221,7 +221,7 @@ std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter) 
   std::optional<Window> window;
   if (const Window* const old = filter.window()) {
     // Keeps only the newest generation, so that the grid continues.
-    const WindowTurn newest = old->newest();
+    const WindowRotation newest = old->newest();
     window = Window::restore(old->settings(), newest, {{newest.ordinal, 1}});
     if (!window) return nullptr;
   }

@@ -36,7 +36,7 @@ Window::Window(const WindowSettings& settings, int64_t start)
   update_first_end();
 }
 
-std::optional<Window> Window::restore(const WindowSettings& settings, const WindowTurn& newest,
+std::optional<Window> Window::restore(const WindowSettings& settings, const WindowRotation& newest,
                                       std::vector<Generation> generations) {
   if (!settings.is_valid() || generations.empty()) return std::nullopt;
   if (generations.back().ordinal != newest.ordinal || newest.ordinal > ordinal_max(settings)) {
@@ -59,36 +59,37 @@ std::optional<Window> Window::restore(const WindowSettings& settings, const Wind
   return window;
 }
 
-std::optional<WindowTurn> Window::turn_due(int64_t position) const {
+std::optional<WindowRotation> Window::rotation_due(int64_t position) const {
   position = clamped(position);
-  const WindowTurn last = newest();
-  if (position < last.start) return WindowTurn{last.ordinal, position};
+  const WindowRotation last = newest();
+  if (position < last.start) return WindowRotation{last.ordinal, position};
   if (position < next_start()) return std::nullopt;
   // The last ordinal that starts at or before the position.
   const auto since_origin = static_cast<uint64_t>(position - origin_);
   const uint64_t ordinal = ((since_origin + 1) * settings_.generations - 1) / settings_.length;
-  return WindowTurn{ordinal, start_of(ordinal)};
+  return WindowRotation{ordinal, start_of(ordinal)};
 }
 
-bool Window::allows(const WindowTurn& turn) const {
-  if (turn.ordinal < newest_ordinal() || turn.ordinal > ordinal_max(settings_)) return false;
+bool Window::allows(const WindowRotation& rotation) const {
+  if (rotation.ordinal < newest_ordinal() || rotation.ordinal > ordinal_max(settings_))
+    return false;
   if (settings_.counts_items()) {
-    return turn.ordinal == newest_ordinal() + 1 && turn.start == start_of(turn.ordinal);
+    return rotation.ordinal == newest_ordinal() + 1 && rotation.start == start_of(rotation.ordinal);
   }
-  return turn.start >= 0 && turn.start <= kPositionMax;
+  return rotation.start >= 0 && rotation.start <= kPositionMax;
 }
 
-size_t Window::turn(const WindowTurn& turn, bool is_newest_empty) {
-  origin_ += turn.start - start_of(turn.ordinal);
-  if (is_new(turn)) {
+size_t Window::rotate(const WindowRotation& rotation, bool is_newest_empty) {
+  origin_ += rotation.start - start_of(rotation.ordinal);
+  if (is_new(rotation)) {
     if (is_newest_empty) {
-      generations_.back().ordinal = turn.ordinal;
+      generations_.back().ordinal = rotation.ordinal;
     } else {
-      generations_.push_back({.ordinal = turn.ordinal, .layer_count = 1});
+      generations_.push_back({.ordinal = rotation.ordinal, .layer_count = 1});
     }
   }
   const uint64_t kept = settings_.generations;
-  const uint64_t oldest_ordinal = turn.ordinal > kept ? turn.ordinal - kept : 0;
+  const uint64_t oldest_ordinal = rotation.ordinal > kept ? rotation.ordinal - kept : 0;
   const auto first = std::ranges::find_if(generations_, [&](const Generation& generation) {
     return generation.ordinal >= oldest_ordinal;
   });

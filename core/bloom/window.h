@@ -37,10 +37,10 @@
 namespace core::bloom {
 
 // A rotation: ordinal and start of the new newest generation.
-struct WindowTurn {
+struct WindowRotation {
   uint64_t ordinal = 0;
   int64_t start = 0;
-  bool operator==(const WindowTurn&) const = default;
+  bool operator==(const WindowRotation&) const = default;
 };
 
 class Window {
@@ -61,13 +61,13 @@ class Window {
   Window(const WindowSettings& settings, int64_t start);
   // Restores a window from untrusted parts, the oldest generation first; nullopt if they are
   // invalid.
-  static std::optional<Window> restore(const WindowSettings& settings, const WindowTurn& newest,
+  static std::optional<Window> restore(const WindowSettings& settings, const WindowRotation& newest,
                                        std::vector<Generation> generations);
 
   const WindowSettings& settings() const { return settings_; }
   // The oldest generation comes first.
   std::span<const Generation> generations() const { return generations_; }
-  WindowTurn newest() const { return {newest_ordinal(), start_of(newest_ordinal())}; }
+  WindowRotation newest() const { return {newest_ordinal(), start_of(newest_ordinal())}; }
   // Position at which a generation begins.
   int64_t start_of(uint64_t ordinal) const {
     return origin_ + static_cast<int64_t>(ordinal * settings_.length / settings_.generations);
@@ -85,18 +85,18 @@ class Window {
   }
 
   // The rotation due at this position; nullopt while the newest generation lasts.
-  std::optional<WindowTurn> turn_due(int64_t position) const;
+  std::optional<WindowRotation> rotation_due(int64_t position) const;
   // True if the rotation may follow the present state. A window of items allows only the next one.
-  bool allows(const WindowTurn& turn) const;
+  bool allows(const WindowRotation& rotation) const;
   // True if the rotation begins a generation; otherwise it only moves the grid.
-  bool is_new(const WindowTurn& turn) const { return turn.ordinal != newest_ordinal(); }
+  bool is_new(const WindowRotation& rotation) const { return rotation.ordinal != newest_ordinal(); }
   // Carries out a rotation and returns the number of oldest layers to drop. An empty newest
   // generation becomes the new one. If it is not empty, the caller must append a layer. REQUIRES:
   // allows(turn).
-  size_t turn(const WindowTurn& turn, bool is_newest_empty);
+  size_t rotate(const WindowRotation& rotation, bool is_newest_empty);
   // True if the newest generation may grow by a layer.
   bool may_grow() const { return layer_count() < kGrownLayersMax; }
-  void note_layer() { ++generations_.back().layer_count; }
+  void record_layer() { ++generations_.back().layer_count; }
   size_t layer_count() const;
   // Maximum number of layers of a window with these settings.
   static constexpr size_t layers_max(const WindowSettings& settings) {

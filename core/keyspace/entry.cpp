@@ -185,7 +185,7 @@ void Entry::set_filter(std::unique_ptr<bloom::ScalableFilter> filter) {
   payload_.filter = filter.release();
   kind_ = ValueKind::kFilter;
   FilterKinds::of_process().add(payload_.filter->layout(), key());
-  if (payload_.filter->window() != nullptr) WindowSchedule::of_process().note(key());
+  if (payload_.filter->window() != nullptr) WindowSchedule::of_process().record(key());
 }
 
 bool Entry::is_heavy() const {

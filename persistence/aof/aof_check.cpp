@@ -87,7 +87,7 @@ class Checker {
     if (!manifest) return manifest.error();
     auto checked = *manifest ? check_manifest(path) : check_file(path);
     if (!checked) return checked;
-    return judge_torn_tails();
+    return validate_torn_tails();
   }
 
   core::Result<> check_manifest(const std::string& path) {
@@ -128,7 +128,7 @@ class Checker {
     return {};
   }
 
-  core::Result<> judge_torn_tails() {
+  core::Result<> validate_torn_tails() {
     for (size_t i = 0; i < scans_.size(); ++i) {
       if (scans_[i].condition == Condition::kWhole) continue;
       if (!may_be_cut(scans_, i)) {

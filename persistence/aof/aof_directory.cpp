@@ -40,7 +40,7 @@ core::Result<AofStart> AofDirectory::find() {
     if (!files_.exists(file.path)) {
       return core::Error{
           fmt::format("ERR append log {} is missing: No such file or directory. '{}' names it",
-                      shown_path(file.path), shown_path(path_of(names_.manifest())))};
+                      printable_path(file.path), printable_path(path_of(names_.manifest())))};
     }
   }
   return start;
@@ -84,7 +84,7 @@ core::Result<> AofDirectory::refuse_log_without_manifest() {
     return core::Error{
         fmt::format("ERR append log '{}' holds commands but '{}' does not name it: put the "
                     "manifest back, or move the file away to start without its data",
-                    shown_path(path_of(name)), shown_path(path_of(names_.manifest())))};
+                    printable_path(path_of(name)), printable_path(path_of(names_.manifest())))};
   }
   return {};
 }

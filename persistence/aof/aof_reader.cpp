@@ -41,7 +41,7 @@ class Scanner {
     } while (!is_stopped_ && (item == Item::kCommand || item == Item::kAnnotation));
     if (item == Item::kWrong) wrong(lexer.wrong_offset(), lexer.reason());
     if (scan_.condition == Condition::kWhole) {
-      if (auto judged = judge_end(item, lexer); !judged) return judged.error();
+      if (auto validated = validate_end(item, lexer); !validated) return validated.error();
     }
     return std::move(scan_);
   }
@@ -118,7 +118,7 @@ class Scanner {
   }
 
   // Called when all bytes up to the end, or up to a wrong byte, were parsed.
-  core::Result<> judge_end(Item item, const AofLexer& lexer) {
+  core::Result<> validate_end(Item item, const AofLexer& lexer) {
     const bool is_ours = scan_.has_effect_semantics || verified_bytes_ > 0;
     if (!wrong_offset_ && item == Item::kEnd && transaction_offset_) {
       fault(Condition::kTorn, *transaction_offset_, "MULTI without EXEC");
@@ -176,7 +176,7 @@ class Scanner {
 };
 
 core::Error place(const std::string& path, uint64_t offset, std::string_view reason) {
-  return {fmt::format("ERR append log '{}', offset {}: {}", shown_path(path), offset, reason)};
+  return {fmt::format("ERR append log '{}', offset {}: {}", printable_path(path), offset, reason)};
 }
 
 core::Error changed(const std::string& path, uint64_t offset) {

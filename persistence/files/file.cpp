@@ -61,7 +61,7 @@ core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_by
                                           FileKinds kinds) {
   const auto opened = open_file(file, O_RDONLY, kinds);
   if (!opened) return opened.error();
-  return read_descriptor(opened->get(), shown_path(file.path), limit_bytes);
+  return read_descriptor(opened->get(), printable_path(file.path), limit_bytes);
 }
 
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes) {

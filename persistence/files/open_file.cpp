@@ -37,7 +37,7 @@ bool is_accepted(mode_t mode, FileKinds kinds) {
 core::Error wrong_type(const NamedFile& file, std::string_view type, FileKinds kinds) {
   const std::string_view wanted =
       kinds == FileKinds::kRegular ? "a regular file" : "a regular file, a device or a pipe";
-  const std::string path = shown_path(file.path);
+  const std::string path = printable_path(file.path);
   if (file.option.empty()) {
     return {fmt::format("ERR can't open '{}': it is {}, not {}", path, type, wanted)};
   }

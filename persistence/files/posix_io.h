@@ -28,7 +28,7 @@ namespace persistence {
 inline constexpr mode_t kOwnerOnly = 0600;
 
 // A path for a message, made absolute because the reader may be in another directory.
-inline std::string shown_path(const std::string& path) {
+inline std::string printable_path(const std::string& path) {
   std::error_code error;
   const auto whole = std::filesystem::absolute(path, error);
   return core::printable(error || path.empty() ? path : whole.lexically_normal().string());
@@ -41,7 +41,7 @@ inline core::Error stream_failure(std::string_view act, std::string_view name, i
 }
 
 inline core::Error io_failure(std::string_view act, const std::string& path, int error_number) {
-  return stream_failure(act, shown_path(path), error_number);
+  return stream_failure(act, printable_path(path), error_number);
 }
 
 // Repeats a system call that a signal interrupted.

@@ -14,8 +14,8 @@ namespace {
 
 using core::bloom::FilterParameters;
 using core::bloom::Window;
+using core::bloom::WindowRotation;
 using core::bloom::WindowSettings;
-using core::bloom::WindowTurn;
 using core::bloom::WindowUnit;
 
 constexpr std::string_view kDamagedWindow = "ERR damaged filter window";
@@ -63,7 +63,7 @@ std::optional<Window> read_window(const std::function<uint64_t()>& next,
 std::vector<uint64_t> encode_window(const core::bloom::ScalableFilter& filter) {
   const Window& window = *filter.window();
   const WindowSettings& settings = window.settings();
-  const WindowTurn newest = window.newest();
+  const WindowRotation newest = window.newest();
   const uint64_t kind =
       (settings.counts_items() ? kCountsItems : 0) | (settings.refreshes ? kRefreshes : 0);
   std::vector<uint64_t> numbers{kind,

@@ -54,7 +54,7 @@ core::Result<> CommandRules::apply(std::string_view rule) {
     const auto bit = table_->category_bit(what.substr(1));
     if (!bit) return rule_error(kUnknownName);
     set_category(*bit, allows);
-    note(allows, what);
+    record(allows, what);
     return {};
   }
   const auto command = table_->find(what);
@@ -62,7 +62,7 @@ core::Result<> CommandRules::apply(std::string_view rule) {
   if (is_argument_rule) return apply_argument_rule(what);
   if (!command) return rule_error(kUnknownName);
   set(*command, allows);
-  note(allows, what);
+  record(allows, what);
   return {};
 }
 
@@ -81,7 +81,7 @@ core::Result<> CommandRules::apply_argument_rule(std::string_view what) {
     if (++first_argument_count_ > kFirstArgumentsMax) return rule_error(kTooManyRules);
     arguments.insert(lowered);
   }
-  note(true, what);
+  record(true, what);
   return {};
 }
 
@@ -103,7 +103,7 @@ void CommandRules::set_category(uint32_t bit, bool allows) {
 }
 
 // A new rule overrides earlier rules for the same command and for its subcommands.
-void CommandRules::note(bool allows, std::string_view what) {
+void CommandRules::record(bool allows, std::string_view what) {
   std::string name = lower_case(what);
   std::erase_if(rules_, [&](const Rule& rule) {
     return rule.what == name || (rule.what.size() > name.size() && rule.what.starts_with(name) &&

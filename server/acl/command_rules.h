@@ -65,7 +65,7 @@ class CommandRules {
   void set(size_t command, bool allows);
   void set_category(uint32_t bit, bool allows);
   core::Result<> apply_argument_rule(std::string_view what);
-  void note(bool allows, std::string_view what);
+  void record(bool allows, std::string_view what);
 
   const CommandTable* table_;
   std::vector<uint64_t> bits_;

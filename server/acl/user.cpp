@@ -25,16 +25,16 @@ constexpr size_t kSelectorsMax = 1024;
 
 // Joins the words of a selector in parentheses, from the word that opens it to the word that closes
 // it. Errors: the word that opens a selector without an end.
-core::Result<std::vector<std::string>> join_selectors(std::span<const std::string_view> words) {
+core::Result<std::vector<std::string>> join_selectors(std::span<const std::string_view> arguments) {
   std::vector<std::string> rules;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string_view first = words[i];
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view first = arguments[i];
     std::string rule(first);
     if (rule.starts_with('(')) {
       while (!rule.ends_with(')')) {
-        if (++i == words.size()) return rule_error(first);
+        if (++i == arguments.size()) return rule_error(first);
         rule += ' ';
-        rule += words[i];
+        rule += arguments[i];
       }
     }
     rules.push_back(std::move(rule));
@@ -49,8 +49,8 @@ User::User(std::string name, const CommandTable& table, ChannelDefault channels)
   selectors_.emplace_back(table_, channels);
 }
 
-std::optional<RuleFault> User::apply_all(std::span<const std::string_view> words) {
-  const auto rules = join_selectors(words);
+std::optional<RuleFault> User::apply_all(std::span<const std::string_view> arguments) {
+  const auto rules = join_selectors(arguments);
   if (!rules) return RuleFault{rules.error().message, {}, true};
   for (const std::string& rule : *rules) {
     if (auto applied = apply(rule); !applied) return RuleFault{rule, applied.error().message};

@@ -39,7 +39,7 @@ class User {
   core::Result<> apply(std::string_view rule);
   // Applies all rules; parentheses may enclose several words. Must be called once, before the user
   // is published. Returns the first error, if any.
-  std::optional<RuleFault> apply_all(std::span<const std::string_view> words);
+  std::optional<RuleFault> apply_all(std::span<const std::string_view> arguments);
 
   // Applies to selectors created from now on, also by `reset`.
   void set_channel_default(ChannelDefault channels) { new_channels_ = channels; }

@@ -72,10 +72,10 @@ Admission Access::admit_without_password(std::shared_ptr<const acl::User> user,
   return {std::move(user), {}};
 }
 
-bool Access::allows(const acl::User& user, std::span<const std::string_view> words) const {
-  const RegisteredCommand* const command = services_.registry.find(words);
-  return command != nullptr && command->arity_fits(words.size()) &&
-         !denial_of(user, *command, words);
+bool Access::allows(const acl::User& user, std::span<const std::string_view> arguments) const {
+  const RegisteredCommand* const command = services_.registry.find(arguments);
+  return command != nullptr && command->arity_fits(arguments.size()) &&
+         !denial_of(user, *command, arguments);
 }
 
 std::optional<Credentials> parse_basic(std::string_view header) {

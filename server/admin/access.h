@@ -46,7 +46,7 @@ class Access {
 
   Admission admit(const HttpRequest& request, const Peer& peer) const;
   // Whether the user may run this command.
-  bool allows(const acl::User& user, std::span<const std::string_view> words) const;
+  bool allows(const acl::User& user, std::span<const std::string_view> arguments) const;
 
  private:
   // Applies protected mode. The request gets the rights of `user`, which needs no password.

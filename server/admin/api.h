@@ -65,8 +65,8 @@ class Api {
  private:
   // Errors: the database that is asked for does not exist.
   core::Result<CommandCaller::Caller> caller_of(const Question& question) const;
-  protocol::Reply call(const Question& question, std::span<const std::string_view> words);
-  HttpResponse answer(const Question& question, std::span<const std::string_view> words);
+  protocol::Reply call(const Question& question, std::span<const std::string_view> arguments);
+  HttpResponse answer(const Question& question, std::span<const std::string_view> arguments);
 
   Services& services_;
   const Access access_;

@@ -36,8 +36,9 @@ CommandCaller::CommandCaller(Services& services)
 
 CommandCaller::~CommandCaller() = default;
 
-protocol::Reply CommandCaller::call(const Caller& caller, std::span<const std::string_view> words) {
-  const RegisteredCommand* const command = services_.registry.find(words);
+protocol::Reply CommandCaller::call(const Caller& caller,
+                                    std::span<const std::string_view> arguments) {
+  const RegisteredCommand* const command = services_.registry.find(arguments);
   if (command == nullptr || command->has(kWrite | kMayReplicate | kInJournal)) {
     return error_reply("ERR a command that does not only read");
   }
@@ -46,7 +47,7 @@ protocol::Reply CommandCaller::call(const Caller& caller, std::span<const std::s
   session.no_touch = true;
   Dispatcher dispatcher(services_, *uncounted_, session);
   protocol::OutputBuffer replies;
-  const Outcome outcome = dispatcher.execute(words, services_.clock.wall_ms(), replies);
+  const Outcome outcome = dispatcher.execute(arguments, services_.clock.wall_ms(), replies);
   dispatcher.end_session();
   if (outcome == Outcome::kHeldBack || outcome == Outcome::kBlocked) {
     return error_reply("BUSY Commands are held back at the moment");

@@ -34,7 +34,7 @@ class CommandCaller {
     int database = 0;
   };
   // The reply, in RESP3; an error while commands are held back.
-  protocol::Reply call(const Caller& caller, std::span<const std::string_view> words);
+  protocol::Reply call(const Caller& caller, std::span<const std::string_view> arguments);
 
  private:
   Services& services_;

@@ -94,7 +94,7 @@ void HttpConnection::on_ready() {
     }
   }
   if (state_ == State::kClosed || state_ == State::kWaits) return;
-  if (std::exchange(looks_again_, false)) {
+  if (std::exchange(has_another_request_, false)) {
     // Others get their turn between two requests that came together.
     return net::asio::post(parts_.context, [self = shared_from_this()] {
       if (self->is_closed()) return;
@@ -191,7 +191,7 @@ bool HttpConnection::send() {
     return true;
   }
   enter(State::kReads);
-  looks_again_ = reader_.is_inside_request();
+  has_another_request_ = reader_.is_inside_request();
   return false;
 }
 

@@ -79,8 +79,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   size_t sent_ = 0;
   bool is_last_ = false;  // the connection ends behind the answer
   bool has_answered_ = false;
-  bool holds_bytes_ = false;  // the stream waits to send
-  bool looks_again_ = false;  // a second request has come with the first one
+  bool holds_bytes_ = false;          // the stream waits to send
+  bool has_another_request_ = false;  // a second request has come with the first one
   size_t discarded_ = 0;
   State state_ = State::kReads;
   int64_t since_us_;

@@ -34,7 +34,7 @@ class PendingWrite final : public net::ReplySink {
       gate.drop_fresh();
       return on_reply_(error_reply("BUSY Commands are held back at the moment"));
     }
-    if (session_.has_written) gate.note_write(begin);
+    if (session_.has_written) gate.record_write(begin);
     gate.add(*this);
     gate.flush();
   }

@@ -41,8 +41,8 @@ unsigned core_count() {
   return static_cast<unsigned>(std::max(1, CPU_COUNT(&cores)));
 }
 
-void tell(const BuildOptions& options, const FilterFileFigures& figures, double seconds,
-          unsigned cores) {
+void report(const BuildOptions& options, const FilterFileFigures& figures, double seconds,
+            unsigned cores) {
   fmt::print(
       "{}: key {}, layout {}, items {} of {} read, capacity {}, layers {}, filter bytes {}, file "
       "bytes {}\n{:.2f} s, {:.2f} million items a second and core, cores {}, processor time {:.2f} "
@@ -84,7 +84,7 @@ int build(const BuildOptions& options) {
   bar.clear();
   if (!built) return refuse(built.error().message);
   const double seconds = double(std::max<int64_t>(1, clock.monotonic_us() - start_us)) / 1e6;
-  tell(options, *built, seconds, team.size());
+  report(options, *built, seconds, team.size());
   return EXIT_SUCCESS;
 }
 

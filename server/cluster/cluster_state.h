@@ -44,14 +44,14 @@ class ClusterState {
   // Whether there is a cluster.
   bool is_on() const { return version_.load(std::memory_order_relaxed) != 0; }
   // What a thread sees at one moment.
-  struct Sight {
+  struct Observation {
     const View& view;
     Service service;
   };
   // The newest view, and the service that goes with it: read one by one, a leader that has just
   // begun or ended would be taken for one without a permit. The reference holds until the thread
   // asks again. REQUIRES: publish().
-  Sight look(size_t thread_index) {
+  Observation look(size_t thread_index) {
     Seen& seen = seen_[thread_index];
     if (seen.version != version_.load(std::memory_order_acquire)) [[unlikely]]
       refresh(seen);

@@ -57,7 +57,7 @@ struct EtcdWatches::Watch {
   bool asked_new_token = false;  // since it has begun last
 
   // The handler may cancel the watch, and so end the life of what is captured.
-  void tell(EtcdWatchNews news) {
+  void deliver(EtcdWatchNews news) {
     if (canceled) return;
     const auto keep = handler;
     keep(std::move(news));
@@ -103,7 +103,7 @@ asio::awaitable<void> EtcdWatches::run(WatchPointer watch) {
     const EtcdError error = co_await follow(watch);
     if (watch->canceled) co_return;
     if (is_final(watch, error)) {
-      watch->tell(EtcdWatchEnd{error});
+      watch->deliver(EtcdWatchEnd{error});
       std::erase_if(watches_, [&](const auto& entry) { return entry.second == watch; });
       co_return;
     }
@@ -176,7 +176,7 @@ void EtcdWatches::on_changes(const WatchPointer& watch, EtcdWatchReply reply) {
   next = std::max(next, changes.revision + 1);
   const bool is_news = reply.created || !reply.events.empty();
   changes.events = std::move(reply.events);
-  if (is_news) watch->tell(std::move(changes));
+  if (is_news) watch->deliver(std::move(changes));
 }
 
 }  // namespace server::cluster

@@ -6,8 +6,8 @@
 namespace server::cluster {
 namespace {
 
-Route route_own(const RouteTerms& terms, const RouteQuery& query) {
-  switch (terms.service) {
+Route route_own(const RouteConditions& conditions, const RouteQuery& query) {
+  switch (conditions.service) {
     case Service::kHeld:
       return query.reads_replicas && !query.writes ? Route::kServe : Route::kHold;
     case Service::kUp:  // served already
@@ -16,30 +16,30 @@ Route route_own(const RouteTerms& terms, const RouteQuery& query) {
   }
   const bool is_listening = query.is_channel && !query.writes;
   if (is_listening || (query.reads_replicas && !query.writes)) return Route::kServe;
-  if (!terms.reads_when_down) return Route::kDown;
+  if (!conditions.reads_when_down) return Route::kDown;
   return query.writes ? Route::kDownForWrites : Route::kServe;
 }
 
 }  // namespace
 
-Route route(const View& view, const RouteTerms& terms, const RouteQuery& query) {
+Route route(const View& view, const RouteConditions& conditions, const RouteQuery& query) {
   if (!view.has_topology()) return Route::kUnbound;
   if (query.crosses_slots) return Route::kCrossSlot;
-  const bool is_in_service = terms.service == Service::kUp && view.leads(query.slot);
+  const bool is_in_service = conditions.service == Service::kUp && view.leads(query.slot);
   if (is_in_service) return Route::kServe;  // ClusterState::serves() says the same
   if (!view.owns(query.slot)) return Route::kMoved;
-  if (view.leads()) return route_own(terms, query);
+  if (view.leads()) return route_own(conditions, query);
   const bool reads = (query.reads_replicas || query.is_channel) && !query.writes;
-  if (reads) return terms.is_stale && !query.is_channel ? Route::kMoved : Route::kServe;
+  if (reads) return conditions.is_stale && !query.is_channel ? Route::kMoved : Route::kServe;
   // The shard is being handed over, to this node or by it.
-  return terms.service == Service::kHeld ? Route::kHold : Route::kMoved;
+  return conditions.service == Service::kHeld ? Route::kHold : Route::kMoved;
 }
 
-Route route_keyless_write(const View& view, const RouteTerms& terms) {
+Route route_keyless_write(const View& view, const RouteConditions& conditions) {
   if (view.own_shard() == nullptr) return Route::kUnbound;
-  if (terms.service == Service::kHeld) return Route::kHold;
-  const bool is_served = terms.service == Service::kUp || !view.leads();
-  return is_served ? Route::kServe : route_own(terms, {.writes = true});
+  if (conditions.service == Service::kHeld) return Route::kHold;
+  const bool is_served = conditions.service == Service::kUp || !view.leads();
+  return is_served ? Route::kServe : route_own(conditions, {.writes = true});
 }
 
 std::string route_error(const View& view, Route route, unsigned slot, EndpointStyle style) {

@@ -26,7 +26,7 @@ struct RouteQuery {
 };
 
 // What the server can do at the time.
-struct RouteTerms {
+struct RouteConditions {
   Service service = Service::kDown;
   bool reads_when_down = false;  // cluster-allow-reads-when-down
   bool is_stale = false;         // a replica beyond replica-max-staleness
@@ -45,11 +45,11 @@ enum class Route : uint8_t {
   kMoved,  // the slot's leader serves it
 };
 
-Route route(const View& view, const RouteTerms& terms, const RouteQuery& query);
+Route route(const View& view, const RouteConditions& conditions, const RouteQuery& query);
 
 // Of a write without keys, as FLUSHALL: it is about all keys of the server's shard. A replica's
 // refusal is its role's.
-Route route_keyless_write(const View& view, const RouteTerms& terms);
+Route route_keyless_write(const View& view, const RouteConditions& conditions);
 
 // How a client reaches the nodes that replies name.
 struct EndpointStyle {

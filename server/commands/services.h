@@ -15,7 +15,7 @@ namespace server {
 
 class Clients;
 class Durability;
-class Follower;
+class ReplicaController;
 class Leader;
 class Replication;
 class Shutdown;
@@ -33,7 +33,7 @@ struct Services : Environment {
   Durability& durability;
   Replication& replication;
   Leader& leader;
-  Follower& follower;
+  ReplicaController& replica_controller;
   Shutdown& shutdown;
   Gauges& gauges;
   const ProcessFacts& facts;

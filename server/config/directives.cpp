@@ -24,7 +24,7 @@ bool is_secret_rule(std::string_view rule) {
   return !rule.empty() && std::string_view("<>#!").find(rule.front()) != std::string_view::npos;
 }
 
-std::string shown_user(const std::vector<std::string>& words) {
+std::string masked_user(const std::vector<std::string>& words) {
   std::vector<std::string> shown;
   for (const std::string& word : words) {
     const bool is_secret = shown.size() >= 2 && is_secret_rule(word);
@@ -34,13 +34,13 @@ std::string shown_user(const std::vector<std::string>& words) {
 }
 
 // The line for a message, without the value where that is a secret.
-std::string shown_text(const Directive& directive) {
+std::string printable_text(const Directive& directive) {
   const auto words = split_words(directive.text);
   const bool is_split = words && !words->empty();
   const std::string name = lower_case(
       is_split ? words->front() : directive.text.substr(0, directive.text.find_first_of(" \t")));
   if (name == "user" && is_split) {
-    return std::ranges::any_of(*words, is_secret_rule) ? shown_user(*words) : directive.text;
+    return std::ranges::any_of(*words, is_secret_rule) ? masked_user(*words) : directive.text;
   }
   const auto index = find_option(name);
   const bool is_secret = name == "user" || (index && option_table()[*index].sensitive);
@@ -171,7 +171,7 @@ core::Error fatal_config_error(const Directive& at, std::string_view reason) {
   return {
       fmt::format("\n*** FATAL CONFIG FILE ERROR (Bloomery {}) ***\n"
                   "Reading the configuration file, at line {} of {}\n>>> '{}'\n{}\n",
-                  BLOOMERY_VERSION, at.line, at.source, shown_text(at), reason)};
+                  BLOOMERY_VERSION, at.line, at.source, printable_text(at), reason)};
 }
 
 core::Result<std::vector<Directive>> read_config_file(const std::string& path) {

@@ -37,15 +37,15 @@ class CommandReplayer final : public Replayer {
   }
   ~CommandReplayer() override { dispatcher_.end_session(); }
 
-  std::string_view execute(Arguments words) override {
+  std::string_view execute(Arguments arguments) override {
     replies_.clear();
     replies_.shrink(kReplyBytesKept);
-    const RegisteredCommand* const command = environment_.registry.find_replayed(words.front());
+    const RegisteredCommand* const command = environment_.registry.find_replayed(arguments.front());
     if (command != nullptr && !command->has(kWrite | kMayReplicate | kInJournal)) {
       protocol::ReplyWriter(replies_, session_.resp).error(kNoChange);
       return replies_.view();
     }
-    dispatcher_.execute(words, environment_.clock.wall_ms(), replies_);
+    dispatcher_.execute(arguments, environment_.clock.wall_ms(), replies_);
     return replies_.view();
   }
 

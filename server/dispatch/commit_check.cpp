@@ -76,7 +76,7 @@ uint64_t CommitCheck::fingerprint(const KeyRef& key) const {
     if (bytes.size() <= kArrayBytesMax) hash.add_bytes(bytes.data(), bytes.size());
   }
   if (filter.window() != nullptr) {
-    const core::bloom::WindowTurn newest = filter.window()->newest();
+    const core::bloom::WindowRotation newest = filter.window()->newest();
     hash.add_number(newest.ordinal);
     hash.add_number(static_cast<uint64_t>(newest.start));
   }

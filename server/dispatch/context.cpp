@@ -25,7 +25,7 @@ Entry* Context::find(const KeyRef& key) {
                      ? environment.keyspace.find_for_write(database(), key, expiry_now_ms)
                      : peek(key);
   if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed)) {
-    note_use(*this, *entry);
+    record_access(*this, *entry);
   }
   return entry;
 }
@@ -40,7 +40,7 @@ bool take_argument(const Context& ctx, std::string_view argument,
   return true;
 }
 
-void note_use(const Context& ctx, Entry& entry) {
+void record_access(const Context& ctx, Entry& entry) {
   if (counts_uses(ctx.config())) [[unlikely]] {
     const auto used =
         core::keyspace::KeyUse(entry).used(ctx.access_clock_s(), use_rules(ctx.config()));
@@ -72,8 +72,8 @@ void journal_command(const Context& ctx) {
   ctx.journal(original_words(ctx, scratch));
 }
 
-void journal_instead(Context& ctx, std::initializer_list<std::string_view> words) {
-  ctx.journal(words);
+void journal_instead(Context& ctx, std::initializer_list<std::string_view> arguments) {
+  ctx.journal(arguments);
   ctx.is_journalled = true;
 }
 
@@ -81,12 +81,12 @@ void Context::await(std::unique_ptr<AwaitedReply> awaited) {
   if (!awaited->try_answer(reply, in_exec)) session.awaited = std::move(awaited);
 }
 
-void Context::tell_miss(const KeyRef& key) {
+void Context::notify_miss(const KeyRef& key) {
   // A shared lock cannot delete the key. The event is deferred so that `expired` precedes
   // `keymiss`.
   const bool is_expired = session.origin == CommandOrigin::kClient &&
                           environment.keyspace.find_any(database(), key) != nullptr;
-  if (!is_expired) return tell_event(KeyEvent::kMiss, database(), key);
+  if (!is_expired) return notify_event(KeyEvent::kMiss, database(), key);
   if (expired_keys == nullptr) expired_keys = std::make_unique<std::vector<ExpiredKey>>();
   expired_keys->push_back({database(), std::string(key.name)});
 }
@@ -101,24 +101,24 @@ void Context::expire_keys() {
     if (may_delete && !environment.state.is_replica) {
       environment.keyspace.find_for_write(in_database, key, expiry_now_ms);
     }
-    tell_event(KeyEvent::kMiss, in_database, key);
+    notify_event(KeyEvent::kMiss, in_database, key);
   }
 }
 
-void Context::tell_change(KeyEvent event, unsigned in_database, const KeyRef& key) const {
-  if (is_own_change()) environment.own_changes.note_own_key(in_database, key.name);
+void Context::notify_change(KeyEvent event, unsigned in_database, const KeyRef& key) const {
+  if (is_own_change()) environment.own_changes.record_own_key(in_database, key.name);
   if (environment.state.listeners.has(ChangeListeners::kTracking)) {
     environment.tracking.invalidate({key.name, key.hash}, {session.id, session.thread_index});
   }
-  tell_event(event, in_database, key);
+  notify_event(event, in_database, key);
 }
 
-void Context::tell_event(KeyEvent event, unsigned in_database, const KeyRef& key) const {
-  environment.key_events.tell(event, in_database, key.name);
+void Context::notify_event(KeyEvent event, unsigned in_database, const KeyRef& key) const {
+  environment.key_events.notify(event, in_database, key.name);
 }
 
-void Context::note_own_change() const {
-  environment.own_changes.note_own_change();
+void Context::record_own_change() const {
+  environment.own_changes.record_own_change();
 }
 
 void remember_keys(const Context& ctx) {

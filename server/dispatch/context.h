@@ -88,7 +88,7 @@ class Found {
 };
 
 // Records that the command uses the entry.
-void note_use(const Context& ctx, Entry& entry);
+void record_access(const Context& ctx, Entry& entry);
 // Moves the bytes of a big argument that was received into memory of its own to `bytes`. The
 // argument can then be read only as long as `bytes` exist and other threads do not reach them.
 // False: it has no such memory, or it may be read when the command has ended.
@@ -183,19 +183,19 @@ class Context {
     Entry* entry = environment.keyspace.find(database(), key, expiry_now_ms);
     (entry != nullptr ? counters.keyspace_hits : counters.keyspace_misses).add();
     if (entry == nullptr && environment.state.listeners.any()) [[unlikely]]
-      tell_miss(key);
+      notify_miss(key);
     return entry;
   }
   // For write commands that answer what the key held: find() counts only under read commands.
   void count_lookup(const KeyRef& key, bool hit) const {
     (hit ? counters.keyspace_hits : counters.keyspace_misses).add();
-    if (!hit) tell(KeyEvent::kMiss, database(), key);
+    if (!hit) notify(KeyEvent::kMiss, database(), key);
   }
   // A new entry holding the empty string. REQUIRES: the key's lock, and that it is absent.
   Entry& insert(const KeyRef& key) {
     Entry& entry = environment.keyspace.insert(database(), key);
     entry.touch(access_clock_s());
-    tell(KeyEvent::kNew, database(), key);
+    notify(KeyEvent::kNew, database(), key);
     return entry;
   }
   // As find(); a value of another kind answers WRONGTYPE.
@@ -219,13 +219,13 @@ class Context {
   void changed(unsigned in_database, const KeyRef& key, KeyEvent event) {
     environment.keyspace.notify_modified(in_database, key);
     if (environment.state.listeners.any()) [[unlikely]]
-      tell_change(event, in_database, key);
+      notify_change(event, in_database, key);
     grew_only();
   }
   // Publishes a keyspace event without marking the key as modified. REQUIRES: the key's lock.
-  void tell(KeyEvent event, unsigned in_database, const KeyRef& key) const {
+  void notify(KeyEvent event, unsigned in_database, const KeyRef& key) const {
     if (environment.state.listeners.any()) [[unlikely]]
-      tell_event(event, in_database, key);
+      notify_event(event, in_database, key);
   }
   // As changed(), but watchers are not notified.
   void grew_only() {
@@ -237,13 +237,13 @@ class Context {
   }
   // Journals commands that repeat the change, for rows of kEffects: absolute times, settings
   // spelled out, nothing that had no effect. REQUIRES: the locks of the changed keys.
-  void journal(Arguments words) const {
+  void journal(Arguments arguments) const {
     if (is_own_change()) [[unlikely]]
-      note_own_change();
-    environment.journal.append(database(), words);
+      record_own_change();
+    environment.journal.append(database(), arguments);
   }
-  void journal(std::initializer_list<std::string_view> words) const {
-    journal(Arguments(words.begin(), words.size()));
+  void journal(std::initializer_list<std::string_view> arguments) const {
+    journal(Arguments(arguments.begin(), arguments.size()));
   }
   // Returns whether the append log or a replica needs the journal.
   bool is_journal_active() const { return environment.journal.is_active(); }
@@ -273,11 +273,11 @@ class Context {
     return session.origin == CommandOrigin::kClient &&
            environment.state.is_replica.load(std::memory_order_acquire);
   }
-  void tell_miss(const KeyRef& key);
+  void notify_miss(const KeyRef& key);
   void expire_keys();
-  void tell_change(KeyEvent event, unsigned in_database, const KeyRef& key) const;
-  void tell_event(KeyEvent event, unsigned in_database, const KeyRef& key) const;
-  void note_own_change() const;
+  void notify_change(KeyEvent event, unsigned in_database, const KeyRef& key) const;
+  void notify_event(KeyEvent event, unsigned in_database, const KeyRef& key) const;
+  void record_own_change() const;
 };
 
 // The command's words under its original name, which replayers look up whatever the renames are.
@@ -285,7 +285,7 @@ class Context {
 Arguments original_words(const Context& ctx, std::vector<std::string_view>& scratch);
 // Journals other words in place of the command's own, for a row of kVerbatim. Must be called before
 // Context::changed().
-void journal_instead(Context& ctx, std::initializer_list<std::string_view> words);
+void journal_instead(Context& ctx, std::initializer_list<std::string_view> arguments);
 
 // For sessions that track keys. Remembers those that the command reads; to be called before it
 // does.

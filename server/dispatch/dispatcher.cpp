@@ -59,8 +59,8 @@ std::string arity_text(const RegisteredCommand& command) {
 constexpr std::string_view kMonitorReachesForKeys = "ERR Replica can't interact with the keyspace";
 
 // Returns whether misuse() must be called. For nearly every request it need not be.
-bool may_be_misused(const Environment& environment, const Session& session,
-                    const RegisteredCommand& command, Arguments args) {
+bool needs_checks(const Environment& environment, const Session& session,
+                  const RegisteredCommand& command, Arguments args) {
   return !command.arity_fits(args.size()) || !session.authenticated || session.transaction.active ||
          session.is_in_subscriber_mode() ||
          (session.identity.trusted_version != environment.users.version() &&
@@ -115,7 +115,7 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
 }
 
 // As in Redis, a client that is not logged in may continue once the default user needs no password.
-std::string Dispatcher::misuse(const Context& ctx) const {
+std::string Dispatcher::check_arguments(const Context& ctx) const {
   const RegisteredCommand* const command = ctx.command;
   if (!command->arity_fits(ctx.args.size())) return arity_text(*command);
   if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
@@ -156,8 +156,8 @@ bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
   if (environment_.pause.holds_back(flags, now_ms)) return true;
   if (!environment_.pubsub.is_congested()) return false;
   // Commands on data publish keyspace events.
-  const bool tells = environment_.state.listeners.any() && (flags & (kWrite | kReadOnly)) != 0;
-  return tells || (flags & kMayReplicate) != 0;
+  const bool notifies = environment_.state.listeners.any() && (flags & (kWrite | kReadOnly)) != 0;
+  return notifies || (flags & kMayReplicate) != 0;
 }
 
 // The checks are in Redis' order.
@@ -205,8 +205,8 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
   // Queuing a command takes memory, whatever the command is.
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
-  if (may_be_misused(environment_, session_, *command, request.args)) [[unlikely]] {
-    if (const std::string error = misuse(ctx); !error.empty()) {
+  if (needs_checks(environment_, session_, *command, request.args)) [[unlikely]] {
+    if (const std::string error = check_arguments(ctx); !error.empty()) {
       reject(ctx, error);
       return finish(ctx, mark);
     }

@@ -102,7 +102,7 @@ class Dispatcher {
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
   // misuse() and refusal() return the error if the command must not run, otherwise an empty text.
   // misuse() finds errors that waiting cannot change; refusal() checks the state of the server.
-  std::string misuse(const Context& ctx) const;
+  std::string check_arguments(const Context& ctx) const;
   std::string refusal(const Context& ctx, uint32_t flags) const;
   // `flags` are those of the row. For EXEC they include those of the queued commands.
   KeyRouting route(const Context& ctx, uint32_t flags) const;

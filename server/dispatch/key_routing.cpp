@@ -54,17 +54,17 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
   if (!slots.first() && !writes) return {};
   const auto [view, service] = environment_.cluster.look(session_.thread_index);
   const bool reads_replicas = session_.reads_replicas.load(std::memory_order_relaxed);
-  const cluster::RouteTerms terms{
+  const cluster::RouteConditions conditions{
       .service = service,
       .reads_when_down = environment_.config.flag(OptionId::kClusterAllowReadsWhenDown),
       .is_stale = reads_replicas && is_stale(environment_)};
-  if (!slots.first()) return {cluster::route_keyless_write(view, terms), 0, &view};
+  if (!slots.first()) return {cluster::route_keyless_write(view, conditions), 0, &view};
   const cluster::RouteQuery query{.slot = *slots.first(),
                                   .crosses_slots = !slots.is_one(),
                                   .writes = writes || (flags & kMayReplicate) != 0,
                                   .is_channel = (command.row->keys[0].use & kNotAKey) != 0,
                                   .reads_replicas = reads_replicas};
-  return {cluster::route(view, terms, query), query.slot, &view};
+  return {cluster::route(view, conditions, query), query.slot, &view};
 }
 
 bool Dispatcher::awaits_view(const KeyRouting& routing, std::string_view error) {

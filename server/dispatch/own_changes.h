@@ -14,8 +14,8 @@ namespace server {
 class OwnChanges {
  public:
   // Called before the change is journalled.
-  virtual void note_own_change() = 0;
-  virtual void note_own_key(unsigned database, std::string_view key) = 0;
+  virtual void record_own_change() = 0;
+  virtual void record_own_key(unsigned database, std::string_view key) = 0;
 
  protected:
   ~OwnChanges() = default;

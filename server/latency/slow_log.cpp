@@ -19,14 +19,14 @@ std::string trimmed(std::string_view word, size_t missing_bytes) {
 
 }  // namespace
 
-std::vector<std::string> trimmed_words(std::span<const std::string_view> words, CutWord cut) {
+std::vector<std::string> trimmed_words(std::span<const std::string_view> arguments, CutWord cut) {
   std::vector<std::string> result;
-  const bool is_long = words.size() > kWordsMax;
-  const size_t whole = is_long ? kWordsMax - 1 : words.size();
+  const bool is_long = arguments.size() > kWordsMax;
+  const size_t whole = is_long ? kWordsMax - 1 : arguments.size();
   for (size_t i = 0; i < whole; ++i) {
-    result.push_back(trimmed(words[i], i == cut.index ? cut.missing_bytes : 0));
+    result.push_back(trimmed(arguments[i], i == cut.index ? cut.missing_bytes : 0));
   }
-  if (is_long) result.push_back(fmt::format("... ({} more arguments)", words.size() - whole));
+  if (is_long) result.push_back(fmt::format("... ({} more arguments)", arguments.size() - whole));
   return result;
 }
 

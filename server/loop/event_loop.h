@@ -41,11 +41,11 @@ class EventLoop {
   void run() {
     while (context_.run_one() > 0) {
       end_round_();
-      for (size_t told = 0; told < kSocketsPerWait && sockets_.may_have_more();) {
+      for (size_t reported = 0; reported < kSocketsPerWait && sockets_.may_have_more();) {
         const size_t ready = sockets_.deliver();
         if (ready == 0) break;
         end_round_();
-        told += ready;
+        reported += ready;
       }
     }
   }

@@ -79,7 +79,7 @@ class ReplyGate {
   std::string_view fresh() const { return replies_.view().substr(fresh_begin_); }
   size_t fresh_begin() const { return fresh_begin_; }
   // Records that the bytes from `begin` on reply to a command that may write.
-  void note_write(size_t begin) { writes_.push_back({begin, replies_.size()}); }
+  void record_write(size_t begin) { writes_.push_back({begin, replies_.size()}); }
   // Assigns the fresh replies to the sink.
   void add(ReplySink& sink);
   // Discards the fresh replies.

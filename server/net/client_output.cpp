@@ -8,7 +8,7 @@
 namespace server::net {
 
 bool ClientOutput::send(std::string_view bytes, protocol::OutputBuffer* whole) {
-  note_size(bytes.size());
+  record_size(bytes.size());
   keep_rest(bytes, unsent_.empty() ? send_now(bytes) : 0, whole);
   return !is_broken_;
 }
@@ -23,7 +23,7 @@ void ClientOutput::keep_rest(std::string_view bytes, size_t sent, protocol::Outp
 
 void ClientOutput::keep(std::string_view bytes) {
   unsent_.append(bytes);
-  note_size();
+  record_size();
 }
 
 bool ClientOutput::flush(bool is_ready) {
@@ -60,7 +60,7 @@ void ClientOutput::hold(std::string_view bytes, std::span<const ReplySpan> write
     held_writes_.push_back({write.begin + unsent_.size(), write.end + unsent_.size()});
   }
   keep_rest(bytes, 0, whole);
-  note_size();
+  record_size();
   is_held_ = true;
 }
 

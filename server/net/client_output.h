@@ -49,7 +49,7 @@ class ClientOutput {
   void forget() { unsent_ = protocol::OutputBuffer(); }
 
   // The stream may hold bytes after it has received some, too.
-  void note_held_by_stream(bool holds_bytes) { stream_holds_bytes_ = holds_bytes; }
+  void record_held_by_stream(bool holds_bytes) { stream_holds_bytes_ = holds_bytes; }
   bool empty() const { return unsent_.empty() && !stream_holds_bytes_; }
   size_t size() const { return unsent_.size(); }
   size_t capacity() const { return unsent_.capacity(); }
@@ -72,7 +72,7 @@ class ClientOutput {
   size_t send_now(std::string_view bytes);
   // Keeps the bytes behind the first `sent`, without a copy where `whole` allows that.
   void keep_rest(std::string_view bytes, size_t sent, protocol::OutputBuffer* whole);
-  void note_size(size_t more = 0) { peak_ = std::max(peak_, unsent_.size() + more); }
+  void record_size(size_t more = 0) { peak_ = std::max(peak_, unsent_.size() + more); }
 
   static constexpr size_t kHeldWritesKept = 32;
 

@@ -102,7 +102,7 @@ void Connection::receive() {
   const auto [place, size_max] = input_.room(session_->authenticated);
   const auto [status, size, holds_bytes] = stream_->receive(place, buffer, size_max);
   if (holds_bytes) [[unlikely]] {
-    output_.note_held_by_stream(true);
+    output_.record_held_by_stream(true);
     update_interest();
   }
   switch (status) {
@@ -186,7 +186,7 @@ Connection::State Connection::state_after(RequestRunner::End end) {
 }
 
 Connection::State Connection::execute(std::string_view fresh) {
-  if (output_.empty()) runner_.note_all_sent();
+  if (output_.empty()) runner_.record_all_sent();
   const std::string_view data = input_.join(fresh);
   publish_running_input(data.size() + input_.whole_argument_bytes());
   if (input_.is_kept()) {

@@ -60,7 +60,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
   void wake();
   // The event that the blocked command waits for may have happened.
-  void look_again();
+  void poll();
 
   void on_ready(uint32_t events) override;
   void send(std::string_view replies, protocol::OutputBuffer* whole) override;

@@ -34,7 +34,7 @@ void Connection::wake() {
     timer_.cancel();
     on_timer();
   } else {
-    look_again();
+    poll();
   }
 }
 
@@ -79,7 +79,7 @@ void Connection::await_reply() {
   arm_timer(std::chrono::milliseconds((std::clamp<int64_t>(left_us, 0, kLookUs) + 999) / 1000));
 }
 
-void Connection::look_again() {
+void Connection::poll() {
   if (!is_in(State::kBlocked)) return;
   AwaitedReply& awaited = *session_->awaited;
   const Unblock unblock = session_->unblock_requested.exchange(Unblock::kNo);
@@ -93,7 +93,7 @@ void Connection::look_again() {
   } else if (!awaited.try_answer(reply, is_late)) {
     return await_reply();
   }
-  if (std::exchange(session_->has_written, false)) thread_.gate.note_write(reply_begin);
+  if (std::exchange(session_->has_written, false)) thread_.gate.record_write(reply_begin);
   if (awaited.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
   session_->blocked = false;
@@ -132,7 +132,7 @@ void Connection::on_timer() {
       update_interest();
       return proceed({});
     case State::kBlocked:
-      return look_again();
+      return poll();
     case State::kSlowReader:
     case State::kClosing:
       if (output_.has_moved()) return arm_timer(kStalledMax);

@@ -26,8 +26,8 @@ IoThread::IoThread(size_t thread_index, ReplyLog& log)
       read_buffer(ClientInput::kReadBytes + Stream::kExtraBytesMax),
       batch(std::make_unique<RequestBatch>()),
       log_waker(loop, [this] { gate.release_safe(); }),
-      blocked_waker(
-          loop, [this] { connections.for_each_blocked([](Connection& c) { c.look_again(); }); }),
+      blocked_waker(loop,
+                    [this] { connections.for_each_blocked([](Connection& c) { c.poll(); }); }),
       work_(asio::make_work_guard(context)) {}
 
 IoThread::~IoThread() = default;

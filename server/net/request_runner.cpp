@@ -136,7 +136,7 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
     const protocol::OutputBuffer& replies = gate.replies();
     const size_t reply_begin = replies.size();
     const Outcome outcome = dispatcher_.execute(requests[i], now_ms, gate.replies());
-    if (std::exchange(session_.has_written, false)) gate.note_write(reply_begin);
+    if (std::exchange(session_.has_written, false)) gate.record_write(reply_begin);
     if (outcome == Outcome::kHeldBack) return {End::kHeldBack, consumed};
     consumed = batch.bounds[i].end;
     const size_t reply_bytes = gate.fresh().size();

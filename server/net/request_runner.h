@@ -77,7 +77,7 @@ class RequestRunner {
   Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,
                size_t reply_bytes_limit = kNoLimit, BigArgument* big = nullptr);
   // The client has taken all replies.
-  void note_all_sent() { unknown_reply_bytes_ = 0; }
+  void record_all_sent() { unknown_reply_bytes_ = 0; }
 
   Dispatcher& dispatcher() { return dispatcher_; }
   // Returns how much of the next command has arrived, when run() has ended with kNeedsInput.

@@ -20,15 +20,15 @@ namespace server {
 // asserted: the keyspace's stripes, and after them the mutex of CONFIG SET. While any other mutex
 // is held, none of these may be locked.
 enum class LockRank : uint8_t {
-  kShutdown,   // Shutdown: its state
-  kStream,     // Replication: keeps the data and their stream position consistent
-  kLogSwitch,  // Durability: serializes opening and closing of the append log
-  kChildEnd,   // Durability: serializes the handling of a child that has ended
-  kSaves,      // Durability: the child that saves, and the figures of saves
-  kFollower,   // Follower: the target
-  kLeader,     // Leader: the replicas
-  kRole,       // Replication: the role, and whether the journal feeds the backlog
-  kStreamIds,  // Replication: the ids
+  kShutdown,           // Shutdown: its state
+  kStream,             // Replication: keeps the data and their stream position consistent
+  kLogSwitch,          // Durability: serializes opening and closing of the append log
+  kChildEnd,           // Durability: serializes the handling of a child that has ended
+  kSaves,              // Durability: the child that saves, and the figures of saves
+  kReplicaController,  // ReplicaController: the target
+  kLeader,             // Leader: the replicas
+  kRole,               // Replication: the role, and whether the journal feeds the backlog
+  kStreamIds,          // Replication: the ids
   kCount,
 };
 

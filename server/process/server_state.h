@@ -42,7 +42,7 @@ enum class KeyEvent : uint8_t {
   kBloomClear,
   kBloomMerge,
   kBloomLoad,
-  kBloomTurn,
+  kBloomRotation,
 };
 
 // Which kinds of listeners exist for changed and missing keys. If there are none, the check is one

@@ -47,7 +47,7 @@ constexpr EventRow kEvents[] = {
     {KeyEvent::kBloomClear, "bloom.clear", kBloomEvents},
     {KeyEvent::kBloomMerge, "bloom.merge", kBloomEvents},
     {KeyEvent::kBloomLoad, "bloom.load", kBloomEvents},
-    {KeyEvent::kBloomTurn, "bloom.turn", kBloomEvents},
+    {KeyEvent::kBloomRotation, "bloom.turn", kBloomEvents},
 };
 
 consteval bool are_in_order() {
@@ -68,7 +68,7 @@ void KeyEvents::choose(uint32_t classes) {
   listeners_.set(ChangeListeners::kEvents, any);
 }
 
-void KeyEvents::tell(KeyEvent event, unsigned database, std::string_view key) const {
+void KeyEvents::notify(KeyEvent event, unsigned database, std::string_view key) const {
   const EventRow& row = kEvents[static_cast<size_t>(event)];
   const uint32_t classes = classes_.load(std::memory_order_relaxed);
   if ((classes & row.classes) == 0 || !pubsub_.has_listeners()) return;

@@ -29,7 +29,7 @@ class KeyEvents {
   void choose(uint32_t classes);
   bool is_on() const { return classes_.load(std::memory_order_relaxed) != 0; }
 
-  void tell(KeyEvent event, unsigned database, std::string_view key) const;
+  void notify(KeyEvent event, unsigned database, std::string_view key) const;
 
  private:
   PubSub& pubsub_;

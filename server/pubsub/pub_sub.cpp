@@ -137,20 +137,20 @@ PubSub::Patterns PubSub::matching_patterns(std::string_view channel,
   constexpr int kRoundsMax = 16;
   Patterns matching;
   std::shared_ptr<const Patterns> judged;
-  uint64_t judged_serial = 0;
+  uint64_t checked_serial = 0;
   for (int round = 0; round < kRoundsMax; ++round) {
     const auto patterns = all_patterns();
     if (patterns->empty() || patterns == judged) break;
     const uint64_t newest_serial = last_serial_;
     lock.unlock();
     for (const auto& pattern : *patterns) {
-      if (pattern->serial > judged_serial && pattern->glob.matches(channel)) {
+      if (pattern->serial > checked_serial && pattern->glob.matches(channel)) {
         matching.push_back(pattern);
       }
     }
     lock.lock();
     judged = patterns;
-    judged_serial = newest_serial;
+    checked_serial = newest_serial;
   }
   return matching;
 }

@@ -61,13 +61,13 @@ class Subscriptions {
   // REQUIRES: the name is new.
   void add(SubscriptionKind kind, std::string_view name, uint64_t serial) {
     const auto added = names_[index(kind)].emplace(name, serial).first;
-    shown_bytes_.fetch_add(name_bytes(added->first), std::memory_order_relaxed);
+    published_bytes_.fetch_add(name_bytes(added->first), std::memory_order_relaxed);
     show(kind);
   }
   void remove(SubscriptionKind kind, std::string_view name) {
     auto& names = names_[index(kind)];
     if (const auto found = names.find(name); found != names.end()) {
-      shown_bytes_.fetch_sub(name_bytes(found->first), std::memory_order_relaxed);
+      published_bytes_.fetch_sub(name_bytes(found->first), std::memory_order_relaxed);
       names.erase(found);
     }
     show(kind);
@@ -94,34 +94,35 @@ class Subscriptions {
     const ClientTracking& shown = tracking_ == nullptr ? none : *tracking_;
     uint64_t bytes = 0;
     for (const std::string& prefix : shown.prefixes) bytes += prefix_bytes(prefix);
-    shown_bytes_.fetch_add(bytes - std::exchange(prefixes_bytes_, bytes),
-                           std::memory_order_relaxed);
-    shown_tracking_.is_on.store(tracking_ != nullptr, std::memory_order_relaxed);
-    shown_tracking_.is_broken.store(shown.is_broken, std::memory_order_relaxed);
-    shown_tracking_.is_broadcast.store(shown.is_broadcast, std::memory_order_relaxed);
-    shown_tracking_.redirect.store(shown.redirect, std::memory_order_relaxed);
+    published_bytes_.fetch_add(bytes - std::exchange(prefixes_bytes_, bytes),
+                               std::memory_order_relaxed);
+    published_tracking_.is_on.store(tracking_ != nullptr, std::memory_order_relaxed);
+    published_tracking_.is_broken.store(shown.is_broken, std::memory_order_relaxed);
+    published_tracking_.is_broadcast.store(shown.is_broadcast, std::memory_order_relaxed);
+    published_tracking_.redirect.store(shown.redirect, std::memory_order_relaxed);
   }
 
   // The state of tracking as other threads see it.
-  struct ShownTracking {
+  struct PublishedTracking {
     std::atomic<bool> is_on{false};
     std::atomic<bool> is_broken{false};
     std::atomic<bool> is_broadcast{false};
     std::atomic<uint64_t> redirect{0};
   };
-  const ShownTracking& shown_tracking() const { return shown_tracking_; }
-  size_t shown_count(SubscriptionKind kind) const {
-    return shown_[index(kind)].load(std::memory_order_relaxed);
+  const PublishedTracking& published_tracking() const { return published_tracking_; }
+  size_t published_count(SubscriptionKind kind) const {
+    return published_counts_[index(kind)].load(std::memory_order_relaxed);
   }
-  bool shown_any() const {
-    return shown_count(SubscriptionKind::kChannel) + shown_count(SubscriptionKind::kPattern) +
-               shown_count(SubscriptionKind::kShardChannel) !=
+  bool published_any() const {
+    return published_count(SubscriptionKind::kChannel) +
+               published_count(SubscriptionKind::kPattern) +
+               published_count(SubscriptionKind::kShardChannel) !=
            0;
   }
   // Returns the memory of the subscriptions, including that in PubSub's table.
-  uint64_t shown_bytes() const { return shown_bytes_.load(std::memory_order_relaxed); }
+  uint64_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
   // PubSub adds and subtracts its share here.
-  std::atomic<uint64_t>& shared_bytes() { return shown_bytes_; }
+  std::atomic<uint64_t>& shared_bytes() { return published_bytes_; }
 
  private:
   using Names = std::map<std::string, uint64_t, std::less<>>;  // maps names to serials
@@ -139,17 +140,17 @@ class Subscriptions {
   static size_t index(SubscriptionKind kind) { return static_cast<size_t>(kind); }
   const Names& at(SubscriptionKind kind) const { return names_[index(kind)]; }
   void show(SubscriptionKind kind) {
-    shown_[index(kind)].store(at(kind).size(), std::memory_order_relaxed);
+    published_counts_[index(kind)].store(at(kind).size(), std::memory_order_relaxed);
     total_ = names_[0].size() + names_[1].size() + names_[2].size();
   }
 
   std::array<Names, kSubscriptionKindCount> names_;
-  std::array<std::atomic<size_t>, kSubscriptionKindCount> shown_{};
-  std::atomic<uint64_t> shown_bytes_{0};
+  std::array<std::atomic<size_t>, kSubscriptionKindCount> published_counts_{};
+  std::atomic<uint64_t> published_bytes_{0};
   size_t total_ = 0;
   std::unique_ptr<ClientTracking> tracking_;
-  uint64_t prefixes_bytes_ = 0;  // part of shown_bytes_
-  ShownTracking shown_tracking_;
+  uint64_t prefixes_bytes_ = 0;  // part of published_bytes_
+  PublishedTracking published_tracking_;
 };
 
 }  // namespace server

@@ -18,10 +18,10 @@ std::string flag_letters(const Session& session) {
   if (peer == Peer::kReplica) letters += 'S';
   if (peer == Peer::kMonitor) letters += 'O';
   if (peer == Peer::kLeader) letters += 'M';
-  if (session.subscriptions.shown_any()) letters += 'P';
+  if (session.subscriptions.published_any()) letters += 'P';
   if (session.paused.load(std::memory_order_relaxed) || session.blocked) letters += 'b';
   if (session.queued_commands.load(std::memory_order_relaxed) >= 0) letters += 'x';
-  const Subscriptions::ShownTracking& tracking = session.subscriptions.shown_tracking();
+  const Subscriptions::PublishedTracking& tracking = session.subscriptions.published_tracking();
   if (tracking.is_on.load(std::memory_order_relaxed)) letters += 't';
   if (tracking.is_broken.load(std::memory_order_relaxed)) letters += 'R';
   if (tracking.is_broadcast.load(std::memory_order_relaxed)) letters += 'B';
@@ -35,7 +35,7 @@ std::string flag_letters(const Session& session) {
 
 // Returns the client that CLIENT TRACKING redirects to; 0 for none, -1 while tracking is off.
 int64_t redirect_of(const Session& session) {
-  const Subscriptions::ShownTracking& tracking = session.subscriptions.shown_tracking();
+  const Subscriptions::PublishedTracking& tracking = session.subscriptions.published_tracking();
   const uint64_t redirect = tracking.redirect.load(std::memory_order_relaxed);
   return tracking.is_on.load(std::memory_order_relaxed) ? static_cast<int64_t>(redirect) : -1;
 }
@@ -59,12 +59,12 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  session.id, session.address, session.local_address, session.socket.descriptor,
                  names.name, seconds_since(session.created_us, now_us),
                  seconds_since(session.last_interaction_us.load(std::memory_order_relaxed), now_us),
-                 flag_letters(session), session.shown_database.load(std::memory_order_relaxed));
+                 flag_letters(session), session.published_database.load(std::memory_order_relaxed));
   const Subscriptions& subscriptions = session.subscriptions;
   fmt::format_to(out, " sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={}",
-                 subscriptions.shown_count(SubscriptionKind::kChannel),
-                 subscriptions.shown_count(SubscriptionKind::kPattern),
-                 subscriptions.shown_count(SubscriptionKind::kShardChannel),
+                 subscriptions.published_count(SubscriptionKind::kChannel),
+                 subscriptions.published_count(SubscriptionKind::kPattern),
+                 subscriptions.published_count(SubscriptionKind::kShardChannel),
                  session.queued_commands.load(std::memory_order_relaxed), query, query_free);
   // The arguments are views of the query buffer, so tot-mem already contains them.
   argument_bytes += session.argument_bytes.load(std::memory_order_relaxed);
@@ -72,10 +72,10 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  argument_bytes, session.queued_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
-                 session.shown_memory_bytes());
+                 session.published_memory_bytes());
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
                  command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
-                 session.shown_resp.load(std::memory_order_relaxed));
+                 session.published_resp.load(std::memory_order_relaxed));
   // Fields of later versions follow those of Redis 7.0, in the order of their versions.
   fmt::format_to(
       out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",

@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kHidden = "(redacted)";
 constexpr int64_t kMicrosecondsPerSecond = 1'000'000;
 
-std::vector<std::string_view> shown_words(const Observed& observed) {
+std::vector<std::string_view> masked_words(const Observed& observed) {
   std::vector<std::string_view> words(observed.words.begin(), observed.words.end());
   if (observed.hides == nullptr) return words;
   for (size_t i = 1; i < words.size(); ++i) {
@@ -38,7 +38,7 @@ const BigArgument* stored_word(const Session& session) {
 
 // As trimmed_words(), without reading a stored word.
 std::vector<std::string> logged_words(const Observed& observed) {
-  std::vector<std::string_view> words = shown_words(observed);
+  std::vector<std::string_view> words = masked_words(observed);
   const BigArgument* const stored = stored_word(observed.session);
   if (stored == nullptr) return trimmed_words(words);
   static_assert(BigArgument::kHeadBytes == kSlowWordBytesMax);
@@ -107,11 +107,11 @@ void Observer::observe(const Observed& observed) {
   const bool is_readable = stored_word(observed.session) == nullptr;
   if (observed.is_monitored && is_readable && monitors_->count() > 0) {
     monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.database),
-                                 monitored_address(observed.session), shown_words(observed)));
+                                 monitored_address(observed.session), masked_words(observed)));
   }
 }
 
-void Observer::note_event(std::string_view kind, int64_t duration_ms) {
+void Observer::record_event(std::string_view kind, int64_t duration_ms) {
   latency_->note(kind, duration_ms, clock_.wall_us() / kMicrosecondsPerSecond);
 }
 

@@ -59,7 +59,7 @@ class Observer {
   // After a change of the options or of the monitors, and now and then: the tick rate is measured.
   void update();
   // An event that is no command, such as a fork.
-  void note_event(std::string_view kind, int64_t duration_ms);
+  void record_event(std::string_view kind, int64_t duration_ms);
 
   // MONITOR. REQUIRES: from the thread of the session, which is a client's.
   void start_monitor(Session& session);

@@ -214,8 +214,8 @@ class Session : public ClientBuffers {
 
   // Shared counters, written by the owning thread.
   std::atomic<int64_t> last_interaction_us{0};  // monotonic
-  std::atomic<int> shown_database{0};
-  std::atomic<int> shown_resp{2};
+  std::atomic<int> published_database{0};
+  std::atomic<int> published_resp{2};
   std::atomic<int64_t> queued_commands{-1};  // -1 outside MULTI
   std::atomic<uint64_t> queued_bytes{0};
   std::atomic<uint64_t> watched_keys{0};
@@ -245,14 +245,14 @@ class Session : public ClientBuffers {
   // gathered in a buffer of the thread until the socket is full. Input that is executed
   // straight from the thread's buffer costs the client nothing.
   uint64_t memory_bytes() const {
-    uint64_t sum = sizeof(Session) + subscriptions.shown_bytes();
+    uint64_t sum = sizeof(Session) + subscriptions.published_bytes();
     for (const auto* part : {&queued_bytes, &watched_bytes, &output_buffer_capacity_bytes}) {
       sum += part->load(std::memory_order_relaxed);
     }
     return borrows_query_buffer.load(std::memory_order_relaxed) ? sum : sum + input_bytes();
   }
   // The same with input in the thread's buffer: CLIENT LIST shows it.
-  uint64_t shown_memory_bytes() const {
+  uint64_t published_memory_bytes() const {
     const bool borrows = borrows_query_buffer.load(std::memory_order_relaxed);
     return memory_bytes() + (borrows ? input_bytes() : 0);
   }

@@ -124,14 +124,14 @@ TEST(Journal, PublishedCommandKeepsItsPlaceInAGroup) {
     Sink sink;
     journal.set_active(true);
     if (has_sink) journal.set_second_sink(&sink);
-    const auto tell = [&](string_view channel) {
-      journal.tell_second_sink(std::array<string_view, 3>{"PUBLISH", channel, "m"});
+    const auto publish = [&](string_view channel) {
+      journal.publish_to_replicas(std::array<string_view, 3>{"PUBLISH", channel, "m"});
     };
     {
       const Journal::Group group(journal);
-      tell("a");
+      publish("a");
       append(journal, 2, {"SET", "k", "1"});
-      tell("b");
+      publish("b");
       EXPECT_EQ(sink.text, "");
     }
     EXPECT_EQ(taken(journal), command({"SELECT", "2"}) + command({"SET", "k", "1"}));
@@ -142,7 +142,7 @@ TEST(Journal, PublishedCommandKeepsItsPlaceInAGroup) {
     sink.text.clear();
     {
       const Journal::Group group(journal);
-      tell("c");
+      publish("c");
       EXPECT_FALSE(Journal::has_open_group()) << "the group has no change";
     }
     EXPECT_EQ(taken(journal), "");
@@ -213,9 +213,9 @@ TEST(Journal, PublishesToTheSecondSinkOnly) {
   StringStream stream;
   const std::array<string_view, 3> words{"PUBLISH", "c", "x"};
   journal.set_active(true);
-  journal.tell_second_sink(words);
+  journal.publish_to_replicas(words);
   journal.set_second_sink(&stream);
-  journal.tell_second_sink(words);
+  journal.publish_to_replicas(words);
   EXPECT_EQ(stream.pieces, (std::vector<std::string>{command({"PUBLISH", "c", "x"})}));
   EXPECT_EQ(journal.end_offset(), 0);
   EXPECT_EQ(taken(journal), "");
@@ -225,32 +225,32 @@ TEST(Journal, SecondSinkGetsTheClientsDatabase) {
   Journal journal;
   StringStream stream;
   const std::array<string_view, 3> words{"PUBLISH", "c", "x"};
-  const std::string told = command({"PUBLISH", "c", "x"});
+  const std::string reported = command({"PUBLISH", "c", "x"});
   journal.set_active(true);
   journal.set_second_sink(&stream);
   append(journal, 0, {"SET", "a", "1"});
-  journal.tell_second_sink(words, 0);
-  journal.tell_second_sink(words, 9);
-  journal.tell_second_sink(words, 9);
+  journal.publish_to_replicas(words, 0);
+  journal.publish_to_replicas(words, 9);
+  journal.publish_to_replicas(words, 9);
   append(journal, 0, {"SET", "b", "1"});
   const std::string select_0 = command({"SELECT", "0"});
   const std::string select_9 = command({"SELECT", "9"});
-  EXPECT_EQ(stream.pieces,
-            (std::vector<std::string>{select_0 + command({"SET", "a", "1"}), told, select_9 + told,
-                                      told, select_0 + command({"SET", "b", "1"})}));
+  EXPECT_EQ(stream.pieces, (std::vector<std::string>{select_0 + command({"SET", "a", "1"}),
+                                                     reported, select_9 + reported, reported,
+                                                     select_0 + command({"SET", "b", "1"})}));
   EXPECT_EQ(taken(journal),
             select_0 + command({"SET", "a", "1"}) + select_0 + command({"SET", "b", "1"}));
   stream.pieces.clear();
   {
     const Journal::Group group(journal);
     append(journal, 2, {"SET", "c", "1"});
-    journal.tell_second_sink(words, 9);
+    journal.publish_to_replicas(words, 9);
   }
   append(journal, 2, {"SET", "d", "1"});
   const std::string select_2 = command({"SELECT", "2"});
   EXPECT_EQ(stream.pieces,
             (std::vector<std::string>{select_2 + command({"MULTI"}) + command({"SET", "c", "1"}) +
-                                          select_9 + told + command({"EXEC"}),
+                                          select_9 + reported + command({"EXEC"}),
                                       select_2 + command({"SET", "d", "1"})}));
   EXPECT_EQ(taken(journal),
             select_2 + command({"SET", "c", "1"}) + select_2 + command({"SET", "d", "1"}));

@@ -25,7 +25,7 @@ NEEDS_BUILD = Goal("cost", ("cost_bench.py", "--before"), "cost/*", at_most=1.03
 OPTIONS = argparse.Namespace(before=None, scale=1.0)
 
 
-def judge(*table, values=None, options=OPTIONS):
+def evaluate(*table, values=None, options=OPTIONS):
     """The rows' figures and verdicts, how many goals were missed, and the commands that ran."""
     ran = []
 
@@ -33,7 +33,7 @@ def judge(*table, values=None, options=OPTIONS):
         ran.append(command)
         return Figures(values or {})
 
-    rows, missed = goals.judge(table, options, run)
+    rows, missed = goals.evaluate(table, options, run)
     return [(cells[1], cells[4]) for cells in rows], missed, ran
 
 
@@ -64,29 +64,29 @@ class GoalsTest(unittest.TestCase):
 
     def test_the_worst_figure_decides(self):
         values = {"rate/a": 1.2, "rate/b": 0.98, "refused": 0}
-        shown, missed, ran = judge(AT_LEAST, AT_MOST, values=values)
+        shown, missed, ran = evaluate(AT_LEAST, AT_MOST, values=values)
         self.assertEqual(shown, [("0.98 (rate/b)", "MISSED"), ("0.00", "met")])
         self.assertEqual((missed, len(ran)), (1, 1), "one run serves both goals")
         values["rate/b"] = 1.0
-        self.assertEqual(judge(AT_LEAST, values=values)[1], 0)
+        self.assertEqual(evaluate(AT_LEAST, values=values)[1], 0)
 
     def test_a_mean_decides_where_the_goal_says_so(self):
         mean = dataclasses.replace(AT_LEAST, is_mean=True)
-        shown, missed, _ = judge(mean, values={"rate/a": 1.25, "rate/b": 0.9})
+        shown, missed, _ = evaluate(mean, values={"rate/a": 1.25, "rate/b": 0.9})
         self.assertEqual((shown, missed), ([("1.06 (worst 0.90: rate/b)", "met")], 0))
-        shown, missed, _ = judge(mean, values={"rate/a": 1.25, "rate/b": 0.7})
+        shown, missed, _ = evaluate(mean, values={"rate/a": 1.25, "rate/b": 0.7})
         self.assertEqual((shown, missed), ([("0.94 (worst 0.70: rate/b)", "MISSED")], 1))
 
     def test_a_goal_without_figures_is_missed(self):
-        shown, missed, _ = judge(AT_LEAST)
+        shown, missed, _ = evaluate(AT_LEAST)
         self.assertEqual((shown, missed), ([("none", "MISSED")], 1))
 
     def test_a_goal_that_lacks_an_option_is_skipped(self):
-        shown, missed, ran = judge(NEEDS_BUILD)
+        shown, missed, ran = evaluate(NEEDS_BUILD)
         self.assertEqual((missed, ran), (0, []))
         self.assertIn("skipped: no earlier build given", shown[0][1])
         options = argparse.Namespace(before="old", scale=1.0)
-        shown, missed, _ = judge(NEEDS_BUILD, values={"cost/x": 1.04}, options=options)
+        shown, missed, _ = evaluate(NEEDS_BUILD, values={"cost/x": 1.04}, options=options)
         self.assertEqual((shown, missed), ([("1.04", "MISSED")], 1))
 
     def test_a_bench_that_fails_gives_no_figures(self):

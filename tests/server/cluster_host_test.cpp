@@ -5,11 +5,11 @@
 
 #include "server/config/config.h"
 #include "server/process/server_state.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
-#include "tests/support/follower_fixture.h"
+#include "tests/support/replica_fixture.h"
 #include "tests/support/test_threads.h"
 
 namespace server {
@@ -26,7 +26,7 @@ class ClusterHostTest : public CommandTest {
 
   const Topology topology_ = cluster::sample_topology();
   ClusterHost host_{
-      {config_, keyspace_, state_, replication_, leader_, follower_, pause_, threads_}};
+      {config_, keyspace_, state_, replication_, leader_, replica_controller_, pause_, threads_}};
 };
 
 TEST_F(ClusterHostTest, EmptyServerHasNoCopy) {
@@ -67,8 +67,8 @@ TEST_F(ClusterHostTest, ReplicaHasTheHistoryOnceItFollows) {
   run({"SET", "a", "1"});
   host_.follow(*topology_.node(id_of('a')), 8);
   EXPECT_TRUE(state_.is_replica);
-  EXPECT_EQ(follower_.target()->host, "10.0.0.1");
-  EXPECT_EQ(follower_.target()->port, 7001);
+  EXPECT_EQ(replica_controller_.target()->host, "10.0.0.1");
+  EXPECT_EQ(replica_controller_.target()->port, 7001);
   EXPECT_EQ(facts().position.epoch, 0U);
   host_.promote(9);
   EXPECT_FALSE(state_.is_replica);
@@ -106,12 +106,12 @@ TEST_F(ClusterHostTest, WritesAreHeldUntilTheyAreReleased) {
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
 }
 
-class ClusterReplicaTest : public FollowerFixture {
+class ClusterReplicaTest : public ReplicaFixture {
  protected:
   bool hears_leader() { return host_.facts(nullptr).hears_leader; }
 
   ClusterHost host_{
-      {config_, keyspace_, state_, replication_, leader_, follower_, pause_, threads_}};
+      {config_, keyspace_, state_, replication_, leader_, replica_controller_, pause_, threads_}};
 };
 
 TEST_F(ClusterReplicaTest, ALeaderIsHeardWhileItsStreamComes) {

@@ -27,8 +27,8 @@ class ClusteringTest : public CommandTest {
     return prepared ? "" : prepared.error().message;
   }
 
-  Clustering clustering_{{config_, keyspace_, state_, facts_, replication_, leader_, follower_,
-                          pause_, nullptr, threads_}};
+  Clustering clustering_{{config_, keyspace_, state_, facts_, replication_, leader_,
+                          replica_controller_, pause_, nullptr, threads_}};
 };
 
 TEST_F(ClusteringTest, WithoutAClusterNothingChanges) {

@@ -36,7 +36,7 @@ class UpkeepTest : public CommandTest {
     return taken;
   }
   // The events that subscribers will receive.
-  std::string told() {
+  std::string events_text() {
     std::string heads;
     while (const auto delivery = pubsub_.take(0)) {
       if (delivery->message != nullptr) heads += delivery->message->head;
@@ -54,36 +54,36 @@ TEST_F(UpkeepTest, DeletesExpiredKeysAndNotifies) {
   run({"SET", "k", "v", "PX", "10"});
   run({"SET", "stays", "v"});
   journalled();
-  told();
+  events_text();
   upkeep_->tick();
   EXPECT_EQ(journalled(), "");
   advance_ms(11);
   upkeep_->tick();
   EXPECT_THAT(journalled(), HasSubstr("DEL\r\n$1\r\nk\r\n"));
-  EXPECT_THAT(told(), HasSubstr("expired"));
+  EXPECT_THAT(events_text(), HasSubstr("expired"));
   EXPECT_EQ(run({"DBSIZE"}), integer(1));
 }
 
 TEST_F(UpkeepTest, NotifiesOfKeysThatACommandFindsExpired) {
   run({"SET", "k", "v", "PX", "10"});
   journalled();
-  told();
+  events_text();
   advance_ms(11);
   EXPECT_EQ(run({"GET", "k"}), kNull);
   EXPECT_THAT(journalled(), HasSubstr("DEL\r\n$1\r\nk\r\n"));
-  EXPECT_THAT(told(), HasSubstr("expired"));
+  EXPECT_THAT(events_text(), HasSubstr("expired"));
 }
 
 TEST_F(UpkeepTest, EvictionKeepsALoweredLimit) {
   for (int i = 0; i < 200; ++i) run({"SET", "k" + std::to_string(i), std::string(1100, 'v')});
   ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
   journalled();
-  told();
+  events_text();
   memory_.set_limit(memory_.refresh() - 50'000);
   upkeep_->tick();
   for (int i = 0; i < 1000 && posted_; ++i) std::exchange(posted_, nullptr)();
   EXPECT_THAT(journalled(), HasSubstr("DEL\r\n"));
-  EXPECT_THAT(told(), HasSubstr("evicted"));
+  EXPECT_THAT(events_text(), HasSubstr("evicted"));
   EXPECT_NE(run({"DBSIZE"}), integer(200));
 }
 
@@ -117,11 +117,11 @@ TEST_F(UpkeepTest, WindowsTurn) {
   run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
   run({"BF.ADD", "w", "a"});
   journalled();
-  told();
+  events_text();
   advance_ms(2500);
   upkeep_->tick();
   EXPECT_THAT(journalled(), HasSubstr("BF.TURN"));
-  EXPECT_THAT(told(), HasSubstr("bloom.turn"));
+  EXPECT_THAT(events_text(), HasSubstr("bloom.turn"));
 }
 
 TEST_F(UpkeepTest, InvalidatesAndTrimsTrackedKeys) {

@@ -62,7 +62,7 @@ size_t ClusterModel::common_length(const Log& log, const std::vector<std::string
   return common;
 }
 
-void ClusterModel::note_safe(ShardFacts& facts) {
+void ClusterModel::record_safe(ShardFacts& facts) {
   const auto* shard = etcd_->topology()->topology.shard(facts.name);
   const Node& leader = *by_id_.at(shard->leader);
   if (facts.serving != &leader || shard->epoch != facts.serving_epoch || !serves(leader)) return;

@@ -27,7 +27,7 @@ using server::cluster::ReadOutcome;
 using server::cluster::ReadTopology;
 using server::cluster::ReleaseWrites;
 using server::cluster::ReplicationFacts;
-using server::cluster::TellResigned;
+using server::cluster::ReportResigned;
 using server::cluster::Topology;
 
 namespace {
@@ -367,12 +367,12 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
     change_role(node, "", promote->epoch);
   } else if (const auto* follow = std::get_if<Follow>(&action)) {
     change_role(node, follow->leader, follow->epoch);
-  } else if (const auto* resigned = std::get_if<TellResigned>(&action)) {
+  } else if (const auto* resigned = std::get_if<ReportResigned>(&action)) {
     Node& peer = *by_id_.at(resigned->peer);
     if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up) return;
-    at_node(peer, delay(), [this, told = *resigned, &node](Node& self) {
-      self.member->resigned(self.clock(now_us_), told.shard, told.epoch);
-      answer_when_serving(self, node, told.epoch);
+    at_node(peer, delay(), [this, reported = *resigned, &node](Node& self) {
+      self.member->resigned(self.clock(now_us_), reported.shard, reported.epoch);
+      answer_when_serving(self, node, reported.epoch);
     });
   }
 }
@@ -431,7 +431,7 @@ void ClusterModel::write(ShardFacts& facts) {
     written_us_.push_back(now_us_);
     ++result_.entries;
   }
-  note_safe(facts);
+  record_safe(facts);
 }
 
 }  // namespace simulation

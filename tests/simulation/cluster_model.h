@@ -137,7 +137,7 @@ class ClusterModel {
   bool serves(const Node& node) const;
   void check(Node& node);
   void check_leases();
-  void note_safe(ShardFacts& facts);
+  void record_safe(ShardFacts& facts);
   size_t common_length(const std::vector<uint64_t>& log, const std::vector<std::string>& ids) const;
   void write(ShardFacts& facts);
   void check_end();

@@ -40,7 +40,7 @@ class OwnFile {
   void add(const Command& command) {
     batch_ += encode(command);
     commands_.push_back(command);
-    note_boundary();
+    record_boundary();
   }
   void add_transaction(const Commands& commands) {
     batch_ += encode({"MULTI"});
@@ -49,7 +49,7 @@ class OwnFile {
       commands_.push_back(command);
     }
     batch_ += encode({"EXEC"});
-    note_boundary();
+    record_boundary();
   }
   void end_batch() {
     persistence::end_aof_batch(batch_, checksum_);
@@ -69,7 +69,7 @@ class OwnFile {
   }
 
  private:
-  void note_boundary() {
+  void record_boundary() {
     boundaries_.emplace_back(bytes_.size() + batch_.size(), commands_.size());
   }
 

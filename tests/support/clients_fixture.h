@@ -242,7 +242,7 @@ class ClientsFixture : public CommandTest {
     };
     keyspace_.set_hooks(
         [this](unsigned database, std::string_view key) {
-          key_events_.tell(KeyEvent::kExpired, database, key);
+          key_events_.notify(KeyEvent::kExpired, database, key);
           if (state_.listeners.has(ChangeListeners::kTracking)) {
             tracking_.invalidate({key, keyspace_.ref(key).hash}, {});
           }

@@ -47,7 +47,7 @@ struct CommandTest::Server {
                 replication,
                 pause,
                 surroundings};
-  Follower follower{
+  ReplicaController replica_controller{
       {config, clock, durability, replication, disk, clients}, keyspace, leader, pause};
   Shutdown shutdown{{config, clock, durability, replication, leader, pause, surroundings}};
   Services services;
@@ -63,7 +63,7 @@ CommandTest::Server::Server(const Renames& renames)
           durability,
           replication,
           leader,
-          follower,
+          replica_controller,
           shutdown,
           gauges,
           facts} {
@@ -150,7 +150,7 @@ CommandTest::CommandTest(const Renames& renames)
       durability_(server_->durability),
       replication_(server_->replication),
       leader_(server_->leader),
-      follower_(server_->follower),
+      replica_controller_(server_->replica_controller),
       shutdown_(server_->shutdown),
       shutdowns_requested_(server_->surroundings.ends),
       services_(server_->services),

@@ -109,7 +109,7 @@ class CommandTest : public ::testing::Test {
   Durability& durability_;
   Replication& replication_;
   Leader& leader_;
-  Follower& follower_;
+  ReplicaController& replica_controller_;
   Shutdown& shutdown_;
   const int& shutdowns_requested_;
   Services& services_;

@@ -28,7 +28,7 @@
 #include "server/pubsub/key_events.h"
 #include "server/pubsub/tracking.h"
 #include "server/replication/leader/leader.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/clients.h"

@@ -49,7 +49,7 @@ constexpr bool is_random(EvictionPolicy policy) {
   return policy == EvictionPolicy::kVolatileRandom || policy == EvictionPolicy::kAllKeysRandom;
 }
 
-struct EvictionTerms {
+struct EvictionSettings {
   EvictionPolicy policy = EvictionPolicy::kNoEviction;
   size_t sample_size = 5;  // per database
   uint32_t now_s = 0;      // on the clock of the entries' uses
@@ -75,10 +75,10 @@ class EvictionPool {
   EvictionPool(Keyspace& keyspace, uint64_t seed) : keyspace_(keyspace), random_(seed) {}
 
   // `databases` are the databases to sample.
-  Choice choose(const EvictionTerms& terms, std::span<const unsigned> databases);
+  Choice choose(const EvictionSettings& settings, std::span<const unsigned> databases);
   // True if the entry that now has the candidate's name still has at least its score.
   static bool is_still_due(const Entry& entry, const Candidate& candidate,
-                           const EvictionTerms& terms);
+                           const EvictionSettings& settings);
 
  private:
   // Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number Generators".
@@ -100,13 +100,13 @@ class EvictionPool {
     bool is_any_left = false;
   };
 
-  static uint64_t score_of(const Entry& entry, const EvictionTerms& terms);
-  void sample(unsigned database, const EvictionTerms& terms, size_t count, Sample& out) const;
-  void sample_stripe(unsigned stripe, unsigned database, const EvictionTerms& terms, size_t count,
-                     Sample& out) const;
+  static uint64_t score_of(const Entry& entry, const EvictionSettings& settings);
+  void sample(unsigned database, const EvictionSettings& settings, size_t count, Sample& out) const;
+  void sample_stripe(unsigned stripe, unsigned database, const EvictionSettings& settings,
+                     size_t count, Sample& out) const;
   // Adds sampled entries of one database. REQUIRES: their stripe is locked.
   static void add_found(std::span<const Entry* const> entries, unsigned database,
-                        const EvictionTerms& terms, Sample& out);
+                        const EvictionSettings& settings, Sample& out);
   void merge(std::vector<Candidate> found);
 
   Keyspace& keyspace_;

@@ -8,7 +8,7 @@ WindowSchedule& WindowSchedule::of_process() {
   return schedule;
 }
 
-void WindowSchedule::note(std::string_view key) {
+void WindowSchedule::record(std::string_view key) {
   const std::scoped_lock lock(mutex_);
   std::string name(key);
   if (const auto found = plans_.find(name); found != plans_.end()) {

@@ -36,7 +36,7 @@ class WindowSchedule {
 
   // Schedules a check of the key soon. Called when a filter with a window gets this name or its
   // first item.
-  void note(std::string_view key);
+  void record(std::string_view key);
   // Removes and returns a name whose check is due. After the clock has jumped back all are due.
   std::optional<Name> take_due(int64_t now_ms);
   // Makes every name due.

@@ -10,7 +10,7 @@
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/process/server_state.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/replication/stream/replication.h"
 
@@ -44,11 +44,11 @@ std::string unready_cause(const Services& services) {
   if (availability.has(Availability::kLoading)) return "The server is loading its data";
   if (auto cause = node_cause(services.cluster); !cause.empty()) return cause;
   if (!services.replication.is_replica()) return {};
-  const FollowerFigures& figures = services.follower.figures();
+  const ReplicaFigures& figures = services.replica_controller.figures();
   const bool is_up =
-      figures.state == FollowerState::kConnected && services.replication.link_is_up();
+      figures.state == ReplicaLinkState::kConnected && services.replication.link_is_up();
   const uint64_t sync_count = figures.full_syncs + figures.partial_syncs;
-  if (figures.state == FollowerState::kSync || (!is_up && sync_count == 0)) {
+  if (figures.state == ReplicaLinkState::kSync || (!is_up && sync_count == 0)) {
     return "The replica has not got its leader's data yet";
   }
   if (availability.has(Availability::kStaleReplica)) {

@@ -123,12 +123,12 @@ MemberService LeaderPart::service(int64_t now_us) const {
   return has_just_begun ? MemberService::kWaits : MemberService::kDown;
 }
 
-void LeaderPart::note_pause(int64_t now_us) {
+void LeaderPart::record_pause(int64_t now_us) {
   if (now_us - stepped_us_ > kPauseAsks * state_.options.times.ask_us) resumed_us_ = now_us;
   stepped_us_ = now_us;
 }
 
-void LeaderPart::note_lapse(int64_t now_us) {
+void LeaderPart::record_lapse(int64_t now_us) {
   if (permit_.allows(now_us)) {
     lapsed_us_ = 0;
   } else if (lapsed_us_ == 0 && permit_.until_us() != 0 && permit_.from_us() <= now_us) {
@@ -138,8 +138,8 @@ void LeaderPart::note_lapse(int64_t now_us) {
 
 void LeaderPart::step(const Shard& shard, int64_t now_us) {
   open_permit();
-  note_pause(now_us);
-  note_lapse(now_us);
+  record_pause(now_us);
+  record_lapse(now_us);
   look_at_others(shard, now_us);
   insync_.look(shard, state_.facts, now_us);
   if (now_us >= next_read_us_) {
@@ -288,7 +288,7 @@ void LeaderPart::resign(const Shard& shard) {
   permit_.give_up();
   resigned_shard_ = shard.name;
   resigned_epoch_ = epoch_;
-  state_.actions.emplace_back(TellResigned{handover_.target, shard.name, epoch_});
+  state_.actions.emplace_back(ReportResigned{handover_.target, shard.name, epoch_});
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
   Shard& next = *change.topology.shard(shard.name);
   next.leader = handover_.target;

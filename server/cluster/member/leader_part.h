@@ -80,8 +80,8 @@ class LeaderPart {
   };
 
   void open_permit();
-  void note_pause(int64_t now_us);
-  void note_lapse(int64_t now_us);
+  void record_pause(int64_t now_us);
+  void record_lapse(int64_t now_us);
   void look_at_others(const Shard& shard, int64_t now_us);
   void renew(const Shard& shard, int64_t now_us);
   void step_promises(const Shard& shard, int64_t now_us);

@@ -117,9 +117,9 @@ void Member::topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
     leader_->confirmed(read->led_epoch, read->sent_us);
   } else {
     adopt(now_us, newer);
-    const Shard* told = newer.topology.shard_of(state_.options.id);
-    if (told != nullptr && told->leader == state_.options.id) {
-      leader_->confirmed(told->epoch, read->sent_us);
+    const Shard* reported = newer.topology.shard_of(state_.options.id);
+    if (reported != nullptr && reported->leader == state_.options.id) {
+      leader_->confirmed(reported->epoch, read->sent_us);
     }
   }
   step(now_us);

@@ -78,7 +78,8 @@ class Member {
   // nullopt: this node can neither stand nor, as a restarted leader, wait for a new epoch.
   std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
   void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // The answer to TellResigned: the peer leads, and serves. Not to be called if it does not say so.
+  // The answer to ReportResigned: the peer leads, and serves. Not to be called if it does not say
+  // so.
   void successor_serves(int64_t now_us, std::string_view shard, uint64_t epoch);
 
   // CLUSTER FAILOVER, on the leader. Errors: the reply; nothing has changed then.

@@ -97,7 +97,7 @@ struct AskOffset {
 
 // CLUSTERX RESIGNED <shard> <epoch>, to `peer`: that epoch's leader acknowledges nothing any more.
 // Answered by Member::successor_serves(), once the peer serves.
-struct TellResigned {
+struct ReportResigned {
   std::string peer;
   std::string shard;
   uint64_t epoch = 0;
@@ -129,8 +129,9 @@ struct Follow {
   uint64_t epoch = 0;
 };
 
-using MemberAction = std::variant<ReadTopology, ChangeTopology, AskPromise, AskOffset, TellResigned,
-                                  KeepEpoch, HoldWrites, ReleaseWrites, Promote, Follow>;
+using MemberAction =
+    std::variant<ReadTopology, ChangeTopology, AskPromise, AskOffset, ReportResigned, KeepEpoch,
+                 HoldWrites, ReleaseWrites, Promote, Follow>;
 
 // How etcd answered a change. Refused: a compare failed. Unknown: it may still be carried out.
 enum class ChangeOutcome : uint8_t { kCommitted, kRefused, kUnknown };

@@ -41,7 +41,7 @@ void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done) {
   });
 }
 
-void tell_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done) {
+void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done) {
   queue.post(
       [shard, epoch](Member& member, int64_t now_us) { member.resigned(now_us, shard, epoch); });
   const auto serves = [shard = std::move(shard), epoch](const Member& member, int64_t now_us) {

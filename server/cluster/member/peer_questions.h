@@ -21,7 +21,7 @@ void ask_for_promise(MemberQueue& queue, std::string shard, uint64_t epoch, Peer
 // "+<epoch> <offset>"
 void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done);
 // "+OK" once this node leads in the next epoch, and serves.
-void tell_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
+void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
 // Of a leader, for a replica; OK once it has begun.
 void ask_for_handover(MemberQueue& queue, std::string shard, std::string replica_id,
                       PeerAnswered done);

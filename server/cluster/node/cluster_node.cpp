@@ -202,7 +202,8 @@ core::Result<> ClusterNode::connect() {
   const std::string value =
       fmt::format(R"({{"run":"{}","ver":"{}"}})", parts_.run_id, BLOOMERY_VERSION);
   presence_ = std::make_unique<Presence>(
-      io_, *client_, Presence::Terms{keys_.alive(file_.id), value, timeout}, may_appear(*member_));
+      io_, *client_, Presence::LeaseSettings{keys_.alive(file_.id), value, timeout},
+      may_appear(*member_));
   announcer_ = std::make_unique<Announcer>(*client_, keys_, config, file_.id, file_.listening,
                                            [this](const Listening& now) {
                                              file_.listening = now;
@@ -451,7 +452,7 @@ void ClusterNode::carry_out(const AskOffset& action) {
            });
 }
 
-void ClusterNode::carry_out(const TellResigned& action) {
+void ClusterNode::carry_out(const ReportResigned& action) {
   ask_peer(action.peer, {"CLUSTERX", "RESIGNED", action.shard, std::to_string(action.epoch)},
            [this, action](const std::optional<std::string>& line) {
              if (line != "+OK") return;

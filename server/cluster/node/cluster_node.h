@@ -113,7 +113,7 @@ class ClusterNode final : public MemberQueue {
   void carry_out(const ChangeTopology& action);
   void carry_out(const AskPromise& action);
   void carry_out(const AskOffset& action);
-  void carry_out(const TellResigned& action);
+  void carry_out(const ReportResigned& action);
   void carry_out(const KeepEpoch& action);
   void carry_out(const HoldWrites& action);
   void carry_out(const ReleaseWrites& action);

@@ -16,7 +16,7 @@
 #include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/process/threads/start_thread.h"
-#include "server/replication/follower/follower_socket.h"
+#include "server/replication/replica/replica_socket.h"
 #include "server/transport/stream.h"
 
 namespace server::cluster {
@@ -115,11 +115,11 @@ class Peers::Link {
   }
 
   bool connect(SteadyClock::time_point end) {
-    socket_ = std::make_unique<FollowerSocket>(waker_);
+    socket_ = std::make_unique<ReplicaSocket>(waker_);
     received_.clear();
     const bool is_encrypted = config_.flag(OptionId::kTlsReplication);
-    const FollowerSocket::Target target{address_.first, address_.second,
-                                        is_encrypted ? tls_ : nullptr};
+    const ReplicaSocket::Target target{address_.first, address_.second,
+                                       is_encrypted ? tls_ : nullptr};
     if (left_ms(end) <= 0 || !socket_->connect(target, left_ms(end))) return false;
     const std::string password = config_.text(OptionId::kMasterAuth);
     if (password.empty()) return true;
@@ -160,7 +160,7 @@ class Peers::Link {
   std::atomic<bool> is_ending_{false};
   // The thread's.
   Waker waker_;
-  std::unique_ptr<FollowerSocket> socket_;
+  std::unique_ptr<ReplicaSocket> socket_;
   std::string received_;
   std::thread thread_;  // the last one: it uses all above
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPresenceRetry{200};
 constexpr int kLeasesOfTheDead = 4;
-constexpr std::chrono::minutes kTellAgain{1};
+constexpr std::chrono::minutes kLogAgain{1};
 
 int64_t in_us(std::chrono::microseconds duration) {
   return duration.count();
@@ -20,9 +20,12 @@ int64_t in_us(std::chrono::microseconds duration) {
 
 }  // namespace
 
-Presence::Presence(boost::asio::io_context& io, EtcdClient& client, Terms terms,
+Presence::Presence(boost::asio::io_context& io, EtcdClient& client, LeaseSettings settings,
                    std::function<bool()> may_appear)
-    : client_(client), terms_(std::move(terms)), may_appear_(std::move(may_appear)), timer_(io) {}
+    : client_(client),
+      settings_(std::move(settings)),
+      may_appear_(std::move(may_appear)),
+      timer_(io) {}
 
 void Presence::step() {
   if (has_left_) return;
@@ -39,11 +42,11 @@ void Presence::step_in(std::chrono::milliseconds delay) {
 }
 
 void Presence::ask_lease() {
-  const auto ttl_s = static_cast<uint64_t>((terms_.timeout.count() + 999) / 1000);
+  const auto ttl_s = static_cast<uint64_t>((settings_.timeout.count() + 999) / 1000);
   client_.grant(ttl_s, [this, sent_us = permit_clock_us()](const auto& result) {
     etcd_answers_ = result.answered();
     if (!result.answered()) return step_in(kPresenceRetry);
-    note_lease(sent_us);
+    record_lease(sent_us);
     lease_ = result.reply.lease;
     step();
   });
@@ -51,9 +54,9 @@ void Presence::ask_lease() {
 
 void Presence::appear() {
   EtcdTxn txn;
-  txn.compares = {EtcdCompare::absent(terms_.key)};
-  txn.success = {EtcdPut{terms_.key, terms_.value, lease_}};
-  txn.failure = {EtcdRange{terms_.key}};
+  txn.compares = {EtcdCompare::absent(settings_.key)};
+  txn.success = {EtcdPut{settings_.key, settings_.value, lease_}};
+  txn.failure = {EtcdRange{settings_.key}};
   client_.txn(txn, [this](const EtcdResult<EtcdTxnReply>& result) {
     etcd_answers_ = result.answered();
     if (result.answered()) {
@@ -68,11 +71,11 @@ void Presence::appear() {
 void Presence::took(const EtcdTxnReply& reply) {
   if (reply.succeeded) {
     mod_revision_ = reply.revision;
-    barred_us_ = told_us_ = 0;
+    barred_us_ = twin_logged_us_ = 0;
     return;
   }
   const EtcdKeyValue* const there =
-      reply.responses.empty() ? nullptr : reply.responses[0].find(terms_.key);
+      reply.responses.empty() ? nullptr : reply.responses[0].find(settings_.key);
   if (there == nullptr) return;
   // An earlier try of this process, whose outcome was not known.
   if (there->lease == lease_) {
@@ -89,35 +92,35 @@ void Presence::wait_for_other() {
     return log_warning(
         "Cluster: {} is there already: of this node's last run, or of another process with its id; "
         "this one leads nothing before the key has gone",
-        terms_.key);
+        settings_.key);
   }
   // By then the lease of a process that has died has ended, also where etcd has changed its leader.
-  const bool may_be_dead = now_us - barred_us_ < kLeasesOfTheDead * in_us(terms_.timeout);
-  const bool is_told = told_us_ != 0 && now_us - told_us_ < in_us(kTellAgain);
-  if (may_be_dead || is_told) return;
-  told_us_ = now_us;
+  const bool may_be_dead = now_us - barred_us_ < kLeasesOfTheDead * in_us(settings_.timeout);
+  const bool is_logged = twin_logged_us_ != 0 && now_us - twin_logged_us_ < in_us(kLogAgain);
+  if (may_be_dead || is_logged) return;
+  twin_logged_us_ = now_us;
   log_error(
       "Cluster: another process with this node's id is alive ({}): this one leads nothing; stop "
       "one of them, or give this one a data directory and a cluster-node-id of its own",
-      terms_.key);
+      settings_.key);
 }
 
 void Presence::keep_alive() {
   client_.keep_alive(lease_, [this, sent_us = permit_clock_us()](const auto& result) {
     etcd_answers_ = result.answered();
-    if (result.answered()) result.reply.ttl_s == 0 ? lose() : note_lease(sent_us);
+    if (result.answered()) result.reply.ttl_s == 0 ? lose() : record_lease(sent_us);
     const bool is_settled = result.answered() && mod_revision_ != 0;
-    step_in(is_settled ? std::max(terms_.timeout / 4, kPresenceRetry / 2) : kPresenceRetry);
+    step_in(is_settled ? std::max(settings_.timeout / 4, kPresenceRetry / 2) : kPresenceRetry);
   });
 }
 
 // `sent_us`: when etcd was asked for it.
-void Presence::note_lease(int64_t sent_us) {
-  lease_until_us_ = sent_us + in_us(terms_.timeout);
+void Presence::record_lease(int64_t sent_us) {
+  lease_until_us_ = sent_us + in_us(settings_.timeout);
 }
 
 void Presence::lose() {
-  log_notice("Cluster: the lease of {} has ended", terms_.key);
+  log_notice("Cluster: the lease of {} has ended", settings_.key);
   lease_ = 0;
   mod_revision_ = 0;
 }

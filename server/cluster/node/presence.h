@@ -23,13 +23,13 @@ namespace server::cluster {
 
 class Presence {
  public:
-  struct Terms {
+  struct LeaseSettings {
     std::string key;
     std::string value;
     std::chrono::milliseconds timeout;  // cluster-node-timeout
   };
   // `may_appear`: whether the key is to be written now.
-  Presence(boost::asio::io_context& io, EtcdClient& client, Terms terms,
+  Presence(boost::asio::io_context& io, EtcdClient& client, LeaseSettings settings,
            std::function<bool()> may_appear);
 
   void start() { step(); }
@@ -52,11 +52,11 @@ class Presence {
   void took(const EtcdTxnReply& reply);
   void wait_for_other();
   void keep_alive();
-  void note_lease(int64_t sent_us);
+  void record_lease(int64_t sent_us);
   void lose();
 
   EtcdClient& client_;
-  const Terms terms_;
+  const LeaseSettings settings_;
   const std::function<bool()> may_appear_;
   boost::asio::steady_timer timer_;
   uint64_t lease_ = 0;
@@ -64,8 +64,8 @@ class Presence {
   uint64_t mod_revision_ = 0;
   bool etcd_answers_ = false;
   bool has_left_ = false;
-  int64_t barred_us_ = 0;  // since when the key is another process's; 0: it is not
-  int64_t told_us_ = 0;    // when the log was told that the other one is alive; 0: never
+  int64_t barred_us_ = 0;       // since when the key is another process's; 0: it is not
+  int64_t twin_logged_us_ = 0;  // when the log was told that the other one is alive; 0: never
 };
 
 }  // namespace server::cluster

@@ -70,9 +70,9 @@ core::Result<ClusterTool::Seen> ClusterTool::read() {
   while (true) {
     result = wait<EtcdTxnReply>([&](auto handler) { etcd_->txn(txn, std::move(handler)); });
     if (result.answered()) break;
-    const bool nobody =
+    const bool has_no_candidate =
         result.error.code == EtcdCode::kUnavailable && result.outcome == EtcdOutcome::kRefused;
-    if (is_refusal(result.error.code) || nobody || Clock::now() > deadline) {
+    if (is_refusal(result.error.code) || has_no_candidate || Clock::now() > deadline) {
       return etcd_failure(result.error);
     }
   }

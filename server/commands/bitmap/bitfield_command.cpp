@@ -53,37 +53,37 @@ core::Result<Overflow> parse_overflow(std::string_view word) {
 }
 
 // `words` starts with GET, SET or INCRBY, followed by its arguments.
-core::Result<FieldOperation> parse_operation(Arguments words, uint64_t limit_bits) {
+core::Result<FieldOperation> parse_operation(Arguments arguments, uint64_t limit_bits) {
   FieldOperation operation;
-  if (equals_ignore_case(words[0], "SET")) operation.action = Action::kSet;
-  if (equals_ignore_case(words[0], "INCRBY")) operation.action = Action::kIncrement;
-  const auto type = core::bitmap::parse_field_type(words[1]);
+  if (equals_ignore_case(arguments[0], "SET")) operation.action = Action::kSet;
+  if (equals_ignore_case(arguments[0], "INCRBY")) operation.action = Action::kIncrement;
+  const auto type = core::bitmap::parse_field_type(arguments[1]);
   if (!type) return type.error();
   operation.type = *type;
-  const auto offset = core::bitmap::parse_field_offset(words[2], *type, limit_bits);
+  const auto offset = core::bitmap::parse_field_offset(arguments[2], *type, limit_bits);
   if (!offset) return offset.error();
   operation.bit_offset = *offset;
   if (operation.action != Action::kGet) {
-    const auto operand = core::parse_int64(words[3]);
+    const auto operand = core::parse_int64(arguments[3]);
     if (!operand) return core::Error{std::string(kNotAnInteger)};
     operation.operand = *operand;
   }
   return operation;
 }
 
-core::Result<FieldProgram> parse_program(Arguments words, uint64_t limit_bits) {
+core::Result<FieldProgram> parse_program(Arguments arguments, uint64_t limit_bits) {
   FieldProgram program;
   Overflow overflow = Overflow::kWrap;
-  while (!words.empty()) {
-    const auto count = operand_count(words[0], words.size() - 1);
+  while (!arguments.empty()) {
+    const auto count = operand_count(arguments[0], arguments.size() - 1);
     if (!count) return core::Error{std::string(kSyntaxError)};
     if (*count == 1) {
       // OVERFLOW applies to the writes after it, up to the next OVERFLOW.
-      const auto parsed = parse_overflow(words[1]);
+      const auto parsed = parse_overflow(arguments[1]);
       if (!parsed) return parsed.error();
       overflow = *parsed;
     } else {
-      auto operation = parse_operation(words.first(*count + 1), limit_bits);
+      auto operation = parse_operation(arguments.first(*count + 1), limit_bits);
       if (!operation) return operation.error();
       operation->overflow = overflow;
       if (operation->action != Action::kGet) {
@@ -93,7 +93,7 @@ core::Result<FieldProgram> parse_program(Arguments words, uint64_t limit_bits) {
       }
       program.operations.push_back(*operation);
     }
-    words = words.subspan(*count + 1);
+    arguments = arguments.subspan(*count + 1);
   }
   return program;
 }
@@ -177,10 +177,10 @@ void bitfield_ro(Context& ctx) {
 }
 
 uint16_t bitfield_key_use(Arguments args) {
-  for (Arguments words = args.subspan(2); !words.empty();) {
-    const auto count = operand_count(words[0], words.size() - 1);
+  for (Arguments arguments = args.subspan(2); !arguments.empty();) {
+    const auto count = operand_count(arguments[0], arguments.size() - 1);
     if (!count || *count == 3) return kKeyRw | kKeyAccess | kKeyUpdate;
-    words = words.subspan(*count + 1);
+    arguments = arguments.subspan(*count + 1);
   }
   return kKeyRo | kKeyAccess;
 }

@@ -243,7 +243,7 @@ void bitop(Context& ctx) {
       IntegerText scratch;
       journal_instead(ctx, {"SET", destination.name, entry.text(scratch)});
     }
-    if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), destination);
+    if (replaced == nullptr) ctx.notify(KeyEvent::kNew, ctx.database(), destination);
     ctx.changed(destination, KeyEvent::kSet);
   } else if (replaced != nullptr) {
     // An empty result deletes the destination. If the destination is missing, nothing changes.

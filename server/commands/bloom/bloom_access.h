@@ -40,7 +40,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request);
 // Defined in bloom_windows.cpp.
 int64_t leader_time_ms(const Context& ctx);
 bool window_refreshes(const core::bloom::ScalableFilter& filter);
-bool turn_before_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter);
+bool rotate_before_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter);
 // Passes layers dropped by window rotations and deletions to the reclaimer.
 void free_dropped(const Context& ctx, core::bloom::ScalableFilter& filter);
 
@@ -58,15 +58,15 @@ inline bool is_refreshing(const core::bloom::ScalableFilter& filter) {
 // Must be called before items are added to an existing filter. If memory is short, replies with the
 // error and returns false. REQUIRES: the key's exclusive lock.
 inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter) {
-  return filter.window() == nullptr || turn_before_add(ctx, key, filter);
+  return filter.window() == nullptr || rotate_before_add(ctx, key, filter);
 }
 
 // As ctx.changed(), for a filter that was created, or that items were added to, or both. REQUIRES:
 // the key's exclusive lock.
-inline void tell_added(Context& ctx, const KeyRef& key, bool is_new, bool any_added) {
+inline void notify_added(Context& ctx, const KeyRef& key, bool is_new, bool any_added) {
   ctx.changed(key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
   // The order of events is valkey-bloom's.
-  if (is_new && any_added) ctx.tell(KeyEvent::kBloomReserve, ctx.database(), key);
+  if (is_new && any_added) ctx.notify(KeyEvent::kBloomReserve, ctx.database(), key);
 }
 
 // Must be called after items were added. REQUIRES: the key's exclusive lock.

@@ -30,9 +30,9 @@ FilterTimes times_of(const FilterRequest& request) {
 
 // Must be called after the other events of a filter that was created for `request`. REQUIRES: the
 // key's exclusive lock.
-void tell_key_expires(const Context& ctx, const KeyRef& key, const FilterRequest& request) {
+void notify_key_expires(const Context& ctx, const KeyRef& key, const FilterRequest& request) {
   if (request.expires_at_ms == core::keyspace::kNoExpiry) return;
-  ctx.tell(KeyEvent::kExpire, ctx.database(), key);
+  ctx.notify(KeyEvent::kExpire, ctx.database(), key);
 }
 
 /* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
@@ -51,7 +51,7 @@ void reserve(Context& ctx) {
       make_filter(ctx, key, request->parameters, times_of(*request));
   if (filter == nullptr) return;
   ctx.changed(key, KeyEvent::kBloomReserve);
-  tell_key_expires(ctx, key, *request);
+  notify_key_expires(ctx, key, *request);
   journal_reserved(ctx, key, *filter);
   ctx.reply.ok();
 }
@@ -59,7 +59,7 @@ void reserve(Context& ctx) {
 // With several I/O threads, an add first looks the items up under the shared lock. Items that are
 // present need no exclusive lock, and in a stream with repeats most items are. For the others the
 // lookup has fetched the cache lines, so the exclusive lock is held briefly.
-bool looks_first(const Context& ctx) {
+bool checks_before_locking(const Context& ctx) {
   return ctx.config().io_thread_count() > 1 && !ctx.in_exec &&
          ctx.session.origin == CommandOrigin::kClient;
 }
@@ -75,7 +75,7 @@ Entry* peek_filter(const Context& ctx, const KeyRef& key) {
 // Returns `finds_all`, whether the lookup found all items. If so, records the access here, because
 // no find() follows. REQUIRES: the key's shared lock.
 bool end_look(const Context& ctx, Entry& entry, bool finds_all) {
-  if (finds_all && !ctx.session.no_touch.load(std::memory_order_relaxed)) note_use(ctx, entry);
+  if (finds_all && !ctx.session.no_touch.load(std::memory_order_relaxed)) record_access(ctx, entry);
   return finds_all;
 }
 
@@ -103,7 +103,7 @@ bool are_present(const Context& ctx, const KeyRef& key, EarlyBatch& early) {
 void add(Context& ctx) {
   const KeyRef key = ctx.key(1);
   const EarlyHash hash(ctx);
-  if (looks_first(ctx) && is_present(ctx, key, hash)) return ctx.reply.boolean(false);
+  if (checks_before_locking(ctx) && is_present(ctx, key, hash)) return ctx.reply.boolean(false);
   const auto lock = ctx.lock(key);
   const auto found = find_filter(ctx, key);
   if (!found) return;
@@ -122,7 +122,7 @@ void add(Context& ctx) {
                                  ? filter->replay_add(item, budget)
                                  : filter->add(item, budget);
   if (is_new || has_effect(outcome)) {
-    tell_added(ctx, key, is_new, has_effect(outcome));
+    notify_added(ctx, key, is_new, has_effect(outcome));
     journal_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
   }
   finish_add(ctx, *filter);
@@ -134,7 +134,7 @@ void add(Context& ctx) {
 void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const KeyRef key = ctx.key(1);
   EarlyBatch early(ctx, items);
-  if (looks_first(ctx) && !items.empty() && are_present(ctx, key, early)) {
+  if (checks_before_locking(ctx) && !items.empty() && are_present(ctx, key, early)) {
     ctx.reply.array(items.size());
     for (size_t i = 0; i < items.size(); ++i) ctx.reply.boolean(false);
     return;
@@ -156,8 +156,8 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const auto outcomes = add_batch(ctx, *filter, early.for_filter(*filter), budget);
   const bool any_added = std::ranges::any_of(outcomes, core::bloom::has_effect);
   if (is_new || any_added) {
-    tell_added(ctx, key, is_new, any_added);
-    if (is_new && request != nullptr) tell_key_expires(ctx, key, *request);
+    notify_added(ctx, key, is_new, any_added);
+    if (is_new && request != nullptr) notify_key_expires(ctx, key, *request);
     journal_added(ctx, key, *filter, is_new, items, outcomes);
   }
   finish_add(ctx, *filter);

@@ -124,7 +124,7 @@ void merge(Context& ctx) {
   if (!merged) return ctx.reply.error(merged.error().message);
   announce_own_words(ctx, **merged);
   EntryPtr replaced = put_filter(ctx, key, inputs->destination, std::move(*merged));
-  if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), key);
+  if (replaced == nullptr) ctx.notify(KeyEvent::kNew, ctx.database(), key);
   ctx.changed(key, KeyEvent::kBloomMerge);
   lock.unlock();
   ctx.environment.reclaimer.drop(std::move(replaced));

@@ -425,8 +425,8 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   return finish(ctx, cursor, parser.settings());
 }
 
-core::Result<FilterParameters> parse_plan(const Config& config, Arguments words) {
-  ArgumentCursor cursor(words.subspan(1));
+core::Result<FilterParameters> parse_plan(const Config& config, Arguments arguments) {
+  ArgumentCursor cursor(arguments.subspan(1));
   SettingsParser parser(cursor, kPlanTexts, {});
   parser.take_error_rate();
   parser.take_capacity();

@@ -44,6 +44,6 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx);
 core::Result<FilterRequest> parse_insert(const Context& ctx);
 // Parses "BF.PLAN error_rate capacity [option ...]" as a client sends it. Also used by the
 // dashboard's planner.
-core::Result<core::bloom::FilterParameters> parse_plan(const Config& config, Arguments words);
+core::Result<core::bloom::FilterParameters> parse_plan(const Config& config, Arguments arguments);
 
 }  // namespace server

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/keyspace/filters/window_schedule.h"
 #include "core/keyspace/reclaimer.h"
-#include "persistence/window_turns.h"
+#include "persistence/window_rotations.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -31,20 +31,20 @@ bool window_refreshes(const ScalableFilter& filter) {
   return filter.window()->settings().refreshes;
 }
 
-bool turn_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) {
+bool rotate_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) {
   if (filter.window()->settings().counts_items()) return true;
   const int64_t now_ms = leader_time_ms(ctx);
   const uint64_t newest = filter.window()->newest().ordinal;
   if (now_ms != core::bloom::kNoTime &&
-      !persistence::turn_by_clock(ctx.environment.journal, {ctx.database(), key.name}, filter,
-                                  now_ms)) {
+      !persistence::rotate_by_clock(ctx.environment.journal, {ctx.database(), key.name}, filter,
+                                    now_ms)) {
     ctx.reply.error("ERR problem inserting into filter");
     return false;
   }
-  if (filter.window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomTurn);
+  if (filter.window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomRotation);
   // A window that holds nothing to forget needs no rotation.
-  if (!persistence::has_turns(filter)) {
-    core::keyspace::WindowSchedule::of_process().note(key.name);
+  if (!persistence::has_rotations(filter)) {
+    core::keyspace::WindowSchedule::of_process().record(key.name);
   }
   return true;
 }
@@ -60,7 +60,7 @@ void free_dropped(const Context& ctx, ScalableFilter& filter) {
 namespace {
 
 /* BF.TURN key ordinal start-milliseconds */
-void turn(Context& ctx) {
+void rotate(Context& ctx) {
   if (ctx.session.origin != CommandOrigin::kOwnJournal) {
     return ctx.reply.error("ERR BF.TURN is for journals of this server only");
   }
@@ -77,11 +77,11 @@ void turn(Context& ctx) {
     return ctx.reply.error("ERR no filter with a window");
   }
   const uint64_t newest = filter->window()->newest().ordinal;
-  if (!filter->turn({static_cast<uint64_t>(ordinal), start_ms})) {
+  if (!filter->rotate({static_cast<uint64_t>(ordinal), start_ms})) {
     return ctx.reply.error("ERR the window cannot turn");
   }
   free_dropped(ctx, *filter);
-  if (filter->window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomTurn);
+  if (filter->window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomRotation);
   journal_command(ctx);
   ctx.reply.ok();
 }
@@ -97,7 +97,7 @@ const Command kBloomWindowRows[] = {
      .summary = "Begins a generation of a filter with a window; only journals hold it",
      .complexity = "O(L) where L is the number of layers; another thread frees the dropped ones",
      .syntax = "key ordinal start:unix-time",
-     .handler = turn,
+     .handler = rotate,
      .journalled = Journalled::kEffects},
 };
 

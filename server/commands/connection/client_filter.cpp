@@ -30,7 +30,7 @@ ClientType type_of(const Session& session) {
   const Peer peer = session.peer.load(std::memory_order_relaxed);
   if (peer == Peer::kLeader) return ClientType::kMaster;
   if (peer == Peer::kReplica) return ClientType::kReplica;
-  return session.subscriptions.shown_any() ? ClientType::kPubSub : ClientType::kNormal;
+  return session.subscriptions.published_any() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
 // As in Redis, an empty address matches no client, although the link to a leader has no local

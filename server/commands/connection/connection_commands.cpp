@@ -64,9 +64,9 @@ void reset(Context& ctx) {
   stop_tracking(ctx.services.tracking, session);
   ctx.services.observer.stop_monitor(session);
   session.database = 0;
-  session.shown_database.store(0, std::memory_order_relaxed);
+  session.published_database.store(0, std::memory_order_relaxed);
   session.resp = protocol::RespVersion::kResp2;
-  session.shown_resp.store(2, std::memory_order_relaxed);
+  session.published_resp.store(2, std::memory_order_relaxed);
   session.reply_mode = ReplyMode::kOn;
   session.no_touch.store(false, std::memory_order_relaxed);
   session.reads_replicas.store(false, std::memory_order_relaxed);
@@ -86,7 +86,7 @@ void select(Context& ctx) {
   }
   if (!index) return ctx.reply.error(index.error().message);
   ctx.session.database = static_cast<int>(*index);
-  ctx.session.shown_database.store(ctx.session.database, std::memory_order_relaxed);
+  ctx.session.published_database.store(ctx.session.database, std::memory_order_relaxed);
   ctx.reply.ok();
 }
 
@@ -198,7 +198,7 @@ void hello(Context& ctx) {
   }
   if (options->protocol != 0) {
     session.resp = static_cast<protocol::RespVersion>(options->protocol);
-    session.shown_resp.store(static_cast<int>(options->protocol), std::memory_order_relaxed);
+    session.published_resp.store(static_cast<int>(options->protocol), std::memory_order_relaxed);
     ctx.reply.set_version(session.resp);
   }
   const std::string zone = ctx.config().text(OptionId::kAvailabilityZone);

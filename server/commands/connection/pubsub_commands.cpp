@@ -39,7 +39,7 @@ ChannelWords words_of(SubscriptionKind kind) {
 }
 
 // Returns the count for replies: shard channels are counted alone, channels and patterns together.
-int64_t shown_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
+int64_t published_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
   const size_t count = kind == kShardChannel
                            ? subscriptions.count(kShardChannel)
                            : subscriptions.count(kChannel) + subscriptions.count(kPattern);
@@ -82,7 +82,7 @@ void subscribe_to(Context& ctx, SubscriptionKind kind) {
     ctx.reply.push(3);
     ctx.reply.bulk(words_of(kind).subscribed);
     ctx.reply.bulk(name);
-    ctx.reply.integer(shown_count(session.subscriptions, kind));
+    ctx.reply.integer(published_count(session.subscriptions, kind));
   }
 }
 
@@ -92,7 +92,7 @@ void unsubscribe_from(Context& ctx, SubscriptionKind kind) {
     ctx.reply.push(3);
     ctx.reply.bulk(words_of(kind).unsubscribed);
     name ? ctx.reply.bulk(*name) : ctx.reply.null();
-    ctx.reply.integer(shown_count(subscriptions, kind));
+    ctx.reply.integer(published_count(subscriptions, kind));
   };
   const auto drop = [&](std::string_view name) {
     if (subscriptions.contains(kind, name)) {
@@ -144,7 +144,7 @@ void publish_to(Context& ctx, SubscriptionKind kind) {
   if (kind != kShardChannel && is_cut_off(ctx)) return refuse_cut_off(ctx);
   // Replicas also have subscribers. The append log needs no messages.
   std::vector<std::string_view> scratch;
-  ctx.services.journal.tell_second_sink(original_words(ctx, scratch), ctx.database());
+  ctx.services.journal.publish_to_replicas(original_words(ctx, scratch), ctx.database());
   const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }

@@ -113,10 +113,10 @@ void journal_restore(const Context& ctx, const RestoreOptions& options, int64_t 
   const Decimal at_text(at_ms);
   std::string scratch;
   const std::string_view payload = persistence::widely_readable_dump(ctx.args[3], scratch);
-  std::vector<std::string_view> words = {"RESTORE", ctx.args[1], at_text.text(), payload};
-  words.insert(words.end(), ctx.args.begin() + 4, ctx.args.end());
-  if (!options.absolute) words.push_back("ABSTTL");
-  ctx.journal(words);
+  std::vector<std::string_view> arguments = {"RESTORE", ctx.args[1], at_text.text(), payload};
+  arguments.insert(arguments.end(), ctx.args.begin() + 4, ctx.args.end());
+  if (!options.absolute) arguments.push_back("ABSTTL");
+  ctx.journal(arguments);
 }
 
 // Stores the entry. If its expiry has already passed, only deletes the old entry. Returns the old
@@ -139,7 +139,7 @@ std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& 
     ctx.changed(key, KeyEvent::kDel);
     ctx.journal({"DEL", key.name});
   } else {
-    ctx.tell(KeyEvent::kNew, ctx.database(), key);
+    ctx.notify(KeyEvent::kNew, ctx.database(), key);
     ctx.changed(key, KeyEvent::kRestore);
     journal_restore(ctx, options, expires_at_ms);
   }

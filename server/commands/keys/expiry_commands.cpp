@@ -132,7 +132,7 @@ void pexpireat(Context& ctx) {
 }
 
 // Replies -2 if the key is missing and -1 if it has no expiry.
-void tell_expiry(Context& ctx, Unit unit, Base base) {
+void reply_expiry(Context& ctx, Unit unit, Base base) {
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
   const Entry* entry = ctx.peek(key);
@@ -146,22 +146,22 @@ void tell_expiry(Context& ctx, Unit unit, Base base) {
 
 /* TTL key */
 void ttl(Context& ctx) {
-  tell_expiry(ctx, Unit::kSeconds, Base::kNow);
+  reply_expiry(ctx, Unit::kSeconds, Base::kNow);
 }
 
 /* PTTL key */
 void pttl(Context& ctx) {
-  tell_expiry(ctx, Unit::kMilliseconds, Base::kNow);
+  reply_expiry(ctx, Unit::kMilliseconds, Base::kNow);
 }
 
 /* EXPIRETIME key */
 void expiretime(Context& ctx) {
-  tell_expiry(ctx, Unit::kSeconds, Base::kEpoch);
+  reply_expiry(ctx, Unit::kSeconds, Base::kEpoch);
 }
 
 /* PEXPIRETIME key */
 void pexpiretime(Context& ctx) {
-  tell_expiry(ctx, Unit::kMilliseconds, Base::kEpoch);
+  reply_expiry(ctx, Unit::kMilliseconds, Base::kEpoch);
 }
 
 /* PERSIST key */
@@ -176,9 +176,9 @@ void persist(Context& ctx) {
 }
 
 constexpr uint32_t kSets = kWrite | kFast;
-constexpr uint32_t kTells = kReadOnly | kFast;
+constexpr uint32_t kReadsExpiry = kReadOnly | kFast;
 constexpr auto kSetKey = one_key(kKeyRw | kKeyUpdate);
-constexpr auto kToldKey = one_key(kKeyRo | kKeyAccess);
+constexpr auto kExpiryKey = one_key(kKeyRo | kKeyAccess);
 
 const Command kExpiryRows[] = {
     {.name = "expire",
@@ -207,8 +207,8 @@ const Command kExpiryRows[] = {
      .journalled = Journalled::kEffects},
     {.name = "expiretime",
      .arity = 2,
-     .flags = kTells,
-     .keys = kToldKey,
+     .flags = kReadsExpiry,
+     .keys = kExpiryKey,
      .categories = kKeyspace,
      .group = "generic",
      .since = "7.0.0",
@@ -253,8 +253,8 @@ const Command kExpiryRows[] = {
      .journalled = Journalled::kEffects},
     {.name = "pexpiretime",
      .arity = 2,
-     .flags = kTells,
-     .keys = kToldKey,
+     .flags = kReadsExpiry,
+     .keys = kExpiryKey,
      .categories = kKeyspace,
      .group = "generic",
      .since = "7.0.0",
@@ -264,8 +264,8 @@ const Command kExpiryRows[] = {
      .handler = pexpiretime},
     {.name = "pttl",
      .arity = 2,
-     .flags = kTells,
-     .keys = kToldKey,
+     .flags = kReadsExpiry,
+     .keys = kExpiryKey,
      .categories = kKeyspace,
      .group = "generic",
      .since = "2.6.0",
@@ -276,8 +276,8 @@ const Command kExpiryRows[] = {
      .handler = pttl},
     {.name = "ttl",
      .arity = 2,
-     .flags = kTells,
-     .keys = kToldKey,
+     .flags = kReadsExpiry,
+     .keys = kExpiryKey,
      .categories = kKeyspace,
      .group = "generic",
      .since = "1.0.0",

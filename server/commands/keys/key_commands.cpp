@@ -64,7 +64,7 @@ void touch(Context& ctx) {
     Entry* entry = ctx.peek(ctx.key(i));
     if (entry == nullptr) continue;
     // TOUCH names the key explicitly, so CLIENT NO-TOUCH does not apply.
-    note_use(ctx, *entry);
+    record_access(ctx, *entry);
     ++touched;
   }
   ctx.reply.integer(touched);
@@ -87,7 +87,7 @@ void rename_key(Context& ctx, IfTaken if_taken) {
   const bool taken = ctx.find(to) != nullptr;
   if (taken && if_taken == IfTaken::kRefuse) return answer(false);
   EntryPtr replaced = ctx.keyspace().rename(ctx.database(), from, to);
-  ctx.tell(KeyEvent::kNew, ctx.database(), to);
+  ctx.notify(KeyEvent::kNew, ctx.database(), to);
   ctx.changed(from, KeyEvent::kRenameFrom);
   ctx.changed(to, KeyEvent::kRenameTo);
   lock.unlock();
@@ -162,7 +162,7 @@ void copy(Context& ctx) {
   if (made == nullptr) return ctx.reply.error(kOutOfMemory);
   if (made->is_filter()) announce_copy(ctx, made->filter());
   EntryPtr replaced = ctx.keyspace().put(options->database, to, std::move(made));
-  ctx.tell(KeyEvent::kNew, options->database, to);
+  ctx.notify(KeyEvent::kNew, options->database, to);
   ctx.changed(options->database, to, KeyEvent::kCopyTo);
   lock.unlock();
   ctx.environment.reclaimer.drop(std::move(replaced));
@@ -184,7 +184,7 @@ void move(Context& ctx) {
   // The name has the same hash and stripe in both databases, so the entry can move between the
   // tables.
   ctx.keyspace().put(*target, key, ctx.keyspace().erase(ctx.database(), key));
-  ctx.tell(KeyEvent::kNew, *target, key);
+  ctx.notify(KeyEvent::kNew, *target, key);
   ctx.changed(key, KeyEvent::kMoveFrom);
   ctx.changed(*target, key, KeyEvent::kMoveTo);
   ctx.reply.integer(1);

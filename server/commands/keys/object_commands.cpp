@@ -27,15 +27,15 @@ bool may_share_integers(const Config& config) {
 }
 
 // Calls `tell`(entry), or replies null if the key is missing.
-template <class Tell>
-void look_at(Context& ctx, Tell&& tell) {
+template <class Answer>
+void look_at(Context& ctx, Answer&& answer) {
   const KeyRef key = ctx.key(2);
   const auto lock = ctx.lock(key);
   // As ctx.peek(), but publishes no keymiss event.
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   (entry != nullptr ? ctx.counters.keyspace_hits : ctx.counters.keyspace_misses).add();
   if (entry == nullptr) return ctx.reply.null();
-  tell(*entry);
+  answer(*entry);
 }
 
 /* OBJECT ENCODING key */

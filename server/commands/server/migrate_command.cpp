@@ -41,8 +41,8 @@ struct MigrateOptions {
   bool replaces = false;
 };
 
-std::vector<std::string> texts_of(Arguments words) {
-  return {words.begin(), words.end()};
+std::vector<std::string> texts_of(Arguments arguments) {
+  return {arguments.begin(), arguments.end()};
 }
 
 core::Result<MigrateOptions> parse_migrate(Arguments args) {

@@ -11,25 +11,25 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/replication/roles/failover.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 
 namespace server {
 namespace {
 
-std::string_view state_name(FollowerState state) {
+std::string_view state_name(ReplicaLinkState state) {
   switch (state) {
-    case FollowerState::kNone:
+    case ReplicaLinkState::kNone:
       return "none";
-    case FollowerState::kConnect:
+    case ReplicaLinkState::kConnect:
       return "connect";
-    case FollowerState::kConnecting:
+    case ReplicaLinkState::kConnecting:
       return "connecting";
-    case FollowerState::kHandshake:
+    case ReplicaLinkState::kHandshake:
       return "handshake";
-    case FollowerState::kSync:
+    case ReplicaLinkState::kSync:
       return "sync";
-    case FollowerState::kConnected:
+    case ReplicaLinkState::kConnected:
       return "connected";
   }
   return "unknown";
@@ -40,14 +40,14 @@ void replicaof(Context& ctx) {
   if (ctx.environment.state.is_in_cluster()) {
     return ctx.reply.error("ERR REPLICAOF not allowed in cluster mode.");
   }
-  Follower& follower = ctx.services.follower;
+  ReplicaController& replica_controller = ctx.services.replica_controller;
   const auto stream = ctx.services.replication.hold(ctx.locking());
-  if (follower.is_failing_over()) {
+  if (replica_controller.is_failing_over()) {
     return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
   }
   if (protocol::equals_ignore_case(ctx.args[1], "NO") &&
       protocol::equals_ignore_case(ctx.args[2], "ONE")) {
-    follower.promote(ctx.locking());
+    replica_controller.promote(ctx.locking());
     return ctx.reply.ok();
   }
   if (ctx.session.peer == Peer::kReplica) {
@@ -56,8 +56,8 @@ void replicaof(Context& ctx) {
   if (!is_host(ctx.args[1])) return ctx.reply.error("ERR Invalid master host");
   const auto port = parse_port(ctx.args[2]);
   if (!port) return ctx.reply.error("ERR Invalid master port");
-  const Follower::Target target{std::string(ctx.args[1]), *port, false};
-  if (!follower.follow(target, ctx.locking())) {
+  const ReplicaController::Target target{std::string(ctx.args[1]), *port, false};
+  if (!replica_controller.follow(target, ctx.locking())) {
     return ctx.reply.simple("OK Already connected to specified master");
   }
   ctx.reply.ok();
@@ -95,17 +95,17 @@ void failover(Context& ctx) {
     return ctx.reply.error(
         "ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.");
   }
-  Follower& follower = ctx.services.follower;
+  ReplicaController& replica_controller = ctx.services.replica_controller;
   const auto answer = [&ctx](const core::Result<>& done) {
     if (!done) return ctx.reply.error(done.error().message);
     ctx.reply.ok();
   };
   if (ctx.args.size() == 2 && protocol::equals_ignore_case(ctx.args[1], "ABORT")) {
-    return answer(follower.abort_failover(ctx.locking()));
+    return answer(replica_controller.abort_failover(ctx.locking()));
   }
   const auto request = read_failover(std::span(ctx.args).subspan(1));
   if (!request) return ctx.reply.error(request.error().message);
-  answer(follower.begin_failover(*request, ctx.locking()));
+  answer(replica_controller.begin_failover(*request, ctx.locking()));
 }
 
 constexpr uint32_t kReplicaFlags = kAdmin | kNoScript | kStale | kNoAsyncLoading | kWholeKeyspace;
@@ -143,11 +143,11 @@ const Command kReplicaRows[] = {
 }  // namespace
 
 void answer_role_of_replica(Context& ctx) {
-  const Follower& follower = ctx.services.follower;
-  const auto target = follower.target().value_or(Follower::Target{});
-  FollowerState state = follower.figures().state;
-  if (state == FollowerState::kConnected && !ctx.services.replication.link_is_up()) {
-    state = FollowerState::kConnect;  // waiting for its own append log
+  const ReplicaController& replica_controller = ctx.services.replica_controller;
+  const auto target = replica_controller.target().value_or(ReplicaController::Target{});
+  ReplicaLinkState state = replica_controller.figures().state;
+  if (state == ReplicaLinkState::kConnected && !ctx.services.replication.link_is_up()) {
+    state = ReplicaLinkState::kConnect;  // waiting for its own append log
   }
   ctx.reply.array(5);
   ctx.reply.bulk("slave");
@@ -155,7 +155,7 @@ void answer_role_of_replica(Context& ctx) {
   ctx.reply.integer(target.port);
   ctx.reply.bulk(state_name(state));
   // The offset is meaningless while disconnected.
-  const bool follows = state == FollowerState::kConnected;
+  const bool follows = state == ReplicaLinkState::kConnected;
   ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);
 }
 

@@ -11,7 +11,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/replication/leader/leader.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
 
@@ -35,7 +35,7 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
     return ctx.reply.error(kPushesToReplica);
   }
   Replication& replication = ctx.services.replication;
-  if (ctx.services.follower.is_failing_over()) {
+  if (ctx.services.replica_controller.is_failing_over()) {
     return ctx.reply.error("NOMASTERLINK Can't SYNC while failing over");
   }
   if (replication.is_replica() && !replication.link_is_up()) {
@@ -66,7 +66,8 @@ void psync(Context& ctx) {
   if (!offset) return ctx.reply.error(kNotAnInteger);
   if (ctx.session.peer == Peer::kClient && ctx.args.size() > 3 &&
       equals_ignore_case(ctx.args[3], "FAILOVER")) {
-    auto taken = ctx.services.follower.take_over(ctx.args[1], ctx.session.address, ctx.locking());
+    auto taken =
+        ctx.services.replica_controller.take_over(ctx.args[1], ctx.session.address, ctx.locking());
     if (!taken) return ctx.reply.error(taken.error().message);
   }
   serve_stream(ctx, {ctx.args[1], *offset, false});

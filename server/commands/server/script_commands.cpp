@@ -10,9 +10,10 @@ namespace server {
 namespace {
 
 // Accepts [ASYNC | SYNC].
-bool is_flush_mode(Arguments words) {
-  return words.empty() || (words.size() == 1 && (protocol::equals_ignore_case(words[0], "ASYNC") ||
-                                                 protocol::equals_ignore_case(words[0], "SYNC")));
+bool is_flush_mode(Arguments arguments) {
+  return arguments.empty() ||
+         (arguments.size() == 1 && (protocol::equals_ignore_case(arguments[0], "ASYNC") ||
+                                    protocol::equals_ignore_case(arguments[0], "SYNC")));
 }
 
 /* SCRIPT EXISTS sha1 [sha1 ...] */

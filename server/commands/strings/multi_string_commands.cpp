@@ -149,7 +149,7 @@ bool store_expiring(Context& ctx, const MsetexRequest& request, std::vector<NewV
       ctx.keyspace().set_expiry(ctx.database(), key, *entry, request.expires_at_ms);
     }
     ctx.changed(key, KeyEvent::kSet);
-    if (request.ttl.has_amount()) ctx.tell(KeyEvent::kExpire, ctx.database(), key);
+    if (request.ttl.has_amount()) ctx.notify(KeyEvent::kExpire, ctx.database(), key);
     journal_pair(ctx, request, i);
   }
   return true;

@@ -87,11 +87,11 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     return ctx.reply.error(kOutOfMemory), std::nullopt;
   }
   if (options.ttl.kind != Ttl::kKeep && entry->expires_at_ms() != expires_at_ms) {
-        // A time in the past is stored as any other. The next lookup of the key deletes it.
+    // A time in the past is stored as any other. The next lookup of the key deletes it.
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
   }
   ctx.changed(key, KeyEvent::kSet);
-  if (options.ttl.has_amount()) ctx.tell(KeyEvent::kExpire, ctx.database(), key);
+  if (options.ttl.has_amount()) ctx.notify(KeyEvent::kExpire, ctx.database(), key);
   journal_set(ctx, text, options.ttl.kind == Ttl::kKeep, expires_at_ms);
   return true;
 }

@@ -70,7 +70,7 @@ class Admission {
   // A client's command whose memory is checked.
   struct Asked {
     const Session& session;
-    std::span<const std::string_view> words;
+    std::span<const std::string_view> arguments;
     bool may_need_memory;
   };
   // Returns whether used memory exceeds maxmemory. It includes big arguments that the command may

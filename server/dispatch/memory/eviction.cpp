@@ -14,7 +14,7 @@ namespace server {
 
 using core::keyspace::EvictionPolicy;
 using core::keyspace::EvictionPool;
-using core::keyspace::EvictionTerms;
+using core::keyspace::EvictionSettings;
 using core::keyspace::LockMode;
 using core::keyspace::StripeWait;
 
@@ -84,7 +84,7 @@ bool Eviction::make_room(uint64_t bytes) {
   const Outcome outcome = evict({bytes, StripeWait::kWait});
   // Without evictable keys, the arriving bytes may exceed the limit.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
-  note(keeps_limit ? Outcome::kDone : outcome);
+  record(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();
   return outcome != Outcome::kFailed;
 }
@@ -123,35 +123,35 @@ void Eviction::post_tick() {
 bool Eviction::go_on() {
   if (policy() == EvictionPolicy::kNoEviction || is_exempt() || is_held_back()) return false;
   if (excess_bytes(0) == 0) {
-    note(Outcome::kDone);
+    record(Outcome::kDone);
     return false;
   }
   const Outcome outcome = evict({0, StripeWait::kWait});
-  note(outcome);
+  record(outcome);
   return outcome == Outcome::kGoesOn;
 }
 
 Eviction::Outcome Eviction::evict(const Order& order) {
-  EvictionTerms terms;
-  terms.policy = policy();
-  if (terms.policy == EvictionPolicy::kNoEviction) {
+  EvictionSettings settings;
+  settings.policy = policy();
+  if (settings.policy == EvictionPolicy::kNoEviction) {
     return exceeds_limit(order.extra_bytes) ? Outcome::kFailed : Outcome::kDone;
   }
   const uint64_t excess = excess_bytes(order.extra_bytes);
   if (excess == 0) return Outcome::kDone;
-  terms.sample_size = static_cast<size_t>(parts_.config.integer(OptionId::kMaxMemorySamples));
-  terms.now_s = static_cast<uint32_t>(parts_.clock.wall_ms() / 1000);
-  terms.wait = order.wait;
-  terms.rules = use_rules(parts_.config);
+  settings.sample_size = static_cast<size_t>(parts_.config.integer(OptionId::kMaxMemorySamples));
+  settings.now_s = static_cast<uint32_t>(parts_.clock.wall_ms() / 1000);
+  settings.wait = order.wait;
+  settings.rules = use_rules(parts_.config);
   Slice slice{parts_.clock.monotonic_us(), time_limit_us(), excess};
-  const Outcome outcome = evict_until(terms, order.extra_bytes, slice);
+  const Outcome outcome = evict_until(settings, order.extra_bytes, slice);
   if (slice.keys < kKeysPerLook) return outcome;
   constexpr int64_t kMs = 1000;
   parts_.on_cycle((parts_.clock.monotonic_us() - slice.start_us) / kMs);
   return outcome;
 }
 
-Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t extra_bytes,
+Eviction::Outcome Eviction::evict_until(const EvictionSettings& settings, uint64_t extra_bytes,
                                         Slice& slice) {
   Databases from = databases(slice.start_us, false);
   bool is_exact = false;
@@ -160,14 +160,14 @@ Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t ext
   int misses = 0;
   const int keys_per_look = slice.limit_us < kUsualLimitUs ? 1 : kKeysPerLook;
   while (misses < kMissesMax) {
-    const EvictionPool::Choice choice = pool_.choose(terms, *from);
+    const EvictionPool::Choice choice = pool_.choose(settings, *from);
     if (!choice.candidate && !choice.is_any_left) {
       if (std::exchange(is_exact, true)) return Outcome::kFailed;
       from = databases(slice.start_us, true);
       continue;
     }
     is_exact = false;
-    const uint64_t freed = choice.candidate ? evict_key(*choice.candidate, terms) : 0;
+    const uint64_t freed = choice.candidate ? evict_key(*choice.candidate, settings) : 0;
     misses = freed > 0 ? 0 : misses + 1;
     slice.freed_bytes += freed;
     // Other threads evict too. A deletion may take memory, for example for an invalidation. That
@@ -177,22 +177,23 @@ Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t ext
     if (++slice.keys % keys_per_look != 0) continue;
     if (parts_.clock.monotonic_us() - slice.start_us >= slice.limit_us) break;
   }
-  const bool is_out_of_reach = misses == kMissesMax && terms.wait == StripeWait::kSkip;
+  const bool is_out_of_reach = misses == kMissesMax && settings.wait == StripeWait::kSkip;
   return is_out_of_reach ? Outcome::kFailed : Outcome::kGoesOn;
 }
 
-uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate, const EvictionTerms& terms) {
+uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate,
+                             const EvictionSettings& settings) {
   auto& keyspace = parts_.keyspace;
   const auto key = keyspace.ref(candidate.key);
   core::keyspace::EntryPtr gone;
   {
     const auto mask = core::keyspace::Keyspace::mask_of(key);
-    const auto lock = keyspace.lock(mask, LockMode::kExclusive, terms.wait);
+    const auto lock = keyspace.lock(mask, LockMode::kExclusive, settings.wait);
     if (lock.mask() == 0) return 0;
     // An exemption or a hold may have begun since the candidate was chosen.
     if (is_exempt() || is_held_back()) return 0;
     const auto* entry = keyspace.find_any(candidate.database, key);
-    if (entry == nullptr || !pool_.is_still_due(*entry, candidate, terms)) return 0;
+    if (entry == nullptr || !pool_.is_still_due(*entry, candidate, settings)) return 0;
     gone = keyspace.erase(candidate.database, key);
     keyspace.notify_modified(candidate.database, key);
     parts_.on_evicted(candidate.database, key.name);
@@ -205,7 +206,7 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate, const Evi
   return freed_bytes;
 }
 
-void Eviction::note(Outcome outcome) {
+void Eviction::record(Outcome outcome) {
   std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
   const bool is_exceeded = outcome != Outcome::kDone;
   // Usually nothing has changed, and the clock is not read.

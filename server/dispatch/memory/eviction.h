@@ -98,14 +98,14 @@ class Eviction final : public RoomMaker {
     uint64_t freed_bytes = 0;
     int keys = 0;
   };
-  Outcome evict_until(const core::keyspace::EvictionTerms& terms, uint64_t extra_bytes,
+  Outcome evict_until(const core::keyspace::EvictionSettings& settings, uint64_t extra_bytes,
                       Slice& slice);
   // Returns the bytes freed; 0 if the key may no longer be evicted.
   uint64_t evict_key(const core::keyspace::EvictionPool::Candidate& candidate,
-                     const core::keyspace::EvictionTerms& terms);
+                     const core::keyspace::EvictionSettings& settings);
   // Posts a task that continues the eviction between other work.
   void post_tick();
-  void note(Outcome outcome);
+  void record(Outcome outcome);
 
   const Parts parts_;
   core::keyspace::EvictionPool pool_;

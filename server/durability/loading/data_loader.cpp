@@ -34,7 +34,7 @@ core::Result<Recovered> DataLoader::recover(ReplayerFactory make_replayer) {
       persistence::remove_temporary_snapshots(parts_.files, ".", writer_.snapshot_path());
   if (!removed) return removed.error();
   for (const std::string& path : *removed) log_notice("Removed '{}', an unfinished file", path);
-  saves_.snapshots().note_loaded();
+  saves_.snapshots().record_loaded();
   return recovered;
 }
 

@@ -100,7 +100,7 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   old.clear();
   auto loaded = loader_.load_for_replica(replacement.on_piece, replacement.is_wanted);
   if (!loaded) lose_data(loaded.error());
-  saves_.snapshots().note_loaded();
+  saves_.snapshots().record_loaded();
   // If the load was cancelled, the files must stay as they are, because memory lacks their data.
   const bool keeps_files = !loaded && loader_.is_cancelled();
   if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);

@@ -60,7 +60,7 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
 };
 
 // A file that was validated before the first one is loaded.
-struct JudgedFile {
+struct ValidatedFile {
   AofStart::File file;
   bool is_snapshot = false;
   AofScan scan;  // of commands
@@ -129,42 +129,42 @@ class Recovery {
 
  private:
   core::Result<Recovered> run_log(const AofStart& start) {
-    std::vector<JudgedFile> files;
+    std::vector<ValidatedFile> files;
     for (const AofStart::File& file : start.files) {
-      auto judged = judge(file);
-      if (!judged) return judged.error();
-      files.push_back(std::move(*judged));
+      auto validated = validate(file);
+      if (!validated) return validated.error();
+      files.push_back(std::move(*validated));
     }
     if (auto accepted = accept_torn(files); !accepted) return accepted.error();
-    for (const JudgedFile& file : files) {
+    for (const ValidatedFile& file : files) {
       if (auto loaded = load(file); !loaded) return loaded.error();
     }
     report_loaded("append log");
     return finish(start, files);
   }
 
-  core::Result<JudgedFile> judge(const AofStart::File& file) {
-    JudgedFile judged{file, false, {}};
+  core::Result<ValidatedFile> validate(const AofStart::File& file) {
+    ValidatedFile validated{file, false, {}};
     const auto size = parts_.files.size_bytes(file.path);
     if (!size) return size.error();
     parts_.figures.total_bytes += *size;
     auto snapshot = persistence::begins_with_snapshot(parts_.files, file.path);
     if (!snapshot) return snapshot.error();
-    judged.is_snapshot = *snapshot;
-    judged.scan.size_bytes = *size;
+    validated.is_snapshot = *snapshot;
+    validated.scan.size_bytes = *size;
     // In files of older servers, commands may follow a snapshot. They are validated when the
     // snapshot was loaded.
-    if (judged.is_snapshot) return judged;
+    if (validated.is_snapshot) return validated;
     auto scan = persistence::scan_aof(parts_.files, file.path);
     if (!scan) return scan.error();
     if (scan->condition == AofScan::Condition::kDamaged) return refused(file.path, *scan);
-    judged.scan = std::move(*scan);
-    return judged;
+    validated.scan = std::move(*scan);
+    return validated;
   }
 
   // Adds what the operator can do, unless the error states it.
   static core::Error refused_snapshot(const std::string& path, const core::Error& error) {
-    const std::string shown = persistence::shown_path(path);
+    const std::string shown = persistence::printable_path(path);
     const bool is_damage = error.message.starts_with("offset ") &&
                            error.message.find("rdb-foreign-types") == std::string::npos &&
                            error.message.find("and save again") == std::string::npos;
@@ -181,17 +181,17 @@ class Recovery {
         "{}. Next: `bloomery-server --check-aof {}` checks every file; --fix cuts a torn end. "
         "Damaged data come from a replica (start empty with --replicaof) or a backup of '{}'",
         persistence::aof_error(path, scan).message,
-        persistence::shown_path(directory.path_of(directory.names().manifest())),
-        persistence::shown_path(directory.path()))};
+        persistence::printable_path(directory.path_of(directory.names().manifest())),
+        persistence::printable_path(directory.path()))};
   }
 
   // A crash truncates only the file written last, so only empty files may follow a truncated one.
-  core::Result<> accept_torn(std::vector<JudgedFile>& files) {
+  core::Result<> accept_torn(std::vector<ValidatedFile>& files) {
     for (size_t i = 0; i < files.size(); ++i) {
       const AofScan& scan = files[i].scan;
       if (files[i].is_snapshot || scan.condition != AofScan::Condition::kTorn) continue;
       const bool is_last = std::all_of(files.begin() + static_cast<ptrdiff_t>(i) + 1, files.end(),
-                                       [](const JudgedFile& later) {
+                                       [](const ValidatedFile& later) {
                                          return !later.is_snapshot && later.scan.command_count == 0;
                                        });
       // A base is written completely, except in an old log of one file.
@@ -203,38 +203,38 @@ class Recovery {
     return {};
   }
 
-  core::Result<> load(const JudgedFile& judged) {
-    log_notice("Loading {}", judged.file.path);
+  core::Result<> load(const ValidatedFile& validated) {
+    log_notice("Loading {}", validated.file.path);
     uint64_t preamble_bytes = 0;
-    AofScan scan = judged.scan;
-    if (judged.is_snapshot) {
-      const auto read = load_snapshot(judged.file.path, core::keyspace::kIgnoreExpiry, true);
+    AofScan scan = validated.scan;
+    if (validated.is_snapshot) {
+      const auto read = load_snapshot(validated.file.path, core::keyspace::kIgnoreExpiry, true);
       if (!read) return read.error();
       preamble_bytes = *read;
-      if (preamble_bytes == judged.scan.size_bytes) return {};
-      auto rest = persistence::scan_aof(parts_.files, judged.file.path, preamble_bytes);
+      if (preamble_bytes == validated.scan.size_bytes) return {};
+      auto rest = persistence::scan_aof(parts_.files, validated.file.path, preamble_bytes);
       if (!rest) return rest.error();
       if (rest->condition == AofScan::Condition::kDamaged ||
-          (rest->condition == AofScan::Condition::kTorn && !judged.file.is_last)) {
-        return refused(judged.file.path, *rest);
+          (rest->condition == AofScan::Condition::kTorn && !validated.file.is_last)) {
+        return refused(validated.file.path, *rest);
       }
       scan = std::move(*rest);
       position_.reset();
     }
-    if (auto replayed = replay(judged.file.path, scan); !replayed) return replayed;
+    if (auto replayed = replay(validated.file.path, scan); !replayed) return replayed;
     if (scan.condition != AofScan::Condition::kTorn) {
       if (scan.unverified_count > 0) {
         log_warning(
             "{}: no sound checksum line follows its last {} commands; they are whole and "
             "were "
             "loaded",
-            judged.file.path, scan.unverified_count);
+            validated.file.path, scan.unverified_count);
       }
       return {};
     }
-    log_warning("{} is torn: {}; its last {} bytes are cut off at offset {}", judged.file.path,
+    log_warning("{} is torn: {}; its last {} bytes are cut off at offset {}", validated.file.path,
                 scan.reason, scan.size_bytes - scan.sound_bytes, scan.sound_bytes);
-    return persistence::cut_torn_tail(parts_.files, judged.file.path, scan);
+    return persistence::cut_torn_tail(parts_.files, validated.file.path, scan);
   }
 
   core::Result<> replay(const std::string& path, const AofScan& scan) {
@@ -338,16 +338,16 @@ class Recovery {
     return read->total.bytes;
   }
 
-  core::Result<Recovered> finish(const AofStart& start, const std::vector<JudgedFile>& files) {
+  core::Result<Recovered> finish(const AofStart& start, const std::vector<ValidatedFile>& files) {
     Recovered recovered;
     recovered.manifest = start.manifest;
     recovered.position = position_behind(files);
-    for (const JudgedFile& file : files) {
+    for (const ValidatedFile& file : files) {
       const AofScan& scan = file.scan;
       recovered.log_bytes += file.is_snapshot ? scan.size_bytes : scan.sound_bytes;
     }
     if (!files.empty()) {
-      const JudgedFile& last = files.back();
+      const ValidatedFile& last = files.back();
       // A file by another server is not continued, because its commands are not effects.
       if (!last.file.is_base && !last.is_snapshot && last.scan.has_effect_semantics) {
         recovered.tail = {last.scan.sound_bytes, last.scan.checksum};
@@ -357,9 +357,9 @@ class Recovery {
   }
 
   std::optional<persistence::RdbReplicationInfo> position_behind(
-      const std::vector<JudgedFile>& files) const {
+      const std::vector<ValidatedFile>& files) const {
     auto position = position_;
-    for (const JudgedFile& file : files) {
+    for (const ValidatedFile& file : files) {
       if (file.is_snapshot) continue;
       // The position of commands after the last position line is unknown.
       const bool is_unknown = file.scan.command_count > 0 && !file.scan.position;

@@ -260,7 +260,7 @@ void AppendLog::sync_and_report() {
   sync_began_us_ = clock_.monotonic_us();
   const auto synced = files_->writer().sync();
   const int64_t took_us = clock_.monotonic_us() - sync_began_us_.exchange(kNotSyncing);
-  pacing_.note_sync(took_us);
+  pacing_.record_sync(took_us);
   if (auto* const events = event_listener(config_, listener_); events != nullptr && is_always()) {
     events->on_log_event("aof-fsync-always", took_us);
   }

@@ -27,7 +27,7 @@ class SyncPacing {
   // Returns whether syncs are so fast that the thread whose clients wait does them itself. That
   // delays its other clients no more than a long command.
   bool is_quick() const { return average_us_ <= kQuickUs; }
-  void note_sync(int64_t took_us) { average_us_ += (took_us - average_us_) / kAveragedSyncs; }
+  void record_sync(int64_t took_us) { average_us_ += (took_us - average_us_) / kAveragedSyncs; }
 
   // Begins a sync for all waiting clients, and returns their number.
   size_t begin() {

@@ -60,7 +60,7 @@ void BaseRewriter::start() {
   if (ready) ready = fork();
   if (ready) return;
   log_warning("Can't rewrite the append log: {}", ready.error().message);
-  history_.note_no_child();
+  history_.record_no_child();
   next_us_ = parts_.clock.monotonic_us() +
              std::max(kRetryForkUs, rewrite_delay_us(record().failures_in_a_row));
   slot_.release();
@@ -102,7 +102,7 @@ void BaseRewriter::finish(const SaveEnd& end) {
     next_us_ = now_us + core::kSecondUs;
     return log_notice("Background append only file rewriting was stopped");
   }
-  history_.note_end(end, result.has_value());
+  history_.record_end(end, result.has_value());
   if (result) {
     return log_notice("Background append only file rewriting finished successfully");
   }

@@ -36,19 +36,19 @@ class SaveHistory {
     return record_;
   }
   // Called when a child has ended.
-  void note_end(const SaveEnd& end, bool is_ok) {
+  void record_end(const SaveEnd& end, bool is_ok) {
     const std::scoped_lock lock(mutex_);
     record_.last_time_s = end.ran_s;
     record_.last_copied_bytes = end.copied_bytes;
     note(is_ok);
   }
   // Called when no child could be started.
-  void note_no_child() {
+  void record_no_child() {
     const std::scoped_lock lock(mutex_);
     note(false);
   }
   // Called after a save without a child, for which INFO has few fields.
-  void note_saved_here(bool is_ok) {
+  void record_saved_here(bool is_ok) {
     const std::scoped_lock lock(mutex_);
     record_.last_was_ok = is_ok;
     record_.count += is_ok ? 1 : 0;

@@ -45,7 +45,7 @@ core::Result<SaveStart> SnapshotSaver::start(bool may_wait) {
     return SaveStart::kScheduled;
   }
   if (auto forked = fork(); !forked) {
-    history_.note_no_child();
+    history_.record_no_child();
     parts_.state.availability.begin(Availability::kSnapshotFailed);
     slot_.release();
     return forked.error();
@@ -104,7 +104,7 @@ core::Result<> SnapshotSaver::save_held(Locking locking) {
     options.replication = writer_.resumable_position();
     saved = writer_.write_snapshot(writer_.snapshot_place(), options);
   }
-  history_.note_saved_here(saved.has_value());
+  history_.record_saved_here(saved.has_value());
   if (!saved) {
     log_warning("Error saving DB on disk: {}", saved.error().message);
     return saved;
@@ -120,7 +120,7 @@ void SnapshotSaver::finish(const SaveEnd& end) {
   if (!end.result) (void)parts_.files.remove(temporary_snapshot());
   // The disk did not fail, so writes are not rejected.
   if (end.was_stopped) return log_notice("Background saving was stopped");
-  history_.note_end(end, end.result.has_value());
+  history_.record_end(end, end.result.has_value());
   if (!end.result) {
     log_warning("Background saving failed: {}", end.result.error().message);
     parts_.state.availability.begin(Availability::kSnapshotFailed);
@@ -155,7 +155,7 @@ void SnapshotSaver::record_time_of_save() {
   last_save_us_ = parts_.clock.monotonic_us();
 }
 
-void SnapshotSaver::note_loaded() {
+void SnapshotSaver::record_loaded() {
   record_time_of_save();
   changes_at_save_ = parts_.state.changes.load();
 }

@@ -49,7 +49,7 @@ class SnapshotSaver {
   core::Result<> save_held(Locking locking);
 
   // Records that the data equal a file that was loaded.
-  void note_loaded();
+  void record_loaded();
   SaveRecord record() const { return history_.record(); }
   int64_t last_save_s() const { return last_save_s_; }
   uint64_t changes_since_save() const;

@@ -105,7 +105,7 @@ std::string ask_over_tls(const ProbeSocket& socket) {
 }
 
 // `answer`: the first line received; empty if there was none.
-Health judge(std::string_view where, const std::string& answer, HealthQuestion question) {
+Health evaluate(std::string_view where, const std::string& answer, HealthQuestion question) {
   if (answer.empty()) return {false, fmt::format("{} does not answer", where)};
   const bool serves = answer == "+PONG" || answer.starts_with("-NOAUTH");
   // First characters of a RESP reply.
@@ -154,7 +154,7 @@ Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
     return {false, {false, fmt::format("{}: {}", where, std::strerror(errno))}};
   }
   const std::string answer = has_tls ? ask_over_tls(socket) : ask_plainly(socket);
-  return {true, judge(where, answer, request.question)};
+  return {true, evaluate(where, answer, request.question)};
 }
 
 // Returns the result of the first healthy address. If there is none, returns that of the first that
@@ -162,15 +162,15 @@ Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
 Health check_port(const std::vector<std::string>& addresses, int64_t port, bool has_tls,
                   const HealthRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
-  Attempt told;
+  Attempt reached;
   for (const std::string& address : addresses) {
     Attempt attempt = ask_port(reachable_address(address), port, has_tls, request);
     if (attempt.health.is_healthy) return attempt.health;
-    const bool tells_more = attempt.has_connected && !told.has_connected;
-    if (told.health.text.empty() || tells_more) told = std::move(attempt);
+    const bool reached_further = attempt.has_connected && !reached.has_connected;
+    if (reached.health.text.empty() || reached_further) reached = std::move(attempt);
     if (std::chrono::steady_clock::now() - begin > request.limits.slow) break;
   }
-  return told.health;
+  return reached.health;
 }
 
 Health check_path(const std::string& path, const HealthRequest& request) {
@@ -182,7 +182,7 @@ Health check_path(const std::string& path, const HealthRequest& request) {
   if (!socket.connect(&address, sizeof address)) {
     return {false, fmt::format("{}: {}", path, std::strerror(errno))};
   }
-  return judge(path, ask_plainly(socket), request.question);
+  return evaluate(path, ask_plainly(socket), request.question);
 }
 
 }  // namespace

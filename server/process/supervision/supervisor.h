@@ -35,7 +35,7 @@ class Supervisor {
   void tick(int64_t now_us, double loaded_share);
 
  private:
-  void tell_loading(int64_t now_us, double loaded_share);
+  void report_loading(int64_t now_us, double loaded_share);
 
   const bool listens_;
   const int64_t watchdog_us_;
@@ -43,7 +43,7 @@ class Supervisor {
   std::atomic<bool> is_ready_{false};
   std::atomic<bool> is_stopping_{false};
   int64_t sign_of_life_us_ = 0;
-  int64_t loading_told_us_ = 0;
+  int64_t loading_reported_us_ = 0;
 };
 
 }  // namespace server

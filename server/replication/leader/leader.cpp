@@ -339,11 +339,11 @@ void Leader::add_to_stream(int64_t now_us) {
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
   // Sent through the journal, which stops feeding the stream when this server becomes a replica.
-  if (acks_are_wanted && may_add) parts_.journal.tell_second_sink(kGetAck);
+  if (acks_are_wanted && may_add) parts_.journal.publish_to_replicas(kGetAck);
   // The period counts from the last PING, because it may change at any time.
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
   if (times_.last_ping_us != 0 && now_us < times_.last_ping_us + period_s * core::kSecondUs) return;
-  if (times_.last_ping_us != 0 && may_add) parts_.journal.tell_second_sink(kPing);
+  if (times_.last_ping_us != 0 && may_add) parts_.journal.publish_to_replicas(kPing);
   times_.last_ping_us = now_us;
 }
 

@@ -41,7 +41,7 @@ core::Result<> Failover::begin(const Request& request, bool is_replica,
   return {};
 }
 
-void Failover::note_writes_ended(uint64_t attempt) {
+void Failover::record_writes_ended(uint64_t attempt) {
   if (attempt == attempt_) writes_have_ended_ = true;
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Failover: the state machine of FAILOVER, by which a leader hands over its role to a replica. It
-// only decides; Follower executes the decisions.
+// only decides; ReplicaController executes the decisions.
 //
 //   kNone ──begin()──► kAwaitsSync ──hand_over()──► kInProgress ──end()──► kNone
 //                           └──────────────end()────────────────────────────┘
 //
 // Invariants: the role is handed over only after all writes have ended. Without FORCE it goes only
 // to a replica that has every byte of the stream. Times are monotonic and given by the caller.
-// Thread safety: state() may be called from any thread; Follower guards the rest.
+// Thread safety: state() may be called from any thread; ReplicaController guards the rest.
 // Source: FAILOVER as in Redis 7.0.15; docs/replication.md, "Handing over".
 #pragma once
 
@@ -61,7 +61,7 @@ class Failover {
   // Returns the number of the attempt. Events of other attempts are ignored.
   uint64_t attempt() const { return attempt_; }
   // Called when all writes have ended; no new ones start.
-  void note_writes_ended(uint64_t attempt);
+  void record_writes_ended(uint64_t attempt);
   // Returns the next action, for a stream that ends at `offset`.
   Decision decide(uint64_t offset, std::span<const Candidate> candidates, int64_t now_us) const;
   void hand_over() { state_ = State::kInProgress; }

@@ -51,14 +51,14 @@ void Shutdown::begin(const Request& request) {
   parts_.durability.saves().slot().refuse_children(true);
   parts_.pause.hold_writes(PauseGate::Hold::kShutdown);
   lock.unlock();
-  parts_.pause.drain([this, attempt] { note_writes_ended(attempt); });
+  parts_.pause.drain([this, attempt] { record_writes_ended(attempt); });
 }
 
 int64_t Shutdown::replicas_deadline_us() const {
   const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
   // A replica has no data that its leader lacks.
-  const bool lacks_nobody = parts_.replication.is_replica() || parts_.leader.count() == 0;
-  if (timeout_s == 0 || lacks_nobody) return 0;
+  const bool has_no_replicas = parts_.replication.is_replica() || parts_.leader.count() == 0;
+  if (timeout_s == 0 || has_no_replicas) return 0;
   return parts_.clock.monotonic_us() + timeout_s * core::kSecondUs;
 }
 
@@ -70,7 +70,7 @@ core::Result<> Shutdown::abort() {
   return {};
 }
 
-void Shutdown::note_writes_ended(uint64_t attempt) {
+void Shutdown::record_writes_ended(uint64_t attempt) {
   {
     const std::scoped_lock lock(mutex_);
     if (state_ != State::kWaits || attempt_ != attempt) return;

@@ -88,7 +88,7 @@ class Shutdown {
  private:
   // Returns the deadline of the wait for replicas; 0 for no wait.
   int64_t replicas_deadline_us() const;
-  void note_writes_ended(uint64_t attempt);
+  void record_writes_ended(uint64_t attempt);
   // REQUIRES: mutex_.
   bool wait_is_over() const;
   void log_lagging_replicas() const;

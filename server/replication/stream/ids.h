@@ -30,7 +30,7 @@ struct ReplicationIds {
   int64_t second_offset = -1;
 
   // Starts a new history, which no replica knows.
-  void begin_anew() { *this = {}; }
+  void renew_ids() { *this = {}; }
   // Ends the present history at `offset`. A replica that has followed it up to there can continue
   // with the new one.
   void shift(uint64_t offset);

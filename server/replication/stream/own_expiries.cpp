@@ -13,7 +13,7 @@ constexpr size_t kKeysMax = 1'000'000;
 
 }  // namespace
 
-void OwnExpiries::note(unsigned database, std::string_view key) {
+void OwnExpiries::record(unsigned database, std::string_view key) {
   const std::scoped_lock lock(mutex_);
   if (keys_.size() < kKeysMax) keys_.emplace(database, key);
 }

@@ -27,7 +27,7 @@ namespace server {
 class OwnExpiries {
  public:
   // Called when a client has changed the key.
-  void note(unsigned database, std::string_view key);
+  void record(unsigned database, std::string_view key);
   // Called when the role has changed or all data were replaced.
   void clear();
   // Deletes expired keys among the next ones, and forgets those without an expiry. Returns whether

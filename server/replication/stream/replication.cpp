@@ -58,12 +58,12 @@ uint64_t Replication::offset() const {
   return backlog_->end_offset();
 }
 
-void Replication::note_own_change() {
+void Replication::record_own_change() {
   if (parts_.config.flag(OptionId::kReplicaReadOnly)) has_own_changes_ = true;
 }
 
-void Replication::note_own_key(unsigned database, std::string_view key) {
-  if (!parts_.config.flag(OptionId::kReplicaReadOnly)) own_expiries_->note(database, key);
+void Replication::record_own_key(unsigned database, std::string_view key) {
+  if (!parts_.config.flag(OptionId::kReplicaReadOnly)) own_expiries_->record(database, key);
 }
 
 void Replication::restate_database() {
@@ -82,7 +82,7 @@ void Replication::restore(const persistence::RdbReplicationInfo& position) {
   cluster_place_.history_epoch = position.epoch;
   ids_.change([&](ReplicationIds& ids) { ids.id = position.id; });
   backlog_->begin(offset);
-  feed_->note_applied(static_cast<unsigned>(std::max<int64_t>(0, position.stream_database)));
+  feed_->record_applied(static_cast<unsigned>(std::max<int64_t>(0, position.stream_database)));
   if (is_replica()) return;
   feed_->restore(offset, position.is_ahead);
   feed_->begin();
@@ -119,7 +119,7 @@ void Replication::begin_backlog() {
   if (backlog_->is_active()) return;
   if (is_replica()) return backlog_->begin(backlog_->end_offset());
   // Bytes written without a backlog are not counted in the offset, so a new history begins.
-  ids_.change([](ReplicationIds& ids) { ids.begin_anew(); });
+  ids_.change([](ReplicationIds& ids) { ids.renew_ids(); });
   backlog_->begin(backlog_->end_offset());
   parts_.journal.restate_database();
   feed_->begin();
@@ -130,7 +130,7 @@ void Replication::end_backlog() {
   if (is_replica()) return;
   feed_->pause();
   backlog_->end();
-  ids_.change([](ReplicationIds& ids) { ids.begin_anew(); });
+  ids_.change([](ReplicationIds& ids) { ids.renew_ids(); });
 }
 
 void Replication::hold_stream() {
@@ -152,16 +152,16 @@ void Replication::set_role(bool is_replica) {
 
 void Replication::become_replica() {
   // The writes of an open transaction so far are only in the own log.
-  if (persistence::Journal::has_open_group()) note_divergence();
+  if (persistence::Journal::has_open_group()) record_divergence();
   {
     const std::scoped_lock role_lock(feed_->mutex());
     feed_->pause();
-    if (feed_->restored_differs()) note_divergence();
+    if (feed_->restored_differs()) record_divergence();
     feed_->forget_restored();
     set_role(true);
     ++demotions_;
     link_is_up_ = false;
-    feed_->note_applied(feed_->database());
+    feed_->record_applied(feed_->database());
     if (!backlog_->is_active()) backlog_->begin(backlog_->end_offset());
   }
   update_availability();
@@ -172,7 +172,7 @@ void Replication::become_leader() {
     // From here on the stream contains effects. Replicas that followed the foreign stream would
     // interpret it differently.
     if (stream_is_foreign_ || has_own_changes_) {
-      ids.begin_anew();
+      ids.renew_ids();
     } else {
       ids.shift(offset());
     }
@@ -188,7 +188,7 @@ void Replication::become_leader() {
     feed_->begin();
   }
   update_availability();
-  tell_stream_replaced();
+  notify_stream_replaced();
 }
 
 void Replication::adopt(const persistence::RdbReplicationInfo& position) {
@@ -203,9 +203,9 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
     cluster_place_.is_torn = false;
     has_own_changes_ = false;
     own_expiries_->clear();
-    feed_->note_applied(static_cast<unsigned>(position.stream_database));
+    feed_->record_applied(static_cast<unsigned>(position.stream_database));
   }
-  tell_stream_replaced();
+  notify_stream_replaced();
 }
 
 void Replication::begin_replacement() {
@@ -215,7 +215,7 @@ void Replication::begin_replacement() {
 }
 
 void Replication::forget_history() {
-  ids_.change([](ReplicationIds& ids) { ids.begin_anew(); });
+  ids_.change([](ReplicationIds& ids) { ids.renew_ids(); });
 }
 
 void Replication::continue_as(std::string_view new_id) {
@@ -225,13 +225,13 @@ void Replication::continue_as(std::string_view new_id) {
     is_new = ids.id != new_id;
     if (is_new) ids.shift_to(new_id, offset());
   });
-  if (is_new) tell_stream_replaced();
+  if (is_new) notify_stream_replaced();
 }
 
 void Replication::append_applied(std::string_view bytes, unsigned database) {
   const std::scoped_lock role_lock(feed_->mutex());
   backlog_->append(bytes);
-  feed_->note_applied(database);
+  feed_->record_applied(database);
 }
 
 void Replication::set_link_up(bool is_up) {
@@ -254,7 +254,7 @@ void Replication::update_availability() {
   if (listener_ != nullptr) listener_->update_write_gate();
 }
 
-void Replication::tell_stream_replaced() const {
+void Replication::notify_stream_replaced() const {
   if (listener_ != nullptr) listener_->on_stream_replaced();
 }
 

@@ -94,11 +94,11 @@ class Replication final : public StreamPosition, public OwnChanges {
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
   // A client's command that began before the role change has changed a key on this replica.
-  void note_own_change() override;
+  void record_own_change() override;
   // The leader's bytes could not be applied. Asking for them again would not help.
-  void note_divergence() { has_own_changes_ = true; }
+  void record_divergence() { has_own_changes_ = true; }
   // A client has changed this key on a writable replica.
-  void note_own_key(unsigned database, std::string_view key) override;
+  void record_own_key(unsigned database, std::string_view key) override;
   OwnExpiries& own_expiries() { return *own_expiries_; }
 
   // Leader, for a failover: adds nothing to the stream, so that its end can be compared with a
@@ -122,7 +122,7 @@ class Replication final : public StreamPosition, public OwnChanges {
  private:
   void set_role(bool is_replica);
   void update_availability();
-  void tell_stream_replaced() const;
+  void notify_stream_replaced() const;
   // Returns the position line for an append log that ends at that offset of the journal. It is
   // empty if the position is unknown or the journal has grown.
   std::string position_line(uint64_t journal_end);

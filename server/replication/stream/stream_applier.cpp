@@ -11,7 +11,7 @@
 #include "core/number.h"
 #include "protocol/arguments.h"
 #include "server/process/log.h"
-#include "server/replication/stream/shown.h"
+#include "server/replication/stream/excerpt.h"
 #include "server/session/replayed_error.h"
 
 namespace server {
@@ -22,7 +22,7 @@ constexpr std::string_view kUnknownCommand = "ERR unknown command";
 constexpr std::array<std::string_view, 4> kDispensable = {"PUBLISH", "SPUBLISH", "SCRIPT",
                                                           "FUNCTION"};
 // Names come from the leader, so the number of remembered names is limited.
-constexpr size_t kToldMax = 1000;
+constexpr size_t kLoggedMax = 1000;
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kErrorBytesMax = 200;
 
@@ -52,11 +52,11 @@ core::Result<> StreamApplier::apply(Commands commands, Unserved unserved) {
 core::Result<> StreamApplier::apply_one(const StreamSplitter::Command& command, Unserved unserved) {
   const auto error = execute(command);
   if (!error) {
-    note_select(command);
+    record_select(command);
     return {};
   }
   if (error->text.starts_with(kUnknownCommand)) return refuse_or_skip(command, unserved);
-  return note_error(command.front(), *error);
+  return record_error(command.front(), *error);
 }
 
 core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) {
@@ -73,7 +73,7 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
     is_whole = false;
     const auto handled = error->text.starts_with(kUnknownCommand)
                              ? refuse_or_skip(command, unserved)
-                             : note_error(command.front(), *error);
+                             : record_error(command.front(), *error);
     if (!handled) {
       (void)execute({"DISCARD"});
       return handled;
@@ -92,20 +92,20 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
 core::Result<> StreamApplier::execute_queued(Commands served, const StreamSplitter::Command& exec) {
   const auto reply = read_reply(replayer_->execute(exec));
   if (!reply) {
-    return note_error(exec.front(),
-                      {"ERR a reply that cannot be read", origin_ == CommandOrigin::kOwnJournal});
+    return record_error(exec.front(),
+                        {"ERR a reply that cannot be read", origin_ == CommandOrigin::kOwnJournal});
   }
   if (const auto error =
           reply->is_error() ? find_error(origin_, exec.front(), *reply) : std::nullopt) {
-    return note_error(exec.front(), *error);
+    return record_error(exec.front(), *error);
   }
   core::Result<> done;
   for (size_t i = 0; i < reply->elements.size() && i + 1 < served.size(); ++i) {
     const StreamSplitter::Command& command = served[i + 1];
     if (const auto error = find_error(origin_, command.front(), reply->elements[i])) {
-      if (auto noted = note_error(command.front(), *error); !noted && done) done = noted;
+      if (auto noted = record_error(command.front(), *error); !noted && done) done = noted;
     } else {
-      note_select(command);
+      record_select(command);
     }
   }
   return done;
@@ -117,38 +117,38 @@ std::optional<ReplayedError> StreamApplier::execute(const StreamSplitter::Comman
 
 core::Result<> StreamApplier::refuse_or_skip(const StreamSplitter::Command& command,
                                              Unserved unserved) {
-  const std::string name = shown(command.front(), kNameBytesMax);
+  const std::string name = excerpt(command.front(), kNameBytesMax);
   if (unserved == Unserved::kRefuse && !is_dispensable(name)) {
     return core::Error{fmt::format(
         "it sends '{}', which this server does not have (rdb-foreign-types skip leaves it out)",
         name)};
   }
   ++figures_.skipped_commands;
-  if (told_.size() < kToldMax && told_.insert(name).second) {
+  if (logged_.size() < kLoggedMax && logged_.insert(name).second) {
     log_notice("The leader sends '{}', which is left out: this server does not have it", name);
   }
   return {};
 }
 
-core::Result<> StreamApplier::note_error(std::string_view name, const ReplayedError& error) {
+core::Result<> StreamApplier::record_error(std::string_view name, const ReplayedError& error) {
   ++figures_.failed_commands;
-  const std::string shown_name = shown(name, kNameBytesMax);
-  const std::string shown_text = shown(error.text, kErrorBytesMax);
+  const std::string printable_name = excerpt(name, kNameBytesMax);
+  const std::string printable_text = excerpt(error.text, kErrorBytesMax);
   if (error.loses_data) {
     has_diverged_ = true;
     return core::Error{fmt::format("its '{}' failed here, so that all data shall come anew: {}",
-                                   shown_name, shown_text)};
+                                   printable_name, printable_text)};
   }
   const std::string kind = fmt::format(
-      "{} {}", shown_name, shown(error.text.substr(0, error.text.find(' ')), kNameBytesMax));
-  if (told_.size() < kToldMax && told_.insert(kind).second) {
+      "{} {}", printable_name, excerpt(error.text.substr(0, error.text.find(' ')), kNameBytesMax));
+  if (logged_.size() < kLoggedMax && logged_.insert(kind).second) {
     log_warning("A command of the leader failed: '{}': {}. Later ones of its kind are only counted",
-                shown_name, shown_text);
+                printable_name, printable_text);
   }
   return {};
 }
 
-void StreamApplier::note_select(const StreamSplitter::Command& command) {
+void StreamApplier::record_select(const StreamSplitter::Command& command) {
   if (command.size() != 2 || !protocol::equals_ignore_case(command[0], "SELECT")) return;
   if (const auto number = core::parse_int64(command[1])) {
     database_ = static_cast<unsigned>(*number);

@@ -51,15 +51,15 @@ class StreamApplier {
   core::Result<> execute_queued(Commands served, const StreamSplitter::Command& exec);
   std::optional<ReplayedError> execute(const StreamSplitter::Command& command);
   // Errors: the stream must end.
-  core::Result<> note_error(std::string_view name, const ReplayedError& error);
-  void note_select(const StreamSplitter::Command& command);
+  core::Result<> record_error(std::string_view name, const ReplayedError& error);
+  void record_select(const StreamSplitter::Command& command);
 
   const std::unique_ptr<Replayer> replayer_;
   const CommandOrigin origin_;
   unsigned database_;
   Figures& figures_;
   bool has_diverged_ = false;
-  std::set<std::string> told_;  // errors already logged; each kind is logged once
+  std::set<std::string> logged_;  // errors already logged; each kind is logged once
 };
 
 }  // namespace server

@@ -41,7 +41,7 @@ class StreamFeed {
 
   // Replica: the data at the journal's end belong to the backlog's end, after which the stream has
   // selected this database.
-  void note_applied(unsigned database) {
+  void record_applied(unsigned database) {
     database_ = database;
     applied_end_ = journal_.end_offset();
   }
@@ -61,7 +61,7 @@ class StreamFeed {
   // A leader's history continues from the restored position, or begins again.
   void lead_restored(ReplicationIds& ids) {
     if (!restored_) return;
-    restored_->is_ahead ? ids.begin_anew() : ids.shift(restored_->offset);
+    restored_->is_ahead ? ids.renew_ids() : ids.shift(restored_->offset);
     restored_.reset();
   }
   void forget_restored() { restored_.reset(); }

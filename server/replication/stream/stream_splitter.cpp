@@ -72,7 +72,7 @@ StreamSplitter::Status StreamSplitter::next() {
     command_.clear();
     const auto status = parser_.parse(std::string_view(buffer_).substr(start_ + parsed_), command_);
     if (status == protocol::RequestParser::Status::kError) return fail(parser_.error());
-    if (status == protocol::RequestParser::Status::kRequest) note_command();
+    if (status == protocol::RequestParser::Status::kRequest) record_command();
     parsed_ += parser_.consumed();
     const bool is_whole = status == protocol::RequestParser::Status::kRequest;
     if ((is_whole ? parsed_ : buffer_.size() - start_) > unit_bytes_max_) {
@@ -103,7 +103,7 @@ bool StreamSplitter::skip_to_command() {
   return true;
 }
 
-void StreamSplitter::note_command() {
+void StreamSplitter::record_command() {
   const char* const unit = buffer_.data() + start_;
   for (const std::string_view word : command_) {
     words_.push_back({static_cast<size_t>(word.data() - unit), word.size()});

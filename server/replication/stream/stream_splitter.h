@@ -58,7 +58,7 @@ class StreamSplitter {
 
   Status fail(std::string_view reason);
   bool skip_to_command();
-  void note_command();
+  void record_command();
   Status finish_unit();
 
   const size_t unit_bytes_max_;

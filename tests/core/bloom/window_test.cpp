@@ -28,7 +28,7 @@ Generations generations_of(const Window& window) {
 }
 
 void follow(Window& window, int64_t now, bool is_newest_empty = false) {
-  if (const auto turn = window.turn_due(now)) window.turn(*turn, is_newest_empty);
+  if (const auto rotation = window.rotation_due(now)) window.rotate(*rotation, is_newest_empty);
 }
 
 TEST(WindowSettings, RangesAreChecked) {
@@ -47,15 +47,15 @@ TEST(WindowSettings, RangesAreChecked) {
 
 TEST(Window, GenerationsFollowTheGrid) {
   Window window(of_time(10'000, 4), kStart);
-  EXPECT_EQ(window.newest(), (WindowTurn{0, kStart}));
-  EXPECT_FALSE(window.turn_due(kStart + 2499));
-  EXPECT_EQ(window.turn_due(kStart + 2500), (WindowTurn{1, kStart + 2500}));
-  EXPECT_EQ(window.turn_due(kStart + 7499), (WindowTurn{2, kStart + 5000}));
+  EXPECT_EQ(window.newest(), (WindowRotation{0, kStart}));
+  EXPECT_FALSE(window.rotation_due(kStart + 2499));
+  EXPECT_EQ(window.rotation_due(kStart + 2500), (WindowRotation{1, kStart + 2500}));
+  EXPECT_EQ(window.rotation_due(kStart + 7499), (WindowRotation{2, kStart + 5000}));
   for (int i = 1; i <= 4; ++i) {
-    EXPECT_EQ(window.turn(*window.turn_due(kStart + i * 2500 + 7), false), 0) << i;
+    EXPECT_EQ(window.rotate(*window.rotation_due(kStart + i * 2500 + 7), false), 0) << i;
   }
   EXPECT_EQ(generations_of(window), (Generations{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}}));
-  EXPECT_EQ(window.turn(*window.turn_due(kStart + 12'500), false), 1);
+  EXPECT_EQ(window.rotate(*window.rotation_due(kStart + 12'500), false), 1);
   EXPECT_EQ(window.generations().front().ordinal, 1);
 }
 
@@ -76,7 +76,7 @@ TEST(Window, PositionBelongsToTheLastBegunGeneration) {
     const auto generations = static_cast<uint8_t>(random() % 64 + 1);
     const Window window(of_time(random() % 100'000 + 1000, generations), kStart);
     const auto now = kStart + static_cast<int64_t>(random() % 1'000'000);
-    const WindowTurn at = window.turn_due(now).value_or(window.newest());
+    const WindowRotation at = window.rotation_due(now).value_or(window.newest());
     ASSERT_LE(at.start, now);
     ASSERT_EQ(at.start, window.start_of(at.ordinal));
     ASSERT_GT(window.start_of(at.ordinal + 1), now);
@@ -95,10 +95,10 @@ TEST(Window, EmptyNewestGenerationIsReused) {
 TEST(Window, FarJumpForwardKeepsOnlyTheNewGeneration) {
   Window window(of_time(10'000, 4), kStart);
   follow(window, kStart + 2500);
-  window.note_layer();
-  const auto turn = window.turn_due(kStart + 1'000'000'001);
-  ASSERT_TRUE(turn);
-  EXPECT_EQ(window.turn(*turn, false), 3);
+  window.record_layer();
+  const auto rotation = window.rotation_due(kStart + 1'000'000'001);
+  ASSERT_TRUE(rotation);
+  EXPECT_EQ(window.rotate(*rotation, false), 3);
   EXPECT_EQ(generations_of(window), (Generations{{400'000, 1}}));
   EXPECT_EQ(window.newest().start, kStart + 1'000'000'000);
 }
@@ -106,10 +106,10 @@ TEST(Window, FarJumpForwardKeepsOnlyTheNewGeneration) {
 TEST(Window, JumpBackMovesTheGrid) {
   Window window(of_time(10'000, 4), kStart);
   follow(window, kStart + 2500);
-  EXPECT_FALSE(window.turn_due(kStart + 2500));
+  EXPECT_FALSE(window.rotation_due(kStart + 2500));
   const int64_t earlier = kStart - 86'400'000;
-  EXPECT_EQ(window.turn_due(earlier), (WindowTurn{1, earlier}));
-  EXPECT_EQ(window.turn(*window.turn_due(earlier), false), 0);
+  EXPECT_EQ(window.rotation_due(earlier), (WindowRotation{1, earlier}));
+  EXPECT_EQ(window.rotate(*window.rotation_due(earlier), false), 0);
   EXPECT_EQ(window.start_of(0), earlier - 2500);
   EXPECT_EQ(window.next_start(), earlier + 2500);
   EXPECT_EQ(window.layers_over_at(earlier + 9999), 0);
@@ -118,7 +118,7 @@ TEST(Window, JumpBackMovesTheGrid) {
 
 TEST(Window, LayersExpireWithTheirGeneration) {
   Window window(of_time(10'000, 4), kStart);
-  window.note_layer();
+  window.record_layer();
   follow(window, kStart + 2500);
   EXPECT_EQ(window.layers_over_at(kStart + 12'499), 0);
   EXPECT_EQ(window.layers_over_at(kStart + 12'500), 2);
@@ -134,7 +134,7 @@ TEST(Window, ItemWindowDividesItsItemsByGenerations) {
   for (int i = 0; i < 4; ++i) {
     quotas.push_back(window.newest_quota());
     const uint64_t next = window.newest().ordinal + 1;
-    window.turn({next, window.start_of(next)}, false);
+    window.rotate({next, window.start_of(next)}, false);
   }
   EXPECT_EQ(quotas, (std::vector<uint64_t>{2, 3, 2, 3}));
   EXPECT_EQ(window.layers_over_at(kStart), 0);
@@ -145,7 +145,7 @@ TEST(Window, ItemWindowDividesItsItemsByGenerations) {
 
 TEST(Window, ReceivedRotationsAreValidated) {
   Window window(of_time(10'000, 4), kStart);
-  window.turn({7, kStart}, false);
+  window.rotate({7, kStart}, false);
   EXPECT_TRUE(window.allows({7, 0}));
   EXPECT_TRUE(window.allows({8, Window::kPositionMax}));
   EXPECT_FALSE(window.allows({6, kStart}));
@@ -158,7 +158,7 @@ TEST(Window, RestoredWindowEqualsTheOriginal) {
   Window window(of_time(10'000, 4), kStart);
   follow(window, kStart + 2500);
   follow(window, kStart + 7600);
-  window.note_layer();
+  window.record_layer();
   const auto copy = Window::restore(window.settings(), window.newest(), generations_of(window));
   ASSERT_TRUE(copy);
   EXPECT_EQ(generations_of(*copy), generations_of(window));
@@ -190,12 +190,12 @@ TEST(Window, InvalidPartsAreRejected) {
 TEST(Window, RotatesButDoesNotGrowBeyondTheLimit) {
   const WindowSettings settings = of_time(4000, 4);
   Window window(settings, kStart);
-  while (window.may_grow()) window.note_layer();
+  while (window.may_grow()) window.record_layer();
   EXPECT_EQ(window.layer_count(), Window::kGrownLayersMax);
-  for (int turn = 1; turn <= 4; ++turn) {
-    follow(window, kStart + turn * 1000);
+  for (int rotation = 1; rotation <= 4; ++rotation) {
+    follow(window, kStart + rotation * 1000);
     EXPECT_FALSE(window.may_grow());
-    EXPECT_EQ(window.layer_count(), Window::kGrownLayersMax + turn);
+    EXPECT_EQ(window.layer_count(), Window::kGrownLayersMax + rotation);
     EXPECT_TRUE(Window::restore(settings, window.newest(), generations_of(window)));
   }
   EXPECT_EQ(window.layer_count(), Window::layers_max(settings));

@@ -52,8 +52,8 @@ WindowedPtr make_window(const WindowShape& shape) {
 
 // Performs the due rotation, as a leader does before an add.
 void follow(ScalableFilter& filter, int64_t now_ms) {
-  if (const auto turn = filter.window()->turn_due(now_ms)) {
-    ASSERT_TRUE(filter.turn(*turn));
+  if (const auto rotation = filter.window()->rotation_due(now_ms)) {
+    ASSERT_TRUE(filter.rotate(*rotation));
   }
 }
 
@@ -89,7 +89,7 @@ class TimeModel {
           if (random_() % 8 == 0) jump_back();
           break;
         case 2:
-          turn_unasked();
+          rotate_by_leader();
           break;
         case 3:
         case 4:
@@ -118,20 +118,20 @@ class TimeModel {
   }
   // The server reads the clock several times a second, so also shortly before and after a jump.
   void jump_back() {
-    turn_unasked();
+    rotate_by_leader();
     now_ms_ -= static_cast<int64_t>(random_() % (4 * shape_.length));
     ++jumps_;
-    turn_unasked();
+    rotate_by_leader();
   }
   // A due rotation without a write, as the server's periodic task performs it.
-  void turn_unasked() {
-    const auto turn = filter_->window()->turn_due(now_ms_);
-    if (!turn) return;
-    ASSERT_TRUE(filter_->turn(*turn));
-    ASSERT_TRUE(replica_->turn(*turn));
+  void rotate_by_leader() {
+    const auto rotation = filter_->window()->rotation_due(now_ms_);
+    if (!rotation) return;
+    ASSERT_TRUE(filter_->rotate(*rotation));
+    ASSERT_TRUE(replica_->rotate(*rotation));
   }
   void add_many(size_t count) {
-    turn_unasked();
+    rotate_by_leader();
     std::vector<std::string> items;
     for (size_t i = 0; i < count; ++i) items.push_back(item_of(random_() % 2000));
     const std::vector<std::string_view> views(items.begin(), items.end());
@@ -424,13 +424,13 @@ TEST(WindowedFilter, CopyRotatesIndependently) {
 TEST(WindowedFilter, InvalidRotationsAreRejected) {
   const auto filter = make_window({});
   filter->add("a", kNoLimit);
-  ASSERT_TRUE(filter->turn({3, kBegin + 7500}));
-  EXPECT_FALSE(filter->turn({2, kBegin + 5000}));
-  EXPECT_FALSE(filter->turn({4, -1}));
+  ASSERT_TRUE(filter->rotate({3, kBegin + 7500}));
+  EXPECT_FALSE(filter->rotate({2, kBegin + 5000}));
+  EXPECT_FALSE(filter->rotate({4, -1}));
   EXPECT_TRUE(filter->may_contain("a"));
   const auto counted = make_window({.length = 100, .unit = WindowUnit::kItems});
-  EXPECT_FALSE(counted->turn({1, 24}));
-  EXPECT_FALSE(counted->turn({2, 50}));
+  EXPECT_FALSE(counted->rotate({1, 24}));
+  EXPECT_FALSE(counted->rotate({2, 50}));
 }
 
 TEST(WindowedFilter, InvalidWindowsAreRejected) {

@@ -160,25 +160,25 @@ TEST_F(KeyspaceTest, ScanVisitsEveryKeyOnceWhenNothingChanges) {
 TEST_F(KeyspaceTest, ScanReleasesTheLockAfterEachStripe) {
   for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i));
   size_t visited = 0;
-  size_t told = 0;
+  size_t reported = 0;
   const auto visitor = [&](const Entry&) { ++visited; };
   // Blocks if the scan still holds a lock. The limit of 20 s then lets the test fail.
   const auto unlocked = [&] {
-    EXPECT_GT(visited, told);
-    told = visited;
+    EXPECT_GT(visited, reported);
+    reported = visited;
     auto writer = std::async(std::launch::async, [&] {
       const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
     });
     EXPECT_EQ(writer.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   };
-  for (ScanOptions options{.count = 10}; told < 1000;) {
+  for (ScanOptions options{.count = 10}; reported < 1000;) {
     options.cursor = keyspace_.scan(0, options, visitor, unlocked);
-    EXPECT_EQ(told, visited);
+    EXPECT_EQ(reported, visited);
     if (options.cursor == 0) break;
   }
-  EXPECT_EQ(told, 1000U);
+  EXPECT_EQ(reported, 1000U);
   keyspace_.scan(0, {.count = 100000}, visitor, unlocked);
-  EXPECT_EQ(told, 2000U);
+  EXPECT_EQ(reported, 2000U);
 }
 
 TEST_F(KeyspaceTest, ScanAndRandomKeyWorkWithHeldLocks) {
@@ -199,13 +199,13 @@ class KeyspaceBySlotTest : public KeyspaceTest {
  protected:
   KeyspaceBySlotTest() { keyspace_.place_by_slot(); }
   // Keys per slot, counted by a walk.
-  std::map<unsigned, uint64_t> counted_anew() {
+  std::map<unsigned, uint64_t> count_again() {
     std::map<unsigned, uint64_t> sizes;
     for (const std::string& name : scan_all(0)) ++sizes[slot_of(name)];
     return sizes;
   }
   void check_counters() {
-    auto sizes = counted_anew();
+    auto sizes = count_again();
     for (unsigned slot = 0; slot < kSlotCount; ++slot) {
       ASSERT_EQ(keyspace_.slot_sizes()->at(slot), sizes[slot]) << slot;
     }

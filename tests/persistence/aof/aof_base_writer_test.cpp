@@ -123,13 +123,13 @@ TEST_F(AofBaseWriterTest, KeyspacesSurviveARoundTrip) {
   fill();
   for (const size_t piece_bytes : {size_t{7}, size_t{1000}, size_t{1} << 20}) {
     SCOPED_TRACE(piece_bytes);
-    uint64_t told_bytes = 0;
+    uint64_t reported_bytes = 0;
     CommandBaseOptions options{piece_bytes, {}};
-    options.on_progress = [&](const RdbProgress& progress) { told_bytes = progress.bytes; };
+    options.on_progress = [&](const RdbProgress& progress) { reported_bytes = progress.bytes; };
     const auto written = write_command_base_file(disk_, kPath, keyspace_, options);
     ASSERT_TRUE(written) << written.error().message;
     EXPECT_EQ(written->keys, snapshots::contents(keyspace_).size());
-    EXPECT_EQ(told_bytes, written->bytes);
+    EXPECT_EQ(reported_bytes, written->bytes);
     const auto scan = scan_aof(disk_, kPath);
     ASSERT_TRUE(scan);
     EXPECT_EQ(scan->condition, AofScan::Condition::kWhole) << scan->reason;

@@ -149,11 +149,11 @@ TEST_F(AofDirectoryTest, SweepRemovesTemporariesAndHistory) {
   }
   for (const auto& path : swept) disk_.put(path, "");
   auto start = log().find().value();
-  std::vector<std::string> told;
+  std::vector<std::string> removed;
   AofDirectory sweeper = log();
-  sweeper.on_removed = [&told](const std::string& path) { told.push_back(path); };
+  sweeper.on_removed = [&removed](const std::string& path) { removed.push_back(path); };
   ASSERT_TRUE(sweeper.sweep(start.manifest));
-  EXPECT_THAT(told, ::testing::UnorderedElementsAreArray(swept));
+  EXPECT_THAT(removed, ::testing::UnorderedElementsAreArray(swept));
   for (const auto& path : kept) EXPECT_TRUE(disk_.exists(path)) << path;
   for (const auto& path : swept) EXPECT_FALSE(disk_.exists(path)) << path;
   EXPECT_TRUE(start.manifest.history().empty());

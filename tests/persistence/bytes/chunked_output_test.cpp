@@ -30,8 +30,8 @@ class PieceSink final : public ByteSink {
 
 TEST(ChunkedOutputTest, AllPiecesExceptTheLastAreFull) {
   PieceSink sink;
-  int told = 0;
-  ChunkedOutput out(sink, {.buffer_bytes = 4, .sums = true, .on_piece = [&] { ++told; }});
+  int reported = 0;
+  ChunkedOutput out(sink, {.buffer_bytes = 4, .sums = true, .on_piece = [&] { ++reported; }});
   out.append("ab");
   EXPECT_TRUE(sink.pieces.empty());
   out.append("cdefghi");
@@ -39,7 +39,7 @@ TEST(ChunkedOutputTest, AllPiecesExceptTheLastAreFull) {
   ASSERT_TRUE(out.flush());
   EXPECT_EQ(sink.pieces, (std::vector<std::string>{"abcd", "efgh", "i"}));
   EXPECT_EQ(out.sent_bytes(), 9U);
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(reported, 3);
 }
 
 TEST(ChunkedOutputTest, ChecksumCoversUnsentBytesToo) {

@@ -53,15 +53,15 @@ TEST(FilterBuilder, FlippedBitsAreRejectedOrConsistent) {
     if (random() % 2 == 0) bytes[random() % std::min<size_t>(bytes.size(), 300)] ^= 1;
     return bytes;
   };
-  const auto judge = [](const core::Result<FilterPtr>& filter) {
+  const auto validate = [](const core::Result<FilterPtr>& filter) {
     if (filter) expect_same_in_every_form(**filter);
   };
   for (const FilterPtr& filter : some_filters()) {
     for (int i = 0; i < kFlips && !testing::Test::HasFailure(); ++i) {
-      judge(read_value(flipped(value_of(*filter))));
-      judge(decode_chunk_header(flipped(encode_chunk_header(*filter)), kMebibyte));
+      validate(read_value(flipped(value_of(*filter))));
+      validate(decode_chunk_header(flipped(encode_chunk_header(*filter)), kMebibyte));
       if (filter->layout() != ValkeyBloomLayout::kId) continue;
-      judge(decode_load_payload(flipped(load_payload_of(*filter)), kMebibyte));
+      validate(decode_load_payload(flipped(load_payload_of(*filter)), kMebibyte));
     }
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << kSeed;
   }

@@ -33,7 +33,8 @@ FilterPtr make_forgetful(const WindowSettings& window, uint32_t expansion = 2) {
       std::move(*ScalableFilter::create(parameters, filter_forms::kUnlimited, kWindowBegin));
   int number = 0;
   for (const int64_t after_ms : {0, 2600, 2700, 8000, 11'000}) {
-    if (const auto turn = filter->window()->turn_due(kWindowBegin + after_ms)) filter->turn(*turn);
+    if (const auto rotation = filter->window()->rotation_due(kWindowBegin + after_ms))
+      filter->rotate(*rotation);
     for (int i = 0; i < 20; ++i)
       filter->add(fmt::format("item:{}", ++number), filter_forms::kUnlimited);
   }
@@ -83,7 +84,8 @@ TEST(WindowCodec, LoadedWindowsRotateAlike) {
     const auto loaded = filter_forms::read_value(filter_forms::value_of(*filter));
     ASSERT_TRUE(loaded);
     for (ScalableFilter* each : {filter.get(), loaded->get()}) {
-      if (const auto turn = each->window()->turn_due(kWindowBegin + 19'000)) each->turn(*turn);
+      if (const auto rotation = each->window()->rotation_due(kWindowBegin + 19'000))
+        each->rotate(*rotation);
       for (int i = 0; i < 100; ++i) each->add(fmt::format("later:{}", i), filter_forms::kUnlimited);
     }
     EXPECT_EQ(filter_forms::value_of(*filter), filter_forms::value_of(**loaded));
@@ -129,7 +131,8 @@ TEST(WindowCodec, ForgedNumbersAreRejectedOrConsistent) {
         filter_forms::expect_same_in_every_form(**loaded);
         // A filter that was accepted can be used.
         for (int i = 0; i < 10; ++i) (*loaded)->add(fmt::format("{}", i), filter_forms::kUnlimited);
-        if (const auto turn = (*loaded)->window()->turn_due(kWindowBegin)) (*loaded)->turn(*turn);
+        if (const auto rotation = (*loaded)->window()->rotation_due(kWindowBegin))
+          (*loaded)->rotate(*rotation);
         filter_forms::expect_same_in_every_form(**loaded);
       }
     }

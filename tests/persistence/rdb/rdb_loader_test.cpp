@@ -43,9 +43,9 @@ TEST_F(KeyspaceLoaderTest, ReplicasKeepExpiredKeys) {
   KeyspaceLoader loader(keyspace_, core::keyspace::kIgnoreExpiry);
   EXPECT_TRUE(loader.entry(0, entry_of("a", 1)));
   EXPECT_TRUE(has("a"));
-  KeyspaceLoader told_later(keyspace_, kLoadedAtMs);
-  told_later.keep_expired();
-  EXPECT_TRUE(told_later.entry(0, entry_of("b", 1)));
+  KeyspaceLoader late_loader(keyspace_, kLoadedAtMs);
+  late_loader.keep_expired();
+  EXPECT_TRUE(late_loader.entry(0, entry_of("b", 1)));
   EXPECT_TRUE(has("b"));
 }
 

@@ -233,18 +233,18 @@ TEST(RdbWriter, ProgressIsReportedPerPiece) {
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(keyspace.insert(0, keyspace.ref(std::to_string(i))).set_string("value"));
   }
-  std::vector<RdbProgress> told;
+  std::vector<RdbProgress> reported;
   RdbWriteOptions options;
   options.buffer_bytes = 1000;
-  options.on_progress = [&](const RdbProgress& progress) { told.push_back(progress); };
+  options.on_progress = [&](const RdbProgress& progress) { reported.push_back(progress); };
   const std::string bytes = written(keyspace, options);
-  ASSERT_GT(told.size(), 5U);
-  for (size_t i = 1; i < told.size(); ++i) {
-    EXPECT_GT(told[i].bytes, told[i - 1].bytes);
-    EXPECT_GE(told[i].keys, told[i - 1].keys);
+  ASSERT_GT(reported.size(), 5U);
+  for (size_t i = 1; i < reported.size(); ++i) {
+    EXPECT_GT(reported[i].bytes, reported[i - 1].bytes);
+    EXPECT_GE(reported[i].keys, reported[i - 1].keys);
   }
-  EXPECT_EQ(told.back().bytes, bytes.size());
-  EXPECT_EQ(told.back().keys, 1000U);
+  EXPECT_EQ(reported.back().bytes, bytes.size());
+  EXPECT_EQ(reported.back().keys, 1000U);
 }
 
 // Sets bits of a filter while it is being written. A parent does the same to arrays that it shares

@@ -39,21 +39,22 @@ class BuildFilterTest : public testing::Test {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     const int exit_code = build_filter(arguments);
-    told_ = testing::internal::GetCapturedStdout();
+    printed_ = testing::internal::GetCapturedStdout();
     error_ = testing::internal::GetCapturedStderr();
     return exit_code;
   }
 
   const int stdin_;
   std::filesystem::path directory_;
-  std::string told_;
+  std::string printed_;
   std::string error_;
 };
 
 TEST_F(BuildFilterTest, TellsWhatItHasBuilt) {
   EXPECT_EQ(build({"--error", "0.01", "--key", "seen"}), 0) << error_;
-  EXPECT_NE(told_.find("key seen, layout native, items 2 of 3 read, capacity 3"), std::string::npos)
-      << told_;
+  EXPECT_NE(printed_.find("key seen, layout native, items 2 of 3 read, capacity 3"),
+            std::string::npos)
+      << printed_;
   EXPECT_EQ(error_, "") << "no progress without a terminal";
   EXPECT_TRUE(std::filesystem::exists(directory_ / "out.rdb"));
 }
@@ -65,7 +66,7 @@ TEST_F(BuildFilterTest, SaysInOneLineWhyItHasNot) {
   EXPECT_EQ(build({"--error", "0.1"}), 1);
   EXPECT_EQ(error_, "bloomery-server: can't read 'standard input': Is a directory\n");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out.rdb"));
-  EXPECT_EQ(told_, "");
+  EXPECT_EQ(printed_, "");
 }
 
 }  // namespace

@@ -36,14 +36,14 @@ class ExportSnapshotTest : public testing::Test {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     const int exit_code = export_snapshot(arguments);
-    told_ = testing::internal::GetCapturedStdout();
+    printed_ = testing::internal::GetCapturedStdout();
     error_ = testing::internal::GetCapturedStderr();
     return exit_code;
   }
   std::string out() const { return (directory_ / "out.rdb").string(); }
 
   std::filesystem::path directory_;
-  std::string told_;
+  std::string printed_;
   std::string error_;
 };
 
@@ -73,7 +73,7 @@ TEST(ExportOptions, TwoPathsAndAKnownTarget) {
 TEST_F(ExportSnapshotTest, ExitStatusTellsWhetherAllIsThere) {
   const std::string sound = vectors::path("redisbloom/dump.rdb").string();
   EXPECT_EQ(run(sound), 0) << error_;
-  EXPECT_NE(told_.find(": for redisbloom, "), std::string::npos) << told_;
+  EXPECT_NE(printed_.find(": for redisbloom, "), std::string::npos) << printed_;
   EXPECT_EQ(error_, "");
   struct stat status {};
   ASSERT_EQ(::stat(out().c_str(), &status), 0);
@@ -81,12 +81,12 @@ TEST_F(ExportSnapshotTest, ExitStatusTellsWhetherAllIsThere) {
 
   EXPECT_EQ(run(sound), 1);
   EXPECT_NE(error_.find("is there already; --overwrite replaces it\n"), std::string::npos);
-  EXPECT_EQ(told_, "");
+  EXPECT_EQ(printed_, "");
 
   EXPECT_EQ(run(sound, {"--target", "redis", "--overwrite"}), kExitSomethingLeftOut);
-  EXPECT_NE(told_.find("; replaced the file that was there\n"), std::string::npos) << told_;
-  EXPECT_NE(told_.find("left out: 14 redisbloom filters: "), std::string::npos) << told_;
-  EXPECT_NE(told_.find(", ...\n"), std::string::npos) << told_;
+  EXPECT_NE(printed_.find("; replaced the file that was there\n"), std::string::npos) << printed_;
+  EXPECT_NE(printed_.find("left out: 14 redisbloom filters: "), std::string::npos) << printed_;
+  EXPECT_NE(printed_.find(", ...\n"), std::string::npos) << printed_;
 
   EXPECT_EQ(run("/nonexistent/dump.rdb", {"--overwrite"}), 1);
   EXPECT_EQ(error_,

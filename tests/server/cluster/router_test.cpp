@@ -15,7 +15,7 @@ View view_of(char own) {
   return View(id_of(own), {sample_topology(), 9}, {});
 }
 
-RouteTerms up() {
+RouteConditions up() {
   return {.service = Service::kUp};
 }
 
@@ -68,14 +68,14 @@ TEST(RouterTest, LeaderWithoutAPermitServesOnlyStaleReads) {
   EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .is_channel = true}), Route::kServe);
   EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .writes = true, .is_channel = true}), Route::kDown);
   EXPECT_EQ(route(view, {}, {.slot = kForeign, .writes = true}), Route::kMoved);
-  const RouteTerms reads{.reads_when_down = true};
+  const RouteConditions reads{.reads_when_down = true};
   EXPECT_EQ(route(view, reads, {.slot = kOwnShard}), Route::kServe);
   EXPECT_EQ(route(view, reads, {.slot = kOwnShard, .writes = true}), Route::kDownForWrites);
 }
 
 TEST(RouterTest, ClientsOfANewLeaderWait) {
   const View view = view_of('a');
-  const RouteTerms held{.service = Service::kHeld};
+  const RouteConditions held{.service = Service::kHeld};
   EXPECT_EQ(route(view, held, {.slot = kOwnShard, .writes = true}), Route::kHold);
   EXPECT_EQ(route(view, held, {.slot = kOwnShard}), Route::kHold);
   EXPECT_EQ(route(view, held, {.slot = kOwnShard, .reads_replicas = true}), Route::kServe);
@@ -84,7 +84,7 @@ TEST(RouterTest, ClientsOfANewLeaderWait) {
 
 TEST(RouterTest, ClientsOfASuccessorWait) {
   const View view = view_of('b');
-  const RouteTerms held{.service = Service::kHeld};
+  const RouteConditions held{.service = Service::kHeld};
   EXPECT_EQ(route(view, held, {.slot = kOwnShard, .writes = true}), Route::kHold);
   EXPECT_EQ(route(view, held, {.slot = kOwnShard}), Route::kHold);
   EXPECT_EQ(route(view, held, {.slot = kOwnShard, .reads_replicas = true}), Route::kServe);
@@ -127,7 +127,7 @@ TEST(RouterTest, ErrorsNameThePreferredEndpoint) {
 
 TEST(RouterTest, StaleReplicaSendsReadersToItsLeader) {
   const View view = view_of('b');
-  const RouteTerms stale{.is_stale = true};
+  const RouteConditions stale{.is_stale = true};
   EXPECT_EQ(route(view, stale, {.slot = kOwnShard, .reads_replicas = true}), Route::kMoved);
   EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .reads_replicas = true}), Route::kServe);
   EXPECT_EQ(route(view, stale, {.slot = kOwnShard, .is_channel = true}), Route::kServe);

@@ -49,7 +49,7 @@ class CommandEventsTest : public ClientsFixture {
     return all;
   }
   // Each event must be published in both forms, keyspace first.
-  std::string told() {
+  std::string events_text() {
     const auto all = messages();
     std::string text;
     EXPECT_EQ(all.size() % 2, 0U);
@@ -68,7 +68,7 @@ class CommandEventsTest : public ClientsFixture {
   void expect(std::initializer_list<Step> steps) {
     for (const auto& [line, events] : steps) {
       run(words_in(line));
-      EXPECT_EQ(told(), events) << line;
+      EXPECT_EQ(events_text(), events) << line;
     }
   }
   void prepare(std::initializer_list<std::string> lines) {
@@ -130,7 +130,7 @@ TEST_F(CommandEventsTest, OfChangesOfAString) {
           {"LCS y none", "keymiss none"},
           {"LCS none none2", "keymiss none, keymiss none2"}});
   EXPECT_EQ(run({"SETRANGE", "v", "3", ""}), integer(0));
-  EXPECT_EQ(told(), "");
+  EXPECT_EQ(events_text(), "");
 }
 
 TEST_F(CommandEventsTest, OfNumbers) {
@@ -279,7 +279,7 @@ TEST_F(CommandEventsTest, OfRestoredDumps) {
     std::vector<std::string> words{"RESTORE", key, ttl, payload};
     words.insert(words.end(), options.begin(), options.end());
     run(words);
-    return told();
+    return events_text();
   };
   EXPECT_EQ(restore("a", "0", {}), "new a, restore a");
   EXPECT_EQ(restore("a", "0", {}), "") << "it is there";
@@ -289,13 +289,13 @@ TEST_F(CommandEventsTest, OfRestoredDumps) {
   EXPECT_EQ(restore("b", "1", {"ABSTTL"}), "");
   EXPECT_EQ(restore("a", "99999999999999", {"REPLACE", "ABSTTL"}), "new a, restore a");
   run({"RESTORE", "c", "0", "damaged"});
-  EXPECT_EQ(told(), "");
+  EXPECT_EQ(events_text(), "");
 }
 
 TEST_F(CommandEventsTest, TheTickTellsOfExpiredKeys) {
   expire_k();
   expiry_.tick();
-  EXPECT_EQ(told(), "expired k");
+  EXPECT_EQ(events_text(), "expired k");
 }
 
 TEST_F(CommandEventsTest, AnAccessBehindTheExpiryTellsAtOnce) {
@@ -364,7 +364,7 @@ TEST_F(CommandEventsTest, AReplicaTellsItsLeadersChangesOfFilters) {
         "BF.ADD d a", "BF.DEL d a"}) {
     run(words_in(line));
   }
-  const std::string on_leader = told();
+  const std::string on_leader = events_text();
   std::string stream;
   journal_.take(stream);
   journal_.set_active(false);
@@ -386,7 +386,7 @@ TEST_F(CommandEventsTest, AReplicaTellsItsLeadersChangesOfFilters) {
     std::sort(all.begin(), all.end());
     return all;
   };
-  EXPECT_EQ(sorted(told()), sorted(on_leader));
+  EXPECT_EQ(sorted(events_text()), sorted(on_leader));
   EXPECT_NE(on_leader.find("bloom.add r"), std::string::npos);
 }
 

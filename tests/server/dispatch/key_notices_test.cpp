@@ -27,7 +27,7 @@ class KeyNoticesTest : public CommandTest {
   KeyNoticesTest() {
     pubsub_.subscribe(SubscriptionKind::kPattern, "__keyevent@*", {1000, 0});
     keyspace_.set_hooks([this](unsigned database, std::string_view key) {
-      key_events_.tell(KeyEvent::kExpired, database, key);
+      key_events_.notify(KeyEvent::kExpired, database, key);
     });
     key_events_.choose(~0U & ~uint32_t{kEventsByKey});
   }
@@ -218,13 +218,13 @@ TEST_F(KeyNoticesTest, FiltersTellOfTheirChanges) {
 TEST_F(KeyNoticesTest, AddsBelongToTheClassesOfAllKeysAndOfModules) {
   const Texts both{"bloom.add f", "bloom.reserve f"};
   using Choice = std::pair<uint32_t, bool>;
-  for (const auto& [classes, is_told] : {Choice{kGenericEvents, true},
-                                         {kModuleEvents, true},
-                                         {kStringEvents | kExpiredEvents, false},
-                                         {kClassesOfA, true}}) {
+  for (const auto& [classes, is_notified] : {Choice{kGenericEvents, true},
+                                             {kModuleEvents, true},
+                                             {kStringEvents | kExpiredEvents, false},
+                                             {kClassesOfA, true}}) {
     key_events_.choose(kEventsByEvent | classes);
     run({"BF.ADD", "f", "a"});
-    EXPECT_EQ(taken(), is_told ? both : Texts{}) << classes;
+    EXPECT_EQ(taken(), is_notified ? both : Texts{}) << classes;
     run({"DEL", "f"});
     taken();
   }

@@ -107,8 +107,8 @@ class Life {
         replication_({{config, clock, keyspace_, journal, disk, state_}, durability}),
         leader_({{config, clock, keyspace_, journal, disk, state_}, durability}, replication_,
                 pause_, surroundings_),
-        follower_({config, clock, durability, replication_, disk, clients_}, keyspace_, leader_,
-                  pause_),
+        replica_controller_({config, clock, durability, replication_, disk, clients_}, keyspace_,
+                            leader_, pause_),
         shutdown_({config, clock, durability, replication_, leader_, pause_, surroundings_}),
         services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, key_events_,
                    tracking_, statistics_, memory_, pause_, state_, replication_, observer_, users_,
@@ -118,7 +118,7 @@ class Life {
                   durability,
                   replication_,
                   leader_,
-                  follower_,
+                  replica_controller_,
                   shutdown_,
                   gauges_,
                   facts_},
@@ -198,7 +198,7 @@ class Life {
  private:
   Replication replication_;
   Leader leader_;
-  Follower follower_;
+  ReplicaController replica_controller_;
   Shutdown shutdown_;
   Services services_;
   Session session_;
@@ -250,7 +250,7 @@ class World {
       // It may get through; then it has to find what any start would.
       if (life_->recover() && !find_state()) return false;
       life_.reset();
-      note_damage();
+      record_damage();
       if (number(2) == 0) {
         disk_.cut_power(any_unsynced());
         least_ = safe_;
@@ -265,7 +265,7 @@ class World {
     }
     return find_state() && !may_be_damaged_;
   }
-  void note_damage() { may_be_damaged_ = may_be_damaged_ || disk_.has_given_up(".incr.aof"); }
+  void record_damage() { may_be_damaged_ = may_be_damaged_ || disk_.has_given_up(".incr.aof"); }
   void make_life() { life_ = std::make_unique<Life>(registry_, config_, clock_, disk_); }
   Unsynced any_unsynced() {
     constexpr Unsynced kAll[] = {Unsynced::kLost, Unsynced::kKept, Unsynced::kPartial};
@@ -289,7 +289,7 @@ class World {
   }
 
   void end_life() {
-    note_damage();
+    record_damage();
     const bool is_killed = number(4) == 0;
     least_ = is_killed ? std::max(safe_, written_) : safe_;
     life_.reset();
@@ -320,7 +320,7 @@ class World {
     } else {
       clock_.now_ms += number(10'000);
     }
-    note_progress();
+    record_progress();
   }
 
   void flush() {
@@ -355,7 +355,7 @@ class World {
     }
   }
 
-  void note_progress() {
+  void record_progress() {
     const AofWriter& writer = life_->durability.log_writer();
     if (!writer.is_open() || writer.needs_base()) return;
     for (size_t i = 0; i < states_.size(); ++i) {
@@ -365,7 +365,7 @@ class World {
     }
   }
 
-  void note_state(Twin twin) {
+  void record_state(Twin twin) {
     const uint64_t offset = life_->durability.log_is_on() ? life_->journal.end_offset() : kNever;
     states_.push_back({offset, std::move(twin)});
   }
@@ -377,9 +377,9 @@ class World {
     life_->run({"SELECT", std::to_string(database)});
     const auto [words, expected] = random_command(twin, database);
     const std::string reply = life_->run(words);
-    if (reply.starts_with("-MISCONF")) return note_state(states_.back().twin);
+    if (reply.starts_with("-MISCONF")) return record_state(states_.back().twin);
     if (!expected.empty() && reply != expected) trouble_ = words[0] + " answered " + reply;
-    note_state(std::move(twin));
+    record_state(std::move(twin));
   }
 
   void transaction() {
@@ -392,7 +392,7 @@ class World {
       (void)life_->run(random_command(twin, database).first);
     }
     const bool is_done = life_->run({"EXEC"}).starts_with('*');
-    note_state(is_done ? std::move(twin) : states_.back().twin);
+    record_state(is_done ? std::move(twin) : states_.back().twin);
   }
 
   // A command, which the model also executes, and its reply where the reply shows the effect.

@@ -98,9 +98,9 @@ TEST_F(EventLoopSocketsTest, SocketsReadyMeanwhileComeBeforePosts) {
 }
 
 TEST_F(EventLoopSocketsTest, SocketsThatAreAlwaysReadyHoldUpNoPost) {
-  size_t told = 0;
-  one_.then = two_.then = [this, &told] {
-    if (told++ > 0) return;
+  size_t reported = 0;
+  one_.then = two_.then = [this, &reported] {
+    if (reported++ > 0) return;
     loop_.post([this] { sockets_.close(); });
   };
   first_.make_ready();
@@ -108,16 +108,16 @@ TEST_F(EventLoopSocketsTest, SocketsThatAreAlwaysReadyHoldUpNoPost) {
   loop_.run();
   // Asio may poll its descriptors once more before it runs functions posted meanwhile.
   constexpr size_t kOfAWait = 2 + EventLoop::kSocketsPerWait;
-  EXPECT_GE(told, kOfAWait);
-  EXPECT_LE(told, 2 * kOfAWait);
+  EXPECT_GE(reported, kOfAWait);
+  EXPECT_LE(reported, 2 * kOfAWait);
 }
 
 TEST_F(EventLoopSocketsTest, OneClientAloneIsNotAskedForAgain) {
-  int told = 0;
-  one_.then = [this, &told] {
+  int reported = 0;
+  one_.then = [this, &reported] {
     seen_ += '1';
-    if (++told == 2) loop_.post([this] { seen_ += 'p'; });
-    if (told == 2 + int{EventLoop::kSocketsPerWait} / 2) sockets_.close();
+    if (++reported == 2) loop_.post([this] { seen_ += 'p'; });
+    if (reported == 2 + int{EventLoop::kSocketsPerWait} / 2) sockets_.close();
   };
   first_.make_ready();
   loop_.run();

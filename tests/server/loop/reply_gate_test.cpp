@@ -61,7 +61,7 @@ class ReplyGateTest : public testing::Test {
   void append(std::string_view text, bool writes = false) {
     const size_t begin = gate_.replies().size();
     gate_.replies().append(text);
-    if (writes) gate_.note_write(begin);
+    if (writes) gate_.record_write(begin);
   }
 
   FakeReplyLog log_;

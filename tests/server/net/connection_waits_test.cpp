@@ -110,7 +110,7 @@ TEST_F(ConnectionWaitsTest, LaterCommandsAreAnsweredAfterTheWait) {
   EXPECT_EQ(answer("WAIT 1 50\r\n"), "");
   EXPECT_EQ(answer("PING\r\nECHO x\r\n"), "");
   advance_ms(51);
-  connection_->look_again();
+  connection_->poll();
   serve();
   EXPECT_EQ(received(), ":0\r\n+PONG\r\n$1\r\nx\r\n");
 }
@@ -125,7 +125,7 @@ TEST_F(ConnectionWaitsTest, LateTimerOfAnEarlierWaitClosesNoClient) {
   support::let_time_pass(std::chrono::milliseconds(20), "the timer of WAIT expires");
   EXPECT_EQ(run({"CLIENT", "UNBLOCK", id()}), integer(1));
   // Runs between the expiry and the handler; then the client has much to read.
-  thread_.loop.post([this] { connection_->look_again(); });
+  thread_.loop.post([this] { connection_->poll(); });
   serve();
   EXPECT_FALSE(session_->blocked);
   EXPECT_FALSE(is_closed());

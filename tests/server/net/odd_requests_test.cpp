@@ -210,12 +210,12 @@ TEST_F(StrangerTest, ResetLogsOut) {
 
 // An unauthenticated client gets the same error whether a key exists or not.
 TEST_F(StrangerTest, LearnsNothingOfUsersAndKeys) {
-  const std::string told = call({"AUTH", "wrong"});
-  EXPECT_THAT(told, StartsWith("-WRONGPASS "));
-  EXPECT_EQ(call({"AUTH", "default", "wrong"}), told);
-  EXPECT_EQ(call({"AUTH", "nobody", "wrong"}), told);
-  EXPECT_EQ(call({"AUTH", "nobody", ""}), told);
-  EXPECT_EQ(call({"AUTH", "nobody", "secret"}), told);
+  const std::string rejected = call({"AUTH", "wrong"});
+  EXPECT_THAT(rejected, StartsWith("-WRONGPASS "));
+  EXPECT_EQ(call({"AUTH", "default", "wrong"}), rejected);
+  EXPECT_EQ(call({"AUTH", "nobody", "wrong"}), rejected);
+  EXPECT_EQ(call({"AUTH", "nobody", ""}), rejected);
+  EXPECT_EQ(call({"AUTH", "nobody", "secret"}), rejected);
   EXPECT_EQ(call({"GET", "present"}), call({"GET", "absent"}));
   EXPECT_THAT(call({"NOSUCH"}), StartsWith("-ERR unknown command "));
 }

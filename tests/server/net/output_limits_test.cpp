@@ -296,7 +296,7 @@ TEST_F(ClientSumsTest, SubscriptionsCountAsMuchAsTheyTake) {
   };
   for (const Case& one : {Case{"SUBSCRIBE", 6}, Case{"PSUBSCRIBE", 17}, Case{"SSUBSCRIBE", 300}}) {
     Remote& subscriber = connect();
-    const uint64_t shown_before = subscriber.session().memory_bytes();
+    const uint64_t reported_before = subscriber.session().memory_bytes();
     const uint64_t used_before = memory_.refresh();
     constexpr int kCount = 10'000;
     for (int first = 0; first < kCount; first += 100) {
@@ -308,7 +308,7 @@ TEST_F(ClientSumsTest, SubscriptionsCountAsMuchAsTheyTake) {
       subscriber.received_all();
     }
     const auto shown =
-        static_cast<double>(subscriber.session().memory_bytes() - shown_before) / kCount;
+        static_cast<double>(subscriber.session().memory_bytes() - reported_before) / kCount;
     const auto used = static_cast<double>(memory_.refresh() - used_before) / kCount;
     if (!support::kIsSanitized) {
       EXPECT_NEAR(shown / used, 1, 0.05) << one.command << used;

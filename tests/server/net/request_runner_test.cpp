@@ -227,7 +227,7 @@ TEST_F(RequestRunnerTest, AnUnknownClientGetsFewReplies) {
   };
   EXPECT_EQ(end_of(80), End::kNeedsInput);
   EXPECT_EQ(end_of(80), End::kClosesClient) << "it has not taken the first ones";
-  runner.note_all_sent();
+  runner.record_all_sent();
   EXPECT_EQ(end_of(80), End::kNeedsInput);
   EXPECT_EQ(statistics_.total(&ThreadStatistics::output_buffer_disconnections), 1U);
 }

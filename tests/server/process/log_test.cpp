@@ -49,7 +49,7 @@ TEST_F(LogTest, TextFromOutsideStaysOnItsLine) {
 }
 
 TEST_F(LogTest, FatalMessagesAreShownOnce) {
-  const auto shown_for = [](LogLevel level, const std::string& file) {
+  const auto output_for = [](LogLevel level, const std::string& file) {
     EXPECT_TRUE(open_log(level, file));
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
@@ -58,14 +58,14 @@ TEST_F(LogTest, FatalMessagesAreShownOnce) {
     return std::pair{::testing::internal::GetCapturedStdout(),
                      ::testing::internal::GetCapturedStderr()};
   };
-  const auto [out, error] = shown_for(LogLevel::kNotice, "");
+  const auto [out, error] = output_for(LogLevel::kNotice, "");
   EXPECT_THAT(out, EndsWith(" # the end\n"));
   EXPECT_EQ(error, "");
   const std::string path = directory_ + "/log";
-  EXPECT_EQ(shown_for(LogLevel::kNotice, path),
+  EXPECT_EQ(output_for(LogLevel::kNotice, path),
             (std::pair<std::string, std::string>{"", "the end\n"}));
   EXPECT_THAT(read(path), EndsWith(" # the end\n"));
-  EXPECT_EQ(shown_for(LogLevel::kNothing, ""),
+  EXPECT_EQ(output_for(LogLevel::kNothing, ""),
             (std::pair<std::string, std::string>{"", "the end\n"}));
 }
 

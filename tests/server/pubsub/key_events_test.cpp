@@ -37,29 +37,29 @@ using Texts = std::vector<std::string>;
 
 TEST_F(KeyEventsTest, AreOffAtFirst) {
   EXPECT_FALSE(listeners_.any());
-  events_.tell(KeyEvent::kSet, 0, "k");
+  events_.notify(KeyEvent::kSet, 0, "k");
   EXPECT_TRUE(taken().empty());
 }
 
 TEST_F(KeyEventsTest, GoToTheKeysChannelFirstThenToTheEvents) {
   events_.choose(kEventsByKey | kEventsByEvent | kStringEvents);
   EXPECT_TRUE(listeners_.has(ChangeListeners::kEvents));
-  events_.tell(KeyEvent::kSet, 3, "a key");
+  events_.notify(KeyEvent::kSet, 3, "a key");
   EXPECT_EQ(taken(), (Texts{"__keyspace@3__:a key=set", "__keyevent@3__:set=a key"}));
 }
 
 TEST_F(KeyEventsTest, EventsOfOtherClassesAreNotPublished) {
   events_.choose(kEventsByEvent | kExpiredEvents);
-  events_.tell(KeyEvent::kSet, 0, "k");
-  events_.tell(KeyEvent::kDel, 0, "k");
-  events_.tell(KeyEvent::kExpired, 0, "k");
+  events_.notify(KeyEvent::kSet, 0, "k");
+  events_.notify(KeyEvent::kDel, 0, "k");
+  events_.notify(KeyEvent::kExpired, 0, "k");
   EXPECT_EQ(taken(), (Texts{"__keyevent@0__:expired=k"}));
 }
 
 TEST_F(KeyEventsTest, OfFiltersBelongToTwoClasses) {
   for (const uint32_t event_class : {kGenericEvents, kModuleEvents}) {
     events_.choose(kEventsByEvent | event_class);
-    events_.tell(KeyEvent::kBloomAdd, 0, "f");
+    events_.notify(KeyEvent::kBloomAdd, 0, "f");
     EXPECT_EQ(taken(), (Texts{"__keyevent@0__:bloom.add=f"}));
   }
 }
@@ -85,13 +85,13 @@ TEST_F(KeyEventsTest, WithoutSubscribersNothingIsPublished) {
   pubsub_.unsubscribe(SubscriptionKind::kPattern, "*", 1);
   EXPECT_FALSE(pubsub_.has_listeners());
   events_.choose(kEventsByKey | kStringEvents);
-  events_.tell(KeyEvent::kSet, 0, "k");
+  events_.notify(KeyEvent::kSet, 0, "k");
   EXPECT_TRUE(taken().empty());
   pubsub_.subscribe(SubscriptionKind::kShardChannel, "s", {1, 0});
   EXPECT_FALSE(pubsub_.has_listeners());
   pubsub_.subscribe(SubscriptionKind::kChannel, "__keyspace@0__:k", {1, 0});
   EXPECT_TRUE(pubsub_.has_listeners());
-  events_.tell(KeyEvent::kSet, 0, "k");
+  events_.notify(KeyEvent::kSet, 0, "k");
   EXPECT_EQ(taken(), (Texts{"__keyspace@0__:k=set"}));
 }
 

@@ -208,8 +208,8 @@ TEST_F(TrackingTest, KeysAboveTheLimitAreDroppedAndSent) {
   tracking_.set_limit(10);
   for (int i = 0; i < 1000; ++i) tracking_.remember(key("k" + std::to_string(i)), kFirst);
   EXPECT_EQ(state_.tracking.keys, 10U);
-  const Texts told = taken(0);
-  EXPECT_EQ(std::set<std::string>(told.begin(), told.end()).size(), 990U);
+  const Texts invalidated = taken(0);
+  EXPECT_EQ(std::set<std::string>(invalidated.begin(), invalidated.end()).size(), 990U);
   tracking_.set_limit(0);
   for (int i = 0; i < 1000; ++i) tracking_.remember(key("m" + std::to_string(i)), kFirst);
   EXPECT_EQ(state_.tracking.keys, 1010U);

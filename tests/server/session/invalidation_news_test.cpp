@@ -103,7 +103,7 @@ TEST_F(InvalidationNewsTest, OfARedirectThatHasGone) {
   clients_.remove(target_->id);
   EXPECT_EQ(news(kKey), ">2\r\n$21\r\ntracking-redir-broken\r\n:2\r\n");
   EXPECT_TRUE(tracking().is_broken);
-  EXPECT_TRUE(session_->subscriptions.shown_tracking().is_broken);
+  EXPECT_TRUE(session_->subscriptions.published_tracking().is_broken);
   session_->resp = protocol::RespVersion::kResp2;
   EXPECT_EQ(news(kKey), "");
   EXPECT_EQ(redirected(), "nothing");

@@ -134,15 +134,15 @@ class ClusterClientsTest(ServerTest):
         options = files.server_options(port, "--cluster-enabled", "emulated")
         server = self.start_server(*options)
 
-        def told(*words):
+        def nodes_line(*words):
             return self.run_client(["redis-cli", "-c", *words, "CLUSTER", "NODES"])
 
-        self.assertIn(f":{port}@", told("-p", port, *files.client_options()))
-        self.assertIn(f":{server.port}@", told("-p", server.port))
+        self.assertIn(f":{port}@", nodes_line("-p", port, *files.client_options()))
+        self.assertIn(f":{server.port}@", nodes_line("-p", server.port))
         with server.connect() as client:
             client.call("CONFIG", "SET", "cluster-announce-tls-port", "7443")
-        self.assertIn(":7443@17443", told("-p", port, *files.client_options()))
-        self.assertIn(f":{server.port}@", told("-p", server.port))
+        self.assertIn(":7443@17443", nodes_line("-p", port, *files.client_options()))
+        self.assertIn(f":{server.port}@", nodes_line("-p", server.port))
 
     def test_keys_of_other_databases_end_the_start(self):
         plain = self.start_server()

@@ -53,8 +53,8 @@ class ClusterAnnounceTest(ClusterTest):
         wait_until(lambda: [n["state"] for n in self.nodes()] == ["ok", "in sync"] * 2,
                    self.nodes)  # fmt: skip
         ways = [server.way.port for server in servers]
-        told = sorted(int(node["address"].split(":")[1]) for node in self.nodes())
-        self.assertEqual(told, sorted(ways))
+        announced = sorted(int(node["address"].split(":")[1]) for node in self.nodes())
+        self.assertEqual(announced, sorted(ways))
         # The replicas came by the announced ways.
         self.assertTrue(all(server.way.count for server in servers[:2]))
         self.wait_for_replicas(servers, 2)
@@ -86,8 +86,8 @@ class ClusterAnnounceTest(ClusterTest):
                 lambda: b"MOVED 15495 127.0.0.1:%d" % way.port
                 == other.call("GET", "a").text.encode(), lambda: other.call("GET", "a"),
             )  # fmt: skip
-            told = b"127.0.0.1:%d@%d,a.example myself" % (way.port, way.port + 10000)
-            wait_until(lambda: told in connection.call("CLUSTER", "NODES"),
+            announced = b"127.0.0.1:%d@%d,a.example myself" % (way.port, way.port + 10000)
+            wait_until(lambda: announced in connection.call("CLUSTER", "NODES"),
                        lambda: connection.call("CLUSTER", "NODES"))  # fmt: skip
             # The replica goes that way now, too.
             wait_until(lambda: way.count > 0, "the replica comes")

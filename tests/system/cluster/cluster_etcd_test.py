@@ -34,8 +34,8 @@ class ClusterEtcdTest(ClusterTest):
 
     def info(self, server):
         with server.connect() as connection:
-            told = connection.call("CLUSTER", "INFO")
-        return dict(line.split(":", 1) for line in told.decode().split("\r\n") if line)
+            answer = connection.call("CLUSTER", "INFO")
+        return dict(line.split(":", 1) for line in answer.decode().split("\r\n") if line)
 
     def wait_for_topology(self, servers, state):
         for server in servers:

@@ -56,8 +56,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         took = self.wait_for_takeover(witness, new, since)
         stall = self.pulse.stalled_since(since)
         each = self.wait_for_writers(since, [lane])
-        told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in each.items())
-        print(f"  taken over after {took:.2f} s ({stall:.2f} s stalled); {told} s", flush=True)
+        summary = ", ".join(f"{name} {seconds:.1f}" for name, seconds in each.items())
+        print(f"  taken over after {took:.2f} s ({stall:.2f} s stalled); {summary} s", flush=True)
         self.assertEqual(self.shard(lane)["leader"], new.node_id)
 
     def kill_a_leader(self):
@@ -128,8 +128,8 @@ class ClusterFaultsTest(ClusterLoadTest):
             inside = [ack.at for ack in insider.acknowledged if cut < ack.at and ack.port]
             acks = [ack for ack in insider.acknowledged if cut < ack.at < first]
             last = max((ack.at for ack in acks), default=cut) - cut
-            told = f"{len(acks)} acknowledged, the last {last:.2f} s after the cut"
-            print(f"  {insider.name}: {told}", flush=True)
+            summary = f"{len(acks)} acknowledged, the last {last:.2f} s after the cut"
+            print(f"  {insider.name}: {summary}", flush=True)
             self.assertLess(last, PERMIT_S + self.pulse.stalled_since(cut))
             if insider.name == "loyal":
                 self.assertEqual([at for at in inside if at > first], [])
@@ -196,8 +196,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         old.crash()
         self.restart(old)
         each = self.wait_for_writers(killed + 0.1, [1])
-        told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in each.items())
-        print(f"  writes went on after {told} s", flush=True)
+        summary = ", ".join(f"{name} {seconds:.1f}" for name, seconds in each.items())
+        print(f"  writes went on after {summary} s", flush=True)
         self.check_errors(killed, [1], may_be_down=True)
         self.wait_until_whole()
 
@@ -245,8 +245,8 @@ class ClusterFaultsTest(ClusterLoadTest):
             self.assertTrue(connection.call(*words).text.startswith(refusal))
             self.assertEqual(connection.call("READONLY"), b"OK")
             wait_until(lambda: connection.call(*words) == value, "it has its data")
-            told = connection.call("CLUSTER", "INFO")
-            self.assertIn(b"cluster_etcd:down", told)
+            summary = connection.call("CLUSTER", "INFO")
+            self.assertIn(b"cluster_etcd:down", summary)
 
 
 if __name__ == "__main__":

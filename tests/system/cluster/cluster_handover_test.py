@@ -116,8 +116,8 @@ class ClusterHandoverTest(ClusterLoadTest):
         self.wait_for_writers(time.monotonic() + 1, [lane])
         pauses = {writer.name: self.longest_pause(writer, lane, begin) for writer in self.writers}
         stall = self.pulse.stalled_since(begin)
-        told = ", ".join(f"{name} {pause * 1000:.0f}" for name, pause in pauses.items())
-        print(f"{what}: {took:.2f} s; longest pauses {told} ms; "
+        summary = ", ".join(f"{name} {pause * 1000:.0f}" for name, pause in pauses.items())
+        print(f"{what}: {took:.2f} s; longest pauses {summary} ms; "
               f"{stall * 1000:.0f} ms stalled", flush=True)  # fmt: skip
         self.check_present()
 

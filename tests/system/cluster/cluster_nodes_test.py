@@ -98,8 +98,8 @@ class ClusterNodesTest(ClusterTest):
         total = 0
         for server in self.servers[SHARDS:]:
             with server.connect() as connection:
-                told = connection.call("INFO", "commandstats").decode()
-            found = re.search(rf"cmdstat_{re.escape(command)}:calls=(\d+)", told)
+                answer = connection.call("INFO", "commandstats").decode()
+            found = re.search(rf"cmdstat_{re.escape(command)}:calls=(\d+)", answer)
             total += int(found[1]) if found else 0
         return total
 

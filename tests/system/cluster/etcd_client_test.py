@@ -91,7 +91,7 @@ class Probe:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{words}: {reply}")
 
-    def told(self, *words):
+    def settled(self, *words):
         """Returns the reply to a call that may be executed twice. It is retried until etcd answers:
         on a busy machine a big call may take longer than its timeout."""
         deadline = time.monotonic() + DEADLINE_S
@@ -232,16 +232,16 @@ class OneMemberTest(ProbeTest):
         self.assertEqual(client.events(watch, 1), [(False, "a", "4")])
 
     def test_large_values_pass_and_larger_ones_are_refused(self):
-        self.assertEqual(self.client.told("put", "a", "x" * 1_000_000)["outcome"], "answered")
+        self.assertEqual(self.client.settled("put", "a", "x" * 1_000_000)["outcome"], "answered")
         self.assertEqual(len(self.client.value("a")), 1_000_000)
         watch = self.client.send("watch", "a", 1)
         self.assertEqual(len(self.client.events(watch, 1)[0][2]), 1_000_000)
-        reply = self.client.told("put", "a", "x" * 1_800_000)
+        reply = self.client.settled("put", "a", "x" * 1_800_000)
         self.assertEqual(reply["outcome"], "refused", reply)
 
     def test_suspended_member_leaves_the_outcome_unknown(self):
         client = self.probe(self.etcd.endpoints, limit_ms=LIMIT_MS)
-        client.told("put", "a", "1")
+        client.settled("put", "a", "1")
         self.etcd.members[0].suspend()
         reply = client.call("put", "a", "2")
         self.assertEqual(reply["outcome"], "unknown", reply)
@@ -289,7 +289,7 @@ class ThreeMembersTest(ProbeTest):
         for _ in range(5):
             leader = self.etcd.leader()
             client = self.probe([self.etcd.followers(leader)[0].endpoint], limit_ms=LIMIT_MS)
-            client.told("put", "a", "1")
+            client.settled("put", "a", "1")
             leader.suspend()
             reply = client.call("put", "a", "late")
             leader.resume()
@@ -300,7 +300,7 @@ class ThreeMembersTest(ProbeTest):
     def test_lost_quorum_answers_nothing(self):
         leader, endpoints = self.from_leader()
         client = self.probe(endpoints, limit_ms=LIMIT_MS)
-        client.told("put", "a", "1")
+        client.settled("put", "a", "1")
         for member in self.etcd.followers(leader):
             member.kill()
         self.assertNotEqual(client.call("range", "a")["outcome"], "answered")

@@ -41,7 +41,7 @@ class Pair:
         self.send(encode(*command))
         return self.read()
 
-    def note_queued(self, name, value):
+    def record_queued(self, name, value):
         if value == b"QUEUED":
             self.queued.append(name)
         elif name == b"MULTI" and value == b"OK":
@@ -90,7 +90,7 @@ class DifferentialTest(ServerTest):
             name = command[0].upper()
             if our_bytes != their_bytes and not values_match(name, ours, theirs, pair.queued):
                 self.report(command, our_bytes, their_bytes)
-            pair.note_queued(name, theirs)
+            pair.record_queued(name, theirs)
             self.errors += our_bytes.startswith(b"-")
             self.transactions += name == b"EXEC" and isinstance(ours, list)
 

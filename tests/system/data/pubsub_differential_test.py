@@ -110,12 +110,12 @@ class PubSubDifferentialTest(ServerTest):
         deadline = time.monotonic() + DEADLINE_S
         missing = count - sum(map(len, messages.values()))
         while missing > 0:
-            self.assertLess(time.monotonic(), deadline, self.tell(f"{missing} messages missing"))
+            self.assertLess(time.monotonic(), deadline, self.trace(f"{missing} messages missing"))
             for index, client in enumerate(self.clients):
                 connection = client.both[server]
                 while missing > 0 and connection.has_reply():
                     value, raw = connection.read_reply()
-                    self.assertTrue(is_message(value), self.tell(f"not a message: {value!r}"))
+                    self.assertTrue(is_message(value), self.trace(f"not a message: {value!r}"))
                     messages[index].append(raw)
                     missing -= 1
             if missing > 0:
@@ -124,7 +124,7 @@ class PubSubDifferentialTest(ServerTest):
 
     def compare(self, command, outcomes):
         (ours, our_messages), (theirs, their_messages) = outcomes
-        self.assertEqual(our_messages, their_messages, self.tell("messages differ"))
+        self.assertEqual(our_messages, their_messages, self.trace("messages differ"))
         name = command[0].upper()
         if name in LEAVE and len(command) == 1:
             self.assertEqual(
@@ -139,12 +139,12 @@ class PubSubDifferentialTest(ServerTest):
                 re.findall(rb"(flags|sub|psub|ssub|multi|cmd|resp)=(\S+)", frames[0][1])
                 for frames in (ours, theirs)
             ]
-            self.assertEqual(*figures, self.tell("CLIENT INFO differs"))
+            self.assertEqual(*figures, self.trace("CLIENT INFO differs"))
         else:
             raw = [[raw for _, raw in frames] for frames in (ours, theirs)]
-            self.assertEqual(*raw, self.tell("replies differ"))
+            self.assertEqual(*raw, self.trace("replies differ"))
 
-    def tell(self, what):
+    def trace(self, what):
         lines = [f"{what}; seed {self.seed}; the last steps (client, command):"]
         return "\n".join(lines + [f"  {step}" for step in self.history[-15:]])
 

@@ -112,15 +112,15 @@ class ServerDifferentialTest(ServerTest):
             outcomes.append(frames)
         theirs, ours = outcomes[0][-1], outcomes[1][-1]
         matches = ours[1] == theirs[1] or self.values_match(client, command, ours[0], theirs[0])
-        self.note_transaction(client, command, theirs[0])
+        self.record_transaction(client, command, theirs[0])
         heard_by_theirs = self.hear(1, self.messages_in(client, outcomes[0]), None)
         heard_by_ours = self.hear(0, self.messages_in(client, outcomes[1]), heard_by_theirs)
         self.errors += isinstance(theirs[0], ErrorReply)
         self.last_was_noperm = theirs[1].startswith(b"-NOPERM")
         if not matches:
-            self.fail(self.tell(f"replies differ\nours:    {ours[1]!r}\nredis's: {theirs[1]!r}"))
+            self.fail(self.trace(f"replies differ\nours:    {ours[1]!r}\nredis's: {theirs[1]!r}"))
         if heard_by_ours != heard_by_theirs:
-            self.fail(self.tell(
+            self.fail(self.trace(
                 f"messages differ\nours:    {heard_by_ours}\nredis's: {heard_by_theirs}"
             ))
         self.messages += sum(map(len, heard_by_theirs))
@@ -130,7 +130,7 @@ class ServerDifferentialTest(ServerTest):
         """A change of a user ends the connections of that user, on both servers."""
         ours, theirs = self.ended
         if ours != theirs:
-            self.fail(self.tell(f"closed connections differ\nours:    {ours}\nredis's: {theirs}"))
+            self.fail(self.trace(f"closed connections differ\nours:    {ours}\nredis's: {theirs}"))
         for index in theirs:
             for server, number in enumerate(self.clients[index].ids):
                 self.past_ids[server][number] = f"past connection {self.replaced}"
@@ -219,7 +219,7 @@ class ServerDifferentialTest(ServerTest):
 
     # Methods that compare.
 
-    def note_transaction(self, client, command, reply):
+    def record_transaction(self, client, command, reply):
         name = command[0].upper()
         if name == b"MULTI" and reply == b"OK":
             client.queued = []
@@ -437,7 +437,7 @@ class ServerDifferentialTest(ServerTest):
             lines.append(re.sub(rb"^[\d.]+ \[(\d+) \S+\]", rb"TIME [\1 ADDRESS]", line))
         return lines[:-1]
 
-    def tell(self, what):
+    def trace(self, what):
         lines = [f"{what}\nseed {self.seed}; the last of {len(self.history)} steps:"]
         return "\n".join(lines + [f"  {step}" for step in self.history[-25:]])
 

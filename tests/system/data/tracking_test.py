@@ -94,7 +94,7 @@ class TrackingDifferentialTest(ServerTest):
             client.is_in_multi = False
         if words[0] == "HELLO":
             return
-        self.assertEqual(self.without_ids(ours), self.without_ids(theirs), self.tell("replies"))
+        self.assertEqual(self.without_ids(ours), self.without_ids(theirs), self.trace("replies"))
 
     def without_ids(self, raw):
         """Ids differ between the servers. Redis sends a null in the protocol of the redirecting
@@ -115,13 +115,13 @@ class TrackingDifferentialTest(ServerTest):
                         for client in self.clients] for side in (0, 1)]
             return news[0] == news[1]
 
-        wait_until(are_equal, lambda: self.tell(f"equal news: {news}"), poll_every_s=0.001)
+        wait_until(are_equal, lambda: self.trace(f"equal news: {news}"), poll_every_s=0.001)
         count = sum(len(client.news[1]) for client in self.clients)
         for client in self.clients:
             client.news = [[], []]
         return count
 
-    def tell(self, what):
+    def trace(self, what):
         return f"{what}; the last steps: {self.history[-20:]}"
 
     def test_a_random_session(self):

@@ -134,17 +134,17 @@ class StartTest(ServerTest):
         path = self.make_log()
         data = path.read_bytes()
         mark = data.rindex(b"#") + 1
-        told = "no sound checksum line follows its last 1 commands"
+        message = "no sound checksum line follows its last 1 commands"
         for damaged in (data[: mark - 1], data[:mark] + b" " + data[mark + 1 :]):
             path.write_bytes(damaged)
             server = self.start()
-            server.expect_log(told)
-            self.assertTrue([line for line in server.log if f"{path.name}: {told}" in line])
+            server.expect_log(message)
+            self.assertTrue([line for line in server.log if f"{path.name}: {message}" in line])
             with server.connect() as connection:
                 self.assertEqual(connection.call("DBSIZE"), 3)
             server.crash()
             again = self.start()
-            self.assertFalse([line for line in again.log if told in line], "it was sealed")
+            self.assertFalse([line for line in again.log if message in line], "it was sealed")
             again.crash()
 
     def test_removed_files_are_named(self):
@@ -174,8 +174,8 @@ class StartTest(ServerTest):
     def test_socket_of_another_server_is_not_replaced(self):
         path = self.directory / "server.sock"
         server = self.start_server("--unixsocket", path)
-        told = f"Failed opening Unix socket {path}: another server listens on it"
-        self.assertIn(told, self.refused("--bind", "127.0.0.1", "--unixsocket", path))
+        message = f"Failed opening Unix socket {path}: another server listens on it"
+        self.assertIn(message, self.refused("--bind", "127.0.0.1", "--unixsocket", path))
         with Connection(unix_path=str(path)) as client:
             self.assertEqual(client.call("PING"), b"PONG")
         server.crash()

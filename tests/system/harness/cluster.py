@@ -113,9 +113,9 @@ class ClusterTest(EtcdTest, ServerTest):
     def wait_for_state(self, server, state=b"ok"):
         def is_there():
             with server.connect() as connection:
-                told = connection.call("CLUSTER", "INFO")
+                answer = connection.call("CLUSTER", "INFO")
                 # A replica that loads its leader's snapshot says LOADING.
-                return isinstance(told, bytes) and b"cluster_state:" + state in told
+                return isinstance(answer, bytes) and b"cluster_state:" + state in answer
 
         wait_until(is_there, f"{server.port} is {state}")
 

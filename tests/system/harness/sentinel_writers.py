@@ -42,7 +42,7 @@ class Writer:
     def note(self, key):
         self.acknowledged.append((key, time.monotonic()))
 
-    def note_error(self, text):
+    def record_error(self, text):
         self.errors[text] = self.errors.get(text, 0) + 1
 
     def first_after(self, moment):
@@ -80,7 +80,7 @@ class PythonWriter(Writer):
                 self._write(key)
                 pace(PAUSE_S)
             except redis.RedisError as error:
-                self.note_error(type(error).__name__ + ": " + str(error)[:40])
+                self.record_error(type(error).__name__ + ": " + str(error)[:40])
                 pace(PAUSE_AFTER_ERROR_S)
         self.client.close()
 
@@ -96,7 +96,7 @@ class PythonWriter(Writer):
         pipeline.set(key, key).execute_command("WAIT", 1, SOCKET_TIMEOUT_S * 500)
         if pipeline.execute()[1] >= 1:
             return self.note(key)
-        return self.note_error("not confirmed by a replica")
+        return self.record_error("not confirmed by a replica")
 
 
 class ProgramWriter(Writer):
@@ -115,7 +115,7 @@ class ProgramWriter(Writer):
             if kind == "ack":
                 self.note(rest)
             else:
-                self.note_error(rest[:60])
+                self.record_error(rest[:60])
 
     def stop(self):
         self.process.stdin.close()

@@ -18,7 +18,7 @@ from harness.preloads import process_faults
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "troubleshooting.md"
 SECTION = "## The server does not start"
 # Drops the rights of root, who can read every directory.
-AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+AS_USER_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
 def quoted_messages():
@@ -73,7 +73,7 @@ class StartMessagesTest(ServerTest):
         closed.mkdir()
         self.directory.chmod(0o755)
         closed.chmod(0o644)
-        return self.refused(prefix=AS_NOBODY, directory=closed)
+        return self.refused(prefix=AS_USER_NOBODY, directory=closed)
 
     def missing_certificate(self):
         missing = self.directory / "none.crt"

@@ -92,8 +92,8 @@ class SamplesTest(ServerTest):
 
         server = servers["template"]["spec"]["containers"][0]
         words = server["command"]
-        told = set(re.findall(r"\$\((\w+)\)", " ".join(words)))
-        self.assertEqual(told, {variable["name"] for variable in server["env"]})
+        used_variables = set(re.findall(r"\$\((\w+)\)", " ".join(words)))
+        self.assertEqual(used_variables, {variable["name"] for variable in server["env"]})
         ports = {port["name"]: str(port["containerPort"]) for port in server["ports"]}
         self.assertEqual(words[words.index("--http-port") + 1], ports["http"])
         self.assertEqual(server["readinessProbe"]["httpGet"], {"path": "/readyz", "port": "http"})

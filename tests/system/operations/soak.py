@@ -46,7 +46,7 @@ def growth_limit(samples):
     return GROWTH_MB_PER_MINUTE_MAX + SWING_MB / minutes
 
 
-def judge(samples_by_server, faults):
+def evaluate(samples_by_server, faults):
     """Returns the problems, one sentence each. Memory counts only after a run without errors,
     because a run that stopped early has too few samples.
     """
@@ -150,10 +150,10 @@ class Soak:
         for name, server in self.servers.items():
             self.clients[name].call("MEMORY", "PURGE")
             server.calm_samples.append(server.sample(self.clients[name], at_s))
-        self.tell(at_s)
+        self.print_figures(at_s)
         gate.open.set()
 
-    def tell(self, at_s):
+    def print_figures(self, at_s):
         line = f"{at_s:6.0f} s"
         for name, server in self.servers.items():
             last = server.calm_samples[-1]
@@ -210,7 +210,7 @@ class Soak:
                 for field in ("rss", "anonymous", "shared", "used_memory")
             }
             print(f"  {name:8}", ", ".join(f"{field} {rate:+.2f}" for field, rate in rates.items()))
-        return judge(measured, self.faults)
+        return evaluate(measured, self.faults)
 
 
 def main():

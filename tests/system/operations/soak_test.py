@@ -24,27 +24,27 @@ class JudgeTest(unittest.TestCase):
     def test_oscillation_is_not_growth(self):
         steady = samples([50.0, 52.0, 51.0] * 4)
         self.assertAlmostEqual(soak.growth_per_minute(steady, "rss"), 0)
-        self.assertEqual(soak.judge({"server": steady}, []), [])
+        self.assertEqual(soak.evaluate({"server": steady}, []), [])
 
     def test_leak_is_growth_and_a_single_step_is_not(self):
         step = samples([50.0] * 10 + [55.0] * 2)
-        self.assertEqual(soak.judge({"server": step}, []), [])
+        self.assertEqual(soak.evaluate({"server": step}, []), [])
         leak = samples([50 + i * 2.5 / 6 for i in range(12)])
         self.assertAlmostEqual(soak.growth_per_minute(leak, "rss"), 2.5, places=2)
-        (problem,) = soak.judge({"server": step, "replica": leak}, [])
+        (problem,) = soak.evaluate({"server": step, "replica": leak}, [])
         self.assertIn("replica grows by 2.50 MB a minute", problem)
 
     def test_an_hour_has_a_stricter_limit_than_a_minute(self):
         for growth, problems in ((1.0, 0), (1.1, 1)):
             hour = samples([50 + i * growth / 6 for i in range(361)])
-            self.assertEqual(len(soak.judge({"server": hour}, [])), problems)
+            self.assertEqual(len(soak.evaluate({"server": hour}, [])), problems)
 
     def test_unmeasured_growth_is_a_problem(self):
-        self.assertEqual(len(soak.judge({"server": samples([50.0] * 2)}, [])), 1)
+        self.assertEqual(len(soak.evaluate({"server": samples([50.0] * 2)}, [])), 1)
 
     def test_faults_are_problems(self):
         steady = samples([50.0, 52.0, 51.0] * 4)
-        self.assertEqual(soak.judge({"server": steady}, ["a fault"]), ["a fault"])
+        self.assertEqual(soak.evaluate({"server": steady}, ["a fault"]), ["a fault"])
 
 
 class SoakTest(ServerTest):

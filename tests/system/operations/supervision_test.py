@@ -113,12 +113,12 @@ class SupervisionTest(ServerTest):
         wait_until(lambda: log.exists() and "Ready to accept connections" in log.read_text())
         log.rename(self.folder / "server.log.1")
 
-        def is_made_anew():
+        def is_recreated():
             client.call("BGSAVE")
             return log.exists()
 
         with Connection(port) as client:
-            wait_until(is_made_anew, what="a new log file")
+            wait_until(is_recreated, what="a new log file")
         process.terminate()
         self.assertEqual(process.wait(DEADLINE_S), 0)
         self.assertIn("bye bye", log.read_text())

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A replica of a scripted leader, with a file of RedisBloom or valkey-bloom, and its restart.
 Other files and streams, and leaders that send false or broken data:
-tests/server/replication/follower/."""
+tests/server/replication/replica/."""
 
 import shutil
 import tempfile

@@ -96,14 +96,14 @@ class ProgramTest(unittest.TestCase):
             odd = pathlib.Path(directory) / "x"
             for path in ("/" + "a/" * 3000 + "x", "a" * 255, "a" * 5000, "\x1b[31m", "%s%n", ""):
                 for option in ("--check-rdb", "--check-aof"):
-                    self.judge(option, path)
+                    self.evaluate(option, path)
             for _ in range(max(10, ROUNDS // 100)):
                 odd.write_bytes(b"REDIS0010" + self.rng.randbytes(self.rng.randrange(300)))
-                self.judge("--check-rdb", odd)
+                self.evaluate("--check-rdb", odd)
                 odd.write_bytes(b"file " + self.rng.randbytes(self.rng.randrange(300)))
-                self.judge("--check-aof", odd)
+                self.evaluate("--check-aof", odd)
 
-    def judge(self, option, path):
+    def evaluate(self, option, path):
         done = subprocess.run(
             [SERVER, option, path], capture_output=True, check=False, timeout=DEADLINE_S
         )

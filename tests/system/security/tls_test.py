@@ -101,7 +101,7 @@ class ReloadTest(TlsTest):
     def set_config(self, *words):
         return self.plain.call("CONFIG", "SET", *words)
 
-    def shown_name(self):
+    def printable_name(self):
         """Returns the common name of the certificate that a new connection sees."""
         client = self.connect_tls()
         self.assertEqual(client.call("PING"), b"PONG")
@@ -110,11 +110,11 @@ class ReloadTest(TlsTest):
     def test_another_certificate(self):
         client = self.connect_tls()
         self.assertEqual(client.call("PING"), b"PONG")
-        self.assertEqual(self.shown_name(), "server")
+        self.assertEqual(self.printable_name(), "server")
         words = ["tls-cert-file", self.files.path("next.crt")]
         words += ["tls-key-file", self.files.path("next.key")]
         self.assertEqual(self.set_config(*words), b"OK")
-        self.assertEqual(self.shown_name(), "next")
+        self.assertEqual(self.printable_name(), "next")
         self.assertEqual(client.call("PING"), b"PONG", "who is connected stays so")
 
 

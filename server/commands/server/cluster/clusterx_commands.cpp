@@ -61,7 +61,7 @@ void clusterx_resigned(Context& ctx) {
   const auto epoch = epoch_of(ctx, ctx.args[3]);
   if (!epoch) return;
   answer_later(ctx, [&](MemberQueue& queue, PeerAnswered done) {
-    cluster::tell_resigned(queue, std::string(ctx.args[2]), *epoch, std::move(done));
+    cluster::report_resigned(queue, std::string(ctx.args[2]), *epoch, std::move(done));
   });
 }
 

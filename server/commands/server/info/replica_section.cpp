@@ -10,14 +10,14 @@
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 #include "server/process/availability.h"
-#include "server/replication/follower/link_failures.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/replica/link_failures.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 
 namespace server::info {
 namespace {
 
-void write_sync(const FollowerFigures& figures, int64_t silent_s, Lines& lines) {
+void write_sync(const ReplicaFigures& figures, int64_t silent_s, Lines& lines) {
   // The size of a snapshot that ends with a marker is unknown.
   const int64_t total = std::max<int64_t>(figures.sync_size, 0);
   const int64_t received = figures.sync_received;
@@ -34,12 +34,12 @@ void write_sync(const FollowerFigures& figures, int64_t silent_s, Lines& lines) 
 void write_replica(const Source& source, Lines& lines) {
   const Services& services = source.services;
   const Config& config = services.config;
-  const FollowerFigures& figures = services.follower.figures();
-  const auto target = services.follower.target().value_or(Follower::Target{});
-  const FollowerState state = figures.state;
+  const ReplicaFigures& figures = services.replica_controller.figures();
+  const auto target = services.replica_controller.target().value_or(ReplicaController::Target{});
+  const ReplicaLinkState state = figures.state;
   // After a sync, the loaded snapshot first becomes the append log's base. Until then no client is
   // served.
-  const bool is_up = state == FollowerState::kConnected && services.replication.link_is_up() &&
+  const bool is_up = state == ReplicaLinkState::kConnected && services.replication.link_is_up() &&
                      !services.durability.availability.has(Availability::kLoading);
   const int64_t now_us = services.clock.monotonic_us();
   const int64_t silent_s = (now_us - figures.last_received_us) / core::kSecondUs;
@@ -47,17 +47,18 @@ void write_replica(const Source& source, Lines& lines) {
   lines.field("master_port", target.port);
   lines.field("master_link_status", is_up ? "up" : "down");
   lines.field("master_last_io_seconds_ago", is_up ? silent_s : -1);
-  lines.field("master_sync_in_progress", state == FollowerState::kSync ? 1 : 0);
+  lines.field("master_sync_in_progress", state == ReplicaLinkState::kSync ? 1 : 0);
   const auto offset = static_cast<int64_t>(services.replication.offset());
   lines.field("slave_read_repl_offset", std::max<int64_t>(figures.read_offset, offset));
   lines.field("slave_repl_offset", offset);
-  if (state == FollowerState::kSync) write_sync(figures, silent_s, lines);
+  if (state == ReplicaLinkState::kSync) write_sync(figures, silent_s, lines);
   if (!is_up) {
     const int64_t since_us = figures.down_since_us;
     lines.field("master_link_down_since_seconds",
                 since_us == 0 ? -1 : (now_us - since_us) / core::kSecondUs);
     const auto takes = services.durability.append_log().takes_more();
-    const std::string cause = takes ? services.follower.failures().cause() : takes.error().message;
+    const std::string cause =
+        takes ? services.replica_controller.failures().cause() : takes.error().message;
     if (!cause.empty()) lines.field("master_link_down_reason", cause);
   }
   lines.field("slave_priority", config.integer(OptionId::kReplicaPriority));

@@ -8,7 +8,7 @@
 #include "server/config/config.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/failover.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
 
@@ -52,7 +52,7 @@ void write_backlog(const Source& source, Lines& lines) {
   const Backlog& backlog = replication.backlog();
   const ReplicationIds ids = replication.ids();
   lines.field("master_failover_state",
-              failover_state_name(source.services.follower.failover_state()));
+              failover_state_name(source.services.replica_controller.failover_state()));
   lines.field("master_replid", ids.id);
   lines.field("master_replid2", ids.id2);
   const uint64_t end = backlog.end_offset();

@@ -16,7 +16,7 @@
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/pubsub/pub_sub.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/session/clients.h"
 
 namespace server::info {
@@ -54,7 +54,7 @@ void write_stats(const Source& source, Lines& lines) {
   lines.field("tracking_total_items", tracking.items.load());
   lines.field("tracking_total_prefixes", tracking.prefixes.load());
   lines.field("unexpected_error_replies",
-              source.services.follower.figures().stream.failed_commands.load());
+              source.services.replica_controller.figures().stream.failed_commands.load());
   lines.field("total_error_replies", statistics.total_errors());
   lines.zeros({"dump_payload_sanitizations"});
   const uint64_t reads = total(&ThreadStatistics::reads_processed);

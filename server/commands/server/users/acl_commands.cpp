@@ -46,7 +46,7 @@ void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& se
 
 // Closes the sessions of these users, or of all users, that are no longer permitted. The other
 // sessions refresh their permissions. The caller gets its reply in any case.
-void tell_sessions(Context& ctx, std::optional<Arguments> names) {
+void notify_sessions(Context& ctx, std::optional<Arguments> names) {
   std::vector<uint64_t> listeners;
   for (const auto& session : ctx.services.clients.list()) {
     const std::string user = session->names.get().user;
@@ -59,7 +59,7 @@ void tell_sessions(Context& ctx, std::optional<Arguments> names) {
       session->request_kill();
       continue;
     }
-    if (session->subscriptions.shown_any()) listeners.push_back(session->id);
+    if (session->subscriptions.published_any()) listeners.push_back(session->id);
     if (session->wake) session->wake();
   }
   end_forbidden_listeners(ctx, listeners);
@@ -92,7 +92,7 @@ void acl_deluser(Context& ctx) {
   }
   int64_t removed = 0;
   for (const std::string_view name : names) removed += ctx.services.users.remove(name) ? 1 : 0;
-  tell_sessions(ctx, names);
+  notify_sessions(ctx, names);
   ctx.reply.integer(removed);
 }
 
@@ -192,7 +192,7 @@ void acl_load(Context& ctx) {
   if (auto loaded = acl::load_acl_file(ctx.services.users, *path); !loaded) {
     return ctx.reply.error("ERR " + loaded.error().message);
   }
-  tell_sessions(ctx, std::nullopt);
+  notify_sessions(ctx, std::nullopt);
   ctx.reply.ok();
 }
 
@@ -259,7 +259,7 @@ void acl_setuser(Context& ctx) {
   if (auto set = ctx.services.users.set(name, ctx.args.subspan(3)); !set) {
     return ctx.reply.error(set.error().message);
   }
-  tell_sessions(ctx, ctx.args.subspan(2, 1));
+  notify_sessions(ctx, ctx.args.subspan(2, 1));
   ctx.reply.ok();
 }
 

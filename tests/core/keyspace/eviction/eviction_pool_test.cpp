@@ -29,14 +29,14 @@ class EvictionPoolTest : public ::testing::Test {
   }
   // Chooses a key and deletes it; "" if none is left.
   std::string evict(EvictionPolicy policy, size_t sample_size = 5) {
-    const EvictionTerms terms{policy, sample_size, kNowS};
+    const EvictionSettings settings{policy, sample_size, kNowS};
     for (;;) {
-      const auto choice = pool_.choose(terms, databases_);
+      const auto choice = pool_.choose(settings, databases_);
       if (!choice.candidate) return "";
       const KeyRef key = keyspace_.ref(choice.candidate->key);
       const auto lock = keyspace_.lock_exclusive(key);
       const Entry* entry = keyspace_.find_any(choice.candidate->database, key);
-      if (entry == nullptr || !pool_.is_still_due(*entry, *choice.candidate, terms)) continue;
+      if (entry == nullptr || !pool_.is_still_due(*entry, *choice.candidate, settings)) continue;
       (void)keyspace_.erase(choice.candidate->database, key);
       return choice.candidate->key;
     }
@@ -105,13 +105,13 @@ TEST_F(EvictionPoolTest, VolatilePoliciesFindOnlyExpiringKeys) {
 
 TEST_F(EvictionPoolTest, KeyUsedSinceItsSampleIsKept) {
   add("old", 1);
-  const EvictionTerms terms{EvictionPolicy::kAllKeysLru, 5, kNowS};
-  const auto choice = pool_.choose(terms, databases_);
+  const EvictionSettings settings{EvictionPolicy::kAllKeysLru, 5, kNowS};
+  const auto choice = pool_.choose(settings, databases_);
   ASSERT_TRUE(choice.candidate);
   Entry* entry = keyspace_.find_any(0, keyspace_.ref("old"));
-  EXPECT_TRUE(pool_.is_still_due(*entry, *choice.candidate, terms));
+  EXPECT_TRUE(pool_.is_still_due(*entry, *choice.candidate, settings));
   entry->touch(kNowS);
-  EXPECT_FALSE(pool_.is_still_due(*entry, *choice.candidate, terms));
+  EXPECT_FALSE(pool_.is_still_due(*entry, *choice.candidate, settings));
 }
 
 TEST_F(EvictionPoolTest, AllDatabasesAreSampled) {

@@ -17,8 +17,8 @@ std::string due(WindowSchedule& schedule, int64_t now_ms) {
 TEST(WindowSchedule, RecordedNameIsDueImmediatelyAndOnce) {
   WindowSchedule schedule;
   EXPECT_TRUE(schedule.empty());
-  schedule.note("a");
-  schedule.note("a");
+  schedule.record("a");
+  schedule.record("a");
   EXPECT_FALSE(schedule.empty());
   EXPECT_EQ(due(schedule, 1000), "a");
   EXPECT_EQ(due(schedule, 1000), "");
@@ -37,10 +37,10 @@ TEST(WindowSchedule, NamesAreDueInTheOrderOfTheirTimes) {
 TEST(WindowSchedule, RecordingAgainReplacesALaterTime) {
   WindowSchedule schedule;
   schedule.put_back({"a", false}, 3000);
-  schedule.note("a");
+  schedule.record("a");
   EXPECT_EQ(due(schedule, 1), "a");
   // The name is recorded again while it is taken out.
-  schedule.note("a");
+  schedule.record("a");
   schedule.put_back({"a", true}, 3000);
   const auto name = schedule.take_due(1);
   ASSERT_TRUE(name);

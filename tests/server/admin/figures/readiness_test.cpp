@@ -7,11 +7,11 @@
 #include "server/cluster/permit_clock.h"
 #include "server/cluster/view.h"
 #include "server/process/server_state.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
-#include "tests/support/follower_fixture.h"
+#include "tests/support/replica_fixture.h"
 
 namespace server::admin {
 namespace {
@@ -35,7 +35,7 @@ TEST_F(ReadinessTest, AReplicaWithoutItsLeadersDataIsNotReady) {
   EXPECT_EQ(unready_cause(services_), "");
 }
 
-class ReplicaReadinessTest : public FollowerFixture {
+class ReplicaReadinessTest : public ReplicaFixture {
  protected:
   void SetUp() override {
     run({"CONFIG", "SET", "http-ready-max-lag", "2"});
@@ -80,7 +80,7 @@ TEST_F(ReplicaReadinessTest, WhileASnapshotComesItIsNotReady) {
   ask_to_follow(next);
   next.await_psync();
   next.say("+FULLRESYNC " + next.kId + " 0\r\n$1000\r\nREDIS");
-  await([this] { return follower_.figures().state == FollowerState::kSync; });
+  await([this] { return replica_controller_.figures().state == ReplicaLinkState::kSync; });
   EXPECT_THAT(unready_cause(services_), HasSubstr("has not got"));
 }
 

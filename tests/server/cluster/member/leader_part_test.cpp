@@ -208,10 +208,10 @@ TEST_F(LeaderPartTest, AHandoverResignsBeforeItNamesTheSuccessor) {
   facts_.position.offset = 2000;
   member_->writes_held(now_us_, 2000);
   pass(1000);
-  EXPECT_TRUE(all<TellResigned>().empty()) << "the replica lacks something";
+  EXPECT_TRUE(all<ReportResigned>().empty()) << "the replica lacks something";
   facts_.replicas[0].acked = 2000;
   pass(1000);
-  EXPECT_EQ(last<TellResigned>().epoch, 8U);
+  EXPECT_EQ(last<ReportResigned>().epoch, 8U);
   EXPECT_EQ(member_->permit().until_us(), 0);
   EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
   const auto change = last<ChangeTopology>();

@@ -79,7 +79,7 @@ TEST_F(PeerQuestionsTest, ALeaderDoesNotTakeOver) {
 }
 
 TEST_F(PeerQuestionsTest, AResignationSparesTheWait) {
-  tell_resigned(queue_, "s1", 7, taken());
+  report_resigned(queue_, "s1", 7, taken());
   EXPECT_EQ(answer(), "") << "it does not serve yet";
   Topology next = sample_topology();
   next.shard("s1")->leader = id_of('b');
@@ -94,7 +94,7 @@ TEST_F(PeerQuestionsTest, AResignationSparesTheWait) {
 }
 
 TEST_F(PeerQuestionsTest, SuccessorThatDoesNotServeSaysSoInTime) {
-  tell_resigned(queue_, "s1", 7, taken());
+  report_resigned(queue_, "s1", 7, taken());
   EXPECT_EQ(answer(), "");
   queue_.now_us += Succession::kHoldUs;
   EXPECT_EQ(code(), "-NO");

@@ -48,7 +48,7 @@ class EtcdFeedTest : public ::testing::Test {
     ++reads_;
     const std::string reply = read_reply();
     if (std::exchange(races_, false)) {
-      tell(fmt::format(R"({{"kv":{}}})", kv(keys_.alive(id_of('b')), "{}", 12)));
+      send_event(fmt::format(R"({{"kv":{}}})", kv(keys_.alive(id_of('b')), "{}", 12)));
       store_revision_ = 12;
       alive_ids_ = "ab";
     }
@@ -64,7 +64,7 @@ class EtcdFeedTest : public ::testing::Test {
         cluster_id_, store_revision_, has_topology_ ? topology_kv(topology_revision_) : "",
         fmt::join(alive, ",")));
   }
-  void tell(const std::string& event) {
+  void send_event(const std::string& event) {
     etcd_.send(http_chunk(fmt::format(
         "{{\"result\":{{\"header\":{{\"revision\":\"20\"}},\"events\":[{}]}}}}\n", event)));
   }
@@ -113,12 +113,12 @@ TEST_F(EtcdFeedTest, TellsWhatIsThereAndWhatChanges) {
   EXPECT_EQ(revisions_, std::vector<uint64_t>{5});
   EXPECT_EQ(alive_.back(), IdSet{id_of('a')});
   EXPECT_NE(etcd_.requests().back().find(R"("start_revision":"10")"), std::string::npos);
-  tell(fmt::format(R"({{"kv":{}}})", topology_kv(11)));
+  send_event(fmt::format(R"({{"kv":{}}})", topology_kv(11)));
   ASSERT_TRUE(run_until(io_, [&] { return revisions_.size() == 2; }));
-  tell(fmt::format(R"({{"kv":{}}})", kv(keys_.alive(id_of('b')), "{}", 12)));
+  send_event(fmt::format(R"({{"kv":{}}})", kv(keys_.alive(id_of('b')), "{}", 12)));
   ASSERT_TRUE(run_until(io_, [&] { return alive_.back().size() == 2; }));
-  tell(fmt::format(R"({{"type":"DELETE","kv":{{"key":"{}","mod_revision":"13"}}}})",
-                   core::encode_base64(keys_.alive(id_of('a')))));
+  send_event(fmt::format(R"({{"type":"DELETE","kv":{{"key":"{}","mod_revision":"13"}}}})",
+                         core::encode_base64(keys_.alive(id_of('a')))));
   ASSERT_TRUE(run_until(io_, [&] { return alive_.back() == IdSet{id_of('b')}; }));
 }
 
@@ -136,15 +136,15 @@ TEST_F(EtcdFeedTest, OldAndInvalidDocumentsArePassedOver) {
 TEST_F(EtcdFeedTest, SlotsThatMovedWithoutARecordAreRefused) {
   start();
   stored_ = moved_slots();
-  tell(fmt::format(R"({{"kv":{}}})", topology_kv(11)));
-  tell(fmt::format(R"({{"kv":{}}})", kv(keys_.alive(id_of('b')), "{}", 12)));
+  send_event(fmt::format(R"({{"kv":{}}})", topology_kv(11)));
+  send_event(fmt::format(R"({{"kv":{}}})", kv(keys_.alive(id_of('b')), "{}", 12)));
   ASSERT_TRUE(run_until(io_, [&] { return alive_.back().size() == 2; }));
   EXPECT_EQ(revisions_, std::vector<uint64_t>{5});
   EXPECT_EQ(feed_->check_of(5, reply_with(topology_json(moved_slots()), 11)).outcome,
             ReadOutcome::kInvalid);
   // The record may come later.
   feed_->take(reply_with(topology_json(sample_topology()), 5));
-  tell(fmt::format(R"({{"kv":{}}})", kv(keys_.slots, slots_checksum(moved_slots()), 13)));
+  send_event(fmt::format(R"({{"kv":{}}})", kv(keys_.slots, slots_checksum(moved_slots()), 13)));
   ASSERT_TRUE(run_until(io_, [&] { return revisions_.size() == 2; }));
   EXPECT_EQ(revisions_.back(), 11U);
 }
@@ -195,8 +195,8 @@ TEST_F(EtcdFeedTest, ReadsAreComparedWithWhatIsKnown) {
 
 TEST_F(EtcdFeedTest, ReportsADeletion) {
   start();
-  tell(fmt::format(R"({{"type":"DELETE","kv":{{"key":"{}","mod_revision":"13"}}}})",
-                   core::encode_base64(keys_.topology)));
+  send_event(fmt::format(R"({{"type":"DELETE","kv":{{"key":"{}","mod_revision":"13"}}}})",
+                         core::encode_base64(keys_.topology)));
   EXPECT_TRUE(run_until(io_, [&] { return deleted_ == 1; }));
 }
 

@@ -37,9 +37,9 @@ TEST_F(DataLoaderTest, AReloadBringsBackWhatWasSaved) {
   EXPECT_TRUE(process_->durability.availability.has(Availability::kLoading));
   EXPECT_FALSE(loader().begin_reload()) << "one at a time";
   ASSERT_TRUE(loader().reload_snapshot(true));
-  bool is_told = false;
-  loader().end_reload([&] { is_told = true; });
-  EXPECT_TRUE(is_told);
+  bool is_notified = false;
+  loader().end_reload([&] { is_notified = true; });
+  EXPECT_TRUE(is_notified);
   EXPECT_FALSE(process_->durability.availability.any());
   EXPECT_EQ(process_->contents(), saved);
 }

@@ -33,23 +33,23 @@ constexpr const char* kFirst = "appendonly.aof.1.incr.aof";
 constexpr const char* kSecond = "appendonly.aof.2.incr.aof";
 
 // Records the commands, and replies `reply` to each.
-struct Told {
+struct Recorded {
   std::vector<std::string> commands;
   std::vector<CommandOrigin> origins;  // one per file
   std::string reply = "+OK\r\n";
 };
-class TellingReplayer final : public Replayer {
+class RecordingReplayer final : public Replayer {
  public:
-  explicit TellingReplayer(Told& told) : told_(told) {}
+  explicit RecordingReplayer(Recorded& recorded) : recorded_(recorded) {}
   std::string_view execute(persistence::Words words) override {
     std::string line;
     for (const std::string_view word : words) line += (line.empty() ? "" : " ") + std::string(word);
-    told_.commands.push_back(line);
-    return told_.reply;
+    recorded_.commands.push_back(line);
+    return recorded_.reply;
   }
 
  private:
-  Told& told_;
+  Recorded& recorded_;
 };
 
 class RecoveryTest : public ::testing::Test {
@@ -74,8 +74,8 @@ class RecoveryTest : public ::testing::Test {
             figures_,
             is_cancelled_,
             [this](CommandOrigin origin) {
-              told_.origins.push_back(origin);
-              return std::make_unique<TellingReplayer>(told_);
+              recorded_.origins.push_back(origin);
+              return std::make_unique<RecordingReplayer>(recorded_);
             },
             on_piece_};
   }
@@ -108,7 +108,7 @@ class RecoveryTest : public ::testing::Test {
   LoadFigures figures_;
   std::atomic<bool> is_cancelled_{false};
   std::function<void()> on_piece_;
-  Told told_;
+  Recorded recorded_;
 };
 
 TEST_F(RecoveryTest, AnEmptyDirectoryIsAnEmptyDataSet) {
@@ -128,7 +128,7 @@ TEST_F(RecoveryTest, WithoutALogTheSnapshotIsLoaded) {
   ASSERT_TRUE(recovered);
   EXPECT_EQ(keyspace_.db_size(0), 2U);
   EXPECT_EQ(figures_.loaded_keys, 2U);
-  EXPECT_TRUE(told_.commands.empty());
+  EXPECT_TRUE(recorded_.commands.empty());
 }
 
 // Redis would start empty.
@@ -150,8 +150,9 @@ TEST_F(RecoveryTest, ALogIsItsBaseAndThenItsFilesInOrder) {
   ASSERT_TRUE(recovered) << recovered.error().message;
   EXPECT_TRUE(has("a"));
   EXPECT_FALSE(has("not this"));
-  EXPECT_EQ(told_.commands, (std::vector<std::string>{"SET b v", "SET c v", "SET d v"}));
-  EXPECT_EQ(told_.origins, (std::vector{CommandOrigin::kOwnJournal, CommandOrigin::kOwnJournal}));
+  EXPECT_EQ(recorded_.commands, (std::vector<std::string>{"SET b v", "SET c v", "SET d v"}));
+  EXPECT_EQ(recorded_.origins,
+            (std::vector{CommandOrigin::kOwnJournal, CommandOrigin::kOwnJournal}));
   EXPECT_FALSE(recovered->needs_base);
   ASSERT_TRUE(recovered->tail);
   EXPECT_EQ(recovered->tail->size_bytes, disk_.content(kLogs + kSecond)->size());
@@ -165,7 +166,7 @@ TEST_F(RecoveryTest, ATornTailIsCut) {
   put_manifest(line_of(kFirst, 1, 'i'));
   const auto recovered = recover_log();
   ASSERT_TRUE(recovered) << recovered.error().message;
-  EXPECT_EQ(told_.commands, (std::vector<std::string>{"SET a v", "SET b v"}));
+  EXPECT_EQ(recorded_.commands, (std::vector<std::string>{"SET a v", "SET b v"}));
   EXPECT_EQ(disk_.content(kLogs + kFirst), sound);
   EXPECT_EQ(recovered->tail->size_bytes, sound.size());
 }
@@ -180,7 +181,7 @@ TEST_F(RecoveryTest, ATornTailIsRefusedWhereItIsNotToBeCut) {
   EXPECT_NE(error.find(kFirst), std::string::npos) << error;
   EXPECT_NE(error.find("--check-aof /"), std::string::npos) << error;
   EXPECT_NE(error.find("/appendonlydir/appendonly.aof.manifest`"), std::string::npos) << error;
-  EXPECT_TRUE(told_.commands.empty());
+  EXPECT_TRUE(recorded_.commands.empty());
   EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
 }
 
@@ -191,12 +192,12 @@ TEST_F(RecoveryTest, OnlyTheNewestFileMayBeTorn) {
   put_commands(kSecond, {"b"});
   put_manifest(line_of(kFirst, 1, 'i') + line_of(kSecond, 2, 'i'));
   EXPECT_NE(error_of(recover_log()).find(kFirst), std::string::npos);
-  EXPECT_TRUE(told_.commands.empty());
+  EXPECT_TRUE(recorded_.commands.empty());
   EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
   // If nothing follows it, it is the newest all the same.
   put_commands(kSecond, {});
   EXPECT_EQ(error_of(recover_log()), "");
-  EXPECT_EQ(told_.commands, std::vector<std::string>{"SET a v"});
+  EXPECT_EQ(recorded_.commands, std::vector<std::string>{"SET a v"});
 }
 
 TEST_F(RecoveryTest, DamageIsRefusedBeforeAnythingIsLoaded) {
@@ -209,7 +210,7 @@ TEST_F(RecoveryTest, DamageIsRefusedBeforeAnythingIsLoaded) {
   put_manifest(line_of(kBase, 1, 'b') + line_of(kFirst, 1, 'i') + line_of(kSecond, 2, 'i'));
   EXPECT_NE(error_of(recover_log()).find(kFirst), std::string::npos);
   EXPECT_EQ(keyspace_.db_size(0), 0U);
-  EXPECT_TRUE(told_.commands.empty());
+  EXPECT_TRUE(recorded_.commands.empty());
   EXPECT_EQ(disk_.content(kLogs + kFirst), bytes);
 }
 
@@ -222,7 +223,7 @@ TEST_F(RecoveryTest, AFileThatIsNotThereIsNamed) {
 TEST_F(RecoveryTest, AnErrorInOurOwnJournalMeansLostData) {
   put_commands(kFirst, {"a"});
   put_manifest(line_of(kFirst, 1, 'i'));
-  told_.reply = "-ERR broken\r\n";
+  recorded_.reply = "-ERR broken\r\n";
   const std::string error = error_of(recover_log());
   EXPECT_TRUE(error.ends_with("offset 51: the command SET failed: ERR broken")) << error;
 }
@@ -230,13 +231,13 @@ TEST_F(RecoveryTest, AnErrorInOurOwnJournalMeansLostData) {
 TEST_F(RecoveryTest, AForeignJournalMayHoldWhatHadFailed) {
   disk_.put(kLogs + kFirst, aof_files::kSet);
   put_manifest(line_of(kFirst, 1, 'i'));
-  told_.reply = "-ERR filter is full\r\n";
+  recorded_.reply = "-ERR filter is full\r\n";
   const auto recovered = recover_log();
   ASSERT_TRUE(recovered) << recovered.error().message;
-  EXPECT_EQ(told_.origins, std::vector{CommandOrigin::kForeignJournal});
+  EXPECT_EQ(recorded_.origins, std::vector{CommandOrigin::kForeignJournal});
   // The file is not continued.
   EXPECT_FALSE(recovered->tail);
-  told_.reply = "-OOM no memory\r\n";
+  recorded_.reply = "-OOM no memory\r\n";
   const std::string error = error_of(recover_log());
   EXPECT_TRUE(error.ends_with("offset 0: the command SET failed: OOM no memory")) << error;
 }
@@ -244,7 +245,7 @@ TEST_F(RecoveryTest, AForeignJournalMayHoldWhatHadFailed) {
 TEST_F(RecoveryTest, UnknownCommandsAreSkippedOnlyIfAllowed) {
   disk_.put(kLogs + kFirst, aof_files::kSet);
   put_manifest(line_of(kFirst, 1, 'i'));
-  told_.reply = "-ERR unknown command 'SET'\r\n";
+  recorded_.reply = "-ERR unknown command 'SET'\r\n";
   const std::string error =
       error_of(recover_with({"--appendonly", "yes", "--rdb-foreign-types", "refuse"}));
   EXPECT_TRUE(error.ends_with("unknown command 'SET'; rdb-foreign-types skip leaves them out"))
@@ -256,7 +257,7 @@ TEST_F(RecoveryTest, UnknownCommandsAreSkippedOnlyIfAllowed) {
 TEST_F(RecoveryTest, AnUnknownCommandInOurOwnJournalMeansLostData) {
   put_commands(kFirst, {"a"});
   put_manifest(line_of(kFirst, 1, 'i'));
-  told_.reply = "-ERR unknown command 'SET'\r\n";
+  recorded_.reply = "-ERR unknown command 'SET'\r\n";
   for (const char* const choice : {"refuse", "skip"}) {
     const std::string error =
         error_of(recover_with({"--appendonly", "yes", "--rdb-foreign-types", choice}));

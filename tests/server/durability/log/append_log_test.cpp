@@ -141,14 +141,14 @@ TEST_F(AppendLogTest, WriteWithoutEffectDependsOnJournalEnd) {
 
 TEST_F(AppendLogTest, FailingFileIsReportedAtOnce) {
   open("everysec");
-  int told = 0;
-  listener_.on_progress = [&told] { ++told; };
+  int reported = 0;
+  listener_.on_progress = [&reported] { ++reported; };
   const uint64_t end = append("key");
   disk_.fail_operation(1);
   log_.write();
   EXPECT_FALSE(log_.is_safe(end));
   EXPECT_TRUE(log_.fails());
-  EXPECT_EQ(told, 1) << "clients that wait are answered by an error";
+  EXPECT_EQ(reported, 1) << "clients that wait are answered by an error";
   EXPECT_NE(log_.failure_text().find("may be kept or lost"), std::string::npos);
   EXPECT_FALSE(log_.takes_more());
   ASSERT_TRUE(log_.flush());
@@ -257,13 +257,13 @@ TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   constexpr int kWrites = 3000;
   open("always");
   show_disk(0);
-  struct ToldThread {
+  struct NotifiedThread {
     std::atomic<bool> wants{false};
     std::atomic<bool> is{false};
   };
-  std::array<ToldThread, kThreads> told;
-  listener_.on_progress = [&told] {
-    for (ToldThread& thread : told) {
+  std::array<NotifiedThread, kThreads> reported;
+  listener_.on_progress = [&reported] {
+    for (NotifiedThread& thread : reported) {
       if (thread.wants.exchange(false)) thread.is = true;
     }
   };
@@ -272,7 +272,7 @@ TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   threads.reserve(kThreads);
   for (int index = 0; index < kThreads; ++index) {
     threads.emplace_back([&, index] {
-      ToldThread& mine = told[static_cast<size_t>(index)];
+      NotifiedThread& mine = reported[static_cast<size_t>(index)];
       for (int i = 0; i < kWrites && forgotten == 0; ++i) {
         const uint64_t end = append("key");
         size_t clients = 1;

@@ -9,9 +9,9 @@ namespace {
 TEST(SyncPacingTest, ADiskIsSlowUntilItHasShownOtherwise) {
   SyncPacing pacing;
   EXPECT_FALSE(pacing.is_quick());
-  for (int i = 0; i < 100; ++i) pacing.note_sync(100);
+  for (int i = 0; i < 100; ++i) pacing.record_sync(100);
   EXPECT_TRUE(pacing.is_quick());
-  pacing.note_sync(100'000);
+  pacing.record_sync(100'000);
   EXPECT_FALSE(pacing.is_quick());
 }
 

@@ -26,7 +26,7 @@ class FailoverTest : public ::testing::Test {
   }
   void begin_quietly(const Failover::Request& request) {
     ASSERT_EQ(begin(request), "");
-    failover_.note_writes_ended(failover_.attempt());
+    failover_.record_writes_ended(failover_.attempt());
   }
   Failover::Decision decide(uint64_t offset = 100) {
     return failover_.decide(offset, replicas_, now_);
@@ -84,9 +84,9 @@ TEST_F(FailoverTest, WaitsUntilItsOwnPauseHasEndedTheWrites) {
   EXPECT_EQ(decide().kind, Decided::kWait);
   failover_.end();
   ASSERT_EQ(begin({}), "");
-  failover_.note_writes_ended(first);
+  failover_.record_writes_ended(first);
   EXPECT_EQ(decide().kind, Decided::kWait) << "that was the pause before";
-  failover_.note_writes_ended(failover_.attempt());
+  failover_.record_writes_ended(failover_.attempt());
   EXPECT_EQ(decide().kind, Decided::kHandOver);
 }
 

@@ -8,10 +8,10 @@
 
 #include "server/config/config.h"
 #include "server/process/statistics.h"
-#include "server/replication/roles/follower.h"
+#include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
-#include "tests/support/follower_fixture.h"
+#include "tests/support/replica_fixture.h"
 #include "tests/support/virtual_disk.h"
 
 namespace server {
@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class ReplicaRoleTest : public FollowerFixture {
+class ReplicaRoleTest : public ReplicaFixture {
  protected:
   // Adds the key a from its leader's stream, and returns the stream's end.
   size_t follow_with_a_key() {
@@ -117,8 +117,8 @@ TEST_F(ReplicaRoleTest, TheNextLeaderIsAskedToContinue) {
   EXPECT_TRUE(next.await_ack(end + set.size()));
   EXPECT_EQ(run({"MGET", "a", "b"}), array({bulk("1"), bulk("2")}));
   EXPECT_EQ(info("replication", "master_replid"), std::string(40, 'b'));
-  EXPECT_EQ(follower_.figures().full_syncs, 1U);
-  EXPECT_EQ(follower_.figures().partial_syncs, 1U);
+  EXPECT_EQ(replica_controller_.figures().full_syncs, 1U);
+  EXPECT_EQ(replica_controller_.figures().partial_syncs, 1U);
 }
 
 TEST_F(ReplicaRoleTest, SentinelsTransactionMakesAReplica) {
@@ -141,14 +141,14 @@ TEST_F(ReplicaRoleTest, SentinelsTransactionMakesALeader) {
 
 TEST_F(ReplicaRoleTest, TheLeaderThatTheConfigurationNamesIsFollowed) {
   config_.replace(OptionId::kReplicaOf, "127.0.0.1 " + std::to_string(played_.port()));
-  Follower follower({config_, clock_, durability_, replication_, disk_, clients_}, keyspace_,
-                    leader_, pause_);
-  follower.start([this](CommandOrigin origin) {
+  ReplicaController replica_controller(
+      {config_, clock_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_);
+  replica_controller.start([this](CommandOrigin origin) {
     return std::make_unique<CommandReplayer>(services_, origin, &statistics_.stream());
   });
   EXPECT_THAT(played_.await_psync(), StartsWith("PSYNC"));
   played_.full_resync(kEmptySnapshot);
-  await([&] { return follower.figures().state == FollowerState::kConnected; });
+  await([&] { return replica_controller.figures().state == ReplicaLinkState::kConnected; });
 }
 
 }  // namespace

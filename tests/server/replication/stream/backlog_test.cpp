@@ -78,13 +78,13 @@ TEST(Backlog, EndKeepsTheOffset) {
 
 TEST(Backlog, TellsOfEveryAppend) {
   Backlog backlog;
-  int told = 0;
-  backlog.on_append = [&] { ++told; };
+  int reported = 0;
+  backlog.on_append = [&] { ++reported; };
   backlog.append("x");
-  EXPECT_EQ(told, 0);
+  EXPECT_EQ(reported, 0);
   backlog.begin(0);
   backlog.append("x");
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(reported, 1);
 }
 
 // Compares with a string of all bytes ever appended.

@@ -138,10 +138,10 @@ TEST_F(ReplicationTest, NothingIsAddedToAHeldStream) {
   const std::array<std::string_view, 1> ping = {"PING"};
   const uint64_t end = replication_.offset();
   replication_.hold_stream();
-  journal_.tell_second_sink(ping);
+  journal_.publish_to_replicas(ping);
   EXPECT_EQ(replication_.offset(), end);
   replication_.release_stream();
-  journal_.tell_second_sink(ping);
+  journal_.publish_to_replicas(ping);
   EXPECT_EQ(replication_.offset(), end + 14);
 }
 

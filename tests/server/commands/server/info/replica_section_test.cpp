@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "server/replication/roles/follower.h"
-#include "tests/support/follower_fixture.h"
+#include "server/replication/roles/replica_controller.h"
+#include "tests/support/replica_fixture.h"
 
 namespace server {
 namespace {
@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
-class ReplicaSectionTest : public FollowerFixture {
+class ReplicaSectionTest : public ReplicaFixture {
  protected:
   std::string field(const std::string& name) { return info("replication", name); }
   // Returns the names of the first lines.
@@ -96,7 +96,7 @@ TEST_F(ReplicaSectionTest, ASnapshotOnItsWayHasItsSize) {
   ask_to_follow(played_);
   played_.await_psync();
   played_.say("+FULLRESYNC " + played_.kId + " 0\r\n$1000\r\n" + std::string(250, 'x'));
-  await([this] { return follower_.figures().sync_received == 250; });
+  await([this] { return replica_controller_.figures().sync_received == 250; });
   EXPECT_EQ(field("master_sync_in_progress"), "1");
   EXPECT_EQ(field("master_sync_total_bytes"), "1000");
   EXPECT_EQ(field("master_sync_read_bytes"), "250");
@@ -110,7 +110,7 @@ TEST_F(ReplicaSectionTest, ASnapshotThatAMarkEndsHasNoSize) {
   played_.await_psync();
   played_.say("+FULLRESYNC " + played_.kId + " 0\r\n$EOF:" + played_.kMark + "\r\n" +
               std::string(250, 'x'));
-  await([this] { return follower_.figures().sync_received > 0; });
+  await([this] { return replica_controller_.figures().sync_received > 0; });
   EXPECT_EQ(field("master_sync_total_bytes"), "0");
   EXPECT_EQ(field("master_sync_perc"), "0.00");
 }

@@ -19,11 +19,11 @@ class LatencyCommandsTest : public CommandTest {
  protected:
   LatencyCommandsTest() {
     run({"CONFIG", "SET", "latency-monitor-threshold", "100"});
-    observer_.note_event("fork", 150);
+    observer_.record_event("fork", 150);
     advance_ms(2000);
-    observer_.note_event("fork", 120);
-    observer_.note_event("fork", 99);
-    observer_.note_event("eviction-cycle", 300);
+    observer_.record_event("fork", 120);
+    observer_.record_event("fork", 99);
+    observer_.record_event("eviction-cycle", 300);
   }
 };
 

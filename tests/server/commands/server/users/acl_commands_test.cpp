@@ -279,43 +279,44 @@ TEST_F(AclDescriptionsTest, EverythingAtOnce) {
 // Errors were measured on Redis 7.0.15.
 class AclErrorsTest : public CommandTest {
  protected:
-  std::string told(const std::string& line) { return run(net::words_in(line)); }
+  std::string reply_to(const std::string& line) { return run(net::words_in(line)); }
 };
 
 TEST_F(AclErrorsTest, WordsThatAreNotKnown) {
-  EXPECT_EQ(told("ACL"), error("ERR wrong number of arguments for 'acl' command"));
-  EXPECT_EQ(told("ACL NOPE"), error("ERR unknown subcommand 'NOPE'. Try ACL HELP."));
-  EXPECT_EQ(told("ACL GETUSER"), error("ERR wrong number of arguments for 'acl|getuser' command"));
+  EXPECT_EQ(reply_to("ACL"), error("ERR wrong number of arguments for 'acl' command"));
+  EXPECT_EQ(reply_to("ACL NOPE"), error("ERR unknown subcommand 'NOPE'. Try ACL HELP."));
+  EXPECT_EQ(reply_to("ACL GETUSER"),
+            error("ERR wrong number of arguments for 'acl|getuser' command"));
   for (const std::string word : {"CAT", "GENPASS", "LOG"}) {
-    EXPECT_EQ(told("ACL " + word + " 1 2"),
+    EXPECT_EQ(reply_to("ACL " + word + " 1 2"),
               error("ERR unknown subcommand or wrong number of arguments for '" + word +
                     "'. Try ACL HELP."));
   }
 }
 
 TEST_F(AclErrorsTest, UsersThatAreNotThere) {
-  EXPECT_EQ(told("ACL GETUSER nope"), kNull);
-  EXPECT_EQ(told("ACL DELUSER nope"), integer(0));
-  EXPECT_EQ(told("ACL DRYRUN nope GET x"), error("ERR User 'nope' not found"));
-  EXPECT_EQ(told("ACL DRYRUN default nope"), error("ERR Command 'nope' not found"));
-  EXPECT_EQ(told("CLIENT KILL USER nope"), error("ERR No such user 'nope'"));
+  EXPECT_EQ(reply_to("ACL GETUSER nope"), kNull);
+  EXPECT_EQ(reply_to("ACL DELUSER nope"), integer(0));
+  EXPECT_EQ(reply_to("ACL DRYRUN nope GET x"), error("ERR User 'nope' not found"));
+  EXPECT_EQ(reply_to("ACL DRYRUN default nope"), error("ERR Command 'nope' not found"));
+  EXPECT_EQ(reply_to("CLIENT KILL USER nope"), error("ERR No such user 'nope'"));
 }
 
 TEST_F(AclErrorsTest, RulesThatCannotBe) {
   EXPECT_EQ(run({"ACL", "SETUSER", "u", "("}),
             error("ERR Unmatched parenthesis in acl selector starting at '('."));
   EXPECT_THAT(run({"ACL", "SETUSER", "a b"}), HasSubstr("-ERR Usernames can't contain spaces"));
-  EXPECT_EQ(told("ACL USERS"), array({bulk("default")}));
+  EXPECT_EQ(reply_to("ACL USERS"), array({bulk("default")}));
 }
 
 TEST_F(AclErrorsTest, LoginsThatFail) {
   const std::string wrong = error("WRONGPASS invalid username-password pair or user is disabled.");
-  EXPECT_EQ(told("AUTH x"),
+  EXPECT_EQ(reply_to("AUTH x"),
             error("ERR AUTH <password> called without any password configured for the default "
                   "user. Are you sure your configuration is correct?"));
-  EXPECT_EQ(told("AUTH nope x"), wrong);
-  EXPECT_EQ(told("HELLO 3 AUTH nope x"), wrong);
-  EXPECT_EQ(told("ACL WHOAMI"), bulk("default"));
+  EXPECT_EQ(reply_to("AUTH nope x"), wrong);
+  EXPECT_EQ(reply_to("HELLO 3 AUTH nope x"), wrong);
+  EXPECT_EQ(reply_to("ACL WHOAMI"), bulk("default"));
 }
 
 TEST_F(AclCommandsTest, TheLogTellsContextAndObject) {
@@ -443,7 +444,7 @@ TEST_F(AclFileCommandsTest, AFileWithFaultsChangesNothing) {
 TEST_F(AclFileCommandsTest, LoadClosesClientsOfUsersThatAreGone) {
   Remote& alice = connect({"AUTH alice x"});
   Remote& bob = connect({"AUTH bob x"});
-  Remote& nobody = connect();
+  Remote& passwordless = connect();
   EXPECT_EQ(run({"ACL", "SAVE"}), kOk);
   std::string saved = text();
   const size_t line = saved.find("user bob");
@@ -452,7 +453,7 @@ TEST_F(AclFileCommandsTest, LoadClosesClientsOfUsersThatAreGone) {
   EXPECT_EQ(run({"ACL", "LOAD"}), kOk);
   EXPECT_EQ(bob.replies(), "(end)");
   EXPECT_EQ(alice.call("ACL WHOAMI"), "alice");
-  EXPECT_EQ(nobody.call("PING"), "+PONG");
+  EXPECT_EQ(passwordless.call("PING"), "+PONG");
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// Applies rotations of windows to filters and records them in the journal: on the leader by its
+// clock, elsewhere by the journal's commands.
+//
+// Thread safety: as the filter: REQUIRES its key's exclusive lock.
+// Source: core/bloom/window.h; docs/formats.md, "Append log".
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/bloom/scalable_filter.h"
+
+namespace persistence {
+
+class Journal;
+
+// The journal's command for a rotation: BF.TURN key ordinal start-ms.
+inline constexpr std::string_view kRotationCommand = "BF.TURN";
+
+// The database and name of a key.
+struct KeyPlace {
+  unsigned database = 0;
+  std::string_view name;
+};
+
+// True if a rotation can change answers: the window uses a clock, and there is something to forget.
+bool has_rotations(const core::bloom::ScalableFilter& filter);
+
+// Carries out and journals the rotation that is due, if any. Returns false if the memory for the
+// new generation cannot be allocated. REQUIRES: the filter has a window, and this is a leader.
+bool rotate_by_clock(Journal& journal, const KeyPlace& key, core::bloom::ScalableFilter& filter,
+                     int64_t now_ms);
+
+}  // namespace persistence

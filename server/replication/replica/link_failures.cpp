@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/replica/link_failures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/clock.h"
+
+namespace server {
+namespace {
+
+struct Pauses {
+  int64_t first_ms;
+  int64_t longest_ms;
+  // A link that makes progress for this long counts as working.
+  int64_t worked_us_min;
+};
+
+// A failed snapshot costs the leader a child process. Rejected data will be rejected again until an
+// administrator changes an option of this server, or a client changes the data.
+Pauses pauses_after(LinkFailures::Kind kind) {
+  switch (kind) {
+    case LinkFailures::Kind::kUnusable:
+      return {20, 10'000, 0};
+    case LinkFailures::Kind::kInVain:
+      return {20, 10'000, 10 * core::kSecondUs};
+    case LinkFailures::Kind::kRefused:
+      return {1000, 300'000, 300 * core::kSecondUs};
+    case LinkFailures::Kind::kNoLink:
+    case LinkFailures::Kind::kCut:
+      break;
+  }
+  return {20, 1000, 0};
+}
+
+constexpr int64_t kLogEveryUs = 60 * core::kSecondUs;
+// Causes contain text from the leader, so their length is limited.
+constexpr size_t kCauseBytesMax = 500;
+constexpr std::string_view kForeignTypesOption = "rdb-foreign-types";
+
+}  // namespace
+
+std::string LinkFailures::record_end(std::string_view cause, Kind kind, int64_t now_us) {
+  const std::scoped_lock lock(mutex_);
+  cause_ = cause.substr(0, kCauseBytesMax);
+  ++failures_;
+  const Pauses pauses = pauses_after(kind);
+  const bool has_worked = progress_us_ && now_us - *progress_us_ >= pauses.worked_us_min;
+  progress_us_.reset();
+  const bool is_first = has_worked || kind == Kind::kCut;
+  pause_ms_ =
+      is_first ? pauses.first_ms : std::clamp(pause_ms_ * 2, pauses.first_ms, pauses.longest_ms);
+  const bool is_same = cause_ == logged_cause_;
+  if (is_same && now_us - logged_us_ < kLogEveryUs) {
+    ++unlogged_;
+    return {};
+  }
+  std::string line = fmt::format("The link to the leader is down: {}", cause_);
+  if (unlogged_ > 0 && is_same) {
+    line += fmt::format("; {} times in {} seconds", unlogged_ + 1,
+                        (now_us - logged_us_) / core::kSecondUs);
+  } else if (unlogged_ > 0) {
+    line += fmt::format("; {} times before: {}", unlogged_, logged_cause_);
+  }
+  if (kind == Kind::kRefused) {
+    // The hint is added only if the cause is a type that the option accepts.
+    const bool helps = cause_.find(kForeignTypesOption) != std::string::npos;
+    line += fmt::format("; the next attempt comes in {} s, or at REPLICAOF{}{}", pause_ms_ / 1000,
+                        helps ? " or CONFIG SET " : "", helps ? kForeignTypesOption : "");
+  }
+  logged_cause_ = cause_;
+  logged_us_ = now_us;
+  unlogged_ = 0;
+  return line;
+}
+
+uint64_t LinkFailures::record_progress(int64_t now_us) {
+  const std::scoped_lock lock(mutex_);
+  cause_.clear();
+  progress_us_ = now_us;
+  return std::exchange(failures_, 0);
+}
+
+void LinkFailures::reset_pause() {
+  const std::scoped_lock lock(mutex_);
+  pause_ms_ = 0;
+}
+
+void LinkFailures::forget() {
+  const std::scoped_lock lock(mutex_);
+  cause_.clear();
+  logged_cause_.clear();
+  failures_ = 0;
+  unlogged_ = 0;
+  pause_ms_ = 0;
+}
+
+int64_t LinkFailures::pause_ms() const {
+  const std::scoped_lock lock(mutex_);
+  return pause_ms_;
+}
+
+std::string LinkFailures::cause() const {
+  const std::scoped_lock lock(mutex_);
+  return cause_;
+}
+
+bool LinkFailures::is_repeating() const {
+  const std::scoped_lock lock(mutex_);
+  return failures_ > 1;
+}
+
+}  // namespace server

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// ReplicaLog: the part of the applied stream that a replica's own append log holds.
+//
+// Invariants: synced_offset() never exceeds the synced part; it counts bytes of the leader's
+// stream, while the log counts its own. If there are too many marks, new ones are merged into the
+// last. synced_offset() then lags, but is never too high. Thread safety: none; used by the link's
+// thread. Source: docs/replication.md.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "core/result.h"
+
+namespace server {
+
+class Durability;
+
+class ReplicaLog {
+ public:
+  explicit ReplicaLog(Durability& durability) : durability_(durability) {}
+
+  // Errors: the log accepts no writes at present.
+  core::Result<> takes_more() const;
+  // The stream continues at `offset`. The data applied before count as synced once the log's
+  // present content is.
+  void begin(int64_t offset);
+  // Called when all bytes up to `offset` have been applied and journalled. Asks the log to write
+  // them.
+  void record_applied(int64_t offset);
+  // Returns the offset up to which the applied stream is on disk. Returns 0 if that is unknown, and
+  // -1 if there is no log that can restore it.
+  int64_t synced_offset();
+
+ private:
+  // A stream offset, and the length of the own log when the stream had been applied up to it.
+  struct Mark {
+    int64_t offset;
+    uint64_t log_end;
+  };
+
+  Durability& durability_;
+  std::deque<Mark> unsynced_;
+  int64_t synced_offset_ = 0;
+};
+
+}  // namespace server

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// Shared types of the link to a leader: its dependencies (ReplicaParts), its target
+// (FollowTarget), and its figures (ReplicaFigures).
+//
+// Thread safety: figures may be used from any thread; the rest are values.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "server/replication/stream/stream_figures.h"
+
+namespace core {
+class Clock;
+}
+namespace persistence {
+class FileSystem;
+}
+
+namespace server {
+
+class Clients;
+class Config;
+class Durability;
+class Replication;
+class Tls;
+
+struct ReplicaParts {
+  Config& config;
+  const core::Clock& clock;
+  Durability& durability;
+  Replication& replication;
+  persistence::FileSystem& files;
+  Clients& clients;          // lists the link as a client while it lives
+  const Tls* tls = nullptr;  // null if links are never encrypted
+};
+
+struct FollowTarget {
+  std::string host;
+  uint16_t port = 0;
+  // Asks the leader to become our replica (FAILOVER).
+  bool takes_over = false;
+  bool operator==(const FollowTarget&) const = default;
+};
+
+// Determines the state that ROLE shows.
+enum class ReplicaLinkState : uint8_t {
+  kNone,
+  kConnect,
+  kConnecting,
+  kHandshake,
+  kSync,
+  kConnected
+};
+
+struct ReplicaFigures {
+  std::atomic<ReplicaLinkState> state{ReplicaLinkState::kNone};
+  std::atomic<int64_t> last_received_us{0};  // monotonic
+  std::atomic<int64_t> down_since_us{0};     // monotonic; valid while the link is down
+  std::atomic<int64_t> sync_size{-1};        // -1 if the leader did not announce it
+  std::atomic<int64_t> sync_received{0};
+  std::atomic<int64_t> read_offset{0};
+  std::atomic<uint64_t> full_syncs{0};
+  std::atomic<uint64_t> partial_syncs{0};
+  StreamFigures stream;
+};
+
+}  // namespace server

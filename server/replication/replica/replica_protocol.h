@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+//
+// ReplicaProtocol: the replica's side of replication, without a socket: bytes and times go in,
+// bytes and events come out.
+//
+//   ReplicaProtocol link(request, now_us);
+//   link.receive(bytes, now_us);
+//   for (auto event = link.next(); event != Event::kNone; event = link.next()) act(event);
+//   send(link.take_output());
+//
+//   LeaderHandshake ─► +CONTINUE ──────────────────────────────────────┐
+//          └─────────► +FULLRESYNC ─► SnapshotReceiver ─► loaded() ─► StreamSplitter
+//
+// Invariants: the way the bytes are cut makes no difference. offset() counts the stream's bytes up
+// to the last unit returned before the latest next(). Memory is allocated for received bytes only:
+// a snapshot is passed on in the pieces that arrive. After kFailed all calls have no effect. Thread
+// safety: none; one user at a time. Source: PSYNC of Redis 7.0; docs/replication.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "server/replication/replica/leader_handshake.h"
+#include "server/replication/replica/snapshot_receiver.h"
+#include "server/replication/stream/stream_splitter.h"
+
+namespace server {
+
+class ReplicaProtocol {
+ public:
+  struct Request : LeaderHandshake::Request {
+    int64_t timeout_us = 60'000'000;
+    size_t unit_bytes_max = size_t{4} << 30;
+  };
+  enum class Phase : uint8_t {
+    kHandshake,
+    kAwaitsSnapshot,
+    kSnapshot,
+    kLoading,  // until loaded()
+    kStream,
+    kFailed,
+  };
+  enum class Event : uint8_t {
+    kNone,
+    kFullSync,       // has id() and offset(); a leader without PSYNC gives no id
+    kSnapshotBytes,  // has snapshot_bytes()
+    kSnapshotEnd,    // loaded() must be called next
+    kContinue,       // id() may have changed
+    kUnit,           // has unit()
+    kFailed,         // has failure()
+  };
+
+  ReplicaProtocol(Request request, int64_t now_us);
+  ReplicaProtocol(const ReplicaProtocol&) = delete;
+  ReplicaProtocol& operator=(const ReplicaProtocol&) = delete;
+
+  void receive(std::string_view bytes, int64_t now_us);
+  // Returns the next event in the received bytes. A unit counts as applied with the next call.
+  Event next();
+  // Called when the peer has closed the connection.
+  void end();
+  // Sends the ACK of each second. Fails a link on which nothing is received.
+  void tick(int64_t now_us);
+  // Called when the snapshot is loaded. The stream continues after it.
+  void loaded(int64_t now_us);
+  // Called during a long load. Sends the leader a sign of life.
+  void keep_alive(int64_t now_us);
+  // Sets the offset up to which the append log is on disk; negative if there is no log.
+  void set_synced_offset(int64_t offset) { synced_offset_ = offset; }
+  // Moves out the bytes to send.
+  std::string take_output();
+
+  Phase phase() const { return phase_; }
+  const std::string& id() const { return id_; }
+  int64_t offset() const { return offset_; }
+  // Returns the offset up to which the stream was received, applied or not.
+  int64_t received_offset() const;
+  std::string_view snapshot_bytes() const { return snapshot_bytes_; }
+  // Returns the size that the leader announced; -1 if the snapshot ends with a mark.
+  int64_t snapshot_size() const { return snapshot_.size(); }
+  uint64_t snapshot_received() const { return snapshot_.received(); }
+  const StreamSplitter& unit() const { return splitter_; }
+  // Returns whether the unit maintains the link and changes no key: PING, REPLCONF.
+  bool is_unit_of_link() const { return is_unit_of_link_; }
+  int64_t last_received_us() const { return last_received_us_; }
+  const std::string& failure() const { return failure_; }
+  // Returns whether the stream contains a unit that this server can never apply.
+  bool needs_full_sync() const { return splitter_.unit_is_too_big(); }
+
+ private:
+  Event fail(std::string_view reason);
+  void send_ack();
+  void begin_stream();
+  // Returns false if no complete line has arrived.
+  bool take_line(std::string_view& line);
+  Event wait_for_line();
+  Event read_handshake();
+  Event read_announcement();
+  Event read_snapshot();
+  Event read_stream();
+  std::string_view input() const { return std::string_view(input_).substr(used_); }
+
+  const Request request_;
+  Phase phase_ = Phase::kHandshake;
+  std::string input_;
+  size_t used_ = 0;  // bytes of input_ that are consumed
+  std::string output_;
+  LeaderHandshake handshake_;
+  std::string id_;
+  int64_t offset_ = 0;
+  SnapshotReceiver snapshot_;
+  std::string_view snapshot_bytes_;
+  StreamSplitter splitter_;
+  size_t unit_bytes_ = 0;  // size of the unit returned but not yet counted
+  bool is_unit_of_link_ = false;
+  int64_t synced_offset_ = -1;
+  int64_t last_received_us_;
+  int64_t next_ack_us_ = 0;
+  bool is_failure_reported_ = false;
+  std::string failure_;
+};
+
+}  // namespace server

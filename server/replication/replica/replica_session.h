@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// ReplicaSession: one connection of a replica to its leader, from connect to close.
+//
+// Invariants: a snapshot is first written to a file and checked. The present data are deleted only
+// if it will load. Units are applied, counted and forwarded under the replication's apply_mutex(),
+// and only while the session has not been cancelled.
+// Thread safety: belongs to the replica's thread; other threads may read the figures.
+// Source: docs/replication.md, "Following a leader".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/result.h"
+#include "server/replication/replica/link_failures.h"
+#include "server/replication/replica/replica_log.h"
+#include "server/replication/replica/replica_parts.h"
+#include "server/replication/replica/replica_protocol.h"
+#include "server/replication/replica/replica_socket.h"
+#include "server/replication/replica/snapshot_space.h"
+#include "server/session/replayer.h"
+
+namespace persistence {
+class AppendFile;
+}
+
+namespace server {
+
+class Session;
+class StreamApplier;
+struct Replacement;
+struct SnapshotFacts;
+
+class ReplicaSession {
+ public:
+  using Parts = ReplicaParts;
+  using Target = FollowTarget;
+  struct Surroundings {
+    Waker& waker;
+    ReplicaFigures& figures;
+    LinkFailures& failures;
+    const ReplayerFactory& make_replayer;
+    // Returns false once the session was cancelled or given up. Under apply_mutex() it can only be
+    // given up, and no role changes.
+    std::function<bool()> is_wanted;
+    // Called when the leader has accepted PSYNC.
+    std::function<void()> on_accepted = [] {};
+  };
+
+  ReplicaSession(const Parts& parts, const Surroundings& surroundings);
+  ~ReplicaSession();
+  ReplicaSession(const ReplicaSession&) = delete;
+  ReplicaSession& operator=(const ReplicaSession&) = delete;
+
+  // Runs the connection until it ends, and returns the cause. INFO and the log show its message,
+  // which names the option that may help, if there is one.
+  core::Error run(const Target& target);
+  // Returns whether the session reached the stream.
+  bool was_up() const { return was_up_; }
+  // REQUIRES: run() has returned.
+  LinkFailures::Kind failure_kind() const;
+
+ private:
+  ReplicaProtocol::Request request_of(const Target& target) const;
+  void list_link(const Target& target);
+  core::Result<> step();
+  core::Result<> wait_for_own_log();
+  core::Result<> check_wanted() const;
+  core::Result<> handle_events();
+  core::Result<> handle(ReplicaProtocol::Event event);
+  core::Result<> begin_snapshot();
+  core::Result<> write_snapshot();
+  core::Result<> finish_snapshot();
+  Replacement replacement_by(const SnapshotFacts& facts, const std::function<void()>& on_piece);
+  core::Result<> go_on();
+  core::Result<> apply_units();
+  core::Result<> apply_unit();
+  void begin_stream(bool has_own_stream, unsigned database);
+  void record_link_up();
+  void send_keep_alive();
+  void record_progress();
+  void report_synced();
+  int64_t now_us() const;
+
+  const Parts parts_;
+  const Surroundings surroundings_;
+  ReplicaFigures& figures_;
+  ReplicaSocket socket_;
+  std::shared_ptr<Session> session_;  // lists the link in CLIENT LIST and CLIENT KILL
+  std::optional<ReplicaProtocol> link_;
+  std::string received_;  // the buffer of receive()
+  std::unique_ptr<persistence::AppendFile> snapshot_;
+  std::string snapshot_path_;
+  std::optional<SnapshotSpace> snapshot_space_;
+  std::unique_ptr<StreamApplier> applier_;
+  ReplicaLog log_;
+  bool was_up_ = false;
+  bool made_progress_ = false;
+  bool is_served_ = false;
+  bool is_refused_ = false;    // what the leader sent was rejected
+  bool refuses_data_ = false;  // the data were rejected, and would be rejected again
+  int64_t stream_begin_ = 0;
+  int64_t next_keep_alive_us_ = 0;
+};
+
+}  // namespace server

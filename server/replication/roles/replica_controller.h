@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// ReplicaController: makes this server a replica of another one, or a leader again. Its thread
+// maintains the link to the leader.
+//
+//   REPLICAOF ─► follow() ─► thread: connect ─► ReplicaSession ─► lost: again, soon
+//   FAILOVER ─► begin_failover() ─► drive_failover(), often ─► follows its former replica
+//
+// Invariants: a role change is atomic, under the replication's apply_mutex() and all stripe locks.
+// Before it all changes came from the old leader, after it none do.
+// Thread safety: all members may be called from any thread, unless their comments restrict it.
+// Source: docs/replication.md, "Following a leader".
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "core/keyspace/locking.h"
+#include "core/result.h"
+#include "server/process/ordered_mutex.h"
+#include "server/replication/replica/replica_parts.h"
+#include "server/session/replayer.h"
+
+namespace core::keyspace {
+class Keyspace;
+}
+
+namespace server {
+
+class Failover;
+class ReplicaSession;
+class LinkFailures;
+class Leader;
+class PauseGate;
+class Waker;
+enum class FailoverState : uint8_t;
+struct FailoverRequest;
+
+class ReplicaController {
+ public:
+  using Parts = ReplicaParts;
+  using Target = FollowTarget;
+  using Locking = core::keyspace::Locking;
+
+  ReplicaController(const Parts& parts, core::keyspace::Keyspace& keyspace, Leader& leader,
+                    PauseGate& pause);
+  ~ReplicaController();
+  ReplicaController(const ReplicaController&) = delete;
+  ReplicaController& operator=(const ReplicaController&) = delete;
+
+  // Follows the leader named by `replicaof`, if any. Must be called after recovery.
+  void start(ReplayerFactory make_replayer);
+  // Closes the link and ends the thread.
+  void stop();
+
+  // REQUIRES for both: the replication's apply_mutex(). `locking` is that of the stripes. follow()
+  // implements REPLICAOF, and returns false if that leader is followed already.
+  bool follow(const Target& target, Locking locking);
+  // REPLICAOF NO ONE. Returns false if this server is a leader already.
+  bool promote(Locking locking);
+  // The role is about to change, unless `next` is followed already (nullopt: this server shall
+  // lead). Ends the session soon, even while it loads a snapshot under the replication's
+  // apply_mutex(). Must be followed by follow() or promote(). REQUIRES: no lock.
+  void give_up_unless(const std::optional<Target>& next);
+  // Returns the leader's address; nullopt on a leader.
+  std::optional<Target> target() const;
+  const ReplicaFigures& figures() const { return figures_; }
+  // Returns how long the leader has sent nothing; forever while the link is down.
+  int64_t silence_us() const;
+  const LinkFailures& failures() const { return *failures_; }
+
+  // FAILOVER, defined in replica_failover.cpp.
+  FailoverState failover_state() const;
+  bool is_failing_over() const;
+  // Holds back all writes. Errors: the reply.
+  core::Result<> begin_failover(const FailoverRequest& request, Locking locking);
+  core::Result<> abort_failover(Locking locking);
+  // PSYNC … FAILOVER: the leader, at `address`, has paused its writes and asks to follow this
+  // server. Errors: the reply; `history` is not the one followed so far.
+  core::Result<> take_over(std::string_view history, std::string_view address, Locking locking);
+  // Executes the due steps of a failover. Must be called when a replica has acknowledged, and
+  // periodically. REQUIRES: no stripe lock is held.
+  void drive_failover();
+
+ private:
+  void run();
+  // Called at every end of a session.
+  void end_session(const core::Error& cause, const ReplicaSession& session, uint64_t generation);
+  // Retries the link soon, because the cause of its failure may be gone.
+  void retry_soon();
+  void change_target(std::optional<Target> target);
+  bool is_wanted(uint64_t generation) const {
+    return !is_stopping_ && generation_ == generation && given_up_ != generation;
+  }
+  void record_writes_ended(uint64_t attempt);
+  // Ends the attempt and resumes writes. REQUIRES: the replication's apply_mutex().
+  void end_failover();
+  // Called when the target has accepted, in a session for the target of that generation.
+  void finish_failover(uint64_t generation);
+  // Called when the target has rejected the request, or the link to it is lost.
+  void take_back(uint64_t generation);
+
+  const Parts parts_;
+  core::keyspace::Keyspace& keyspace_;
+  Leader& leader_;  // serves this server's own replicas
+  PauseGate& pause_;
+  ReplicaFigures figures_;
+  const std::unique_ptr<LinkFailures> failures_;
+  const std::unique_ptr<Failover> failover_;  // guarded by the replication's apply_mutex()
+  const std::unique_ptr<Waker> waker_;
+  ReplayerFactory make_replayer_;
+  std::atomic<uint64_t> generation_{0};  // incremented when the target changes
+  static constexpr uint64_t kNoGeneration = ~uint64_t{0};
+  std::atomic<uint64_t> given_up_{kNoGeneration};  // whose session shall end
+  std::atomic<bool> is_stopping_{false};
+  mutable OrderedMutex mutex_{LockRank::kReplicaController};  // guards target_
+  std::optional<Target> target_;
+  std::thread thread_;
+};
+
+}  // namespace server

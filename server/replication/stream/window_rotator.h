@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// WindowRotator: on a leader, rotates time windows of filters that no client writes to. On a
+// replica it only forgets the names of keys that no longer hold such a filter.
+//
+// Invariants: a tick is bounded and checks only filters that may be due. No window rotates while
+// data are being loaded, writes are paused or another server leads. Without such filters a tick is
+// one load.
+// Thread safety: one thread. It takes stripe locks, so the caller must hold none.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/keyspace/filters/window_schedule.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/reclaimer.h"
+#include "persistence/journal.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/process/server_state.h"
+
+namespace server {
+
+class WindowRotator {
+ public:
+  struct Parts {
+    const core::Clock& clock;
+    core::keyspace::Keyspace& keyspace;
+    core::keyspace::Reclaimer& reclaimer;
+    persistence::Journal& journal;
+    const ServerState& state;
+    const PauseGate& pause;
+    // Called for each rotation under the key's lock, after watchers were notified; may be empty.
+    std::function<void(unsigned database, std::string_view key)> on_rotation{};
+  };
+  explicit WindowRotator(const Parts& parts, core::keyspace::WindowSchedule& schedule =
+                                                 core::keyspace::WindowSchedule::of_process())
+      : parts_(parts), schedule_(schedule) {}
+
+  // Must be called several times a second.
+  void tick();
+
+ private:
+  void look_at(core::keyspace::WindowSchedule::Name name);
+
+  const Parts parts_;
+  core::keyspace::WindowSchedule& schedule_;
+  bool was_leader_ = true;
+};
+
+}  // namespace server
