@@ -19,6 +19,8 @@ OPTIONS = (
     *("--repl-diskless-sync-delay", "0"),
 )
 POSITION = re.compile(rb"#bloomery-pos:[0-9a-f]{40} \d+ \d+\r\n")
+# A checksum line follows.
+LAST_POSITION = re.compile(POSITION.pattern + rb"#bloomery-crc64:[0-9a-f]{16}\r\n$")
 
 
 class LogPositionTest(ReplicaTest):
@@ -59,6 +61,11 @@ class LogPositionTest(ReplicaTest):
     def restart_replica(self, end, damage=lambda: None):
         """Returns the leader's (full, partial) syncs of the restart."""
         before = self.syncs()
+        # A batch that was written while its commands were being applied gets its position later.
+        wait_until(
+            lambda: LAST_POSITION.search(self.newest_log(self.replica).read_bytes()),
+            "the last command has a position",
+        )
         end(self.replica)
         damage()
         self.write()
