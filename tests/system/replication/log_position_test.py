@@ -28,6 +28,9 @@ class LogPositionTest(ReplicaTest):
         self.leader = self.start()
         self.replica = self.start("--replicaof", f"127.0.0.1 {self.leader.port}")
         self.numbers = iter(range(1000))
+        with self.replica.connect() as connection:
+            self.wait_for_link(connection)
+        # After the snapshot, so that the replica's log has these commands.
         self.write()
         self.wait_until_equal()
 
@@ -106,7 +109,9 @@ class LogPositionTest(ReplicaTest):
 
     def test_reloaded_log_keeps_the_position(self):
         with self.replica.connect() as connection:
-            self.assertEqual(connection.call("DEBUG", "LOADAOF"), b"OK")
+            wait_until(
+                lambda: connection.call("DEBUG", "LOADAOF") == b"OK", "the log is loaded again"
+            )
         self.write()
         self.wait_until_equal()
         self.assertEqual(self.restart_replica(self.terminate), (0, 1))
