@@ -31,6 +31,8 @@ NOT_OPTIONS = {
     "redis-benchmark", "redis-sentinel", "redis-tools", "valkey-server", "valkey-cli",
     "valkey-bloom", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
+    # threads
+    "append-log", "cluster-role", "cluster-file",
     # fields of CLIENT LIST, of snapshots, of INFO; events; Sentinel's options
     "tot-mem", "tot-net-in", "tot-net-out", "tot-cmds", "lib-name", "lib-ver", "aof-write",
     "redis-ver", "redis-bits", "used-mem",

@@ -11,6 +11,7 @@
 #include "server/cluster/member/member.h"
 #include "server/cluster/node/announced.h"
 #include "server/cluster/node/node_figures.h"
+#include "server/cluster/node/node_view.h"
 #include "server/cluster/permit_clock.h"
 #include "server/config/config.h"
 #include "server/config/words.h"
@@ -94,19 +95,6 @@ std::function<bool()> may_appear(const Member& member) {
     was_leaving = leaves_shard;
     return !leaves_shard;
   };
-}
-
-std::shared_ptr<const View> view_of(const NodeFile& file, const std::optional<IdSet>& alive,
-                                    TopologyFault fault) {
-  if (file.topology.revision == 0) return std::make_shared<View>(file.id);
-  std::vector<std::string> ids;
-  if (alive) {
-    ids.assign(alive->begin(), alive->end());
-  } else {
-    // Until etcd has answered, no node counts as dead.
-    for (const Node& node : file.topology.topology.nodes) ids.push_back(node.id);
-  }
-  return std::make_shared<View>(file.id, file.topology, std::move(ids), fault);
 }
 
 void show_permit(ClusterState& state, const Member& member) {

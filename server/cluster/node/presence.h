@@ -65,7 +65,7 @@ class Presence {
   bool etcd_answers_ = false;
   bool has_left_ = false;
   int64_t barred_us_ = 0;       // since when the key is another process's; 0: it is not
-  int64_t twin_logged_us_ = 0;  // when the log was told that the other one is alive; 0: never
+  int64_t twin_logged_us_ = 0;  // last log line about the other process; 0: none
 };
 
 }  // namespace server::cluster

@@ -85,7 +85,7 @@ struct NodeFacts {
   // Of the topology in etcd, as the server sees it: "ok", "absent", "older" or "invalid".
   std::string topology_state = {};
   int64_t uptime_s = 0;
-  bool log_works = true;    // false: the append log fails, so the server refuses writes
+  bool log_works = true;     // false: the append log fails, so the server refuses writes
   std::string version = {};  // of the program
   // By cause, in the order of kFailoverCauses.
   std::array<int64_t, kFailoverCauses.size()> failovers{};

@@ -20,7 +20,7 @@ uint64_t Admission::arriving_bytes(const Asked& command) {
   const uint64_t received = command.session.query_buffer_bytes.load(std::memory_order_relaxed);
   if (received <= kBigBytes || !command.may_need_memory) return 0;
   uint64_t sum = 0;
-  for (const std::string_view word : command.words) sum += word.size();
+  for (const std::string_view argument : command.arguments) sum += argument.size();
   return sum > kBigBytes ? sum : 0;
 }
 

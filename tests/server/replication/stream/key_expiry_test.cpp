@@ -55,7 +55,7 @@ TEST_F(KeyExpiryTest, NotWhileWritesArePaused) {
 
 TEST_F(KeyExpiryTest, OnAReplicaOnlyItsOwn) {
   run({"SET", "own", "1", "PX", "100"});
-  own_.note(0, "own");
+  own_.record(0, "own");
   set_and_wait();
   state_.is_replica = true;
   EXPECT_EQ(left_after_tick(), 2u);
