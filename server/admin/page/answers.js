@@ -18,6 +18,10 @@ function show(id, level, ...content) {
 
 const linkLine = (filter, db) => make("p", { className: "name" }, filterLink(filter, db));
 
+const kNameLengthMax = 40;
+const shortName = ({ key }) =>
+  (key.length > kNameLengthMax ? `${key.slice(0, kNameLengthMax)}…` : key || "(empty name)");
+
 // Two samples of each filter, kSampleMs apart: rates are those of the last half or whole minute.
 const kSampleMs = 30000;
 const kRateAfterMs = 3000;
@@ -52,11 +56,13 @@ function showGrowth(filters, db) {
   growing.sort(compareGrowth);
   const { filter, rate, seconds } = growing[0];
   const left = filter["items left"];
+  const fullest = growing.reduce((a, b) => (shareOf(b.filter) > shareOf(a.filter) ? b : a)).filter;
   show("next-growth", shareOf(filter) >= 0.8 ? "warn" : "", linkLine(filter, db),
     `${percentText(shareOf(filter))} full, ${countText(left)} more ${left === 1 ? "item fits" : "items fit"}`,
     seconds < Infinity ? `Full in about ${spanText(seconds)} at the rate of the last minute`
       : rate === null ? "The fullest; the rates of adds follow in seconds"
         : "The fullest: at the rate of the last minute, none fills up within a day",
+    fullest === filter ? "" : `${shortName(fullest)} is fuller, but gets too few items to grow first`,
     `Growing takes ${bytesText(filter["next layer bytes"])}`);
 }
 
@@ -64,10 +70,11 @@ function showErrors(filters, db) {
   const wrong = filters
     .filter(errsMore)
     .sort((a, b) => b["predicted error rate"] / b["error rate"] - a["predicted error rate"] / a["error rate"]);
-  const full = filters.filter((filter) => levelOf(filter) === "bad").length - wrong.length;
-  const fullText = full > 0 ? `${countText(full)} full: ${full === 1 ? "it accepts" : "they accept"} no new items` : "";
+  const full = filters.filter((filter) => levelOf(filter) === "bad" && !errsMore(filter));
+  const fullText = full.length === 0 ? "" : full.length === 1 ? `${shortName(full[0])} is full and accepts no items`
+    : `${countText(full.length)} other filters are full and accept no items`;
   if (wrong.length === 0) {
-    return show("most-errors", full > 0 ? "warn" : "good", `None of ${countText(filters.length)}`, fullText);
+    return show("most-errors", full.length > 0 ? "warn" : "good", `None of ${countText(filters.length)}`, fullText);
   }
   const [worst] = wrong;
   show("most-errors", "bad", linkLine(worst, db),

@@ -227,7 +227,7 @@ function showMemory() {
       limit !== 0 && used > 0.95 * limit],
     ["Highest so far", bytesText(Number(info.used_memory_peak))],
     ["Resident", bytesText(Number(info.used_memory_rss))],
-    ["Filters' arrays", `${bytesText(Number(info.mem_filter_arrays_reserved))} reserved, ` +
+    ["Filters' arrays outside the heap", `${bytesText(Number(info.mem_filter_arrays_reserved))} reserved, ` +
       `${bytesText(Number(info.mem_filter_arrays_resident))} resident`],
     ["Keys evicted", countText(info.evicted_keys)],
     ["Clients", `${countText(info.connected_clients)} of ${countText(info.maxclients)}`],
