@@ -16,6 +16,7 @@ const nodes = addresses.map((address) => {
 });
 
 const TIMEOUT_MS = 1500;
+const GLIDE_TIMEOUT_MS = 10000;
 const PAUSE_MS = 15;
 const PAUSE_AFTER_ERROR_MS = 50;
 // A client that fails on a shard for so long is given up for a new one, as a supervisor would
@@ -56,6 +57,13 @@ async function openNodeRedis(options) {
   };
 }
 
+async function openGlide(options) {
+  const { GlideClusterClient, Logger } = load('@valkey/valkey-glide');
+  Logger.setLoggerConfig('off'); // it would log to the standard output
+  const client = await GlideClusterClient.createClient({ addresses: nodes, ...options });
+  return { write: (words) => client.customCommand(words), end: () => client.close() };
+}
+
 const openers = {
   ioredis: async () =>
     openIoredis({
@@ -68,12 +76,8 @@ const openers = {
       defaults: { socket: { connectTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS } },
     }),
   'redis-defaults': () => openNodeRedis(),
-  async 'valkey-glide-defaults'() {
-    const { GlideClusterClient, Logger } = load('@valkey/valkey-glide');
-    Logger.setLoggerConfig('off'); // it would log to the standard output
-    const client = await GlideClusterClient.createClient({ addresses: nodes });
-    return { write: (words) => client.customCommand(words), end: () => client.close() };
-  },
+  'valkey-glide': () => openGlide({ requestTimeout: GLIDE_TIMEOUT_MS }),
+  'valkey-glide-defaults': () => openGlide(),
 };
 
 function writeCommand(tag, number) {
