@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterCounters: what this node counts of its shard, for metrics and CLUSTER INFO.
+// ClusterCounters: this node's counters about its shard, for metrics and CLUSTER INFO.
 //
 // Thread safety: written by the cluster's thread, read by any.
 #pragma once
@@ -20,7 +20,7 @@ enum class FailoverCause : uint8_t {
   kForced,      // CLUSTER FAILOVER FORCE
 };
 
-// As metrics and CLUSTER INFO name the causes.
+// The names of the causes in metrics and CLUSTER INFO.
 inline constexpr std::array<std::string_view, 3> kFailoverCauses = {"handover", "lost_leader",
                                                                     "forced"};
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterState: what the cluster's thread tells the threads that serve clients: the newest View,
-// and whether this server may serve the slots that it leads.
+// ClusterState: the state that the cluster's thread publishes to the threads that serve clients. It
+// is the newest View, and whether this server may serve the slots that it leads.
 //
-// Invariants: without a cluster there is no view, and nobody asks. A thread sees views in the order
-// in which they were published.
+// Invariants: without a cluster there is no view, and no thread reads one. A thread sees views in
+// the order in which they were published.
 // Thread safety: publish() and set_… by one thread at a time; …view…() by the thread of that index
 // only, all else by any thread.
-// Source: versions instead of locks, as server/acl/users.h has them for the users.
+// Source: versions instead of locks, as in server/acl/users.h.
 #pragma once
 
 #include <atomic>
@@ -41,16 +41,16 @@ class ClusterState {
   explicit ClusterState(size_t thread_count) : seen_(thread_count) {}
 
   void publish(std::shared_ptr<const View> view);
-  // Whether there is a cluster.
+  // Returns whether there is a cluster.
   bool is_on() const { return version_.load(std::memory_order_relaxed) != 0; }
-  // What a thread sees at one moment.
+  // The state that a thread sees at one moment.
   struct Observation {
     const View& view;
     Service service;
   };
-  // The newest view, and the service that goes with it: read one by one, a leader that has just
-  // begun or ended would be taken for one without a permit. The reference holds until the thread
-  // asks again. REQUIRES: publish().
+  // Returns the newest view and the service that belongs to it. If they were read separately, a
+  // leader that has just begun or ended could look like one without a permit. The reference is
+  // valid until the thread's next call. REQUIRES: publish() was called.
   Observation look(size_t thread_index) {
     Seen& seen = seen_[thread_index];
     if (seen.version != version_.load(std::memory_order_acquire)) [[unlikely]]
@@ -58,8 +58,8 @@ class ClusterState {
     return {*seen.view, seen.service};
   }
   const View& view_of(size_t thread_index) { return look(thread_index).view; }
-  // Whether each command whose keys lie in the slot is served: what route() says of a leader in
-  // service, as one look. False, too, until the thread has asked for what is the newest view now.
+  // Returns whether every command whose keys lie in the slot is served, as route() decides for a
+  // leader in service. It is also false until the thread has called look() for the newest view.
   bool serves(size_t thread_index, unsigned slot) const {
     const Seen& seen = seen_[thread_index];
     return seen.version == version_.load(std::memory_order_acquire) && (*seen.served_slots)[slot];
@@ -76,7 +76,7 @@ class ClusterState {
   // Replies to writes may leave while from_us <= permit_clock_us() < until_us.
   void set_permit(int64_t from_us, int64_t until_us) {
     if (from_us != permit_from_us_.load(std::memory_order_relaxed)) {
-      // Never the end of one permit with the beginning of another.
+      // A reader must never combine the end of one permit with the beginning of another.
       permit_until_us_.store(0, std::memory_order_release);
       permit_from_us_.store(from_us, std::memory_order_release);
     }
@@ -111,7 +111,7 @@ class ClusterState {
     return true;
   }
 
-  // For CLUSTER INFO and metrics.
+  // Used by CLUSTER INFO and metrics.
   ClusterCounters& counters() { return counters_; }
   const ClusterCounters& counters() const { return counters_; }
   bool etcd_is_up() const { return etcd_is_up_.load(std::memory_order_relaxed); }

@@ -91,14 +91,14 @@ struct EtcdCalls::Link {
     if (context != nullptr) tls.emplace(tcp, *context);
   }
 
-  // False if the other side has closed it, or has sent something without being asked.
+  // Returns false if the peer has closed the connection or has sent unrequested bytes.
   bool is_idle() {
     char byte = 0;
     if (is_closed || buffer.size() != 0) return false;
     const ssize_t got = ::recv(tcp.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
-  // Beast's operations, on the stream that is used.
+  // Beast's operations on the stream in use.
   auto write(const http::request<http::string_body>& request) {
     return tls ? http::async_write(*tls, request, kAsValue)
                : http::async_write(tcp, request, kAsValue);
@@ -117,7 +117,7 @@ struct EtcdCalls::Link {
   const size_t member;
   boost::beast::tcp_stream tcp;
   std::optional<asio::ssl::stream<boost::beast::tcp_stream&>> tls;
-  boost::beast::flat_buffer buffer;  // bytes that were received and not parsed
+  boost::beast::flat_buffer buffer;  // received bytes that are not parsed yet
   bool is_closed = false;
 };
 
@@ -136,9 +136,9 @@ struct EtcdCalls::Running {
   asio::steady_timer limit;
   LinkPointer link;
   size_t member = 0;
-  std::string token;             // what it was sent with
-  bool sent = false;             // and no answer since that excludes it
-  bool asked_new_token = false;  // once a call
+  std::string token;             // the token with which the call was sent
+  bool sent = false;             // and no reply since excludes its execution
+  bool asked_new_token = false;  // at most once for a call
   bool finished = false;
   EtcdError last_error{EtcdCode::kDeadlineExceeded, "no etcd member has answered in time"};
 };
@@ -160,7 +160,7 @@ void EtcdCalls::start(Call call) {
     const auto self = weak.lock();
     if (!canceled && self) self->on_limit(running);
   });
-  // Posted: a failure that is known at once must not call the handler inside of this function.
+  // Posted, so that an immediate failure does not call the handler inside of this function.
   asio::post(io_, [self = shared_from_this(), running] {
     asio::co_spawn(self->io_, self->run(running), asio::detached);
   });
@@ -214,7 +214,7 @@ void EtcdCalls::forget_token() {
 
 asio::awaitable<void> EtcdCalls::run(RunningPointer call) {
   const auto self = shared_from_this();  // the client may be destroyed meanwhile
-  // Each endpoint once, and once more with a new token.
+  // Tries each endpoint once, and once more with a new token.
   for (size_t i = 0; i <= endpoints_.size() && !call->finished; ++i) {
     const bool done = co_await try_current(call);
     if (done) co_return;
@@ -259,21 +259,21 @@ asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
   call->member = current_;
   const EtcdError unauthorized = co_await ensure_token();
   if (unauthorized.code != EtcdCode::kOk || call->finished) co_return unauthorized;
-  call->member = current_;  // others may have moved on meanwhile
+  call->member = current_;  // other calls may have moved on meanwhile
   call->link = take_idle();
   if (call->link) co_return EtcdError{};
   call->link = make_link();
   co_return co_await connect(call->link);
 }
 
-// True when the call is finished: etcd has refused it, or a change has an unknown outcome.
+// Returns whether the call is finished: etcd has refused it, or a change has an unknown outcome.
 bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
   call->last_error = error;
   if (is_refusal(error.code)) {
     call->sent = false;
     if (wants_new_token(error) && has_user() && !call->asked_new_token) {
       call->asked_new_token = true;
-      if (token_ == call->token) forget_token();  // else another call has got one
+      if (token_ == call->token) forget_token();  // else another call has got a new one
       return false;
     }
     finish(call, {EtcdOutcome::kRefused, {}, std::move(error)});
@@ -350,7 +350,7 @@ asio::awaitable<EtcdError> EtcdCalls::send(LinkPointer link, std::string_view pa
   http::request<http::string_body> request(http::verb::post, {path.data(), path.size()}, 11);
   request.set(http::field::host, endpoints_[link->member].authority());
   request.set(http::field::content_type, "application/json");
-  // A member without a leader then says so at once, and ends its watches.
+  // With this header a member without a leader reports an error at once, and ends its watches.
   request.set("Grpc-Metadata-hasleader", "true");
   if (!token_.empty()) request.set(http::field::authorization, token_);
   request.body() = body;
@@ -385,11 +385,11 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
   link->tcp.expires_after(options_.call_limit);
   error = co_await send(link, stream.path, stream.body);
   if (error.code != EtcdCode::kOk) co_return error;
-  // Its body has no limit, and none of it is reserved for what a header promises.
+  // The body has no limit, and no memory is reserved for the length that a header announces.
   http::response_parser<http::buffer_body> parser;
   parser.header_limit(kHeaderBytesMax);
   parser.body_limit(boost::none);
-  std::string text;  // of a line that is not complete; of an error all
+  std::string text;  // an incomplete line; of an error, the whole body
   while (!parser.is_done()) {
     std::array<char, 16 * 1024> room;
     parser.get().body() = {room.data(), room.size(), true};
@@ -409,7 +409,7 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
       }
       text.erase(0, begin);
     }
-    // Asking once more would bring the same message.
+    // A retry would receive the same message.
     if (text.size() > kEtcdReplyBytesMax)
       co_return EtcdError{EtcdCode::kOutOfRange, "too many changes at once"};
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdCalls: HTTP to a cluster of etcd members: calls that each have one reply, and replies that do
-// not end. It chooses the member, authenticates, keeps idle connections and sets all deadlines.
+// EtcdCalls: sends HTTP requests to a cluster of etcd members. A call has one reply; the reply of a
+// stream does not end. EtcdCalls chooses the member, authenticates, keeps idle connections and sets
+// all deadlines.
 //
-// Invariants: a change is sent once. Another member gets a call only before the call is sent, after
-// an answer that excludes it, or when the call only reads. Idle connections are all to the current
+// Invariants: a change is sent once. A call moves to another member only if it was not sent yet, if
+// the reply excludes its execution, or if it only reads. Idle connections are all to the current
 // member. With TLS a member's certificate is verified, with its host name or address. A reply's
 // header is at most 16 KiB, its body (of a stream: a line) kEtcdReplyBytesMax.
 // Thread safety: none; everything runs on the io_context's thread.
@@ -31,7 +32,7 @@
 namespace server::cluster {
 
 struct EtcdEndpoint {
-  std::string host;  // of an IPv6 address without the brackets
+  std::string host;  // an IPv6 address has no brackets here
   uint16_t port = 0;
   bool tls = false;
 
@@ -51,7 +52,8 @@ struct EtcdAnswer {
   EtcdError error;
 };
 
-// The token is too old, or authentication was switched on meanwhile.
+// Returns whether the call needs a new token. The present one is too old, or authentication was
+// switched on meanwhile.
 bool wants_new_token(const EtcdError& error);
 
 class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
@@ -65,13 +67,13 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
     bool only_reads = false;
     std::function<void(EtcdAnswer)> handler;
   };
-  // A reply that does not end.
+  // A request whose reply does not end.
   struct Stream {
     std::string path;
     std::string body;
-    // Called for each line, without its end. Errors: what ends the stream; kOk is none.
+    // Called for each line, without its line end. Returns the error that ends the stream, or kOk.
     std::function<EtcdError(std::string_view)> on_line;
-    // The stream ends when no line has come for so long; the first line has the limit of a call.
+    // The stream ends if no line has come for this time. The first line has the limit of a call.
     std::chrono::milliseconds silence_max;
   };
 
@@ -80,25 +82,25 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
             std::unique_ptr<boost::asio::ssl::context> tls);
 
   void start(Call call);
-  // Ends all calls without their handlers.
+  // Ends all calls without calling their handlers.
   void stop();
 
   boost::asio::io_context& io() { return io_; }
   size_t current() const { return current_; }
   bool has_user() const { return !options_.user.empty(); }
-  // The next connection gets a new one.
+  // The next connection requests a new token.
   void forget_token();
   // Called when current() has changed.
   void on_move(std::function<void()> listener) { on_move_ = std::move(listener); }
   // Later calls go to the next endpoint, if `failed` is the current one.
   void move_on(size_t failed);
 
-  // A connection to the current member, which stream() opens.
+  // Returns a connection to the current member, which run_stream() opens.
   LinkPointer make_link();
   static size_t member_of(const LinkPointer& link);
-  // Operations that wait for the connection end with an error.
+  // Pending operations on the connection end with an error.
   static void close(const LinkPointer& link);
-  // Returns why it has ended. `stream` outlives it.
+  // Returns why the stream has ended. `stream` must outlive the call.
   boost::asio::awaitable<EtcdError> run_stream(LinkPointer link, const Stream& stream);
 
  private:
@@ -107,18 +109,18 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   struct Reply;
 
   boost::asio::awaitable<void> run(RunningPointer call);
-  // True when the call is finished.
+  // Returns whether the call is finished.
   boost::asio::awaitable<bool> try_current(RunningPointer call);
-  // An idle connection, or a new one; with a token if that is needed.
+  // Gives the call an idle connection or a new one, and a token if the call needs one.
   boost::asio::awaitable<EtcdError> prepare(RunningPointer call);
   bool on_error(const RunningPointer& call, EtcdError error);
   void on_limit(const RunningPointer& call);
   void finish(const RunningPointer& call, EtcdAnswer answer);
-  // Outside of coroutines: g++ 12 copies aggregates in their frames byte by byte.
+  // These two are no coroutines, because g++ 12 copies aggregates in coroutine frames byte by byte.
   void finish_with(const RunningPointer& call, std::string body);
   void give_up(const RunningPointer& call);
-  // Has half of a call's limit, so that the call gets to another member when this one does not
-  // answer. The limit does not end the search for the host's address.
+  // Has half of a call's limit, so that the call can reach another member if this one does not
+  // answer. The limit does not end the lookup of the host's address.
   boost::asio::awaitable<EtcdError> connect(LinkPointer link);
   boost::asio::awaitable<EtcdError> send(LinkPointer link, std::string_view path,
                                          std::string_view body);
@@ -126,8 +128,8 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
                                          std::string_view body);
   // Waits until there is a token, if one is needed. Errors: kOk is none.
   boost::asio::awaitable<EtcdError> ensure_token();
-  // Asks for a token, for all who wait. It may take longer than a call: etcd hashes the password
-  // slowly on purpose, and a call that gave up must not begin it again.
+  // Requests a token for all waiting calls. It may take longer than a call, because etcd hashes the
+  // password slowly on purpose. A call that timed out must not restart it.
   boost::asio::awaitable<void> authenticate();
   boost::asio::awaitable<EtcdError> fetch_token();
   LinkPointer take_idle();
@@ -139,10 +141,10 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   const std::unique_ptr<boost::asio::ssl::context> tls_;
   size_t current_ = 0;
   std::string token_;
-  bool auth_is_off_ = false;               // etcd has said so
-  LinkPointer authenticating_;             // null: no token is being asked for
-  EtcdError auth_error_;                   // of the last time
-  boost::asio::steady_timer token_asked_;  // canceled when the answer is there
+  bool auth_is_off_ = false;               // etcd has reported it
+  LinkPointer authenticating_;             // null: no token is being requested
+  EtcdError auth_error_;                   // of the last request for a token
+  boost::asio::steady_timer token_asked_;  // canceled when the reply is there
   std::vector<LinkPointer> idle_;
   std::set<RunningPointer> calls_;
   std::function<void()> on_move_;

@@ -2,19 +2,19 @@
 //
 // EtcdClient: calls to a cluster of etcd members through their JSON gateway, and watches.
 //
-// A call goes to one member at a time, the one that answered last. It moves on to the next one
-// when a member cannot be reached or, if it only reads, fails; every failure makes the next member
-// the first choice of later calls. Whatever happens, a call ends after `call_limit`. Calls may run
-// at the same time, each over a connection of its own; connections are kept.
+// A call goes to one member at a time, first to the member that answered last. If the member cannot
+// be reached, the call moves to the next one. A call that only reads also moves after any other
+// failure. Every failure makes the next member the first choice of later calls. A call always ends
+// after `call_limit`. Calls at the same time use a connection each. Connections are kept.
 //
-// A watch stays on the member that calls go to, and moves with them: a member that has stopped
-// leaves its watches silent, and only a call that gets no answer shows it. So use a client for
-// calls too if it watches, a few each second. A watch that breaks goes on behind the last change
-// told: no change is told twice or left out.
+// A watch uses the same member as the calls, and moves with them. A stopped member leaves its
+// watches silent, and only a call without a reply reveals that. So a client that watches must also
+// make a few calls each second. A watch whose connection breaks continues after the last reported
+// change. It reports no change twice and omits none.
 //
-// Invariants: the handler of a call runs exactly once, never inside of the function that was
-// called, and not at all once the client is destroyed. Nothing of a reply that is larger than
-// kEtcdReplyBytesMax is kept.
+// Invariants: the handler of a call runs exactly once, and never inside of the called function. No
+// handler runs once the client is destroyed. A reply larger than kEtcdReplyBytesMax is dropped
+// entirely.
 // Thread safety: none: use it on the thread that runs the io_context. Handlers run there.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/.
 #pragma once
@@ -48,9 +48,9 @@ struct EtcdOptions {
 
 enum class EtcdOutcome {
   kAnswered,
-  // Not carried out, and it will not be: etcd has said no, or no member has got the call.
+  // It was not executed and never will be: etcd refused it, or no member has received the call.
   kRefused,
-  // Sent, and no answer: it may have been carried out, or may still be, seconds later.
+  // It was sent and got no reply: it may have been executed, or may still be, seconds later.
   kUnknown,
 };
 
@@ -66,15 +66,16 @@ struct EtcdResult {
 template <class Reply>
 using EtcdHandler = std::function<void(EtcdResult<Reply>)>;
 
-// What came of a watch: changes, in the order of their revisions, those of one revision together;
-// or its end.
+// News of a watch: changes, or its end. Changes come in the order of their revisions, and all
+// changes of a revision come together.
 struct EtcdChanges {
-  uint64_t revision = 0;          // changes up to this one have been told
-  std::vector<EtcdEvent> events;  // empty: the watch has begun, or goes on after a failure
+  uint64_t revision = 0;          // changes up to this one were reported
+  std::vector<EtcdEvent> events;  // empty: the watch has begun, or continues after a failure
 };
 struct EtcdWatchEnd {
-  // kOutOfRange: changes are lost (compacted, or too many for one message): read all anew and watch
-  // from the revision behind that. Others: refused, for example kPermissionDenied.
+  // kOutOfRange: changes are lost (compacted, or too many for one message). Read everything again,
+  // and watch from the revision after that. Other codes: etcd refused the watch, for example
+  // kPermissionDenied.
   EtcdError error;
 };
 using EtcdWatchNews = std::variant<EtcdChanges, EtcdWatchEnd>;
@@ -92,16 +93,16 @@ class EtcdClient {
   void range(const EtcdRange& range, EtcdHandler<EtcdRangeReply> handler);
   void put(const EtcdPut& put, EtcdHandler<EtcdPutReply> handler);
   void txn(const EtcdTxn& txn, EtcdHandler<EtcdTxnReply> handler);
-  // etcd may grant more time than was asked for: its least is 1.5 election timeouts.
+  // etcd may grant more time than requested: its minimum is 1.5 election timeouts.
   void grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler);
   // ttl_s of the reply is 0 if the lease is gone.
   void keep_alive(uint64_t lease, EtcdHandler<EtcdLeaseReply> handler);
-  // Deletes the lease's keys. A lease that is gone: refused with kNotFound.
+  // Deletes the lease's keys. If the lease is gone, the call is refused with kNotFound.
   void revoke(uint64_t lease, EtcdHandler<EtcdRevokeReply> handler);
 
   // The handler may cancel the watch that it serves. Returns the watch's number, never 0.
   uint64_t watch(const EtcdWatch& watch, std::function<void(EtcdWatchNews)> handler);
-  // The handler does not run any more. A number that is no watch's (any more) is passed over.
+  // The handler no longer runs. A number that belongs to no watch is ignored.
   void cancel(uint64_t watch);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Where a cluster's facts lie in etcd: all below bloomery/<name>/.
+// The keys of a cluster in etcd. All are below bloomery/<name>/.
 //
 // Thread safety: pure functions.
 // Source: docs/cluster.md.

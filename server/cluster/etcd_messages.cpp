@@ -29,7 +29,7 @@ struct BadReply {
   throw BadReply{fmt::format("'{}' is no {}", name, wanted)};
 }
 
-// Null where the member is absent, which stands for zero.
+// Returns null if the member is absent, which means zero.
 const json::value* find_in(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value == nullptr || value->is_null() ? nullptr : value;
@@ -68,7 +68,7 @@ bool flag_in(const json::object& object, std::string_view name) {
   refuse(name, "boolean");
 }
 
-// Text by the rules of protobuf's JSON, but a plain number is one, too.
+// In protobuf's JSON such a number is text, but a plain number is also accepted.
 uint64_t number_in(const json::object& object, std::string_view name) {
   const json::value* value = find_in(object, name);
   if (value == nullptr) return 0;
@@ -184,7 +184,7 @@ EtcdError error_of(const json::object& reply) {
   return error;
 }
 
-// Errors: what `read` has thrown, and a text that is no JSON object.
+// Errors: those that `read` throws, and a text that is no JSON object.
 template <class Read>
 auto parse_reply(std::string_view text, Read read)
     -> core::Result<decltype(read(std::declval<const json::object&>()))> {
@@ -250,7 +250,7 @@ json::array operations_array(const std::vector<EtcdOperation>& operations) {
 
 EtcdRange EtcdRange::prefix(std::string_view prefix) {
   std::string end(prefix);
-  // A byte 0xff has no next one; the one before it has.
+  // A byte 0xff has no successor, so the byte before it is increased.
   while (!end.empty() && end.back() == '\xff') end.pop_back();
   if (end.empty()) return {std::string(prefix), std::string(1, '\0')};  // to the last key
   ++end.back();
@@ -342,7 +342,7 @@ core::Result<EtcdRevokeReply> parse_etcd_revoke(std::string_view json) {
 core::Result<std::string> parse_etcd_token(std::string_view json) {
   return parse_reply(json, [](const json::object& reply) {
     const std::string_view token = text_in(reply, "token");
-    // It becomes the line of a header.
+    // The token becomes a line of an HTTP header.
     if (token.empty() || std::ranges::any_of(token, [](char c) { return c <= ' ' || c > '~'; })) {
       refuse("token", "token");
     }

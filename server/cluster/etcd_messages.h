@@ -3,8 +3,8 @@
 // The messages of etcd's JSON gateway: requests as the text that is posted, replies as values.
 //
 // Invariants: keys and values are any bytes; on the wire they are base64, 64-bit numbers are text
-// and members with the value zero are absent. Members that are not known are passed over; a known
-// one of the wrong type makes the whole reply an error. Revisions and leases lie in 0 … 2^63-1.
+// and members with the value zero are absent. Unknown members are ignored. A known member of the
+// wrong type makes the whole reply an error. Revisions and leases lie in 0 … 2^63-1.
 // Thread safety: values and pure functions.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ and
 // https://etcd.io/docs/v3.4/learning/api/.
@@ -21,7 +21,7 @@
 
 namespace server::cluster {
 
-// Of gRPC's status codes those that tell something here.
+// The status codes of gRPC that the client distinguishes.
 enum class EtcdCode : int {
   kOk = 0,
   kUnknown = 2,
@@ -57,7 +57,7 @@ struct EtcdKeyValue {
 struct EtcdRange {
   std::string key;
   std::string range_end = {};     // empty: this key alone; else the first key behind the range
-  uint64_t min_mod_revision = 0;  // keys that changed before it are left out of the reply
+  uint64_t min_mod_revision = 0;  // the reply omits keys that changed before it
 
   // All keys that begin with `prefix`, which is not empty.
   static EtcdRange prefix(std::string_view prefix);
@@ -65,10 +65,10 @@ struct EtcdRange {
 
 struct EtcdRangeReply {
   uint64_t revision = 0;          // of the store, not of a key
-  uint64_t count = 0;             // also counts the keys that min_mod_revision left out
+  uint64_t count = 0;             // includes the keys that min_mod_revision omits
   std::vector<EtcdKeyValue> kvs;  // ascending by key
 
-  // Null where the reply has no such key.
+  // Returns null if the reply has no such key.
   const EtcdKeyValue* find(std::string_view key) const;
 };
 
@@ -91,7 +91,7 @@ struct EtcdCompare {
 
 using EtcdOperation = std::variant<EtcdPut, EtcdRange>;
 
-// If all comparisons hold `success` is done, else `failure`. No key may be put twice.
+// If all comparisons hold, etcd executes `success`, else `failure`. No key may be put twice.
 struct EtcdTxn {
   std::vector<EtcdCompare> compares;
   std::vector<EtcdOperation> success;
@@ -100,9 +100,9 @@ struct EtcdTxn {
 
 struct EtcdTxnReply {
   std::string cluster_id;  // of etcd itself
-  uint64_t revision = 0;   // with a put that was done: the mod_revision of its key
+  uint64_t revision = 0;   // after an executed put: the mod_revision of its key
   bool succeeded = false;
-  std::vector<EtcdRangeReply> responses;  // one for each operation; that to a put has no keys
+  std::vector<EtcdRangeReply> responses;  // one for each operation; that of a put has no keys
 };
 
 struct EtcdPutReply {
@@ -111,7 +111,7 @@ struct EtcdPutReply {
 
 struct EtcdLeaseReply {
   uint64_t lease = 0;
-  uint64_t ttl_s = 0;  // of a keepalive 0: the lease is gone
+  uint64_t ttl_s = 0;  // 0 after a keepalive: the lease is gone
 };
 
 struct EtcdRevokeReply {
@@ -121,7 +121,7 @@ struct EtcdRevokeReply {
 struct EtcdWatch {
   std::string key;
   std::string range_end = {};   // as in EtcdRange
-  uint64_t start_revision = 0;  // the first change to be told; 0: from now on
+  uint64_t start_revision = 0;  // the first change to report; 0: from now on
 };
 
 struct EtcdEvent {
@@ -136,12 +136,12 @@ struct EtcdWatchReply {
   uint64_t revision = 0;
   bool created = false;
   bool canceled = false;
-  uint64_t compact_revision = 0;  // not 0: changes before it cannot be told any more
+  uint64_t compact_revision = 0;  // not 0: earlier changes are no longer available
   std::string cancel_reason;
   std::vector<EtcdEvent> events;
 };
 
-// What is larger is refused unread. The largest value is 1.5 MB, in base64 2 MB.
+// A larger reply is rejected unread. The largest value is 1.5 MB, in base64 2 MB.
 inline constexpr size_t kEtcdReplyBytesMax = size_t{8} * 1024 * 1024;
 
 std::string etcd_range_json(const EtcdRange& range);
@@ -160,14 +160,16 @@ core::Result<EtcdLeaseReply> parse_etcd_grant(std::string_view json);
 core::Result<EtcdLeaseReply> parse_etcd_keep_alive(std::string_view json);
 core::Result<EtcdRevokeReply> parse_etcd_revoke(std::string_view json);
 core::Result<std::string> parse_etcd_token(std::string_view json);
-// Besides: the error that ends a watch, which comes as a message of its own.
+// Also parses the error that ends a watch, which is a message of its own.
 core::Result<std::variant<EtcdWatchReply, EtcdError>> parse_etcd_watch(std::string_view json);
 
-// etcd has looked at the call and not carried it out. Behind the other codes it may happen later.
+// Returns whether etcd has checked the call and not executed it. With other codes it may be
+// executed later.
 bool is_refusal(EtcdCode code);
 
-// What a reply with another status than 200 says. Never fails: a text that is no error of etcd's
-// becomes one by the status alone, 401 kUnauthenticated, 5xx kUnavailable, others kUnknown.
+// Returns the error of a reply whose status is not 200. Never fails. For a text that is no error of
+// etcd, the status alone determines the code: kUnauthenticated for 401, kUnavailable for 5xx, else
+// kUnknown.
 EtcdError parse_etcd_error(unsigned http_status, std::string_view json);
 
 }  // namespace server::cluster

@@ -47,16 +47,16 @@ EtcdError cancel_error(const EtcdWatchReply& reply) {
 struct EtcdWatches::Watch {
   Watch(asio::io_context& io, EtcdWatch asked) : request(std::move(asked)), delay(io) {}
 
-  EtcdWatch request;  // its start_revision follows what has been told
+  EtcdWatch request;  // start_revision follows the last reported change
   std::function<void(EtcdWatchNews)> handler;
   asio::steady_timer delay;
   milliseconds delay_time = kDelayMin;
   EtcdCalls::LinkPointer link;
   bool canceled = false;
-  bool begun = false;            // by the connection that it has
-  bool asked_new_token = false;  // since it has begun last
+  bool begun = false;            // on its present connection
+  bool asked_new_token = false;  // since it last began
 
-  // The handler may cancel the watch, and so end the life of what is captured.
+  // The handler may cancel the watch, which destroys the handler's captures.
   void deliver(EtcdWatchNews news) {
     if (canceled) return;
     const auto keep = handler;
@@ -118,11 +118,11 @@ asio::awaitable<void> EtcdWatches::run(WatchPointer watch) {
   }
 }
 
-// Whether the caller must hear of it, because another attempt would be in vain.
+// Returns whether the error ends the watch, because another attempt would fail, too.
 bool EtcdWatches::is_final(const WatchPointer& watch, const EtcdError& error) {
   const bool denied = error.code == EtcdCode::kPermissionDenied;
   if (!denied && !wants_new_token(error)) return is_refusal(error.code);
-  // A token that is too old is told as a permission that is missing.
+  // etcd reports a token that is too old as a missing permission.
   if (!calls_->has_user() || watch->asked_new_token) return true;
   watch->asked_new_token = true;
   calls_->forget_token();
@@ -169,7 +169,7 @@ void EtcdWatches::on_changes(const WatchPointer& watch, EtcdWatchReply reply) {
     // The header may be ahead of the events.
     changes.revision = reply.events.back().kv.mod_revision;
   } else if (is_progress || next == 0) {
-    changes.revision = reply.revision;  // nothing has happened up to it
+    changes.revision = reply.revision;  // there are no other changes up to it
   } else {
     changes.revision = next - 1;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdWatches: the watches of an EtcdClient, each a connection whose reply does not end.
+// EtcdWatches: the watches of an EtcdClient. Each has a connection whose reply does not end.
 //
-// Invariants: a watch tells each change once, in the order of their revisions, however often its
-// connection breaks. Between two attempts that fail it waits, 50 ms at first, at most a second.
+// Invariants: a watch reports each change once, in the order of revisions, however often its
+// connection breaks. Between failed attempts it waits 50 ms at first, and at most a second.
 // Thread safety: none; everything runs on the io_context's thread.
 // Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
 #pragma once
@@ -26,9 +26,9 @@ class EtcdWatches : public std::enable_shared_from_this<EtcdWatches> {
 
   uint64_t start(const EtcdWatch& request, std::function<void(EtcdWatchNews)> handler);
   void cancel(uint64_t number);
-  // Ends all without telling their handlers.
+  // Ends all watches without calling their handlers.
   void stop();
-  // Watches of other members than the current one go there.
+  // Moves the watches on other members to the current member.
   void move();
 
  private:
@@ -36,7 +36,7 @@ class EtcdWatches : public std::enable_shared_from_this<EtcdWatches> {
   using WatchPointer = std::shared_ptr<Watch>;
 
   boost::asio::awaitable<void> run(WatchPointer watch);
-  // From the connection to its end.
+  // Runs the watch on one connection, until the connection ends.
   boost::asio::awaitable<EtcdError> follow(WatchPointer watch);
   EtcdCalls::Stream stream_of(const WatchPointer& watch);
   // Errors: kOk is none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The clock of permits: it goes on while the machine sleeps, and never back.
+// The clock of permits. It continues while the machine sleeps, and never goes back.
 //
 // Thread safety: any thread.
 // Source: CLOCK_BOOTTIME in https://man7.org/linux/man-pages/man2/clock_gettime.2.html.

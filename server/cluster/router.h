@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Router: whether this server serves a command with keys, or who does. The checks that a node of a
-// cluster makes, in the order in which Redis makes them.
+// Router: decides whether this server or another node serves a command with keys. A node makes the
+// checks in the same order as Redis.
 //
 // Thread safety: pure functions.
 // Source: Redis 7.0.15, measured; MOVED and CLUSTERDOWN in
@@ -22,10 +22,10 @@ struct RouteQuery {
   bool crosses_slots = false;  // another key lies in another slot
   bool writes = false;         // keys, or messages for others
   bool is_channel = false;
-  bool reads_replicas = false;  // the client has said READONLY
+  bool reads_replicas = false;  // the client has sent READONLY
 };
 
-// What the server can do at the time.
+// The state of the server when it routes a command.
 struct RouteConditions {
   Service service = Service::kDown;
   bool reads_when_down = false;  // cluster-allow-reads-when-down
@@ -47,8 +47,8 @@ enum class Route : uint8_t {
 
 Route route(const View& view, const RouteConditions& conditions, const RouteQuery& query);
 
-// Of a write without keys, as FLUSHALL: it is about all keys of the server's shard. A replica's
-// refusal is its role's.
+// Routes a write without keys, such as FLUSHALL, which changes all keys of the server's shard. On a
+// replica it is refused because of the role, not here.
 Route route_keyless_write(const View& view, const RouteConditions& conditions);
 
 // How a client reaches the nodes that replies name.
@@ -63,7 +63,8 @@ std::string route_error(const View& view, Route route, unsigned slot, EndpointSt
 // Returns the node's endpoint; "?" for a node without a hostname, "" for an unknown one.
 std::string endpoint_of(const Node& node, EndpointType type);
 
-// Where a client connects to the node: its port for TLS if there is one and the client uses TLS.
+// Returns the port at which a client reaches the node. It is the TLS port if the node has one and
+// the client uses TLS.
 unsigned port_of(const Node& node, bool is_tls);
 
 }  // namespace server::cluster

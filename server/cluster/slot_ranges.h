@@ -16,7 +16,7 @@
 
 namespace server::cluster {
 
-// Both ends belong to it; last < 16384.
+// Both ends are included; last < 16384.
 struct SlotRange {
   unsigned first = 0;
   unsigned last = 0;
@@ -29,7 +29,7 @@ using SlotRanges = std::vector<SlotRange>;
 
 // "a-b" and "a", single spaces between, ascending and disjoint; ranges that touch are joined. ""
 // is no slot.
-// Errors: the word that is none, or that does not stand behind the one before it.
+// Errors: the word that is no range, or whose range does not follow the one before it.
 core::Result<SlotRanges> parse_slot_ranges(std::string_view text);
 
 std::string slot_ranges_text(const SlotRanges& ranges);

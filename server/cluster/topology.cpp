@@ -31,7 +31,7 @@ bool contains(const std::vector<std::string>& ids, std::string_view id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
-// What stands in a reply to a client as it is.
+// Accepts only hosts that a reply to a client may contain unquoted.
 bool is_host(std::string_view host) {
   return host.size() <= kHostMax && std::ranges::all_of(host, [](unsigned char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Topology: which servers there are, which of them form a shard, who leads it, and which slots it
-// owns. One document, kept in etcd; its version is the revision at which etcd stored it.
+// Topology: the servers of a cluster and its shards, each with its members, leader and slots. It is
+// one document in etcd. Its version is the revision at which etcd stored it.
 //
-// Invariants, held by every Topology that parse_topology() returns and check_topology() accepts:
-// each of the 16384 slots belongs to exactly one shard; a node is a member of exactly one shard;
-// leader and insync are members, the leader is in sync; no two nodes have the same address. Shards
-// are sorted by name, nodes by id.
+// Invariants of every Topology that parse_topology() returns or check_topology() accepts: Each of
+// the 16384 slots belongs to exactly one shard. A node is a member of exactly one shard. Leader and
+// insync are members, and the leader is in sync. No two nodes have the same address. Shards are
+// sorted by name, nodes by id.
 // Thread safety: values and pure functions.
 // Source: one compare-and-swapped document holds all, so that changes have one order:
 // https://etcd.io/docs/v3.4/learning/api/#transaction.
@@ -24,7 +24,7 @@ namespace server::cluster {
 
 struct Node {
   std::string id;  // 40 lower-case hexadecimal digits
-  std::string ip;  // what clients are sent to
+  std::string ip;  // the address to which clients are redirected
   uint16_t port = 0;
   uint16_t tls_port = 0;    // 0: none
   std::string hostname;     // may be empty
@@ -37,8 +37,8 @@ struct Shard {
   std::string name;    // 1 to 32 of a-z 0-9 - _
   uint64_t epoch = 0;  // grows with every change of the leader
   std::string leader;
-  std::vector<std::string> members;  // in the order they joined, the leader among them
-  std::vector<std::string> insync;   // who may take over, the leader among them
+  std::vector<std::string> members;  // in the order in which they joined, with the leader
+  std::vector<std::string> insync;   // members that may take over, and the leader
   SlotRanges slots;
   std::string others = {};  // see Topology::others
 
@@ -55,7 +55,7 @@ struct Topology {
   std::string others = {};
 
   bool operator==(const Topology&) const = default;
-  // Null where there is none.
+  // Returns null if there is none.
   const Node* node(std::string_view id) const;
   const Shard* shard(std::string_view name) const;
   const Shard* shard_of(std::string_view node_id) const;
@@ -63,15 +63,16 @@ struct Topology {
   Shard* shard(std::string_view name);
 };
 
-// A topology and the revision of etcd that it has; 0 is none.
+// A topology and its revision in etcd; 0 is none.
 struct TopologyVersion {
   Topology topology;
   uint64_t revision = 0;
 };
 
-// Whether `seen` takes the place of `known`. Epochs never fall. A document in which one has fallen
-// is an old one, whatever its revision is: etcd was restored from a backup. One in which all have
-// grown is a new one, whatever its revision is: `bloomery-cluster recover` writes such a document.
+// Returns whether `seen` replaces `known`. Epochs never decrease. A document in which an epoch is
+// lower is old, whatever its revision: etcd was restored from a backup. A document in which all
+// epochs have grown is new, whatever its revision: `bloomery-cluster recover` writes such a
+// document.
 bool supersedes(const TopologyVersion& seen, const TopologyVersion& known);
 
 // A fault of the topology in etcd.
@@ -82,13 +83,13 @@ enum class TopologyFault : uint8_t {
   kInvalid,  // the document is refused
 };
 
-// What is larger is refused before it is parsed: etcd takes no request of more than 1.5 MB.
+// A larger document is rejected before it is parsed. etcd accepts no request of more than 1.5 MB.
 inline constexpr size_t kTopologyBytesMax = size_t{1024} * 1024;
 
 bool is_node_id(std::string_view id);
 bool is_shard_name(std::string_view name);
 
-// Errors: what of the invariants does not hold, with the name of the shard or node.
+// Errors: the broken invariant, with the name of the shard or node.
 core::Result<> check_topology(const Topology& topology);
 
 // The document's text: {"format":1,"shards":{…},"nodes":{…}}.

@@ -26,12 +26,12 @@ class View {
  public:
   // No topology is known yet.
   explicit View(std::string own_id);
-  // `alive`: ids of the nodes whose lease holds. version.topology: one that check_topology() takes.
-  // `fault`: of the topology in etcd.
+  // `alive`: ids of the nodes whose lease holds. version.topology: one that check_topology()
+  // accepts. `fault`: of the topology in etcd.
   View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
        TopologyFault fault = TopologyFault::kNone);
-  // This server alone owns all slots. Clients reach it where the asking one has, so its node has no
-  // address.
+  // Returns a view in which this server alone owns all slots. Its node has no address: a client
+  // reaches it at the address that the client has already used.
   static std::shared_ptr<const View> emulated(std::string own_id);
 
   bool is_emulated() const { return is_emulated_; }
@@ -42,7 +42,7 @@ class View {
   const std::vector<Node>& nodes() const { return version_.topology.nodes; }
 
   const std::string& own_id() const { return own_id_; }
-  // Null for a server that the topology does not name.
+  // Null if the topology does not name this server.
   const Node* own_node() const { return own_node_; }
   const Shard* own_shard() const { return own_shard_; }
   bool leads() const { return leads_; }
@@ -53,7 +53,7 @@ class View {
   // Whether this server leads the slot's shard.
   bool leads(unsigned slot) const { return led_slots_[slot]; }
   const core::keyspace::SlotSet& led_slots() const { return led_slots_; }
-  // Whether the slot belongs to the own shard, whoever leads it.
+  // Whether the slot belongs to the own shard, whichever member leads it.
   bool owns(unsigned slot) const { return own_shard_ != nullptr && &shard_of(slot) == own_shard_; }
   bool owns_all() const { return own_shard_ != nullptr && shards().size() == 1; }
   bool is_alive(std::string_view node_id) const;
@@ -74,7 +74,7 @@ class View {
   TopologyFault fault_ = TopologyFault::kNone;
 
  public:
-  // Its members point to each other.
+  // Not copyable, because members point to each other.
   View(const View&) = delete;
   View& operator=(const View&) = delete;
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Election: which member in sync stands first when the leader is gone. A candidate asks the others
-// how much of the history they have; the one with the most stands at once, the next ones later,
-// each if those before it have not.
+// Election: decides which member in sync campaigns first when the leader is gone. A candidate asks
+// the other members how much of the history they have. The member with the most campaigns at once.
+// The next ones campaign later, each if the members before it have not.
 //
-//   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──rank × 300 ms──► stands
+//   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──rank × 300 ms──► due
 //     ▲                   └───────────────── cancel() ────────────┘
 //
-// Invariants: safety does not rest on it: who leads is decided by etcd alone.
+// Invariants: safety does not depend on it. Etcd alone decides which member leads.
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once
 
@@ -25,16 +25,16 @@ class Election {
  public:
   explicit Election(std::string own_id) : own_id_(std::move(own_id)) {}
 
-  // `peers` are asked. `call`: which attempt this is.
+  // `peers`: the members to ask. `call`: the number of this attempt.
   void begin(uint64_t call, std::vector<std::string> peers, int64_t now_us);
   void cancel() { state_ = State::kIdle; }
   bool is_idle() const { return state_ == State::kIdle; }
   uint64_t call() const { return call_; }
 
-  // A peer that cannot stand answers nothing.
+  // A peer that cannot campaign gives no position.
   void answered(uint64_t call, std::string_view peer, HistoryPosition position);
   void failed(uint64_t call, std::string_view peer);
-  // True when it is this node's turn; from then on it is idle.
+  // Returns true when it is this node's turn. The election is idle from then on.
   bool is_due(HistoryPosition own, int64_t now_us);
 
  private:
@@ -44,7 +44,7 @@ class Election {
     HistoryPosition position;
   };
 
-  // How many of those that answered stand before this node.
+  // Returns how many peers that answered campaign before this node.
   size_t rank(HistoryPosition own) const;
 
   const std::string own_id_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KeptEpoch: the highest epoch of its shard that a node has on its disk. It neither leads nor
-// promises in a higher one, so that a restart does not bring it back to a lower one.
+// KeptEpoch: the highest epoch of its shard that a node has on its disk. The node neither leads nor
+// promises in a higher epoch, so a restart cannot return it to a lower one.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once
@@ -17,17 +17,17 @@ namespace server::cluster {
 
 class KeptEpoch {
  public:
-  // `shard`, `epoch`: what is on the disk.
+  // `shard`, `epoch`: as read from the disk.
   KeptEpoch(std::string shard, uint64_t epoch) : shard_(std::move(shard)), epoch_(epoch) {}
 
   const std::string& shard() const { return shard_; }
   uint64_t epoch() const { return epoch_; }
 
-  // The node's shard; the epochs of another one count no more.
+  // Sets the node's shard. Epochs of another shard no longer count.
   void join(std::string_view shard);
   void want(uint64_t epoch);
   void kept(std::string_view shard, uint64_t epoch);
-  // Asks for what is wanted and not kept, again when that has failed.
+  // Requests that the wanted epoch is kept, and retries if that has failed.
   void step(int64_t now_us, std::vector<MemberAction>& actions);
 
  private:

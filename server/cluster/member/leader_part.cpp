@@ -12,16 +12,16 @@ constexpr int64_t kHandoverUs = 1'000'000;
 // A replica acknowledges once a second.
 constexpr int64_t kJoinLagUs = 2'000'000;
 constexpr int64_t kLeaveLagMinUs = 5'000'000;
-constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout over PermitTimes::ask_us
-// A process that was stopped, or had no answer in time, soon knows whether it leads still: so long
-// clients wait, rather than hear that the cluster is down.
+constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout / PermitTimes::ask_us.
+// A process that was stopped, or got no answer in time, soon knows whether it still leads. Clients
+// wait for this time, rather than get CLUSTERDOWN.
 constexpr int64_t kLapseAsks = 4;
-// Too short for the own lease to end.
+// A stop of this length is too short for the own lease to end.
 constexpr int64_t kPauseAsks = 5;
-// A member that has more than this leader takes over within this time, once it is there.
+// A member that has more data than this leader takes over within this time, once it is up.
 constexpr int64_t kLostDataTimeouts = 4;
 
-// etcd does not answer.
+// Returns the time without an answer after which etcd counts as down.
 int64_t silence_us(const PermitTimes& times) {
   return 5 * times.ask_us / 2;
 }
@@ -160,7 +160,7 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
 
 void LeaderPart::renew(const Shard& shard, int64_t now_us) {
   if (now_us >= state_.facts.present_until_us || now_us < renew_again_us_) return;
-  // A topology of before the kept epoch is an old one.
+  // A topology whose epoch is below the kept epoch is old.
   if (shard.epoch < state_.kept.epoch()) return;
   renew_again_us_ = now_us + state_.options.times.ask_us / 4;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
@@ -188,8 +188,8 @@ void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {
-    // Nobody else may lead but a later life of this node, of which etcd tells: if it answers at all
-    // to a process that goes on after it was stopped.
+    // Only a later life of this node could lead instead, and etcd reports such a life if it
+    // answers. So a process that was stopped waits for etcd's answer before it continues.
     if (now_us - resumed_us_ >= silence_us(state_.options.times)) permit_.confirm(now_us);
     return;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LeaderPart: a Member's part as a leader: extends its permit by asking etcd, or every member that
-// could take over while etcd does not answer; keeps the list of members in sync; hands over.
+// LeaderPart: a Member's part as a leader. It extends its permit by asking etcd. While etcd does
+// not answer, it asks every member that could take over. It also keeps the list of members in sync,
+// and hands the shard over.
 //
 //   kNone ──hand_over()──► kHoldsWrites ──► kAwaitsReplica ──► kResigned ──► another one leads,
 //     ▲                        └─── 1 s ──────────┘                 │        or this one in a
@@ -29,8 +30,8 @@ class LeaderPart {
  public:
   explicit LeaderPart(MemberState& state);
 
-  // must_renew: an earlier life of this process, or another one with its id, may have led in this
-  // epoch: only the next one is its own.
+  // must_renew: an earlier life of this process, or another process with its id, may have led in
+  // this epoch. Then only the next epoch is its own.
   void start(const Shard& shard, bool must_renew, int64_t now_us);
   void stop();
   void step(const Shard& shard, int64_t now_us);
@@ -44,10 +45,10 @@ class LeaderPart {
   // True for a restarted leader that has its data and waits for an epoch of its own.
   bool may_return(const Shard& shard, int64_t now_us) const;
 
-  // etcd has answered that this node leads in `epoch`.
+  // etcd has confirmed that this node leads in `epoch`.
   void confirmed(uint64_t epoch, int64_t sent_us);
   void promise_answered(uint64_t call, std::string_view peer, bool is_promised);
-  // The leader of `epoch` acknowledges nothing any more.
+  // The leader of `epoch` has stopped acknowledging for good.
   void resigned(std::string_view shard, uint64_t epoch, int64_t now_us);
 
   // Errors: the reply; nothing has changed then.
@@ -55,14 +56,14 @@ class LeaderPart {
   std::string successor(const Shard& shard) const;
   void writes_held(uint64_t offset);
   void end_handover();
-  // It has resigned, and waits for what etcd makes of that.
+  // Returns whether it has resigned and waits for the outcome in etcd.
   bool has_resigned() const { return handover_.state == Handover::State::kResigned; }
-  // This node ends. From now on the list of members in sync holds, beside it, only those that have
-  // the stream up to `offset`.
+  // Called when this node ends. From now on, the list of members in sync holds only this node and
+  // the members that have the stream up to `offset`.
   void close_list(uint64_t offset) { closed_offset_ = offset; }
-  // Whether etcd has such a list.
+  // Returns whether etcd has such a list.
   bool is_list_closed(const Shard& shard) const;
-  // All that etcd may have on the list, whatever becomes of a change.
+  // Returns all members that etcd may have on the list, with or without the pending change.
   IdSet possible_successors(const Shard& shard) const;
 
  private:
@@ -97,10 +98,10 @@ class LeaderPart {
   bool needs_new_epoch_ = false;
   int64_t begun_us_ = 0;           // when it learned that it leads
   int64_t others_missing_us_ = 0;  // when a member in sync was last not alive
-  int64_t lapsed_us_ = 0;          // when it noticed that its permit had ended; 0: it has not
+  int64_t lapsed_us_ = 0;          // when it detected the end of its permit; 0: it has not
   int64_t etcd_confirmed_us_ = 0;  // when the last question was sent that etcd has confirmed
   int64_t stepped_us_ = 0;
-  int64_t resumed_us_ = 0;  // when it went on after it had been stopped
+  int64_t resumed_us_ = 0;  // when it continued after a stop of the process
   int64_t renew_again_us_ = 0;
   int64_t next_read_us_ = 0;
   std::optional<Promises> promises_;

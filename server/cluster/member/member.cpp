@@ -82,7 +82,7 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   if (now == nullptr) {
     if (!before.name.empty()) state_.actions.emplace_back(Follow{});
   } else if (now->epoch < state_.kept.epoch()) {
-    // An old topology: its leader would take from this node what a later one has acknowledged.
+    // The topology is old: its leader would replace data that a later leader has acknowledged.
   } else if (moved || before.leader != now->leader || before.epoch != now->epoch) {
     state_.actions.emplace_back(Follow{now->leader, now->epoch});
   }

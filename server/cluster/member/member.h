@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Member: one server's part in its shard: whether it leads and may acknowledge, whether it takes
-// over, whom it follows. It decides; its owner carries out what take_actions() returns, and tells
-// it of the outcomes. It knows no sockets, threads or clocks.
+// Member: one server's part in its shard. It decides whether the server leads and may acknowledge,
+// whether it takes over, and which leader it follows. Its owner executes the actions that
+// take_actions() returns, and reports their outcomes. It uses no sockets, threads or clocks.
 //
-//   topology names another leader ──► replica: promises; stands when alive/<leader> stays gone
+//   topology names another leader ──► replica: promises; campaigns if alive/<leader> stays gone
 //   topology names this node ───────► leader: asks etcd, else its members, and extends its permit
 //
 // Invariants: while clocks' rates differ by less than 10 %, no two members of a shard have a permit
-// at the same time, and none has one again in an epoch lower than one that was served; whatever
-// etcd loses, delays or carries out late, and however early or late leases end.
-// Why a started leader writes a new epoch first: it has forgotten what it had asked etcd for, and
-// whether it had resigned; with the topology changed, etcd refuses all of that. So does a leader
-// that finds an epoch of its own which it has not written: another process has its id. Only the one
-// whose alive/<id> it is can write an epoch in which the id leads.
+// at the same time. Once an epoch was served, no member gets a permit in a lower one. Both hold
+// whatever etcd loses, delays or executes late, and however early or late leases end.
+// Why a started leader writes a new epoch first: It has forgotten its requests to etcd, and whether
+// it had resigned. Once the topology has changed, etcd refuses all old requests. A leader also
+// writes a new epoch if it finds an epoch of its own that it has not written: another process has
+// its id. Only the process that owns alive/<id> can write an epoch in which the id leads.
 // Thread safety: belongs to one thread; times are monotonic, of this machine, given by the caller.
 // Source: as for leases, permit.h; the take-over as a compare-and-swap,
 // https://etcd.io/docs/v3.4/learning/api/#transaction.
@@ -43,62 +43,64 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // To be called often: 20 times within PermitTimes::ask_us, and when the facts change.
+  // Must be called often: 20 times within PermitTimes::ask_us, and when the facts change.
   void tick(int64_t now_us, const ReplicationFacts& facts);
 
   // Takes what etcd has, from a watch or a read, if it supersedes the known topology.
   void topology_seen(int64_t now_us, const TopologyVersion& seen);
-  // All of alive/.
+  // Takes all ids below alive/.
   void alive_seen(int64_t now_us, IdSet ids);
 
   // Takes the answer to a linearizable read, which was sent when `known_revision` was known.
   void topology_checked(int64_t now_us, uint64_t known_revision, ReadOutcome outcome,
                         const TopologyVersion& newer = {});
-  // The topology was deleted in etcd, and this node had seen all changes before: a leader puts it
+  // The topology was deleted in etcd, and this node had seen all earlier changes. A leader puts it
   // back.
   void topology_deleted(int64_t now_us);
 
-  // Answers to actions. Every call is to be answered, after a limit of time with "unknown".
-  // `newer`: with kChanged. An older topology confirms nothing: a leader goes on as without etcd.
+  // Answers to actions. Every call must be answered; after a timeout, with "unknown". `newer`: with
+  // kChanged. An older topology confirms nothing: a leader continues as without etcd.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
-  // `revision`: with kCommitted. With kRefused what etcd has is told before.
+  // `revision`: with kCommitted. Before kRefused, the owner reports the topology that etcd has.
   void topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outcome,
                         uint64_t revision = 0);
   void promise_answered(int64_t now_us, uint64_t call, std::string_view peer, bool is_promised);
-  // nullopt: it cannot stand, or has not answered.
+  // nullopt: the peer cannot campaign, or has not answered.
   void offset_answered(int64_t now_us, uint64_t call, std::string_view peer,
                        std::optional<HistoryPosition> position);
   void epoch_kept(int64_t now_us, std::string_view shard, uint64_t epoch);
   // The stream ends at `offset`.
   void writes_held(int64_t now_us, uint64_t offset);
 
-  // What peers ask and tell. A promise: true is +OK.
+  // Requests and reports from peers. A promise: true is +OK.
   bool promise(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // nullopt: this node can neither stand nor, as a restarted leader, wait for a new epoch.
+  // nullopt: this node can neither campaign nor, as a restarted leader, wait for a new epoch.
   std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
   void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // The answer to ReportResigned: the peer leads, and serves. Not to be called if it does not say
-  // so.
+  // The answer to ReportResigned: the peer leads and serves. Must not be called for any other
+  // answer.
   void successor_serves(int64_t now_us, std::string_view shard, uint64_t epoch);
 
   // CLUSTER FAILOVER, on the leader. Errors: the reply; nothing has changed then.
   core::Result<> hand_over(int64_t now_us, std::string_view target);
-  // Who would lack the least; empty when nobody could take over.
+  // Returns the member that would lack the least; empty if no member could take over.
   std::string successor() const;
-  // CLUSTER FAILOVER FORCE, on a replica: does not mind that the leader is alive.
+  // CLUSTER FAILOVER FORCE, on a replica: takes over even if the leader is alive.
   core::Result<> take_over(int64_t now_us);
 
-  // This node ends, and its stream ends at `offset`. A leader takes those members off the list of
-  // members in sync that lack something.
+  // Called when this node ends and its stream ends at `offset`. A leader removes the members that
+  // lack part of it from the list of members in sync.
   void close_list(int64_t now_us, uint64_t offset);
-  // Whether others may take over at once when alive/<own id> goes: none of them lacks anything.
+  // Returns whether other members may take over as soon as alive/<own id> is gone: none of them
+  // lacks anything.
   bool may_leave() const;
 
   std::vector<MemberAction> take_actions();
 
   bool leads() const;
-  // To be shown to other threads once the actions have been carried out; an end at once.
+  // Must be published to other threads after the actions were executed. The end of a permit must be
+  // published at once.
   const Permit& permit() const;
   MemberService service(int64_t now_us) const;
   const TopologyVersion& topology() const { return state_.topology; }
@@ -106,17 +108,17 @@ class Member {
   // The highest epoch of its shard that this node has on its disk.
   const KeptEpoch& kept_epoch() const { return state_.kept; }
   const std::string& id() const { return state_.options.id; }
-  // The one that this node is in; null for none.
+  // The shard of this node; null for none.
   const Shard* shard() const { return state_.shard(); }
-  // The members that may become the leader, in any list that etcd may have: replies to writes of
-  // cluster-write-acks insync wait for their acknowledgements.
+  // The members that may become the leader, by any list that etcd may have. With cluster-write-acks
+  // insync, replies to writes wait for their acknowledgements.
   IdSet required_acks() const;
-  // etcd answered this leader not long ago.
+  // Returns whether etcd has answered this leader recently.
   bool etcd_answers(int64_t now_us) const;
-  // A leader that has lost its data in a restart, or may have lost the newest. It leaves the shard
-  // to the members that have them, and alive/<own id> must not be written. With nothing at all it
-  // waits until every member in sync has been alive long enough to take over. With an old snapshot
-  // it waits no longer than that after its start.
+  // Returns whether this leader has lost its data in a restart, or may have lost the newest. It
+  // then leaves the shard to the members that have them, and alive/<own id> must not be written.
+  // Without any data it waits until every member in sync was alive long enough to take over. With
+  // an old snapshot it waits at most that long after its start.
   bool has_lost_data(int64_t now_us) const;
 
  private:

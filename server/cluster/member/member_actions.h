@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What Member wants to be done, and the words in which it is told of the outcome.
+// The actions that a Member requests, and the types in which their outcomes are reported.
 //
 // Thread safety: values.
 #pragma once
@@ -18,8 +18,9 @@
 
 namespace server::cluster {
 
-// How much of a shard's history a node has. The epoch is that of the leader whose history it is: a
-// leader's own, a replica's that of the leader that its stream came from; 0 since a start.
+// How much of a shard's history a node has. The epoch belongs to the leader that wrote the history.
+// For a leader it is its own epoch, for a replica that of the leader that sent its stream. It is 0
+// after a start.
 struct HistoryPosition {
   uint64_t epoch = 0;
   uint64_t offset = 0;
@@ -27,29 +28,29 @@ struct HistoryPosition {
   auto operator<=>(const HistoryPosition&) const = default;
 };
 
-// What replication tells of this node.
+// The state of this node's replication.
 struct ReplicationFacts {
   struct Replica {
     std::string id;
     uint64_t acked = 0;  // in this leader's stream
     bool is_online = false;
   };
-  // False while it loads, or its copy of the shard is none: empty since the start, or torn by a
-  // snapshot that has not ended.
+  // False while the node loads or has no copy of the shard. It has none if it is empty since its
+  // start, or if a snapshot has not ended.
   bool has_whole_copy = false;
   HistoryPosition position;
   std::vector<Replica> replicas;  // of a leader
-  // What a start finds on the disk is all that this node had acknowledged, or nearly so: it keeps a
-  // log. A snapshot alone may be old.
+  // True if this node keeps a log. Then a start finds on the disk nearly everything that it had
+  // acknowledged. A snapshot alone may be old.
   bool keeps_log = true;
-  // Of a replica: bytes of its leader have come lately, on a link that is up.
+  // True on a replica that has recently received bytes from its leader, on a link that is up.
   bool hears_leader = false;
-  // The time since bytes of the leader came; the maximum while its link is down.
+  // The time since the last bytes from the leader; the maximum while the link is down.
   int64_t leader_silence_us = std::numeric_limits<int64_t>::max();
-  // Until then alive/<own id> is this process's, as far as it knows, and not that of an earlier
-  // life or of another process that was given the same id. Of the node's clock.
+  // Until this time of the node's clock, alive/<own id> belongs to this process, as far as it
+  // knows. Later it may belong to an earlier life or to another process with the same id.
   int64_t present_until_us = 0;
-  // False while the append log fails: then this server refuses writes.
+  // False while the append log fails. This server then refuses writes.
   bool log_works = true;
   // The epoch in which the server executes its role of a leader; 0 if it does not. The role follows
   // Promote later, because the change may have to wait for a load.
@@ -70,7 +71,7 @@ struct ReadTopology {
 };
 
 // Writes the topology if etcd still has it at `revision` (0: has none). `gone`, if it is named,
-// must have no key alive/<gone>. `needs_own_alive`: this node's own alive/ must be that of this
+// must have no key alive/<gone>. `needs_own_alive`: the key alive/<own id> must be that of this
 // process. Answered by Member::topology_changed().
 struct ChangeTopology {
   uint64_t call = 0;
@@ -95,8 +96,8 @@ struct AskOffset {
   std::string shard;
 };
 
-// CLUSTERX RESIGNED <shard> <epoch>, to `peer`: that epoch's leader acknowledges nothing any more.
-// Answered by Member::successor_serves(), once the peer serves.
+// CLUSTERX RESIGNED <shard> <epoch>, to `peer`: that epoch's leader has stopped acknowledging for
+// good. Answered by Member::successor_serves(), once the peer serves.
 struct ReportResigned {
   std::string peer;
   std::string shard;
@@ -110,9 +111,9 @@ struct KeepEpoch {
   uint64_t epoch = 0;
 };
 
-// Holds back all writes and lets those under way end. Then calls Member::writes_held().
+// Holds back new writes and waits for running ones. Then calls Member::writes_held().
 struct HoldWrites {};
-// To be done once the topology that this node has is shown to clients.
+// Must be executed after the node's topology was published to clients.
 struct ReleaseWrites {};
 
 // Makes this node the leader, which ReplicationFacts::led_epoch reports. It acknowledges when its
@@ -121,9 +122,9 @@ struct ReleaseWrites {};
 struct Promote {
   uint64_t epoch = 0;
 };
-// Makes this node a replica of `leader`, in that leader's epoch. It follows no leader if that is
-// empty. A newer Promote or Follow replaces one that has not begun, and a load for an older role is
-// given up.
+// Makes this node a replica of `leader`, in that leader's epoch. If `leader` is empty, the node
+// follows no leader. A newer Promote or Follow replaces one that has not begun, and a load for an
+// older role is given up.
 struct Follow {
   std::string leader;
   uint64_t epoch = 0;
@@ -133,7 +134,7 @@ using MemberAction =
     std::variant<ReadTopology, ChangeTopology, AskPromise, AskOffset, ReportResigned, KeepEpoch,
                  HoldWrites, ReleaseWrites, Promote, Follow>;
 
-// How etcd answered a change. Refused: a compare failed. Unknown: it may still be carried out.
+// How etcd answered a change. Refused: a compare failed. Unknown: it may still be executed.
 enum class ChangeOutcome : uint8_t { kCommitted, kRefused, kUnknown };
 // How etcd answered a read. Unchanged: it has the known revision. Changed: it has another one,
 // newer or older. Absent: it has none. Invalid: it has a document that is refused.

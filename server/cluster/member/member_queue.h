@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// MemberQueue: the way of other threads to this node's Member, and to its leader.
+// MemberQueue: passes tasks of other threads to this node's Member, and commands to its leader.
 //
-// Thread safety: all members may be called from any thread. What is posted runs in order, on the
-// Member's thread, and not at all once that has ended.
+// Thread safety: all members may be called from any thread. Posted tasks run in order, on the
+// Member's thread. Once that thread has ended, no task runs.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class MemberQueue {
   // Calls `done` when the condition holds, or after `limit_us` with false.
   virtual void await(std::function<bool(const Member&, int64_t now_us)> condition, int64_t limit_us,
                      std::function<void(bool holds)> done) = 0;
-  // Sends a command to the leader of the own shard; `done` gets its line, or nothing.
+  // Sends a command to the leader of the own shard. `done` gets the reply line, or nullopt.
   virtual void ask_leader(std::vector<std::string> words,
                           std::function<void(const std::optional<std::string>& line)> done) = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MemberState: what a Member's two parts, LeaderPart and ReplicaPart, both know.
+// MemberState: the state that a Member's two parts share, LeaderPart and ReplicaPart.
 //
 // Thread safety: belongs to one thread.
 #pragma once
@@ -26,18 +26,18 @@ struct MemberOptions {
   std::string id;
   PermitTimes times;
   int64_t started_us = 0;
-  // What cluster.json holds: the last epoch that was kept.
+  // The last kept epoch, from cluster.json.
   std::string kept_shard = {};
   uint64_t kept_epoch = 0;
   // cluster-write-acks insync: replies to writes wait for Member::required_acks().
   bool awaits_acks = false;
 };
 
-// What a command on this node's slots gets.
+// How this node treats a command on its slots.
 enum class MemberService : uint8_t {
   kNone,  // this node does not lead
   kServes,
-  kWaits,  // soon this node, or another one, serves
+  kWaits,  // this node or another one serves soon
   kDown,   // no permit
 };
 
@@ -49,13 +49,13 @@ struct MemberState {
   MemberState(const MemberState&) = delete;
   MemberState& operator=(const MemberState&) = delete;
 
-  // The shard that this node is in; null for none.
+  // The shard of this node; null for none.
   const Shard* shard() const { return topology.topology.shard_of(options.id); }
 
   const MemberOptions options;
   std::vector<MemberAction> actions;
   TopologyVersion topology;
-  TopologyFault fault = TopologyFault::kNone;  // of what etcd has instead
+  TopologyFault fault = TopologyFault::kNone;  // of the topology in etcd
   std::optional<IdSet> alive;                  // nullopt: not known yet
   ReplicationFacts facts;
   uint64_t tick = 0;  // number of the facts

@@ -36,7 +36,7 @@ struct NodeFile {
   TopologyVersion topology;  // revision 0: none was seen
   std::string kept_shard;
   uint64_t kept_epoch = 0;
-  std::string etcd_cluster = {};  // etcd's own cluster id, where the topology is from; "": unknown
+  std::string etcd_cluster = {};  // cluster id of the etcd that stored the topology; "": unknown
   std::string cluster = {};       // cluster-name; "" in files of older versions
   // As of the last announcement; nullopt in files of older versions.
   std::optional<Listening> listening = std::nullopt;
@@ -49,7 +49,7 @@ std::string node_file_text(const NodeFile& file);
 // Passes '+' and node_file_text() without its end to `done`, for CLUSTERX TOPOLOGY.
 void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done);
 
-// Nothing if there is no such file. Errors: one that cannot be read or is damaged.
+// Returns nullopt if there is no such file. Errors: a file that cannot be read or is damaged.
 core::Result<std::optional<NodeFile>> read_node_file(const std::string& path);
 core::Result<> write_node_file(const std::string& path, const NodeFile& file);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What a node is asked by others of its shard (CLUSTERX), and by CLUSTER FAILOVER.
+// Requests to a node from other nodes of its shard (CLUSTERX), and from CLUSTER FAILOVER.
 //
-// Thread safety: may be called from any thread. `done` runs once on the Member's thread, or not at
-// all once that has ended.
+// Thread safety: may be called from any thread. `done` runs once on the Member's thread, or never
+// if that thread has ended.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@ class MemberQueue;
 using PeerAnswered = std::function<void(std::string line)>;
 
 void ask_for_promise(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
-// "+<epoch> <offset>"
+// The line is "+<epoch> <offset>".
 void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done);
-// "+OK" once this node leads in the next epoch, and serves.
+// The line is "+OK" once this node leads in the next epoch, and serves.
 void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
-// Of a leader, for a replica; OK once it has begun.
+// Asks a leader to hand over to the replica. OK once the handover has begun.
 void ask_for_handover(MemberQueue& queue, std::string shard, std::string replica_id,
                       PeerAnswered done);
-// Of a replica; OK once it has begun. is_forced: without asking the leader.
+// Asks a replica to take over. OK once the failover has begun. is_forced: without the leader's
+// help.
 void ask_for_failover(MemberQueue& queue, bool is_forced, PeerAnswered done);
 
 }  // namespace server::cluster

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Permit: for how long a leader may acknowledge. A reply may leave while from_us() <= now <
-// until_us(). What extends it is proof that nobody had taken over when a question was sent: etcd's
-// answer that the topology still names this leader, or the promise of every member that could take
-// over. What a new leader waits for before its first reply is longer than any permit of the old
-// one.
+// Permit: the time in which a leader may acknowledge. A reply may leave while from_us() <= now <
+// until_us(). The proof that no member had taken over when a question was sent extends the permit.
+// It is etcd's answer that the topology still names this leader, or the promise of every member
+// that could take over. Before its first reply, a new leader waits longer than any permit of the
+// old leader lasts.
 //
 //   old leader   question sent ──────── W ────────► last reply
 //   etcd                    answered │ new leader written
@@ -21,11 +21,11 @@
 
 namespace server::cluster {
 
-// All that follows from cluster-node-timeout.
+// The times that follow from cluster-node-timeout.
 struct PermitTimes {
-  int64_t length_us = 0;   // W: how long a confirmation is good for
-  int64_t wait_us = 0;     // what a new leader waits; also after a start
-  int64_t promise_us = 0;  // how long a member that promised starts no take-over
+  int64_t length_us = 0;   // W: how long a confirmation is valid
+  int64_t wait_us = 0;     // how long a new leader waits; also after a start
+  int64_t promise_us = 0;  // how long a member that promised starts no takeover
   int64_t ask_us = 0;      // between two questions of a leader
 
   static PermitTimes of_timeout(int64_t timeout_us);
@@ -35,13 +35,13 @@ class Permit {
  public:
   explicit Permit(const PermitTimes& times) : times_(times) {}
 
-  // Leads in `epoch`, and replies from `from_us` on, once it is confirmed.
+  // Begins a permit for `epoch`. Once it is confirmed, replies may leave from `from_us` on.
   void begin(uint64_t epoch, int64_t from_us);
-  // Proof of a question that was sent at `sent_us`, in this epoch.
+  // Extends the permit by the answer to a question that was sent at `sent_us`, in this epoch.
   void confirm(int64_t sent_us);
-  // The leader before has stopped for good: nothing is to be waited for.
+  // Called when the former leader has stopped for good, so there is no reason to wait.
   void skip_wait(int64_t now_us);
-  // For good: only a new epoch begins another permit.
+  // Ends the permit for good. Only a new epoch begins another one.
   void give_up() { epoch_ = 0; }
 
   // 0: none.

@@ -10,17 +10,17 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kForceUs = 10'000'000;
-// A leader that lives writes its key anew when etcd has ended its lease too early; this long it is
-// given, before anybody stands for it. One that is heard has not died, and etcd may be slow; one
-// that has died was silent for long before its lease ended.
+// If etcd has ended the lease of a living leader too early, the leader writes its key again. It
+// gets this time before a member campaigns. A leader whose stream arrives is alive, and etcd may be
+// slow, so it gets longer. A dead leader was silent for long before its lease ended.
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
-// alive/<id> of a leader that had died before this node's start has gone by then, also where etcd
-// has changed its leader.
+// After this time, alive/<id> of a leader that died before this node's start is gone, even if etcd
+// has changed its own leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
 // A restarted leader that answers gets this long to register in etcd: two node timeouts.
 constexpr int64_t kYieldAsks = 20;
-// By how much a member may lag behind the epoch of a leader that asks for its promise.
+// The largest lag of a member behind the epoch of a leader that asks for its promise.
 constexpr uint64_t kEpochsAhead = 1000;
 
 }  // namespace
@@ -30,7 +30,7 @@ bool ReplicaPart::leader_is_gone(const Shard& shard) const {
 }
 
 bool ReplicaPart::can_stand(const Shard& shard, int64_t now_us) const {
-  // A topology of before the kept epoch is an old one: the shard has had another leader since.
+  // A topology whose epoch is below the kept epoch is old: the shard has had another leader since.
   return shard.is_insync(state_.options.id) && state_.facts.has_whole_copy &&
          state_.facts.log_works && shard.epoch >= state_.kept.epoch() &&
          now_us >= state_.options.started_us + state_.options.times.wait_us &&
@@ -67,8 +67,8 @@ void ReplicaPart::step(const Shard& shard, int64_t now_us) {
   yields_to_leader(now_us) ? refused(now_us) : stand(shard);
 }
 
-// After a power cut of both, the leader of the topology has the newest data, but this node may
-// register in etcd first.
+// After a power cut of both nodes, the leader of the topology has the newest data, but this node
+// may register in etcd first.
 bool ReplicaPart::yields_to_leader(int64_t now_us) {
   if (!leader_has_all_) return false;
   if (yielding_since_us_ == 0) yielding_since_us_ = now_us;
@@ -79,8 +79,8 @@ void ReplicaPart::ask_peers(const Shard& shard, bool is_forced, int64_t now_us) 
   leader_has_all_ = false;
   std::vector<std::string> peers;
   for (const std::string& id : shard.insync) {
-    // A leader that was heard in this life has died: it can have nothing that was acknowledged and
-    // that this node lacks.
+    // A leader to which this node was connected has died since. It has no acknowledged data that
+    // this node lacks.
     const bool is_asked = id != shard.leader || !has_connected_;
     if (id != state_.options.id && is_asked && !is_forced) peers.push_back(id);
   }
@@ -95,7 +95,7 @@ void ReplicaPart::stand(const Shard& shard) {
   if (leader_is_gone(shard)) change.gone = shard.leader;
   change.needs_own_alive = true;
   Shard& next = *change.topology.shard(shard.name);
-  // The others stay: they lack no more than they lacked of the old leader's history.
+  // The other members stay: they lack no more than before of the old leader's history.
   std::erase(next.insync, shard.leader);
   next.leader = state_.options.id;
   next.epoch = std::max(shard.epoch, state_.kept.epoch()) + 1;
@@ -118,7 +118,7 @@ bool ReplicaPart::promise(const Shard& shard, uint64_t epoch, int64_t now_us) {
   if (epoch < shard.epoch || epoch < state_.kept.epoch()) return false;
   if (epoch > shard.epoch + kEpochsAhead) return false;
   if (epoch > state_.kept.epoch()) {
-    // When it is asked again the epoch has been kept.
+    // The leader will ask again, and by then the epoch is kept.
     state_.kept.want(epoch);
     return false;
   }

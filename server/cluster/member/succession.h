@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Succession: whether the clients of a shard wait while its leader hands over to a member. Else the
-// two would send them to each other. The successor holds clients from when it is named, the former
-// leader until the successor serves.
+// Succession: decides whether the clients of a shard wait while its leader hands over to a member.
+// Otherwise the two would redirect clients to each other. The successor holds clients from the
+// moment when it is named. The former leader holds them until the successor serves.
 //
 //   former leader   resigns ── writes ─► etcd has the successor ── clients wait ──► MOVED
 //   successor                  named ──────── clients wait ────────► serves ─ reports ─┘
@@ -32,7 +32,7 @@ class Succession {
     served_epoch_ = std::max(served_epoch_, epoch + 1);
     if (epoch_ == epoch + 1) until_us_ = 0;
   }
-  // The shard's epoch, after each change of the topology; 0: the node is in none.
+  // The shard's epoch, after each change of the topology; 0: the node is in no shard.
   void epoch_seen(uint64_t epoch) {
     if (epoch != epoch_) until_us_ = 0;
   }

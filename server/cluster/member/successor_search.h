@@ -29,7 +29,7 @@ class SuccessorSearch {
       state_.actions.emplace_back(AskOffset{call_, replica.id, shard.name});
     }
   }
-  // Returns whether the peer that has answered this call shall take over.
+  // Returns whether the peer that has answered this call can take over.
   bool accepts(uint64_t call, const std::optional<HistoryPosition>& position) const {
     return !state_.facts.log_works && call == call_ && position.has_value();
   }

@@ -13,7 +13,7 @@ constexpr size_t kReadsMax = 8;
 }  // namespace
 
 void TopologyCalls::read(int64_t now_us, uint64_t led_epoch, uint64_t known_revision) {
-  // Those that long got no answer give way.
+  // The oldest read, which got no answer for long, is dropped.
   if (reads_.size() == kReadsMax) reads_.erase(reads_.begin());
   reads_.push_back({next_call(), now_us, led_epoch, known_revision});
   actions_.emplace_back(ReadTopology{last_call_, known_revision});

@@ -65,7 +65,7 @@ void log_topology_fault(TopologyFault fault, uint64_t revision) {
   }
 }
 
-// True when the file has changed.
+// Returns whether the file has changed.
 bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
   if (file.etcd_cluster == cluster_id) return false;
   if (!file.etcd_cluster.empty()) {
@@ -76,14 +76,14 @@ bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
   return true;
 }
 
-// `file` is on the disk.
+// Called when `file` is on the disk.
 void record_kept(Member& member, const NodeFile& file, int64_t now_us) {
   const KeptEpoch& kept = member.kept_epoch();
   const bool is_news = kept.shard() == file.kept_shard && kept.epoch() < file.kept_epoch;
   if (is_news) member.epoch_kept(now_us, file.kept_shard, file.kept_epoch);
 }
 
-// Whether alive/<own id> is to be written.
+// Returns a function that decides whether alive/<own id> may be written.
 std::function<bool()> may_appear(const Member& member) {
   return [&member, was_leaving = false]() mutable {
     const bool leaves_shard = member.has_lost_data(permit_clock_us());
@@ -203,7 +203,7 @@ core::Result<> ClusterNode::connect() {
 
 void ClusterNode::start() {
   boost::asio::post(io_, [this] {
-    // The facts first: the topology finds the Member knowing what it has.
+    // The facts come first, so that the Member knows its data when it gets the topology.
     tick();
     if (file_.topology.revision != 0) topology_seen(file_.topology);
     feed_->start();
@@ -259,7 +259,7 @@ void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done
 }
 
 void ClusterNode::depart(Step step, std::function<void()> done) {
-  // While it loads it leads nothing yet, and nothing runs on its thread.
+  // While the server loads, the node leads nothing yet, and its thread does not run.
   if (!is_running_) return done();
   boost::asio::post(io_, [this, step, done = std::move(done)] {
     const int64_t now_us = permit_clock_us();
@@ -303,9 +303,9 @@ void ClusterNode::alive_seen(const IdSet& alive) {
 }
 
 void ClusterNode::settle() {
-  // An end of the permit at once, its beginning behind what comes with it. How commands are served
-  // is shown behind the view, with which a deposed leader sends clients on; but a new leader has
-  // them wait before it shows that it leads. Else both would answer CLUSTERDOWN in between.
+  // Publish the end of a permit at once, and its beginning after the view. The service is published
+  // after the view, by which a deposed leader redirects clients. But a new leader lets clients wait
+  // before it publishes that it leads. Otherwise both would answer CLUSTERDOWN in between.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
   const uint64_t revision = member_->topology().revision;
@@ -321,7 +321,7 @@ void ClusterNode::settle() {
       std::visit([this](const auto& one) { carry_out(one); }, action);
     }
   }
-  // Before this node may serve as a new leader.
+  // This must happen before this node serves as a new leader.
   if (parts_.state.require_acks(member_->required_acks())) parts_.host.service_changed();
   const auto shown = parts_.state.latest();
   if (shown != nullptr && shown->fault() != member_->topology_fault()) {
@@ -343,7 +343,7 @@ void ClusterNode::settle() {
   if (std::exchange(due_.file, false)) {
     slow_.file.run([this, file = file_] {
       const auto written = write_node_file(path_, file);
-      // The Member asks again for an epoch that is not kept.
+      // The Member retries for an epoch that is not kept.
       if (!written) return log_warning("Cluster: {}", written.error().message);
       post([file](Member& member, int64_t now_us) { record_kept(member, file, now_us); });
     });
@@ -368,7 +368,7 @@ void ClusterNode::show_service() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  // Whether it is the known revision: "nothing newer" would be true of a restored etcd, too.
+  // Checks that it is the known revision. A restored etcd would have nothing newer, either.
   const EtcdTxn txn{
       {EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
   client_->txn(txn, [this, action](const EtcdResult<EtcdTxnReply>& result) {
@@ -389,7 +389,7 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   txn.compares = {EtcdCompare::unchanged(keys_.topology, action.revision)};
   if (!action.gone.empty()) txn.compares.push_back(EtcdCompare::absent(keys_.alive(action.gone)));
   if (action.needs_own_alive) {
-    // Without one the comparison fails: no key has this revision.
+    // Without an own key the comparison fails: no key has the revision kNever.
     const uint64_t own = presence_->mod_revision();
     constexpr uint64_t kNever = 1;
     txn.compares.push_back(EtcdCompare::unchanged(keys_.alive(file_.id), own == 0 ? kNever : own));
@@ -399,7 +399,7 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   client_->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
     const int64_t now_us = permit_clock_us();
     if (!result.answered()) {
-      // Also where etcd has refused it: an earlier try may still be carried out.
+      // A refusal by etcd is unknown, too: an earlier attempt may still be executed.
       member_->topology_changed(now_us, call, ChangeOutcome::kUnknown);
     } else if (result.reply.succeeded) {
       member_->topology_changed(now_us, call, ChangeOutcome::kCommitted, result.reply.revision);

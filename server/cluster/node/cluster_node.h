@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterNode: this process as a node of a cluster. Its thread asks etcd and the other nodes, runs
-// the Member, which decides, executes its actions, and publishes what clients are shown. Two more
-// threads execute what may block: changes of the role, and writes of cluster.json.
+// ClusterNode: this process as a node of a cluster. Its thread calls etcd and the other nodes, runs
+// the Member, executes the Member's actions, and publishes the view for clients. Two more threads
+// execute tasks that may block: changes of the role, and writes of cluster.json.
 //
 //   etcd ──► EtcdFeed ──► Member ──► actions ──► etcd, Peers
 //                            │          └──────► LatestTask: NodeHost, cluster.json ──► Member
 //                            └─────► ClusterState ──► threads that serve clients
 //
 // Invariants: etcd is never asked on behalf of a command. The node's thread keeps the lease, so it
-// waits for no disk and for no lock of the data. The Member hears of a kept epoch after
-// cluster.json is on the disk, and of its role after the server has it. Thread safety: make() and
-// start() by one thread; post() and stop() by any. Source: docs/architecture.md, "A cluster".
+// waits for no disk and for no lock of the data. The Member gets a kept epoch after cluster.json is
+// on the disk, and its role after the server has it.
+// Thread safety: make() and start() by one thread; post() and stop() by any.
+// Source: docs/architecture.md, "A cluster".
 #pragma once
 
 #include <atomic>
@@ -52,7 +53,7 @@ class Announcer;
 class Member;
 class NodeFigures;
 
-// Whom this node follows, and at which address.
+// The leader that this node follows, and its address.
 struct FollowedLeader {
   Follow action = {};
   Node node = {};
@@ -77,21 +78,21 @@ class ClusterNode final : public MemberQueue {
 
   const std::string& id() const { return file_.id; }
   void start();
-  // Takes a step of the departure, on the node's thread; `done` is called there too. REQUIRES for
-  // kCloseList: no write runs, and none will.
+  // Executes a step of the departure on the node's thread; `done` is called there, too. REQUIRES
+  // for kCloseList: no write runs, and none will.
   enum class Step : uint8_t { kHandOver, kCloseList };
   void depart(Step step, std::function<void()> done);
-  // Leaves etcd and ends the thread. The lease is left to end by itself when a member might take
-  // over that lacks something, so that this node may come back before.
+  // Leaves etcd and ends the thread. If a member that lacks data might take over, the lease is left
+  // to end by itself, so that this node may come back first.
   void stop();
-  // What the Member wants behind it is done.
+  // Runs the task on the node's thread, then executes the Member's actions.
   void post(std::function<void(Member&, int64_t now_us)> task) override;
   void await(std::function<bool(const Member&, int64_t now_us)> condition, int64_t limit_us,
              std::function<void(bool holds)> done) override;
   void ask_leader(std::vector<std::string> words, Peers::Handler done) override;
 
  private:
-  // What settle() has left to do.
+  // The work that settle() must still do.
   struct Due {
     bool view = true;
     bool file = false;
@@ -105,7 +106,7 @@ class ClusterNode final : public MemberQueue {
   void tick();
   void topology_seen(const TopologyVersion& seen);
   void alive_seen(const IdSet& alive);
-  // After each event: carries out what the Member wants and shows clients what has changed.
+  // Called after each event. Executes the Member's actions and publishes changes to clients.
   void settle();
   void show_service();
 
@@ -130,7 +131,7 @@ class ClusterNode final : public MemberQueue {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer timer_;
   const std::unique_ptr<Member> member_;
-  std::optional<IdSet> alive_;  // nullopt until etcd has told
+  std::optional<IdSet> alive_;  // nullopt until etcd has answered
   Due due_;
   MemberWaits waits_;
   std::unique_ptr<EtcdClient> client_;

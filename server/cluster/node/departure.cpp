@@ -43,8 +43,8 @@ void Departure::step(int64_t now_us) {
   if (!may_leave && now_us < closing_->until_us) return;
   if (!may_leave) {
     log_warning(
-        "Cluster: etcd has not taken the members off the list of those in sync that lack "
-        "something; one of them takes over unless this node is back before its lease ends");
+        "Cluster: etcd has not confirmed the shorter list of members in sync; a member that lacks "
+        "data takes over unless this node is back before its lease ends");
   }
   std::exchange(closing_, std::nullopt)->done();
 }

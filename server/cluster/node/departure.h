@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Departure: the last steps of a node that ends. It hands over the shard that it leads. Failing
-// that, it has etcd write which members lack nothing, so that no other one takes over.
+// Departure: the last steps of a node that ends. It hands over the shard that it leads. If it
+// cannot, it records in etcd which members lack nothing, so that no other one takes over.
 //
 // Invariants: each `done` is called once, after a bounded time.
 // Thread safety: belongs to one thread; times are monotonic, in microseconds, given by the caller.
@@ -19,11 +19,11 @@ class Departure {
  public:
   explicit Departure(Member& member) : member_(member) {}
 
-  // Hands the shard over if the node leads it and another one can take it. `done` comes when
-  // clients have been redirected for a moment, and at once when there is nothing to hand over.
+  // Hands the shard over if the node leads it and another one can take it. `done` is called after
+  // clients were redirected for a moment, and at once if there is nothing to hand over.
   void hand_over(int64_t now_us, std::function<void()> done);
-  // Takes the members off the list of those in sync that lack something of the stream, which ends
-  // at `offset`. `done` comes when etcd has the list, or has not answered for a second.
+  // Removes the members that lack part of the stream, which ends at `offset`, from the list of
+  // members in sync. `done` is called when etcd has the list, or has not answered for a second.
   void close_list(int64_t now_us, uint64_t offset, std::function<void()> done);
   // Must be called after each event of the Member.
   void step(int64_t now_us);

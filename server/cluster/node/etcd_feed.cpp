@@ -11,7 +11,7 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kFeedRetry{200};
-// Their places in ranges(); the keys below alive/ come after them.
+// Indexes in ranges(). The keys below alive/ follow.
 constexpr size_t kTopologyRange = 0;
 constexpr size_t kSlotsRange = 1;
 constexpr size_t kAliveRange = 2;
@@ -133,7 +133,7 @@ void EtcdFeed::take_news(const EtcdWatchNews& news) {
   }
   const auto& changes = std::get<EtcdChanges>(news);
   store_revision_ = std::max(store_revision_, changes.revision);
-  // A record may come behind the topology that it belongs to.
+  // A record may come after the topology that it belongs to.
   for (const EtcdEvent& event : changes.events) {
     if (event.kv.key == keys_.slots) take_record(event.deleted ? nullptr : &event.kv);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdFeed: what etcd has of one cluster, kept up to date: the topology and who is alive. It reads
-// both at once and watches from there; when the watch ends it reads again.
+// EtcdFeed: follows the data of one cluster in etcd: the topology and the live nodes. It reads both
+// at once and watches from that revision. When the watch ends, it reads again.
 //
 // A watch may be silent although its connection looks alive, for example when a middlebox drops its
 // packets. So the feed also reads both every `check_interval`, and starts the watch again when the
@@ -9,8 +9,9 @@
 //
 // Invariants: the reported versions of the topology grow, until a read shows that etcd was restored
 // from an older backup. A document that is not valid is not reported, nor is one whose slots
-// changed without a record. Thread safety: belongs to the thread that runs the io_context. Source:
-// https://etcd.io/docs/v3.4/learning/api/#watch-api.
+// changed without a record.
+// Thread safety: belongs to the thread that runs the io_context.
+// Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -78,7 +79,7 @@ class EtcdFeed {
   void read();
   void read_in(std::chrono::milliseconds delay);
   void take_all(const EtcdTxnReply& reply);
-  // Whether etcd has lost changes that it has reported. `floor` is a revision that it had.
+  // Returns whether etcd has lost reported changes. `floor` is a revision that it had.
   bool has_gone_back(const EtcdTxnReply& reply, uint64_t floor);
   void watch_from(uint64_t revision);
   void take_news(const EtcdWatchNews& news);
@@ -98,7 +99,7 @@ class EtcdFeed {
   IdSet alive_;
   std::string cluster_id_;
   uint64_t watch_ = 0;  // 0: none
-  // etcd's, up to which alive_ holds all changes.
+  // The revision of etcd up to which alive_ holds all changes.
   uint64_t store_revision_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MemberWaits: callers that wait until something holds of the Member.
+// MemberWaits: callers that wait for a condition of the Member.
 //
 // Invariants: each `done` is called once, after a bounded time.
 // Thread safety: belongs to one thread; times are monotonic, in microseconds, given by the caller.

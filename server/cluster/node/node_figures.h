@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// NodeFigures: fills the ClusterCounters of this node from what its Member does.
+// NodeFigures: updates the ClusterCounters of this node from the state of its Member.
 //
 // Thread safety: belongs to the cluster's thread.
 #pragma once
@@ -26,7 +26,7 @@ class NodeFigures {
   void on_tick(const Member& member, const ReplicationFacts& facts, int64_t now_us);
   // Called before the change is sent to etcd.
   void on_request(const ChangeTopology& change);
-  // Called when the Member has taken another topology over. Counts a failover to this node.
+  // Called when the Member has adopted another topology. Counts a failover to this node.
   void on_topology(const TopologyVersion& before, const TopologyVersion& now);
 
  private:

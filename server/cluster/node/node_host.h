@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// NodeHost: what a node of a cluster asks of its server, and reports to it. An interface, so that
-// the node can be tested without a server.
+// NodeHost: the interface of a cluster node to its server. With it, the node can be tested without
+// a server.
 //
 // Thread safety: the node's thread for roles calls promote() and follow(). They may block, for
 // example until a load of a snapshot has been given up. The node's own thread calls the other
@@ -22,10 +22,10 @@ class NodeHost {
   virtual ReplicationFacts facts(const Shard* shard) = 0;
   virtual void promote(uint64_t epoch) = 0;
   virtual void follow(const Node& leader, uint64_t epoch) = 0;
-  // Calls back with the stream's end once no write is under way any more and none begins.
+  // Calls back with the stream's end once no write runs and no write can begin.
   virtual void hold_writes(std::function<void(uint64_t offset)> on_held) = 0;
   virtual void release_writes() = 0;
-  // Clients may be served otherwise than before: by another view, or after a wait.
+  // Called when clients may be served differently: by another view, or after a wait.
   virtual void service_changed() = 0;
 
  protected:

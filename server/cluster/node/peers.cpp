@@ -97,7 +97,7 @@ class Peers::Link {
       Call call = std::move(calls_.front());
       calls_.pop_front();
       lock.unlock();
-      // A node that did not answer the call before may have made this one wait.
+      // The call may have waited for the previous one, which the node did not answer.
       auto line = left_ms(call.end) > 0 ? ask(call.command) : std::nullopt;
       if (!line) socket_.reset();
       answer(std::move(call.handler), std::move(line));
@@ -158,11 +158,11 @@ class Peers::Link {
   std::condition_variable has_calls_;
   std::deque<Call> calls_;
   std::atomic<bool> is_ending_{false};
-  // The thread's.
+  // Used only by the thread.
   Waker waker_;
   std::unique_ptr<ReplicaSocket> socket_;
   std::string received_;
-  std::thread thread_;  // the last one: it uses all above
+  std::thread thread_;  // the last member, because it uses all above
 };
 
 Peers::Peers(boost::asio::io_context& io, const Config& config, const Tls* tls, int64_t limit_ms)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Peers: asks other nodes of the cluster short questions (CLUSTERX) that are answered in one line.
-// One link and one thread for each address that was asked lately; the link is kept between calls.
+// Peers: sends other nodes of the cluster short commands (CLUSTERX), which are answered in one
+// line. Each address that was called recently has one link and one thread. The link is kept between
+// calls.
 //
 // Invariants: a handler runs once, on the io_context, unless Peers or the io_context ends before.
-// A call ends within the limit, counted from its turn; calls to one node are made one after the
-// other, and one that is older than the limit when its turn comes is answered with nothing.
+// Calls to one node run one after the other. A call ends within the limit, which counts from its
+// turn. A call that is older than the limit at its turn gets no reply.
 // Thread safety: members are called on the thread that runs the io_context.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
@@ -33,7 +34,7 @@ class Peers {
  public:
   static constexpr int64_t kLimitMs = 300;
 
-  // The line without its end: "+OK", "-NO …"; nothing when the node has not answered.
+  // The line without its end: "+OK", "-NO …"; nullopt if the node has not answered.
   using Handler = std::function<void(const std::optional<std::string>& line)>;
 
   // Links authenticate and are encrypted as those of replicas: masteruser, masterauth,

@@ -77,7 +77,7 @@ void Presence::took(const EtcdTxnReply& reply) {
   const EtcdKeyValue* const there =
       reply.responses.empty() ? nullptr : reply.responses[0].find(settings_.key);
   if (there == nullptr) return;
-  // An earlier try of this process, whose outcome was not known.
+  // The key is from an earlier attempt of this process, whose outcome was unknown.
   if (there->lease == lease_) {
     mod_revision_ = there->mod_revision;
   } else {
@@ -90,11 +90,11 @@ void Presence::wait_for_other() {
   if (barred_us_ == 0) {
     barred_us_ = now_us;
     return log_warning(
-        "Cluster: {} is there already: of this node's last run, or of another process with its id; "
-        "this one leads nothing before the key has gone",
+        "Cluster: {} is there already, from this node's last run or from another process with its "
+        "id; this process leads nothing until the key is gone",
         settings_.key);
   }
-  // By then the lease of a process that has died has ended, also where etcd has changed its leader.
+  // After this time the lease of a dead process has ended, even if etcd has changed its leader.
   const bool may_be_dead = now_us - barred_us_ < kLeasesOfTheDead * in_us(settings_.timeout);
   const bool is_logged = twin_logged_us_ != 0 && now_us - twin_logged_us_ < in_us(kLogAgain);
   if (may_be_dead || is_logged) return;
@@ -114,7 +114,7 @@ void Presence::keep_alive() {
   });
 }
 
-// `sent_us`: when etcd was asked for it.
+// `sent_us`: when the request was sent to etcd.
 void Presence::record_lease(int64_t sent_us) {
   lease_until_us_ = sent_us + in_us(settings_.timeout);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Presence: this node's key alive/<id> in etcd, under a lease that is kept alive. Others see by its
-// absence that this node may have died.
+// Presence: this node's key alive/<id> in etcd, under a lease that is kept alive. If the key is
+// absent, this node may have died.
 //
-// Invariants: the key is created only where there is none, so two processes with one id are not
-// both present: the second one waits, leads nothing and says so in the log. mod_revision() names a
-// key that this process has created.
+// Invariants: the key is created only if there is none. So of two processes with one id only one is
+// present. The second one waits, leads nothing and logs the reason. mod_revision() names a key that
+// this process has created.
 // Thread safety: belongs to the thread that runs the io_context.
 // Source: https://etcd.io/docs/v3.4/learning/api/#lease-api.
 #pragma once
@@ -28,20 +28,20 @@ class Presence {
     std::string value;
     std::chrono::milliseconds timeout;  // cluster-node-timeout
   };
-  // `may_appear`: whether the key is to be written now.
+  // `may_appear`: returns whether the key may be written now.
   Presence(boost::asio::io_context& io, EtcdClient& client, LeaseSettings settings,
            std::function<bool()> may_appear);
 
   void start() { step(); }
-  // The revision that created the own key; 0 while there is none, or none is known.
+  // Returns the revision that created the own key; 0 if there is no key, or none is known.
   uint64_t mod_revision() const { return mod_revision_; }
-  // By permit_clock_us(): until then the own key is there, unless etcd ends its lease early; 0:
-  // none.
+  // Returns the time by permit_clock_us() until which the own key exists, unless etcd ends its
+  // lease early; 0: none.
   int64_t held_until_us() const { return mod_revision_ == 0 ? 0 : lease_until_us_; }
   bool etcd_answers() const { return etcd_answers_; }
-  // Somebody has deleted the key, or it is not seen yet: it is written anew if it is not there.
+  // Called when the key was deleted or is not visible yet. It is written again if it is missing.
   void key_is_missing() { mod_revision_ = 0; }
-  // Gives the lease back, so that others need not wait for its end. `done` is always called.
+  // Revokes the lease, so that other nodes need not wait for its end. `done` is always called.
   void leave(std::function<void()> done);
 
  private:

@@ -121,14 +121,14 @@ core::Result<uint64_t> ClusterTool::write(const Topology& topology, uint64_t rev
     if (result.outcome == EtcdOutcome::kRefused && is_refusal(result.error.code)) {
       return etcd_failure(result.error);
     }
-    // An earlier try may have been carried out although it has failed.
+    // An earlier attempt may have been executed although it has failed.
     const auto found = outcome(text, revision);
     if (!found) return found.error();
     if (*found) return **found;
     std::this_thread::sleep_for(kPause);
   }
   return core::Error{
-      "ERR etcd has not confirmed the change, which may still be carried out: see status"};
+      "ERR etcd has not confirmed the change, which may still be executed: see status"};
 }
 
 core::Result<std::optional<uint64_t>> ClusterTool::outcome(const std::string& text,
@@ -141,7 +141,7 @@ core::Result<std::optional<uint64_t>> ClusterTool::outcome(const std::string& te
   const uint64_t present = kv == nullptr ? 0 : kv->mod_revision;
   if (present == revision) return std::optional<uint64_t>();
   if (kv != nullptr && kv->value == text) return std::optional<uint64_t>(present);
-  return core::Error{"ERR the topology was changed by somebody else meanwhile: try again"};
+  return core::Error{"ERR another client has changed the topology meanwhile: try again"};
 }
 
 core::Result<Node> ClusterTool::newcomer(const Address& address,
@@ -236,7 +236,7 @@ core::Result<Done> ClusterTool::remove(const Address& address) {
   if (!topology) return topology.error();
   const auto revision = write(*topology, seen->version->revision);
   if (!revision) return revision.error();
-  return Done{fmt::format("{} does not belong to cluster {} any more; its server may be stopped\n",
+  return Done{fmt::format("{} no longer belongs to cluster {}; its server may be stopped\n",
                           address.text(), name_)};
 }
 

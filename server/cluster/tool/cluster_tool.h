@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterTool: what bloomery-cluster's commands do, with etcd and with the servers.
+// ClusterTool: executes the commands of bloomery-cluster, by calls to etcd and to the servers.
 //
-// Invariants: the topology is changed by one transaction that compares its revision; a change whose
-// outcome is unknown is asked for again until it is known. What a command refuses has changed
-// nothing.
+// Invariants: the topology is changed by one transaction that compares its revision. A change whose
+// outcome is unknown is requested again until it is known. A refused command has changed nothing.
 // Thread safety: none; calls block.
 // Source: docs/cluster.md.
 #pragma once
@@ -25,14 +24,14 @@
 
 namespace server::cluster {
 
-// What a command has done, as lines for a person.
+// The outcome of a command, as lines for a person.
 struct Done {
   std::string text;
 };
 
 class ClusterTool {
  public:
-  // Errors: as EtcdClient::make, and a cluster's name that is none.
+  // Errors: as EtcdClient::make, and an invalid name of a cluster.
   static core::Result<std::unique_ptr<ClusterTool>> make(const EtcdOptions& options,
                                                          std::string cluster_name,
                                                          NodeAccess access);
@@ -45,7 +44,7 @@ class ClusterTool {
   core::Result<Done> fail_over(const std::string& shard, const std::optional<Address>& to,
                                bool force);
   // Asks the servers at `addresses`, and all servers in the topologies that they keep. Puts the
-  // newest topology into etcd; without `writes` it only says what it would do.
+  // newest topology into etcd; without `writes` it only reports the plan.
   core::Result<Done> recover(const std::vector<Address>& addresses, bool writes);
   // Writes the topology and a snapshot of each shard's leader into a new directory.
   core::Result<Done> backup(const std::string& directory);
@@ -55,7 +54,7 @@ class ClusterTool {
   core::Result<ClusterStatus> status();
 
  private:
-  // Topology and who is alive, of one revision.
+  // The topology and the live nodes, at one revision.
   struct Seen {
     std::optional<TopologyVersion> version;
     SlotRecord record;
@@ -74,7 +73,7 @@ class ClusterTool {
   core::Result<Seen> read_cluster();
   // Compares with `revision`, 0 for none. Records the slots, too. Returns the new revision.
   core::Result<uint64_t> write(const Topology& topology, uint64_t revision);
-  // What came of a write that etcd has not confirmed; nullopt: not carried out, still possible.
+  // Returns the outcome of a write that etcd has not confirmed; nullopt: not executed yet.
   core::Result<std::optional<uint64_t>> outcome(const std::string& text, uint64_t revision);
   enum class AllowsKeys : uint8_t { kNo, kYes };
   // A server that may join: empty, in cluster mode, registered in this cluster.
@@ -84,9 +83,9 @@ class ClusterTool {
   core::Result<Node> restored_leader(const Address& address, const Shard& shard,
                                      uint64_t saved_keys, const std::vector<std::string>& alive);
   std::vector<KeptFile> ask_all(std::vector<Address> addresses) const;
-  // Where this tool reaches the node.
+  // Returns the address at which this tool reaches the node.
   Address address_of(const Node& node) const;
-  // Lines on nodes that have not taken the revision over in time; "" is none.
+  // Returns lines about nodes that have not adopted the revision in time; "" if there are none.
   std::string wait_for_nodes(const Topology& topology, uint64_t revision) const;
 
   const std::string name_;

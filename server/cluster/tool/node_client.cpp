@@ -25,12 +25,12 @@ namespace {
 constexpr timeval kCallLimit{.tv_sec = 3, .tv_usec = 0};
 constexpr size_t kReplyBytesMax = 4 * 1024 * 1024;
 
-// -1, and errno says why.
+// Returns -1 after an error; errno has the reason.
 int connect_to(const addrinfo& address) {
   const int descriptor =
       ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
   if (descriptor < 0) return -1;
-  // The limit of sending is that of connecting, too.
+  // The timeout for sending also limits the connect.
   ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &kCallLimit, sizeof kCallLimit);
   ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &kCallLimit, sizeof kCallLimit);
   if (::connect(descriptor, address.ai_addr, address.ai_addrlen) == 0) return descriptor;
@@ -81,7 +81,8 @@ core::Result<std::unique_ptr<SSL_CTX, ContextEnd>> tls_context(const NodeAccess&
   return {boost::system::in_place_value, std::move(context)};
 }
 
-// The options that say how clients reach a node; nothing of them if CONFIG is not allowed.
+// Applies the options with the node's address for clients. Changes nothing if CONFIG is not
+// allowed.
 void apply_announced(NodeClient& client, Node& node, bool uses_tls) {
   const auto value_of = [&](const std::string& option) -> std::string {
     const auto reply = client.call({"CONFIG", "GET", option});
@@ -162,7 +163,7 @@ int64_t NodeClient::read(char* room, size_t size) {
   return SSL_get_error(tls_.get(), count) == SSL_ERROR_ZERO_RETURN ? 0 : -1;
 }
 
-// What write() or read() has failed for.
+// Returns why write() or read() has failed.
 std::string NodeClient::last_failure() const {
   const int reason = errno;
   if (reason == EAGAIN) return "no answer in time";

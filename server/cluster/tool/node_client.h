@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// NodeClient: asks one server by RESP, and what bloomery-cluster wants to know of it.
+// NodeClient: sends commands to one server by RESP, and reads the facts that bloomery-cluster
+// needs.
 //
 // Invariants: every call ends within three seconds. With TLS a server's certificate is checked
-// against the authorities before anything is sent; its name is not, as redis-cli does it.
+// against the authorities before anything is sent. As in redis-cli, the name is not checked.
 // Thread safety: none.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
@@ -26,7 +27,7 @@
 
 namespace server::cluster {
 
-// How servers want to be spoken to.
+// The credentials and the encryption for connections to servers.
 struct NodeAccess {
   std::string user;      // empty: the default one
   std::string password;  // empty: no AUTH
@@ -44,9 +45,10 @@ class NodeClient {
   NodeClient(NodeClient&& other) noexcept;
   NodeClient& operator=(NodeClient&&) = delete;
 
-  // Errors: no answer in time, and what the server answers as an error.
+  // Errors: no answer in time, and errors that the server answers.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
-  // For a reply that is no RESP: sends a command, and reads some bytes of the answer.
+  // For replies that are not RESP. send() sends a command, read_some() reads some bytes of the
+  // reply.
   // Errors: the connection has ended, or nothing came in time.
   core::Result<> send(const std::vector<std::string>& words);
   core::Result<std::string> read_some();
@@ -60,7 +62,7 @@ class NodeClient {
   core::Error failure(std::string_view why) const;
   core::Result<> begin_tls(const NodeAccess& access);
   core::Result<> authenticate(const NodeAccess& access);
-  // As send() and recv().
+  // Like send() and recv().
   int64_t write(std::string_view bytes);
   int64_t read(char* room, size_t size);
   std::string last_failure() const;
@@ -72,9 +74,9 @@ class NodeClient {
   protocol::ReplyParser parser_;
 };
 
-// What a server says of itself.
+// The state that a server reports.
 struct NodeFacts {
-  Node node;  // as clients are to reach it
+  Node node;  // with the address for clients
   bool in_cluster_mode = false;
   int64_t keys = 0;            // in slots of its shard
   int64_t stored_keys = 0;     // also in other slots

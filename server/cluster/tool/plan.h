@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Plans: the topologies that bloomery-cluster writes, made without asking anybody.
+// Plans: compute the topologies that bloomery-cluster writes, without a request to any server.
 //
-// Invariants: what is returned is a topology that check_topology() accepts: no slot without an
-// owner, no shard without a leader.
+// Invariants: check_topology() accepts every returned topology: each slot has an owner, and each
+// shard has a leader.
 // Thread safety: pure functions.
 // Source: docs/cluster.md.
 #pragma once
@@ -28,29 +28,29 @@ struct Address {
 // "HOST:PORT", an IPv6 address in brackets or without: the last colon counts.
 core::Result<Address> parse_address(std::string_view text);
 
-// Null where no node has this address.
+// Returns null if no node has this address.
 const Node* node_at(const Topology& topology, const Address& address);
 
-// The first nodes.size() / (replicas + 1) lead a shard each, s1, s2 and so on, with equal numbers
-// of slots; the others are dealt to the shards in turn. Replicas are not in sync yet.
+// The first nodes.size() / (replicas + 1) nodes lead a shard each: s1, s2 and so on, with equal
+// numbers of slots. The other nodes are dealt to the shards in turn. Replicas are not in sync yet.
 core::Result<Topology> plan_create(std::vector<Node> nodes, unsigned replicas);
 
-// The node becomes a replica of the shard; of that with the fewest members if `shard` is empty. A
-// server with an empty directory has a new id. It gets the place of the member that had its address
-// and is not among `alive`.
+// The node becomes a replica of the shard. If `shard` is empty, it is the shard with the fewest
+// members. A server with an empty directory has a new id. It gets the place of the member that had
+// its address and is not among `alive`.
 core::Result<Topology> plan_add(Topology topology, const std::vector<std::string>& alive, Node node,
                                 std::string_view shard);
 
 // Errors: a leader is not removed.
 core::Result<Topology> plan_remove(Topology topology, const Address& address);
 
-// The node leads the shard, whose data are lost. Members that are not alive leave it, so that what
-// they have is not replaced by the new leader's data when they come back.
+// The node leads the shard, whose data are lost. Members that are not alive leave it, so that the
+// new leader's data do not replace theirs when they come back.
 // Errors: a member in sync is alive.
 core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
                                     Node node, std::string_view shard);
 
-// Who is asked to take over: the node at `to`, or the first in sync of those alive.
+// The node that is asked to take over: the node at `to`, or the first live member in sync.
 struct FailoverTarget {
   Node node;
   std::string shard;

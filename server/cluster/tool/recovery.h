@@ -3,7 +3,7 @@
 // Recovery: the topology that `bloomery-cluster recover` writes to an etcd that has lost it: the
 // newest one that a server keeps.
 //
-// Invariants: servers take the planned topology over, whatever its revision becomes. Where etcd has
+// Invariants: servers adopt the planned topology, whatever its revision becomes. Where etcd has
 // gone back, each shard has a higher epoch than any that a server keeps: see supersedes() in
 // server/cluster/topology.h.
 // Thread safety: values and pure functions.

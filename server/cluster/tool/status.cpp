@@ -22,7 +22,7 @@ constexpr size_t kColumns = 8;
 constexpr int64_t kReconnectS = 2;
 using Row = std::array<std::string, kColumns>;
 
-// What is known of one member of a shard.
+// The known facts about one member of a shard.
 struct MemberLine {
   const Node* node = nullptr;
   bool leads = false;
@@ -30,7 +30,7 @@ struct MemberLine {
   bool in_sync = false;
   const NodeFacts* facts = nullptr;  // null: no answer
 
-  // Another process answers at its address, as after a start with an empty directory.
+  // Another process answers at the member's address, as after a start with an empty directory.
   bool has_new_id() const {
     return facts != nullptr && !facts->node.id.empty() && facts->node.id != node->id;
   }
@@ -62,7 +62,7 @@ std::string_view state_of(const MemberLine& line) {
   if (!line.alive && line.has_new_id()) return "registered under a new id";
   if (!line.alive) return line.facts == nullptr ? "down" : "not registered";
   if (line.facts == nullptr) return "no answer";
-  // The server's own word first: the list of members in sync may be a moment behind.
+  // The server's own report takes precedence: the list of members in sync may lag.
   if (line.facts->is_loading) return "loading";
   if (!line.facts->log_works) return "refuses writes";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";
@@ -71,7 +71,7 @@ std::string_view state_of(const MemberLine& line) {
   return line.in_sync ? "in sync" : "not in sync";
 }
 
-// Bytes that a replica is behind; nullopt when a side has not answered.
+// Returns how many bytes a replica is behind; nullopt if either side has not answered.
 std::optional<int64_t> lag_of(const MemberLine& line, const MemberLine& leader) {
   if (line.leads || line.facts == nullptr || leader.facts == nullptr) return std::nullopt;
   return std::max<int64_t>(0, leader.facts->offset - line.facts->offset);

@@ -20,12 +20,12 @@ struct ClusterStatus {
   std::string name;
   TopologyVersion version;
   std::vector<std::string> alive;  // ids
-  // By the nodes of the topology; nullopt: it has not answered.
+  // In the order of the topology's nodes; nullopt: no answer.
   std::vector<std::optional<NodeFacts>> facts;
 
-  // Every shard has a leader that is alive.
+  // Returns whether every shard has a live leader.
   bool is_whole() const;
-  // How many servers keep a newer topology than etcd.
+  // Returns how many servers keep a newer topology than etcd.
   size_t disagreeing() const;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-// As they were given.
+// The arguments as text, before they are parsed.
 struct Texts {
   std::vector<std::string> nodes;
   std::string node;
@@ -80,7 +80,7 @@ void describe_commands(CLI::App& app, ToolCall& call, Texts& texts) {
       ->add_option("nodes", texts.nodes,
                    "HOST:PORT of each; the first ones hold the shards' keys, the others are empty")
       ->required();
-  // Options of the program may stand behind the command.
+  // Options of the program may also follow the command.
   for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
 }
 
@@ -89,7 +89,7 @@ void describe_commands(CLI::App& app, ToolCall& call, Texts& texts) {
 std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words) {
   ToolCall call;
   Texts texts;
-  CLI::App app("Makes and changes clusters of bloomery-server; docs/cluster.md tells how.",
+  CLI::App app("Makes and changes clusters of bloomery-server; docs/cluster.md shows how.",
                "bloomery-cluster");
   describe_common(app, call);
   describe_commands(app, call, texts);

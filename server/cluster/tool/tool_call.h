@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ToolCall: what the arguments of bloomery-cluster ask for.
+// ToolCall: the parsed arguments of bloomery-cluster.
 //
 // Thread safety: values and pure functions.
 // Source: docs/cluster.md.
@@ -23,12 +23,12 @@ struct ToolCall {
   std::string password_file = {};
   std::string ca_file = {};
   bool as_json = false;
-  NodeAccess access = {};  // but for the password
+  NodeAccess access = {};  // without the password
   std::string node_password_file = {};
 
   std::string command = {};
   std::vector<Address> nodes =
-      {};  // of create, recover and restore all, of add, remove and replace one
+      {};  // create, recover and restore take several; add, remove and replace one
   unsigned replicas = 0;
   std::string shard = {};
   std::string directory = {};  // of backup and restore
@@ -38,7 +38,7 @@ struct ToolCall {
   bool accepts_loss = false;
 };
 
-// Help, the version, or what is wrong with the arguments.
+// Help, the version, or the error in the arguments.
 struct ToolUsage {
   int exit_code = 0;
   std::string out;

@@ -3,12 +3,12 @@
 // LeaderHandshake: the replica's handshake up to the answer to PSYNC: lines in, commands and one
 // outcome out.
 //
-//   PING ─► AUTH, REPLCONF … ─► PSYNC ─► +CONTINUE: the stream goes on behind offset()
+//   PING ─► AUTH, REPLCONF … ─► PSYNC ─► +CONTINUE: the stream continues after offset()
 //                                  ├──► +FULLRESYNC: a snapshot of id() and offset() comes
 //                                  └──► refused: SYNC; a snapshot of nothing known comes
 //
-// Invariants: commands are appended to the output that was given; after an outcome other than
-// kNone no line is taken.
+// Invariants: commands are appended to the given output. After an outcome other than kNone, no line
+// is accepted.
 // Thread safety: none; one user at a time.
 // Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
 #pragma once

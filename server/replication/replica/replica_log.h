@@ -4,8 +4,9 @@
 //
 // Invariants: synced_offset() never exceeds the synced part; it counts bytes of the leader's
 // stream, while the log counts its own. If there are too many marks, new ones are merged into the
-// last. synced_offset() then lags, but is never too high. Thread safety: none; used by the link's
-// thread. Source: docs/replication.md.
+// last. synced_offset() then lags, but is never too high.
+// Thread safety: none; used by the link's thread.
+// Source: docs/replication.md.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,9 @@
 //
 // Invariants: the way the bytes are cut makes no difference. offset() counts the stream's bytes up
 // to the last unit returned before the latest next(). Memory is allocated for received bytes only:
-// a snapshot is passed on in the pieces that arrive. After kFailed all calls have no effect. Thread
-// safety: none; one user at a time. Source: PSYNC of Redis 7.0; docs/replication.md.
+// a snapshot is passed on in the pieces that arrive. After kFailed all calls have no effect.
+// Thread safety: none; one user at a time.
+// Source: PSYNC of Redis 7.0; docs/replication.md.
 #pragma once
 
 #include <cstdint>

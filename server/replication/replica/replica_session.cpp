@@ -313,7 +313,7 @@ core::Result<> ReplicaSession::apply_units() {
     const std::scoped_lock lock(parts_.replication.apply_mutex());
     if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
     if (parts_.replication.has_diverged()) {
-      return core::Error{"this replica has changes of its own: all data shall come anew"};
+      return core::Error{"this replica has changes of its own: it needs a full sync"};
     }
     for (auto event = link_->next(); event != ReplicaProtocol::Event::kNone;
          event = link_->next()) {

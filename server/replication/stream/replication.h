@@ -8,8 +8,9 @@
 // Invariants: the offset is the backlog's end. On a leader the backlog gets every change while the
 // stripes of the keys are locked. On a replica it gets the leader's bytes, verbatim and in whole
 // units, after they were applied and under apply_mutex(). So a thread that holds that mutex and all
-// stripe locks sees matching data and offset. Thread safety: all members may be called from any
-// thread, unless their comments restrict it. Source: docs/replication.md.
+// stripe locks sees matching data and offset.
+// Thread safety: all members may be called from any thread, unless their comments restrict it.
+// Source: docs/replication.md.
 #pragma once
 
 #include <atomic>
