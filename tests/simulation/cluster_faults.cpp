@@ -47,7 +47,7 @@ void ClusterModel::add_twin() {
   nodes_.push_back(std::move(twin));
 }
 
-// Both die and stand still now and then, hand over and take over.
+// Both processes die, stop, hand over and take over now and then.
 void ClusterModel::trouble_twins() {
   const std::array<int64_t, 5> kinds = {2, 2, 4, 9, 10};
   for (int64_t when_us = 5 * kSecond; when_us < (options_.seconds - kQuietSeconds) * kSecond;
@@ -144,7 +144,7 @@ const std::string& ClusterModel::leader_id() const {
 }
 
 void ClusterModel::restore_etcd() {
-  // A node that has not seen what the backup lacks cannot know that it is old.
+  // A node that has not seen later changes than the backup cannot know that the backup is old.
   const bool is_seen = std::ranges::all_of(nodes_, [this](auto& node) {
     return node->is_up && node->kept_topology != nullptr &&
            node->kept_topology->revision == etcd_->topology()->revision;
@@ -225,7 +225,7 @@ void ClusterModel::hand_over_often() {
   }
 }
 
-// As an operator who goes by `bloomery-cluster status` alone.
+// Acts like an operator that relies only on `bloomery-cluster status`.
 void ClusterModel::roll() {
   if (now_us_ > end_us_ - kQuietSeconds * kSecond) return;
   at(100 * kMs, [this] { roll(); });
@@ -236,7 +236,7 @@ void ClusterModel::roll() {
     if (!is_whole || leader.holds_writes) continue;
     const auto number = static_cast<size_t>(pick(0, options_.members - 1));
     Node& node = *by_id_.at(shard->members[number]);
-    // One that ends leaves the list a moment later, and then the leader has the only copy.
+    // A member that ends leaves the list a moment later. The leader then has the only copy.
     const bool are_all_up =
         std::ranges::all_of(shard->members, [this](auto& id) { return by_id_.at(id)->is_up; });
     if (&node == &leader && chance(0.5)) {
@@ -266,7 +266,8 @@ void ClusterModel::clear_disk(Node& node) {
   node.kept_topology = nullptr;
 }
 
-// It is back with its id: before its lease has ended, or behind that. The others may be down then.
+// The node comes back with its id, before or after its lease has ended. The other members may be
+// down then.
 void ClusterModel::come_back_empty(Node& leader) {
   clear_disk(leader);
   at(pick(10 * kMs, 10 * kSecond), [this, &leader] { start(leader, false); });

@@ -99,7 +99,7 @@ void ClusterModel::at_node(Node& node, int64_t delay_us, std::function<void(Node
     if (now_us_ < node.stopped_until_us) {
       return at_node(node, node.stopped_until_us - now_us_, work);
     }
-    // Nothing runs between two events, so a reply of before leaves before.
+    // Nothing runs between two events, so an earlier reply has left earlier.
     check(node);
     work(node);
     perform(node);
@@ -255,7 +255,7 @@ void ClusterModel::read(Node& node, const ReadTopology& read) {
           const auto outcome = is_new ? ReadOutcome::kChanged : ReadOutcome::kUnchanged;
           int64_t clock_us = self.clock(now_us_);
           if (options_.mutation == Mutation::kPermitFromReply && !is_new) {
-            // The answer counts for a question that is only asked now.
+            // The answer counts for a question that is asked only after it.
             self.member->tick(clock_us + 20 * times_.ask_us, {});
             for (auto& action : self.member->take_actions()) {
               const auto* later = std::get_if<ReadTopology>(&action);
@@ -407,7 +407,7 @@ void ClusterModel::request(Node& node, int moved) {
   }
   const auto* shard = node.member->topology().topology.shard_of(node.id);
   const std::string leader = shard == nullptr ? node.id : shard->leader;
-  // No client is sent to the node that it asks: a leader without a permit refuses.
+  // No node redirects a client to itself: a leader without a permit refuses.
   if (leader == node.id) return fail("a client is refused");
   at(pick(100, kMs), [this, &next = *by_id_.at(leader), moved] { request(next, moved + 1); });
 }

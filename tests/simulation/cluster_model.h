@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // ClusterModel: Members, their data and an etcd in virtual time, with faults drawn from a seed. It
-// checks at every event what must never happen, and behind a quiet end that everything works.
+// checks the invariants at every event, and after a quiet end that everything works.
 //
 // A node's clock runs up to 4.5 % fast or slow. A restarted node has the data and the epoch that
-// were synced, and an old topology. Calls are lost, late, or carried out long after the caller has
+// were synced, and an old topology. Calls are lost, late, or executed long after the caller has
 // given them up.
 //
 // Thread safety: none. Runs are functions of their seed.
@@ -40,12 +40,12 @@ enum class Mutation : uint8_t {
   kAbsentMayLead,         // a leader needs no alive/<id> of its own
   kLeavesLate,            // a replica whose link has ended stays in sync for seconds
   kRevokesEarly,          // an ending leader gives its lease back whatever the list says
-  kIgnoresRewind,         // only documents of higher revisions are looked at
+  kIgnoresRewind,         // only documents of higher revisions are read
   kLeadsEmpty,            // a leader whose disk is gone does not know it
-  kMovedWhileNamed,       // only a leader has clients wait, not its successor
+  kMovedWhileNamed,       // only a leader lets clients wait, not its successor
   kServesBeforeRole,      // a leader acknowledges before its server has the role
   kThreadLoads,           // the thread that keeps the lease waits for a load
-  kFirstRegistered,       // a restarted leader does not say how much it has
+  kFirstRegistered,       // a restarted leader does not report its position
 };
 
 // The faults of a run.
@@ -57,19 +57,19 @@ enum class Faults : uint8_t {
   // The first leader's id is given to a second process. etcd always answers, and ends no lease
   // early. Data may be lost, for the two have different data.
   kTwins,
-  // Whenever all members are in sync, one of them ends as after SIGTERM, or their leader dies, or
-  // it dies and loses its disk. No acknowledged write of before may be lost; of a dead leader, none
-  // that is older than kLagUs.
+  // Whenever all members are in sync, one of them ends as after SIGTERM, or their leader dies, with
+  // or without its disk. No earlier acknowledged write may be lost. If the leader has died, writes
+  // younger than kLagUs may be.
   kRollingRestarts,
   // etcd is restored from a backup that is some changes old. Later the newest document that a node
   // keeps is written there, and the leader dies.
   kRestoredEtcd,
   // All nodes and etcd lose their power, and etcd is back last. If no other member has more on its
-  // disk than the leader, nothing of that is lost.
+  // disk than the leader, nothing on the leader's disk is lost.
   kPowerCuts,
   // Loads of snapshots take long, and meanwhile the leader hands over. No lease may end.
   kSlowLoads,
-  // Nothing fails, and leaders hand over. No client is sent on more than twice for one request.
+  // Nothing fails, and leaders hand over. No client is redirected more than twice for one request.
   kHandovers,
 };
 
@@ -109,7 +109,7 @@ class ClusterModel {
   };
 
   void at(int64_t delay_us, Work work);
-  // Not while the node is stopped, nor in another life of it.
+  // Not called while the node is stopped, nor in another life of the node.
   void at_node(Node& node, int64_t delay_us, std::function<void(Node&)> work);
   int64_t pick(int64_t from, int64_t to);
   bool chance(double probability);
@@ -163,12 +163,12 @@ class ClusterModel {
   void cut_power();
   void load_slowly();
   void hand_over_often();
-  // A request of the only client; it asks this node, having been sent on so often.
+  // Sends a request of the only client to this node, after `moved` redirections.
   void request(Node& node, int moved);
 
   // End of every run, without faults.
   static constexpr int64_t kQuietSeconds = 40;
-  // A member that has just joined the list may lack the writes of so long a time.
+  // A member that has just joined the list may lack the writes of this time.
   static constexpr int64_t kLagUs = 3'000'000;
 
   const RunOptions options_;
@@ -184,7 +184,7 @@ class ClusterModel {
   std::vector<std::unique_ptr<ShardFacts>> shards_;
   std::unique_ptr<EtcdModel> etcd_;
   int64_t etcd_down_until_us_ = 0;
-  bool etcd_stalls_ = false;  // when down: calls are carried out afterwards
+  bool etcd_stalls_ = false;  // when down: calls are executed afterwards
   int64_t slow_until_us_ = 0;
   std::set<std::pair<const Node*, const Node*>> cuts_;
   RunResult result_;

@@ -122,7 +122,7 @@ RunOptions rolling(uint64_t seed, Mutation mutation = Mutation::kNone) {
   return options;
 }
 
-// The seed of the first run that loses what it must not; 0 if none does.
+// The seed of the first run that loses a write that must survive; 0 if none does.
 uint64_t first_loss(Mutation mutation) {
   for (uint64_t i = 0; i < kMutatedRunsMax; ++i) {
     const RunResult result = ClusterModel(rolling(first_seed() + i, mutation)).run();
@@ -255,7 +255,7 @@ TEST(ClusterMutation, LeaderThatLeadsEmptyIsCaught) {
   EXPECT_NE(first_loss(Mutation::kLeadsEmpty), 0U);
 }
 
-// Safe without: but then every leader that etcd cannot reach loses its shard.
+// Runs without this part are safe, but every leader that cannot reach etcd loses its shard.
 TEST(ClusterMutation, PromisesReduceLeaderChanges) {
   int with_promises = 0;
   int without = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdModel: what a Member needs of etcd: one document with a revision, keys under leases that may
-// end early or late.
+// EtcdModel: the part of etcd that a Member needs. It has one document with a revision, and keys
+// under leases that may end early or late.
 //
 // Thread safety: none.
 #pragma once
@@ -29,7 +29,7 @@ class EtcdModel {
             std::make_shared<TopologyVersion>(TopologyVersion{std::move(topology), revision_})) {}
 
   std::shared_ptr<const TopologyVersion> topology() const { return topology_; }
-  // As it was some changes ago.
+  // Returns the document as it was some changes ago.
   std::shared_ptr<const TopologyVersion> stale() const { return before_ ? before_ : topology_; }
   bool is_alive(const std::string& id) const { return leases_.contains(id); }
   uint64_t alive_version() const { return alive_version_; }

@@ -276,7 +276,7 @@ TEST_F(EtcdCallsTest, SilentStreamEndsAtItsDeadline) {
   EXPECT_NE(streamed->end.message.find("timeout"), std::string::npos) << streamed->end.message;
 }
 
-// Its lines are bounded, the whole is not. A Content-Length reserves no memory.
+// The lines of a stream are bounded, its total size is not. A Content-Length reserves no memory.
 TEST_F(EtcdCallsTest, StreamHasNoBoundAsAWhole) {
   const std::string chunk = http_chunk(std::string(1'000'000, 'x') + "\n");
   std::string text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -52,7 +52,7 @@ class ScriptedEtcd {
   }
   const std::vector<std::string>& requests() const { return requests_; }
   size_t connections() const { return sessions_.size(); }
-  // To the connection that came last.
+  // Sends to the newest connection.
   void send(const std::string& bytes) {
     boost::asio::write(sessions_.back()->socket, boost::asio::buffer(bytes));
   }

@@ -59,7 +59,7 @@ class ClusterAcksTest(ClusterTest):
             thread.join(DEADLINE_S)
             self.assertEqual(replies, [b"OK"])
             self.assertEqual(self.insync(), [leader.node_id])
-            # It comes back, and is waited for again.
+            # The replica comes back, and replies wait for it again.
             replica.resume()
             self.wait_for_replicas([leader, replica], 1)
             self.assertEqual(writer.call("SET", KEY, "2"), b"OK")

@@ -55,7 +55,7 @@ class ClusterAnnounceTest(ClusterTest):
         ways = [server.way.port for server in servers]
         announced = sorted(int(node["address"].split(":")[1]) for node in self.nodes())
         self.assertEqual(announced, sorted(ways))
-        # The replicas came by the announced ways.
+        # The replicas connected to the announced addresses.
         self.assertTrue(all(server.way.count for server in servers[:2]))
         self.wait_for_replicas(servers, 2)
         cluster = self.redis_py(servers[0])
@@ -89,7 +89,7 @@ class ClusterAnnounceTest(ClusterTest):
             announced = b"127.0.0.1:%d@%d,a.example myself" % (way.port, way.port + 10000)
             wait_until(lambda: announced in connection.call("CLUSTER", "NODES"),
                        lambda: connection.call("CLUSTER", "NODES"))  # fmt: skip
-            # The replica goes that way now, too.
+            # The replica now uses the new address, too.
             wait_until(lambda: way.count > 0, "the replica comes")
             self.assertEqual(connection.call("SET", "a", "1"), b"OK")
             self.assertEqual(connection.call("WAIT", 1, 10000), 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Six servers and three members of etcd become a cluster by bloomery-cluster, and the tools and
-clients of Redis Cluster take it for one."""
+"""bloomery-cluster makes a cluster of six servers and three members of etcd. The tools and clients
+of Redis Cluster accept it."""
 
 import json
 import subprocess

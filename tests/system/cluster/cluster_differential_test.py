@@ -65,7 +65,7 @@ CONFIG|GET|databases
 
 
 def without_identity(reply, port):
-    """Ids and addresses are each server's own; Redis does not know its address, and its port."""
+    """Returns the reply without ids, addresses and ports, which differ between the servers."""
     reply = re.sub(rb"[0-9a-f]{40}", b"ID", reply)
     reply = re.sub(rb"127\.0\.0\.1", b"", reply).replace(b"$9\r\n\r\n", b"$0\r\n\r\n")
     bus = port + 10000
@@ -115,7 +115,7 @@ class ClusterDifferentialTest(ServerTest):
             self.compare("CLUSTER", "KEYSLOT", key, strip=lambda reply, _: reply)
 
     def test_keys_of_several_slots(self):
-        """Alone and in transactions, also spoilt ones."""
+        """Sends commands alone and in transactions, some of which are aborted."""
         keys = [b"a", b"b", b"{t}1", b"{t}2", b"{t}3", b"x{t}"]
         crossed = 0
 

@@ -55,7 +55,7 @@ class ClusterEtcdTest(ClusterTest):
         self.check_takeover(leader, replica)
 
     def links(self, server):
-        """How many threads of the server keep a link to another one."""
+        """Returns how many threads of the server keep a link to another server."""
         names = pathlib.Path(f"/proc/{server.pid}/task").glob("*/comm")
         return [name.read_text().strip() for name in names].count("peer")
 

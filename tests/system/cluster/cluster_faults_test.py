@@ -80,14 +80,14 @@ class ClusterFaultsTest(ClusterLoadTest):
         wait_until(lambda: witness.waiting[old.port] > 110, "many writes wait for the stopped one")
         old.resume()
         self.wait_for_role(old, b"slave")
-        # All that was sent to it meanwhile is answered.
+        # The former leader answers all requests that were sent to it meanwhile.
         wait_until(lambda: witness.waiting[old.port] < 5, "the stopped one answers")
         witness.stop()
         replies = [one for one in witness.replies if one.port == old.port and one.sent > stopped]
         words = Counter(one.text.split(b" ")[0].decode() for one in replies)
         print(f"  it answered what had waited for it: {dict(words)}", flush=True)
         self.assertGreater(len(replies), 100)
-        # An empty one is a closed connection: the result of the write is unknown.
+        # An empty reply is a closed connection: the result of the write is unknown.
         self.assertLessEqual(set(words), {"-MOVED", "-CLUSTERDOWN", ""})
         self.check_order(witness, old, new)
         self.check_errors(stopped, [1])
@@ -136,7 +136,7 @@ class ClusterFaultsTest(ClusterLoadTest):
                 self.assertTrue(acks, "it was served for a while")
         witness.stop()
         self.check_order(witness, old, new)
-        # Clients outside lose what they had with the island only.
+        # Clients outside see errors of the island only.
         self.check_errors(cut, [ISLAND])
         self.wait_until_whole()
 
@@ -144,7 +144,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         return [shard["leader"] for shard in self.topology()["shards"].values()]
 
     def stop_etcds_leader(self):
-        """Stopped for 7 s it may revoke leases that another one has prolonged meanwhile."""
+        """A member stopped for 7 s may revoke leases that another member has extended meanwhile."""
         before = self.leaders()
         member = self.etcd.leader()
         stopped = time.monotonic()
@@ -164,7 +164,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         before = self.leaders()
         killed = time.monotonic()
         self.etcd.leader().kill()
-        self.etcd.leader()  # another one
+        self.etcd.leader()  # waits for a new leader
         let_time_pass(3, why="a failover that nothing asks for would come in it")
         self.wait_for_writers(time.monotonic())
         self.assertEqual(self.leaders(), before)
@@ -172,7 +172,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.etcd.start()
 
     def end_a_lease_early(self):
-        """As a member of etcd that lags may do; the leader itself goes on."""
+        """A member of etcd that lags may end a lease early. The leader itself continues."""
         witness, old, _ = self.watch(0)
         key = f"bloomery/{NAME}/alive/{old.node_id}"
         stored = json.loads(self.etcd.control("get", "-w", "json", key))["kvs"][0]
@@ -190,7 +190,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.wait_until_whole()
 
     def restart_a_leader(self):
-        """Killed, and back before the cluster notices: it has its log, or its replica has all."""
+        """The killed leader is back before the cluster notices. It has its log, or its replica has
+        everything."""
         old = self.leader(1)
         killed = time.monotonic()
         old.crash()
@@ -202,8 +203,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.wait_until_whole()
 
     def stop_all_of_etcd(self):
-        """Meanwhile each shard loses a server: one its leader for good, one its leader,
-        which comes back, and one its replica, which does so, too."""
+        """Meanwhile each shard loses a server. The first loses its leader for good, the second its
+        leader for a time, and the third its replica for a time."""
         restarted, doomed, other = range(3)
         witness, old, new = self.watch(doomed)
         back, replica = self.leader(restarted), self.replica(other)
@@ -233,7 +234,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.check_order(witness, old, new)
 
     def check_restarted(self, server, lane, leads):
-        """It knows the cluster from its file: it serves reads of its data, and no writes."""
+        """The server has its file, so it serves reads of its data but no writes."""
         writer = self.writers[0]
         acks = [ack for ack in writer.acknowledged if ack.lane == lane and ack.number % 3 == 0]
         words, value = read_command(writer.name, lane, acks[0].number)

@@ -78,7 +78,7 @@ class ClusterHandoverTest(ClusterLoadTest):
             commands *= 2
 
     def ends_while_loading(self, server):
-        """Starts the server again and ends it; whether it had not loaded its log by then."""
+        """Starts the server again and ends it. Returns whether its log was not loaded by then."""
         # The first words are the program and its directory.
         again = Process(SERVER, server.command[3:], listen=False, directory=server.directory)
         self.addCleanup(again.kill)

@@ -16,8 +16,8 @@ KEY_TAG = "{w}"
 
 
 class Writer(threading.Thread):
-    """Writes numbered keys as a client of the cluster does: follows MOVED, tries again. With
-    `only` it stays with that node."""
+    """Writes numbered keys like a client of the cluster: follows MOVED, and retries. With `only` it
+    uses that node alone."""
 
     def __init__(self, servers, only=None, prefix="k"):
         super().__init__(daemon=True)
@@ -79,7 +79,7 @@ class Writer(threading.Thread):
         self.join(DEADLINE_S)
 
     def wait_for_progress(self, since):
-        """Until a write that was sent after `since` is acknowledged; how long that took."""
+        """Waits until a write sent after `since` is acknowledged. Returns the time taken."""
         wait_until(
             lambda: self.acknowledged and self.acknowledged[-1][2] > since,
             lambda: f"a write after the fault; refused: {self.refused[-3:]}",
@@ -94,7 +94,7 @@ class ClusterPermitTest(ClusterTest):
     def setUp(self):
         self.servers = self.start_cluster(1, self.SERVERS - 1)
         for server in self.servers:
-            # That its leader, or etcd, is gone is what this is about.
+            # These tests are about the loss of the leader or of etcd.
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, 1)
         self.leader, self.replica = self.servers
@@ -131,8 +131,8 @@ class ClusterPermitTest(ClusterTest):
             member.resume()
 
     def test_leader_without_data_yields_to_its_replica(self):
-        """It is back before the cluster notices, with an old snapshot: its replica must not load
-        that."""
+        """The leader is back before the cluster notices, with an old snapshot. Its replica must not
+        load that snapshot."""
         writer = self.start_writer()
         with self.leader.connect() as connection:
             connection.call("SAVE")
@@ -158,14 +158,15 @@ class ClusterPermitTest(ClusterTest):
         self.assertEqual(missing, [], "it has them again")
 
     def test_leader_without_its_disk_waits_for_its_replica(self):
-        """It is back with its id and an empty directory before its replica is: it must not lead."""
+        """The leader is back with its id and an empty directory before its replica is. It must not
+        lead."""
         writer = self.start_writer()
         wait_until(lambda: len(writer.acknowledged) > 200, "some writes")
         writer.end()
         wait_until(self.replica_has_all, "the replica has all")
         with self.replica.connect() as connection:
             connection.call("SAVE")
-        # In this order: a leader takes a replica that is gone off the list of members in sync.
+        # The leader dies first, because it removes a dead replica from the list of members in sync.
         self.leader.crash()
         self.replica.crash()
         empty = self.start_node(self.etcd, 0, port=self.leader.port)
@@ -198,7 +199,7 @@ class ClusterPermitTest(ClusterTest):
         self.addCleanup(of_twin.end)
         let_time_pass(4, why="longer than a lease, which the first one renews")
         self.assertEqual(of_twin.acknowledged, [])
-        # Stopped for longer than its lease lasts, it has lost the shard to the other one for good.
+        # A leader that is stopped for longer than its lease loses the shard to the other for good.
         self.leader.suspend()
         of_twin.wait_for_progress(time.monotonic())
         self.leader.resume()

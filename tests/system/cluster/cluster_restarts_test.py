@@ -182,7 +182,7 @@ class ClusterRestartsTest(ClusterTest):
 
     @staticmethod
     def has_items(servers, name):
-        """Whether all servers have the same number of items, these among them."""
+        """Returns whether all servers have the same number of items, and contain these items."""
         counts = set()
         for server in servers:
             with server.connect() as connection:

@@ -53,7 +53,7 @@ class ClusterRoutingDifferentialTest(ClusterTest):
             self.addCleanup(connection.close)
 
     def plain(self, reply, servers):
-        """Ports become numbers of nodes."""
+        """Returns the reply with numbers of nodes in place of their ports."""
         for number, server in enumerate(servers):
             reply = re.sub(rb":%d\b" % server.port, b":NODE%d" % number, reply)
             reply = re.sub(rb"@%d\b" % (server.port + 10000), b"@BUS%d" % number, reply)
@@ -88,7 +88,7 @@ class ClusterRoutingDifferentialTest(ClusterTest):
                 self.assertEqual(*answers)
 
     def test_random_commands(self):
-        """Single-slot, cross-slot, in transactions, watched, for shard channels."""
+        """Sends commands with one slot and several, transactions, WATCH, and shard channels."""
         rng = self.rng
 
         def key():
@@ -132,7 +132,8 @@ class ClusterRoutingDifferentialTest(ClusterTest):
 
 class NewLeaderTest(ClusterTest):
     def test_writes_without_keys_wait_for_its_permit(self):
-        """It says ok as soon as clients may come: what it can't acknowledge yet, it holds."""
+        """A new leader reports ok as soon as clients may come. It holds writes that it cannot
+        acknowledge yet."""
         leader = self.start_cluster(1)[0]
         with leader.connect() as connection:
             for command in ("FLUSHALL", "FLUSHDB"):

@@ -106,7 +106,7 @@ class ClusterSecurityTest(ClusterTest):
         backup = self.tls.folder / "backup"
         self.assertIn("shard s2: ", self.tool("backup", backup))
         self.assertTrue((backup / "backup.json").exists())
-        # Nothing of what nodes and tool have sent was refused.
+        # No command of the nodes or the tool was refused.
         for node in cluster.get_nodes():
             self.assertEqual(cluster.acl_log(target_nodes=node), [])
 

@@ -18,7 +18,7 @@ TOPOLOGY = "bloomery/test/topology"
 
 
 class ScriptedNode(socketserver.ThreadingTCPServer):
-    """A server that says of itself what the test wants."""
+    """A server that reports the state that the test sets."""
 
     allow_reuse_address = True
     daemon_threads = True

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Servers and shards that were lost, and how an operator gets the cluster whole again."""
+"""Servers and shards that were lost, and how an operator repairs the cluster."""
 
 import unittest
 

@@ -138,7 +138,7 @@ class Probe:
 
 class ProbeTest(EtcdTest):
     def probe(self, endpoints, *options, limit_ms=5000):
-        """Patient, unless the test is about calls that take too long."""
+        """The limit is high, unless the test is about calls that take too long."""
         probe = Probe(endpoints, "--limit", str(limit_ms), *map(str, options))
         self.addCleanup(lambda: self.assertEqual(probe.stop(), 0))
         return probe
@@ -278,7 +278,7 @@ class ThreeMembersTest(ProbeTest):
         client.events(watch, 1)
         leader.suspend()
         self.assertEqual(client.value("a"), "1")
-        # Compared, so that it does not matter how often it is tried.
+        # The call compares the value, so it may be retried.
         wait_until(
             lambda: client.call("cas", "a", first, "2") and client.value("a") == "2", "the change"
         )
@@ -293,7 +293,7 @@ class ThreeMembersTest(ProbeTest):
             leader.suspend()
             reply = client.call("put", "a", "late")
             leader.resume()
-            if reply["outcome"] != "answered":  # by another leader, chosen before the call came
+            if reply["outcome"] != "answered":  # a new leader, elected before the call, answers
                 break
         self.assertEqual(reply["outcome"], "unknown", reply)
 

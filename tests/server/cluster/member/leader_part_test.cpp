@@ -107,7 +107,7 @@ TEST_F(LeaderPartTest, WithoutEtcdALeaderAloneServesOn) {
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
 }
 
-// Another process with its id may have started meanwhile, and etcd knows.
+// Another process with the leader's id may have started meanwhile, and etcd knows.
 TEST_F(LeaderPartTest, ALeaderAloneThatWasStoppedHearsEtcdFirst) {
   lead_alone();
   pass(kTimes.wait_us);
@@ -134,7 +134,7 @@ TEST_F(LeaderPartTest, WithoutAKeyOfItsOwnALeaderWritesNoEpoch) {
   const auto change = last<ChangeTopology>();
   EXPECT_EQ(change.topology.shard("s1")->epoch, 8U);
   EXPECT_TRUE(change.needs_own_alive);
-  // Refused: etcd has ended the lease, of which the node has not heard.
+  // etcd refuses the change: it has ended the lease, and the node does not know that yet.
   for (int i = 0; i < 10; ++i) {
     member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
     pass(1000);
@@ -348,7 +348,7 @@ TEST_F(LeaderPartTest, AnEndingLeaderTakesLaggingMembersOffTheList) {
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
   commit(12);
   EXPECT_TRUE(member_->may_leave());
-  // It comes too late to be put back.
+  // The replica has everything too late to return to the list.
   facts_.replicas = {{kB, 1000, true}};
   pass(kTimes.ask_us);
   EXPECT_EQ(all<ChangeTopology>().size(), 2U);
@@ -371,7 +371,7 @@ TEST_F(LeaderPartTest, WithoutEtcdTheListStaysOpen) {
   EXPECT_FALSE(member_->may_leave());
 }
 
-// Its directory is empty: it kept no epoch either.
+// The leader's directory is empty, so it has no kept epoch either.
 TEST_F(LeaderPartTest, EmptyLeaderLeavesShardToMembersInSync) {
   be(kA);
   facts_.has_whole_copy = false;
@@ -404,7 +404,7 @@ TEST_F(LeaderPartTest, ALeaderWithoutALogMayHaveLostItsNewestData) {
   pass(0);
   see(sample_topology(), 10);
   EXPECT_TRUE(member_->has_lost_data(now_us_));
-  // No other member has them: it stays the leader.
+  // No other member has the data, so the node stays the leader.
   be(kA, "s1", 7);
   facts_.keeps_log = false;
   pass(0);

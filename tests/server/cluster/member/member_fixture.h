@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MemberTest: a Member of the sample topology, with what it asks for gathered.
+// MemberTest: runs a Member of the sample topology and collects its actions.
 //
 // Thread safety: none.
 #pragma once
@@ -36,7 +36,7 @@ class MemberTest : public testing::Test {
     actions_.clear();
   }
 
-  // Carries out what has one answer only.
+  // Executes the actions that have only one possible answer.
   void run() {
     for (bool is_busy = true; is_busy;) {
       is_busy = false;
@@ -108,7 +108,7 @@ class MemberTest : public testing::Test {
     pass(kTimes.wait_us);
   }
 
-  // The leader is heard for a moment.
+  // The replica receives bytes from the leader for a moment.
   void connect() {
     facts_.hears_leader = true;
     pass(0);

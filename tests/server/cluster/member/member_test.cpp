@@ -118,7 +118,7 @@ TEST_F(MemberTest, RemovedNodeFollowsNoLeader) {
   EXPECT_EQ(last<Follow>().leader, "");
 }
 
-// etcd was restored from a backup: it has a topology of before.
+// etcd was restored from a backup: it has an older topology.
 TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   lead();
   facts_.replicas = {{kB, 1000, true}};
@@ -129,7 +129,7 @@ TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   EXPECT_EQ(member_->topology_fault(), TopologyFault::kOlder);
   EXPECT_EQ(member_->topology().revision, 11U);
   EXPECT_TRUE(member_->leads());
-  // It goes on as without etcd: by promises.
+  // The leader continues by promises, as without etcd.
   for (int i = 0; i < 5; ++i) pass(kTimes.ask_us);
   EXPECT_FALSE(all<AskPromise>().empty());
 }

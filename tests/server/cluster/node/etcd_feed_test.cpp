@@ -200,7 +200,7 @@ TEST_F(EtcdFeedTest, ReportsADeletion) {
   EXPECT_TRUE(run_until(io_, [&] { return deleted_ == 1; }));
 }
 
-// A watch from a revision that etcd does not have again for long would be silent.
+// A watch from a revision that a restored etcd has not reached again would be silent.
 TEST_F(EtcdFeedTest, RestoredEtcdIsWatchedAgain) {
   start(std::chrono::milliseconds(20));
   store_revision_ = 7;

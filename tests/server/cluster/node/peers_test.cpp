@@ -85,7 +85,7 @@ class FakeNode {
   }
 
   LoopbackListener listener_;
-  int peer_ = -1;  // guarded by mutex_, as is what follows
+  int peer_ = -1;  // guarded by mutex_, like the members below
   bool is_ending_ = false;
   Node node_;
   std::atomic<int> connections_{0};

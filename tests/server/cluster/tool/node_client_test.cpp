@@ -99,7 +99,7 @@ TEST(NodeClientTest, ServerWithoutAClusterSendsInfoOnly) {
   EXPECT_EQ(facts->role, "master");
 }
 
-// It answers LOADING to all else.
+// A loading server answers LOADING to all other commands.
 TEST(NodeClientTest, LoadingServerIsAskedNothingElse) {
   const std::string info =
       "role:slave\r\ncluster_enabled:1\r\nloading:1\r\nmaster_link_status:down\r\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PlayedNode: a server that says of itself what a test wants, to one client after the other.
+// PlayedNode: a server that reports the state that a test sets, to one client after the other.
 //
 // Thread safety: all members.
 #pragma once

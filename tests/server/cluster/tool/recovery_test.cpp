@@ -37,7 +37,7 @@ TEST(RecoveryTest, DeletedTopologyIsPutBackAsItWas) {
   EXPECT_THAT(recovery->text, HasSubstr("to be written: shard s1, epoch 8, leader "));
 }
 
-// Its revisions are lower than what the servers keep.
+// Its revisions are lower than those that the servers keep.
 TEST(RecoveryTest, NewEtcdGetsHigherEpochs) {
   const auto recovery = plan_recovery(std::nullopt, 5, {kept(1, 40)});
   ASSERT_TRUE(recovery && recovery->topology);

@@ -17,7 +17,7 @@
 namespace server::cluster {
 namespace {
 
-// A leader that answers one client by given texts, each after a request has come.
+// A leader that answers one client with the given texts, each after a request.
 class PlayedLeader {
  public:
   explicit PlayedLeader(std::vector<std::string> answers)
