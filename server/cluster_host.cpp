@@ -24,7 +24,7 @@ using core::keyspace::LockMode;
 
 namespace {
 
-// A leader that has been silent for this long is no longer heard.
+// A leader that has been silent for longer counts as not heard.
 constexpr int64_t kSilenceUs = core::kSecondUs;
 
 }  // namespace
@@ -45,12 +45,12 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   facts.led_epoch = place.led_epoch;
   facts.has_whole_copy = !is_loading && !is_torn && has_history;
   facts.leader_silence_us = parts_.replica_controller.silence_us();
-  // A link of the former role says nothing about the present leader.
+  // A link of the former role carries no information about the present leader.
   const bool is_of_shard = shard == nullptr || place.epoch == shard->epoch;
   facts.hears_leader = is_of_shard && facts.leader_silence_us < kSilenceUs;
   facts.log_works = !parts_.state.availability.has(Availability::kAppendLogFails);
   facts.keeps_log = parts_.config.flag(OptionId::kAppendOnly);
-  // A leader that has come back without its data has no history of its epoch yet.
+  // A leader that restarted without its data has no history of its epoch yet.
   const bool has_led = facts.led_epoch != 0 && has_history;
   facts.position = {has_led ? facts.led_epoch : place.history_epoch.load(), offset};
   if (shard == nullptr) return facts;

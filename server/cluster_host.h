@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterHost: the server of a cluster's node, with its replication and its waiting clients.
+// ClusterHost: connects a cluster node to its server: to the replication and to waiting clients.
 //
 // Thread safety: as NodeHost.
 #pragma once
@@ -50,7 +50,7 @@ class ClusterHost final : public cluster::NodeHost {
   void service_changed() override;
 
  private:
-  // Remembers whose history the data are from. REQUIRES: the replication's apply_mutex().
+  // Records which leader's history the data belong to. REQUIRES: the replication's apply_mutex().
   void stop_leading();
 
   const Parts parts_;

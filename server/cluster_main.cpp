@@ -29,7 +29,7 @@ int fail(const core::Error& error) {
   return EXIT_FAILURE;
 }
 
-// The first line of the file, which may be a pipe such as the shell makes of <(command).
+// Reads the first line of the file. The file may be a pipe, such as the shell's <(command).
 core::Result<std::string> read_password(const persistence::NamedFile& file) {
   constexpr size_t kFileBytesMax = size_t{64} << 10;
   if (file.path.empty()) return {boost::system::in_place_value};
@@ -73,7 +73,7 @@ core::Result<Done> run(ClusterTool& tool, const ToolCall& call) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL, so SIGPIPE is ignored
   const auto parsed = server::cluster::parse_tool_call({argv + 1, argv + argc});
   if (const auto* usage = std::get_if<ToolUsage>(&parsed)) {
     fmt::print("{}", usage->out);

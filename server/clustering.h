@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Clustering: makes this process a node of a cluster, or of an emulated one, if it is to be one.
+// Clustering: makes this process a node of a cluster or of an emulated cluster, if configured.
 //
-// Thread safety: prepare() before other threads start; the rest as its comment says.
+// Thread safety: prepare() must be called before other threads start; the comments of the other
+// members state theirs.
 #pragma once
 
 #include <functional>
@@ -51,27 +52,29 @@ class Clustering {
   explicit Clustering(const Parts& parts);
   ~Clustering();
 
-  // From any thread.
+  // Thread-safe: may be called from any thread.
   cluster::ClusterState& state() { return state_; }
-  // The permit that replies to writes need; null where they need none.
+  // Returns the permit that replies to writes need; null if they need no permit.
   const cluster::ClusterState* permit() const { return node_ == nullptr ? nullptr : &state_; }
 
-  // The acknowledgements that replies to writes wait for; null unless cluster-write-acks is insync.
+  // Returns the acknowledgements that replies to writes wait for; null unless cluster-write-acks is
+  // insync.
   InsyncAcks* acks() { return acks_.get(); }
 
-  // As `cluster-enabled` says. `member`: set to the way to this node's part in its shard, if it has
-  // one. Errors: why the server cannot start.
+  // Prepares the mode that `cluster-enabled` selects. Sets `member` to this node's part in its
+  // shard, if it has one. Errors: why the server cannot start.
   core::Result<> prepare(cluster::MemberQueue*& member);
   // Must be called after recovery. Errors: why the data do not fit the cluster.
   core::Result<> check_data() const;
-  // Joins the cluster, and leaves it.
+  // Join and leave the cluster.
   void start();
   void stop();
-  // Hands the shard over, if that is possible; `done` is called then, perhaps on another thread.
-  // A second call does not wait.
+  // Hands the shard over to another member if possible, then calls `done`, perhaps on another
+  // thread. A second call does not wait for the first handover.
   void retire(std::function<void()> done);
-  // The last step before stop(): members that lack something of this node's stream can no longer
-  // take over. `done` as for retire(). REQUIRES: no write runs.
+  // Must be called as the last step before stop(). Ensures that members that lack part of this
+  // node's stream can no longer take over. Calls `done` as retire() does. REQUIRES: no write is
+  // running.
   void close_list(std::function<void()> done);
 
  private:

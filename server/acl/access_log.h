@@ -26,9 +26,10 @@ enum class Reason : uint8_t { kCommand = 1, kKey, kLogin, kChannel };
 struct Denied {
   Reason reason = Reason::kCommand;
   bool in_transaction = false;
-  std::string object;  // the command, key or channel; for a login, the command that tried it
+  // The denied command, key or channel; for a failed login, the command that tried it.
+  std::string object;
   std::string user;
-  std::string client;  // the client's line of CLIENT LIST
+  std::string client;  // the client's line in CLIENT LIST
 };
 
 // Names chosen by clients are truncated to this size, so that the log stays small.
@@ -38,7 +39,7 @@ class AccessLog {
  public:
   struct Entry {
     Denied denied;
-    uint64_t id = 0;  // numbers the entries since the start, in the order of their first events
+    uint64_t id = 0;  // sequence number of the entry since the start, by its first event
     uint64_t count = 1;
     int64_t first_ms = 0;
     int64_t last_ms = 0;
@@ -56,7 +57,7 @@ class AccessLog {
 
  private:
   std::array<std::atomic<uint64_t>, 5> counts_{};
-  mutable std::mutex mutex_;  // guards the three below
+  mutable std::mutex mutex_;  // guards total counts, limit and entries below
   std::deque<Entry> entries_;
   uint64_t next_id_ = 0;
   size_t limit_ = 128;

@@ -20,8 +20,8 @@ constexpr std::string_view kBehindAllChannels =
     "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not "
     "have any effect. Try 'resetchannels' to start with an empty list of channels";
 
-// The access that a prefix such as "%RW~" grants, and the prefix's length. Both are 0 if there is
-// no prefix.
+// The access that a prefix such as "%RW~" grants, and the prefix's length. Without a prefix both
+// members are 0.
 struct AccessPrefix {
   uint8_t access = kNoAccess;
   size_t size = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Selector: one set of permissions: commands, and the keys and channels that they may be used with.
-// A user has a root selector, and any number of further ones, which are written in parentheses.
+// A user has a root selector, and any number of further selectors, which are written in
+// parentheses.
 //
 // Invariants: applying describe() to an empty selector gives an equal one.
 // Thread safety: none; constant once it is part of a published user.

@@ -39,11 +39,11 @@ Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
   }
   const auto credentials = parse_basic(request.authorization);
   if (!credentials) return {nullptr, plain_response(400, "Only Basic authorization is known")};
-  // As AUTH with one word: without a name the default user is meant.
+  // As for AUTH with one argument, a missing name means the default user.
   const std::string_view name =
       credentials->user.empty() ? acl::kDefaultUser : std::string_view(credentials->user);
   if (auto user = users.authenticate(name, credentials->password)) {
-    // Any password fits a user without one, so it proves nothing.
+    // A user without a password accepts any password, so the password proves nothing.
     if (!user->has_no_password()) return {std::move(user), {}};
     return admit_without_password(std::move(user), request, peer);
   }
@@ -103,7 +103,7 @@ std::optional<Credentials> parse_basic(std::string_view header) {
 }
 
 bool is_plain_host(std::string_view host) {
-  // The port behind it.
+  // Removes the port after the host.
   const size_t colon = host.find_last_of(':');
   const bool is_bracketed = host.starts_with('[');
   if (colon != std::string_view::npos && (!is_bracketed || host[colon - 1] == ']')) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Access: which user an HTTP request comes from, by the passwords and rules of the ACL.
+// Access: finds the user of an HTTP request, by the passwords and rules of the ACL.
 //
 // A request without credentials comes from the default user, as on the other ports, if that user is
-// on and needs no password. A request that no password proves is subject to protected mode. Then
-// the Host must be an address: a page in a browser that has its own name point here would name
-// itself.
+// on and needs no password. A request without a verified password is subject to protected mode. Its
+// Host must be an address: a web page that points its own domain name at this port would send that
+// name.
 //
-// Invariants: comparing passwords takes as long for unknown users (acl::Users::authenticate).
+// Invariants: comparing passwords takes the same time for known and unknown users
+// (acl::Users::authenticate).
 // Thread safety: all members may be called from any thread.
 // Source: RFC 7617 (Basic); RFC 9110, section 7.2 (Host).
 #pragma once
@@ -30,7 +31,7 @@ class User;
 namespace server::admin {
 
 struct Peer {
-  std::string address;  // "127.0.0.1:50000"
+  std::string address;  // address and port, such as "127.0.0.1:50000"
   bool is_loopback = false;
 };
 
@@ -45,7 +46,7 @@ class Access {
   explicit Access(Services& services) : services_(services) {}
 
   Admission admit(const HttpRequest& request, const Peer& peer) const;
-  // Whether the user may run this command.
+  // Returns whether the user may run this command.
   bool allows(const acl::User& user, std::span<const std::string_view> arguments) const;
 
  private:
@@ -60,10 +61,12 @@ struct Credentials {
   std::string user;
   std::string password;
 };
-// Parses an Authorization header. Returns nullopt unless it is a valid one of Basic.
+// Parses an Authorization header. Returns nullopt unless the header uses Basic authentication and
+// is valid.
 std::optional<Credentials> parse_basic(std::string_view header);
 
-// Whether a Host header names an address, or this machine, and no name that others can choose.
+// Returns whether a Host header is an IP address or names this machine. Other names may be chosen
+// by an attacker.
 bool is_plain_host(std::string_view host);
 
 }  // namespace server::admin

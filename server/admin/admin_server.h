@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// AdminServer: the admin HTTP port. It owns the sockets, their thread and the site that they serve.
+// AdminServer: the admin HTTP port. Owns the listening sockets, the thread that serves the
+// connections, and the site.
 //
-// The port has its own thread because answers take milliseconds: clients of the database wait for
-// none of them.
+// The port has its own thread, because one answer takes milliseconds. Clients of the database do
+// not wait for answers of this port.
 //
 // Invariants: at most kConnectionsMax connections. A further one replaces the connection that has
 // been idle longest, so slow clients block no one.
@@ -28,17 +29,17 @@ class AdminServer {
  public:
   static constexpr size_t kConnectionsMax = 64;
 
-  // `ask` as of Heartbeat, `post` as of WriteCaller.
+  // `ask` is passed to the Heartbeat, `post` to the WriteCaller.
   AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask, WriteCaller::Post post);
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
-  // Binds the configured addresses; without `http-port` there are none. Errors: an address that
-  // cannot be bound, unless it is marked as optional.
+  // Binds the addresses that `http-port` configures. Without `http-port` no address is bound.
+  // Errors: an address that cannot be bound, unless the address is marked as optional.
   core::Result<> open();
   void start();
-  // Closes all connections and ends the thread. May be called again.
+  // Closes all connections and ends the thread. May be called more than once.
   void stop();
 
  private:

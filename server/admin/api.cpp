@@ -29,7 +29,7 @@ constexpr std::string_view kFiltersPerPage = "1000";
 constexpr std::string_view kUsualWindowS = "86400";
 constexpr std::string_view kKeyMissing = "the parameter key is missing";
 constexpr std::string_view kItemMissing = "the parameter item is missing";
-// The layout that the planner compares with.
+// Layout whose curve the planner shows for comparison.
 constexpr std::string_view kPeer = "redisbloom";
 constexpr std::string_view kSlowCommandsMax = "128";
 
@@ -46,8 +46,9 @@ HttpResponse json_error(unsigned status, std::string_view text) {
   return response;
 }
 
-// "NOPERM …" is a 403, a temporary error a 503. Other errors, for a deleted filter or a half-typed
-// number, answer 200: the page asked for them, and a browser's console shows no error.
+// Maps an error reply to an HTTP status: NOPERM is 403, a temporary error is 503. Other errors, as
+// for a deleted filter or a half-typed number, are 200: the page expects such errors, and the
+// browser's console would report each other status.
 HttpResponse error_response(const protocol::Reply& reply) {
   const std::string_view text = reply.text;
   const std::string_view code = text.substr(0, text.find(' '));
@@ -59,7 +60,7 @@ HttpResponse error_response(const protocol::Reply& reply) {
   return response;
 }
 
-// The name of a filter as it is in an address, for JSON has no bytes.
+// Adds the URL-encoded name of each filter, because JSON cannot hold arbitrary bytes.
 void add_ids(const protocol::Reply& list, json::array& filters) {
   for (size_t i = 0; i < filters.size() && i < list.elements.size(); ++i) {
     const auto& pairs = list.elements[i].elements;
@@ -70,7 +71,7 @@ void add_ids(const protocol::Reply& list, json::array& filters) {
   }
 }
 
-// The items of a question, in their order.
+// Returns the items of a request, in the order of its parameters.
 std::vector<std::string_view> items_of(const HttpRequest& request) {
   std::vector<std::string_view> items;
   for (const auto& [name, value] : request.query) {
@@ -169,7 +170,7 @@ HttpResponse Api::add(const Question& question) {
   if (!caller) return json_error(400, caller.error().message);
   HttpResponse response;
   std::vector<std::string> words = {"bf.add", std::string(*key), std::string(items[0])};
-  // The question does not live as long as the write.
+  // Copies the values it needs, because the question is destroyed before the write ends.
   response.later = [this, user = caller->user, address = std::string(caller->address),
                     database = caller->database,
                     words = std::move(words)](const HttpResponse::Deliver& deliver) {
@@ -207,7 +208,7 @@ HttpResponse Api::plan(const Question& question) {
   if (reply.is_error()) return error_response(reply);
   json::object curves;
   for (const auto& [name, words] : kinds) {
-    // A kind that cannot be made so has no curve.
+    // A kind that cannot have these settings has no curve.
     const auto parameters = parse_plan(services_.config, words);
     if (parameters) curves[name] = points_of(plan_curve(*parameters));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Api: what the dashboard asks, as JSON. Most answers are a command's reply, so that the numbers
-// and the rights are the command's.
+// Api: the JSON endpoints of the dashboard. Most answers are the reply of a command, so that the
+// command determines the numbers and the permissions.
 //
 //   /api/overview, /api/history, /api/commands   INFO; the last two are the last hour's
 //   /api/filters?cursor=0&match=*&db=0           BF.SCAN
@@ -45,7 +45,7 @@ class Api {
         writes_(services, std::move(post)),
         sampler_(services) {}
 
-  // About once a second.
+  // Must be called about once a second.
   void tick() { sampler_.sample(); }
 
   HttpResponse overview(const Question& question);
@@ -63,7 +63,7 @@ class Api {
   HttpResponse user(const Question& question);
 
  private:
-  // Errors: the database that is asked for does not exist.
+  // Errors: the requested database does not exist.
   core::Result<CommandCaller::Caller> caller_of(const Question& question) const;
   protocol::Reply call(const Question& question, std::span<const std::string_view> arguments);
   HttpResponse answer(const Question& question, std::span<const std::string_view> arguments);

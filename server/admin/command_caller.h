@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandCaller: runs a command that only reads for an HTTP request, with the rights of its user.
+// CommandCaller: runs a read-only command for an HTTP request, with the permissions of the
+// request's user.
 //
-// Invariants: commands that may write are refused; so nothing is journalled, and no reply waits.
-// The calls count in no statistics and leave the uses of keys alone. Thread safety: belongs to the
-// admin port's thread.
+// Invariants: commands that may write are rejected, so no call is journalled and no reply waits.
+// The calls do not count in the statistics and do not change the access times of keys. Thread
+// safety: belongs to the admin port's thread.
 #pragma once
 
 #include <memory>
@@ -33,7 +34,7 @@ class CommandCaller {
     std::string_view address;
     int database = 0;
   };
-  // The reply, in RESP3; an error while commands are held back.
+  // Returns the reply in RESP3. While commands are held back, the reply is an error.
   protocol::Reply call(const Caller& caller, std::span<const std::string_view> arguments);
 
  private:
@@ -41,7 +42,7 @@ class CommandCaller {
   const std::unique_ptr<ThreadStatistics> uncounted_;
 };
 
-// Makes a new session the caller's, as after HELLO 3, AUTH and SELECT.
+// Prepares a new session for the caller, as HELLO 3, AUTH and SELECT do.
 void begin_session(Session& session, const CommandCaller::Caller& caller, Services& services);
 
 protocol::Reply error_reply(std::string_view text);

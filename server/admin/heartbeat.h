@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Heartbeat: whether the threads that serve clients still run their events, for /healthz.
+// Heartbeat: detects whether the threads that serve clients still process events, for /healthz.
 //
-// Each tick asks all of them to call back between two commands, unless they still owe the answer to
-// the last question. A command that takes long holds its thread up: only kSilentMaxUs later that is
-// called ill.
+// Each tick asks all threads to call back between two commands, unless the previous call is still
+// pending. A long command blocks its thread, so the server counts as unhealthy only after
+// kSilentMaxUs.
 //
-// Invariants: at most one question is on its way.
-// Thread safety: all members may be called from any thread. The answer may come after this object
-// has gone.
+// Invariants: at most one request is pending.
+// Thread safety: all members may be called from any thread. The callback may run after this object
+// is destroyed.
 #pragma once
 
 #include <atomic>
@@ -20,19 +20,20 @@ namespace server::admin {
 
 class Heartbeat {
  public:
-  // Calls back on one of the threads, once each has been between two commands.
+  // Asks all threads. The callback runs on one of the threads, once each thread has been between
+  // two commands.
   using Ask = std::function<void(std::function<void()>)>;
   static constexpr int64_t kSilentMaxUs = 15'000'000;
 
   explicit Heartbeat(Ask ask) : ask_(std::move(ask)) {}
 
-  // About once a second.
+  // Must be called about once a second.
   void tick(int64_t now_us) {
     if (state_->asked_us.load() != kNotAsked) return;
     state_->asked_us = now_us;
     ask_([state = state_] { state->asked_us = kNotAsked; });
   }
-  // How long the threads have owed an answer.
+  // Returns how long the request to the threads has been pending; 0 if none is pending.
   int64_t silent_us(int64_t now_us) const {
     const int64_t asked_us = state_->asked_us.load();
     return asked_us == kNotAsked ? 0 : now_us - asked_us;

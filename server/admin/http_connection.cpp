@@ -38,7 +38,7 @@ void HttpConnection::start() {
 void HttpConnection::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  // The stream owns it.
+  // The stream owns the descriptor, so the event loop's object only releases it.
   (void)descriptor_.release();
   parts_.stream->close();
 }
@@ -87,7 +87,7 @@ void HttpConnection::on_ready() {
         goes_on = false;
         break;
       case State::kWaits:
-        // No event of the socket: the answer calls again.
+        // Waits for no socket event: the handler's answer resumes the connection.
         return;
       case State::kClosed:
         return;
@@ -95,7 +95,7 @@ void HttpConnection::on_ready() {
   }
   if (state_ == State::kClosed || state_ == State::kWaits) return;
   if (std::exchange(has_another_request_, false)) {
-    // Others get their turn between two requests that came together.
+    // Two requests arrived together. Other connections are served between them.
     return net::asio::post(parts_.context, [self = shared_from_this()] {
       if (self->is_closed()) return;
       (void)self->take_requests();
@@ -116,7 +116,7 @@ bool HttpConnection::read() {
     return false;
   }
   if (got.status == Stream::Status::kLater) return false;
-  // The time for a request begins with its first byte.
+  // The time limit of a request starts with its first byte.
   if (has_answered_ && !reader_.is_inside_request()) since_us_ = steady_us();
   reader_.feed({room.data(), got.bytes});
   return take_requests();
@@ -125,7 +125,7 @@ bool HttpConnection::read() {
 bool HttpConnection::take_requests() {
   switch (reader_.next()) {
     case RequestReader::Status::kNeedMore:
-      // More may lie in the socket, but others want their turn.
+      // The socket may hold more bytes, but other connections are served first.
       return false;
     case RequestReader::Status::kError:
       respond(reader_.refusal(), false, false);
@@ -135,7 +135,7 @@ bool HttpConnection::take_requests() {
   }
   const HttpRequest& request = reader_.request();
   const HttpResponse response = parts_.answer(request, parts_.peer);
-  // A client that guesses passwords must connect again for each guess.
+  // Closing the connection forces a client that guesses passwords to reconnect for each guess.
   const bool keeps_alive = request.keeps_alive && response.status != 401;
   if (response.later) {
     respond_later(response, keeps_alive);
@@ -147,7 +147,7 @@ bool HttpConnection::take_requests() {
 
 void HttpConnection::respond_later(const HttpResponse& response, bool keeps_alive) {
   enter(State::kWaits);
-  // The answer may come after the connection, but not after the context.
+  // The answer may arrive after the connection was destroyed, but never after the context was.
   response.later(
       [weak = weak_from_this(), &context = parts_.context, keeps_alive](HttpResponse answer) {
         net::asio::post(context, [weak, keeps_alive, answer = std::move(answer)] {
@@ -185,7 +185,7 @@ bool HttpConnection::send() {
   output_.shrink_to_fit();
   sent_ = 0;
   if (is_last_) {
-    // TLS says goodbye by close().
+    // For TLS, close() sends the closing message instead.
     if (!parts_.is_encrypted) ::shutdown(parts_.descriptor, SHUT_WR);
     enter(State::kLingers);
     return true;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// HttpConnection: one client of the admin port: reads requests, sends answers, one at a time.
+// HttpConnection: one connection of the admin port. Reads requests and sends answers, one at a
+// time.
 //
 //   kReads ──request──► kSends ──sent──► kReads
-//      └─► kWaits ────────┘ └─ the last answer ─► kLingers: what still comes is thrown away, so
-//      that
-//          for an answer                          the answer is not lost with it
-//          that comes later
+//      └─► kWaits ────────┘ └─ last answer sent ─► kLingers
 //
-// Invariants: what it holds is bounded: a request's header and one answer. Each state has a limit
-// of time, which is_late() watches. Thread safety: belongs to the admin port's thread. Source: RFC
+// kWaits: another thread produces the answer. kLingers: discards further input, because closing a
+// socket with unread input could lose the answer.
+//
+// Invariants: its memory is bounded: a request's header and one answer. Each state has a time
+// limit, which is_late() checks. Thread safety: belongs to the admin port's thread. Source: RFC
 // 9112, sections 9.3 and 9.6.
 #pragma once
 
@@ -31,8 +32,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   using Answer = std::function<HttpResponse(const HttpRequest&, const Peer&)>;
   struct Parts {
     net::asio::io_context& context;
-    int descriptor;                  // of `stream`, which owns it
-    std::unique_ptr<Stream> stream;  // does not block
+    int descriptor;                  // descriptor of `stream`, which owns it
+    std::unique_ptr<Stream> stream;  // must be non-blocking
     bool is_encrypted = false;
     Peer peer;
     Answer answer;
@@ -53,7 +54,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool is_closed() const { return state_ == State::kClosed; }
   // Returns whether the current step (reading or writing) has exceeded its time limit.
   bool is_late(int64_t now_us) const;
-  // When it last got on: the connection that is the first to give way to others has the least.
+  // Returns when the connection last made progress. The connection with the lowest value is closed
+  // first if there are too many.
   int64_t progressed_us() const { return since_us_; }
 
  private:
@@ -63,13 +65,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void enter(State state);
   void wait(Descriptor::wait_type kind);
   void on_ready();
-  // Each function returns whether more work is ready.
+  // Read, send or discard bytes. Return whether more work is ready.
   bool read();
   bool take_requests();
   bool send();
   void linger();
   void respond(const HttpResponse& response, bool keeps_alive, bool is_head);
-  // The response comes from another thread.
+  // Used if another thread produces the response.
   void respond_later(const HttpResponse& response, bool keeps_alive);
 
   Parts parts_;
@@ -77,16 +79,16 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   RequestReader reader_;
   std::string output_;
   size_t sent_ = 0;
-  bool is_last_ = false;  // the connection ends behind the answer
+  bool is_last_ = false;  // the connection closes after this answer
   bool has_answered_ = false;
-  bool holds_bytes_ = false;          // the stream waits to send
-  bool has_another_request_ = false;  // a second request has come with the first one
+  bool holds_bytes_ = false;          // the stream still has bytes to send
+  bool has_another_request_ = false;  // the buffer holds another complete request
   size_t discarded_ = 0;
   State state_ = State::kReads;
   int64_t since_us_;
 };
 
-// Monotonic microseconds, of the clock that the limits are measured with.
+// Returns monotonic microseconds, from the clock of the time limits.
 int64_t steady_us();
 
 }  // namespace server::admin

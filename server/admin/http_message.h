@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// HttpRequest and HttpResponse: what the admin port is asked and what it answers.
+// HttpRequest and HttpResponse: the requests and answers of the admin port.
 //
 // Invariants: a request's path and query are decoded; the path holds no zero byte. Every response
-// forbids scripts, frames and caches that the admin port's own page does not need. Thread safety:
-// values. Source: RFC 9110, RFC 9112; Content Security Policy, https://www.w3.org/TR/CSP3/.
+// forbids scripts, frames and caching, except those that the admin port's own page needs. Thread
+// safety: values. Source: RFC 9110, RFC 9112; Content Security Policy, https://www.w3.org/TR/CSP3/.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,16 @@ namespace server::admin {
 
 struct HttpRequest {
   std::string method;
-  std::string path;  // from its first slash
+  std::string path;  // path of the URL, starting with its first slash
   std::vector<std::pair<std::string, std::string>> query;
-  std::string host;           // as sent
-  std::string authorization;  // as sent
-  // The header that a page of another origin cannot send: a request with it is the user's wish.
+  std::string host;           // Host header as sent
+  std::string authorization;  // Authorization header as sent
+  // True if the request has kWriteHeader. A page of another origin cannot send this header, so the
+  // user intended the write.
   bool declares_write = false;
   bool keeps_alive = false;
 
-  // Returns the first parameter of that name.
+  // Returns the first query parameter of that name.
   std::optional<std::string_view> parameter(std::string_view name) const;
 };
 
@@ -34,30 +35,30 @@ struct HttpResponse {
   unsigned status = 200;
   std::string_view content_type = "text/plain; charset=utf-8";
   std::string body{};
-  // Names and values; the usual ones are added by encode().
+  // Additional headers. encode() adds the headers that every response has.
   std::vector<std::pair<std::string_view, std::string>> headers{};
-  // Unless empty: the response is what this function calls back with, from any thread, later. The
-  // other members are not sent then.
+  // If set, another thread produces the response: it may call the given function later, from any
+  // thread. The other members are then ignored.
   using Deliver = std::function<void(HttpResponse)>;
   std::function<void(Deliver)> later{};
 };
 
-// Responses with status 405.
+// Texts and headers of responses with status 405.
 inline constexpr std::string_view kOnlyReadText = "This page can only be read";
 inline const std::pair<std::string_view, std::string> kAllowedMethods{"Allow", "GET, HEAD"};
 inline constexpr std::string_view kOnlyWriteText = "This page only writes: use POST";
 inline const std::pair<std::string_view, std::string> kWriteMethods{"Allow", "POST"};
 inline constexpr std::string_view kWriteHeader = "X-Bloomery-Write";
 
-// A line of text.
+// Returns a response with one line of text.
 HttpResponse plain_response(unsigned status, std::string_view text);
 
 enum class Ending : uint8_t { kKeepsAlive, kCloses };
-// The bytes of a response; without its body, if it answers HEAD.
+// Returns the bytes of a response. If `is_head`, omits the body, because the request was HEAD.
 std::string encode(const HttpResponse& response, Ending ending, bool is_head);
 
-// Nothing if an escape is incomplete, or a path holds a zero byte. A plus is a space in a query
-// only.
+// Decodes a part of a URL. Returns nullopt if an escape is incomplete or a path contains a zero
+// byte. A plus means a space in a query only.
 enum class UrlPart : uint8_t { kPath, kQuery };
 std::optional<std::string> decode_url(std::string_view text, UrlPart part);
 // Encodes all characters except letters, digits and `-._~` as %HH.

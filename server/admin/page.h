@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The dashboard's files, which the build puts into the program.
+// The dashboard's files, which the build embeds into the program.
 //
 // Thread safety: constants.
 // Source: server/admin/page/.
@@ -12,7 +12,7 @@
 namespace server::admin {
 
 struct PageFile {
-  std::string_view path;  // "/charts.js"; that of index.html is "/"
+  std::string_view path;  // path in the URL, such as "/charts.js"; index.html has "/"
   std::string_view content_type;
   std::string_view text;
 };

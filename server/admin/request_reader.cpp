@@ -39,7 +39,7 @@ std::optional<HttpRequest> parse_target(std::string_view target) {
 struct RequestReader::Parser {
   Parser() {
     parser.header_limit(static_cast<uint32_t>(kHeaderBytesMax));
-    // A body is refused by its announcement.
+    // A request with a body is rejected as soon as its header announces the body.
     parser.body_limit(0);
   }
   http::request_parser<http::empty_body> parser;
@@ -55,7 +55,7 @@ RequestReader::Status RequestReader::refuse(unsigned status, std::string_view te
   return Status::kError;
 }
 
-// A method that no page knows is the request's first fault.
+// If no page supports the method, the method is reported rather than the body.
 RequestReader::Status RequestReader::refuse_body() {
   const http::verb method = parser_->parser.get().method();
   const bool is_reading = method == http::verb::get || method == http::verb::head;

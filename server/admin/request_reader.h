@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// RequestReader: cuts the requests out of an HTTP connection's bytes, one after the other.
+// RequestReader: parses the bytes of an HTTP connection into requests, one at a time.
 //
-// Invariants: the kept bytes are bounded by kHeaderBytesMax; requests have no body. After an error
-// nothing more is read: the caller must close the connection after the answer.
+// Invariants: the buffered bytes are bounded by kHeaderBytesMax; requests have no body. After an
+// error no further bytes are parsed, and the caller must close the connection after the answer.
 // Thread safety: none; one reader per connection.
 // Source: RFC 9112; Boost.Beast 1.81, http::request_parser.
 #pragma once
@@ -27,13 +27,13 @@ class RequestReader {
   RequestReader& operator=(const RequestReader&) = delete;
 
   void feed(std::string_view bytes) { buffer_ += bytes; }
-  // To be called until it needs more bytes.
+  // Must be called repeatedly until it returns that it needs more bytes.
   Status next();
-  // After kRequest.
+  // Returns the parsed request. Valid after next() returned kRequest.
   HttpRequest& request() { return request_; }
-  // After kError: the answer.
+  // Returns the response that rejects the request. Valid after next() returned kError.
   const HttpResponse& refusal() const { return refusal_; }
-  // Whether a request has begun that is not whole.
+  // Returns whether a request was received in part.
   bool is_inside_request() const { return parser_ != nullptr || !buffer_.empty(); }
 
  private:
@@ -43,7 +43,7 @@ class RequestReader {
   Status refuse_body();
   Status take();
 
-  std::unique_ptr<Parser> parser_;  // of the request that is being read
+  std::unique_ptr<Parser> parser_;  // parser of the current request
   std::string buffer_;
   HttpRequest request_;
   HttpResponse refusal_;

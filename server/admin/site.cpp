@@ -18,15 +18,16 @@
 namespace server::admin {
 namespace {
 
-// Time that a walk over all keys may take of the port's thread. The first request gets more, since
-// it has no figures otherwise. The others are for later requests and for each second.
+// Time that one step of the walk over all keys may use on this port's thread. The first request
+// allows more time, because no figures exist yet. The other two limits are for later requests and
+// for the tick of each second.
 constexpr int64_t kCensusFirstUs = 50'000;
 constexpr int64_t kCensusRequestUs = 5'000;
 constexpr int64_t kCensusTickUs = 5'000;
 
 constexpr std::array<std::string_view, 1> kInfo = {"info"};
 constexpr std::array<std::string_view, 2> kScan = {"bf.scan", "0"};
-// The log quotes clients as the slow log does.
+// SLOWLOG is checked for /api/log, because the log quotes clients as the slow log does.
 constexpr std::array<std::string_view, 2> kSlowLog = {"slowlog", "get"};
 
 }  // namespace

@@ -31,28 +31,30 @@ class Site {
   Site(Services& services, const Heartbeat& heartbeat, WriteCaller::Post post);
 
   HttpResponse answer(const HttpRequest& request, const Peer& peer);
-  // About once a second: goes on with what takes long.
+  // Must be called about once a second. Continues the walk over all filters and samples the
+  // history.
   void tick();
 
  private:
   struct Question {
     const HttpRequest& request;
     const Peer& peer;
-    std::shared_ptr<const acl::User> user{};  // null where no login is needed
+    std::shared_ptr<const acl::User> user{};  // null if the path needs no login
   };
   enum class Method : uint8_t { kRead, kWrite };
   struct Route {
     std::string_view path;
     HttpResponse (Site::*handler)(const Question&) = nullptr;
-    HttpResponse (Api::*api)(const Api::Question&) = nullptr;  // where there is no handler
+    HttpResponse (Api::*api)(const Api::Question&) = nullptr;  // used if `handler` is null
     bool is_public = false;
-    // The user must be allowed to run it; empty: none, or the handler asks.
+    // Command that the user must be allowed to run. If empty, no command is required, or the
+    // handler checks.
     std::span<const std::string_view> command{};
     Method method = Method::kRead;
   };
   static std::span<const Route> routes();
 
-  // The answer to a request that does not fit the route's method.
+  // Returns the error response if the request's method does not fit the route; otherwise nullopt.
   static std::optional<HttpResponse> refusal(const Route& route, const Question& question);
   HttpResponse health(const Question& question);
   HttpResponse readiness(const Question& question);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// WriteCaller: runs a command that writes for an HTTP request, with the rights of its user.
+// WriteCaller: runs a write command for an HTTP request, with the permissions of the request's
+// user.
 //
 // The command runs on a thread that serves clients: the drain before a failover or a shutdown
-// covers only these threads. The reply leaves when the append log and the cluster's permit allow
+// covers only these threads. The reply is sent when the append log and the cluster's permit allow
 // it.
 //
-// Thread safety: call() from any thread. The reply comes on a thread that serves clients.
+// Thread safety: call() from any thread. `on_reply` is called on a thread that serves clients.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,7 @@ namespace server::admin {
 
 class WriteCaller {
  public:
-  // Runs a task on a thread that serves clients, with that thread's gate and counters.
+  // Runs a task on a thread that serves clients. The task gets that thread's gate and counters.
   using Task = std::function<void(net::ReplyGate&, ThreadStatistics&)>;
   using Post = std::function<void(Task)>;
   using OnReply = std::function<void(protocol::Reply)>;

@@ -33,7 +33,7 @@ int refuse(std::string_view message) {
   return EXIT_FAILURE;
 }
 
-// Number of the machine's cores that this process may run on.
+// Returns the number of processors that this process may use.
 unsigned core_count() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -91,7 +91,7 @@ int build(const BuildOptions& options) {
 }  // namespace
 
 int build_filter(std::span<const std::string> arguments) {
-  // The next file that is opened would take its number.
+  // If standard input is closed, the next opened file would get descriptor 0 and be read as items.
   if (::fcntl(STDIN_FILENO, F_GETFD) < 0) return refuse("standard input is closed");
   const auto options = parse_build_options(arguments);
   if (!options) return refuse(options.error().message);

@@ -2,7 +2,7 @@
 //
 // build_filter: the process as `bloomery-server --build-filter`, from arguments to exit code.
 //
-// Invariants: an end by SIGINT or SIGTERM leaves no temporary file either.
+// Invariants: a process that SIGINT or SIGTERM ends also leaves no temporary file.
 // Thread safety: called once, by main().
 // Source: docs/offline_builder.md.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace server {
 
-// Reads the items from standard input. Prints the result on standard output, errors and progress on
-// standard error. `arguments` without the program's own name.
+// Reads the items from standard input. Prints the result on standard output, and errors and
+// progress on standard error. `arguments` excludes the program's name.
 int build_filter(std::span<const std::string> arguments);
 
 }  // namespace server

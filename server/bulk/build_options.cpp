@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// As BF.RESERVE: no filter is made that errs more often.
+// Limit of the error rate, as for BF.RESERVE.
 constexpr double kBuiltErrorRateMax = 0.25;
 
 core::Result<> take_error_rate(std::string_view text, BuildOptions& options) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// BuildOptions: what `bloomery-server --build-filter` is asked to make.
+// BuildOptions: the parsed arguments of `bloomery-server --build-filter`.
 //
-// Invariants: parsed options are in range; only memory and files can still refuse them.
+// Invariants: parsed options are in range; later errors come only from memory and files.
 // Thread safety: values.
 // Source: docs/offline_builder.md.
 #pragma once
@@ -21,14 +21,14 @@ struct BuildOptions {
   std::string path;
   std::string key = "filter";
   core::bloom::FilterParameters parameters;
-  bool counts_items = true;  // no capacity was given
+  bool counts_items = true;  // true if no capacity was given, so the items are counted first
   persistence::RecordFormat format = persistence::RecordFormat::kLines;
 };
 
-// `arguments` without the program's own name: --build-filter, the path, options and their values.
+// `arguments` excludes the program's name: --build-filter, the path, options and their values.
 core::Result<BuildOptions> parse_build_options(std::span<const std::string> arguments);
 
-// How the mode is called, for help and errors.
+// Returns the usage line of --build-filter, for help and errors.
 std::string_view build_usage();
 
 }  // namespace server

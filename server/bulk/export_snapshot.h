@@ -2,7 +2,7 @@
 //
 // export_snapshot: the process as `bloomery-server --export-rdb`, from arguments to exit code.
 //
-// Invariants: an end by SIGINT or SIGTERM leaves no temporary file either.
+// Invariants: a process that SIGINT or SIGTERM ends also leaves no temporary file.
 // Thread safety: called once, by main().
 // Source: docs/moving_out.md.
 #pragma once
@@ -15,20 +15,20 @@
 
 namespace server {
 
-// The file is written, but something of the source is not in it.
+// The file is complete, but some keys of the source were skipped.
 inline constexpr int kExitSomethingLeftOut = 2;
 
-// --export-rdb, source, output, options. Fills in what the arguments say.
+// Parses --export-rdb, source, output and options. Fills in the members that the arguments set.
 core::Result<persistence::ExportRequest> parse_export_options(
     std::span<const std::string> arguments);
 
-// A few lines for people.
+// Returns a summary of a few lines for people.
 std::string describe_export(const persistence::ExportRequest& request,
                             const persistence::ExportFigures& figures);
 
-// Prints the written and skipped keys on standard output, errors and progress on standard error.
-// `arguments` without the program's own name. Returns 0 if all of the source is in the file,
-// kExitSomethingLeftOut if not, and 1 if nothing was written.
+// Prints the written and skipped keys on standard output, and errors and progress on standard
+// error. `arguments` excludes the program's name. Returns 0 if the file contains all of the source,
+// kExitSomethingLeftOut if keys were skipped, and 1 if no file was written.
 int export_snapshot(std::span<const std::string> arguments);
 
 }  // namespace server

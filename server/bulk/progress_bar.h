@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ProgressBar: how far the offline builder is, as one line of a terminal that is written over.
+// ProgressBar: shows the progress of the offline builder in one terminal line, which is
+// overwritten.
 //
-// Invariants: writes at most ten times a second, and each step's beginning; clear() leaves nothing
-// of the line. Thread safety: none; one user at a time.
+// Invariants: writes when a step begins, otherwise at most ten times a second; clear() erases the
+// whole line. Thread safety: none; one user at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,14 @@
 
 namespace server {
 
-// The line without its control sequences: a bar where the end is known, otherwise the work done.
+// Returns the line without its control sequences. Shows a bar if the amount of work is known,
+// otherwise the work done so far.
 std::string progress_text(const persistence::BuildProgress& progress);
 
 class ProgressBar {
  public:
   using Write = std::function<void(std::string_view text)>;
-  // The clock must outlive it.
+  // `clock` must outlive the object.
   ProgressBar(const core::Clock& clock, Write write) : clock_(clock), write_(std::move(write)) {}
 
   void show(const persistence::BuildProgress& progress);
@@ -33,7 +35,7 @@ class ProgressBar {
   const core::Clock& clock_;
   const Write write_;
   int64_t next_us_ = 0;
-  // The step that the line shows; nullopt when the line is clear.
+  // The step that the line shows; nullopt if the line is erased.
   std::optional<persistence::BuildStep> step_;
 };
 

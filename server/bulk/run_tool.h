@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// run_tool: the process as a tool that does one thing and ends: --version, --check-aof and so on.
+// run_tool: runs one of the modes that end after one task, such as --version and --check-aof.
 //
 // Thread safety: called once, by main().
 // Source: docs/man/bloomery-server.1.
@@ -17,8 +17,8 @@ namespace server {
 
 class Config;
 
-// Does what `launch` asks for and returns the exit code; nullopt when that is to serve. Prints to
-// standard output. `arguments` without the program's own name.
+// Runs the mode that `launch` selects and returns the exit code. Returns nullopt if the process is
+// to serve clients. Prints to standard output. `arguments` excludes the program's name.
 std::optional<int> run_tool(Launch launch, const Config& config,
                             std::span<const std::string> arguments, HealthQuestion question);
 

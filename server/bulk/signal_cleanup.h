@@ -14,7 +14,7 @@ namespace server {
 
 class SignalCleanup {
  public:
-  // The path must outlive it.
+  // `path` must outlive the object.
   explicit SignalCleanup(const std::string& path) {
     path_ = path.c_str();
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, remove_and_end);

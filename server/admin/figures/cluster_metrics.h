@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Metrics of a node about its shard: members, how far they are behind, failovers, lapses of the
-// permit.
+// Metrics of a node about its shard: its members, the lag of each member, failovers, and how often
+// the permit to serve writes expired.
 //
-// Invariants: each metric has the label `shard`; a leader alone reports how far members are behind.
+// Invariants: each metric has the label `shard`; only a leader reports the lag of the members.
 // Thread safety: pure function.
 #pragma once
 

@@ -2,10 +2,10 @@
 //
 // Per-command counters and latencies as metrics.
 //
-// Invariants: only commands that were called, refused or failed are there. A histogram's counts
+// Invariants: only commands that were called, rejected or failed are listed. A histogram's counts
 // never fall from one bucket to the next.
 // Thread safety: as Statistics.
-// Source: names as prometheus-redis-exporter's.
+// Source: the names of prometheus-redis-exporter.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct Services;
 
 namespace server::admin {
 
-// Upper bounds of the histograms' buckets.
+// Upper bounds of the latency histograms' buckets, in microseconds.
 inline constexpr std::array<double, 19> kLatencyBoundsUs = {
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6};
 

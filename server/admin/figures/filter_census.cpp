@@ -17,8 +17,8 @@ using core::keyspace::Entry;
 using core::keyspace::Keyspace;
 
 constexpr size_t kKeysPerPage = 500;
-// A walk may always use this time. Beyond it, a walk uses at most a thousandth of the time, as long
-// as no figures are older than ten minutes.
+// Each walk may use this time. Beyond it, walks use at most a thousandth of the port's time, unless
+// the figures are older than ten minutes.
 constexpr int64_t kFreeUs = 1000;
 constexpr int64_t kRestPerWork = 1000;
 constexpr int64_t kRestMaxUs = 600 * core::kSecondUs;
@@ -29,7 +29,7 @@ bool is_larger(const LargeFilter& a, const LargeFilter& b) {
   return a.size_bytes > b.size_bytes;
 }
 
-// A heap with the smallest one on top.
+// Keeps the largest filters in a heap, with the smallest filter on top.
 void keep_largest(std::vector<LargeFilter>& largest, LargeFilter filter) {
   if (largest.size() == FilterCensus::kLargestMax) {
     if (!is_larger(filter, largest.front())) return;
@@ -82,7 +82,7 @@ void FilterCensus::read_page(CensusWalk& walk) {
     figures.memory_bytes += filter.size_bytes();
     const bool is_small = figures.largest.size() == kLargestMax &&
                           filter.size_bytes() <= figures.largest.front().size_bytes;
-    if (is_small) return;  // without a copy of its name
+    if (is_small) return;  // returns before the name is copied
     LargeFilter found;
     found.database = walk.database;
     found.key = std::string(entry.key());

@@ -2,12 +2,13 @@
 //
 // FilterCensus: sums over all filters, and figures of the largest ones, for /metrics.
 //
-// A walk over all keys takes time in proportion to their number, so it is done in steps of bounded
-// time. It begins again when it takes about a thousandth of the time, or after ten minutes. With
-// few keys the figures are current; with many they are some minutes old.
+// A walk over all keys takes time in proportion to their number, so the walk is done in steps of
+// bounded time. The next walk begins when walks use no more than about a thousandth of the time, or
+// after ten minutes. With few keys the figures are current; with many keys the figures are some
+// minutes old.
 //
-// Invariants: at most kLargestMax filters are remembered. While tables grow a filter may be counted
-// twice in the sums.
+// Invariants: at most kLargestMax filters are stored. While tables grow, the sums may count a
+// filter twice.
 // Thread safety: none; no locks are held between calls.
 #pragma once
 
@@ -35,8 +36,8 @@ struct LargeFilter {
   size_t layer_count = 0;
   double fill_ratio = 0;
   double predicted_error_rate = 0;
-  double error_rate = 0;               // asked for
-  std::optional<uint64_t> items_left;  // as BF.STATS has them
+  double error_rate = 0;               // error rate that the filter was created with
+  std::optional<uint64_t> items_left;  // value of BF.STATS; nullopt if BF.STATS reports none
 };
 
 struct CensusFigures {
@@ -45,10 +46,10 @@ struct CensusFigures {
   uint64_t item_count = 0;
   uint64_t capacity = 0;
   uint64_t memory_bytes = 0;
-  std::vector<LargeFilter> largest;  // the largest first
+  std::vector<LargeFilter> largest;  // largest filter first
 };
 
-// How far a walk over the keyspace has come.
+// Position and partial sums of a walk over the keyspace.
 struct CensusWalk {
   unsigned database = 0;
   uint64_t cursor = 0;
@@ -63,24 +64,24 @@ class FilterCensus {
   FilterCensus(core::keyspace::Keyspace& keyspace, const core::Clock& clock)
       : keyspace_(keyspace), clock_(clock) {}
 
-  // Begins a walk if one is due, and goes on with it for about so long.
+  // Begins a walk if one is due, and continues it for about `budget_us`.
   void refresh(int64_t budget_us);
-  // Goes on with a walk that has begun.
+  // Continues a walk that has begun.
   void step(int64_t budget_us);
-  // Figures of the last complete walk; nullopt before the first.
+  // Returns the figures of the last complete walk; nullopt before the first walk is complete.
   const std::optional<CensusFigures>& figures() const { return figures_; }
 
  private:
   void read_page(CensusWalk& walk);
   void finish();
-  // Reads the filter again; false if the key no longer holds a filter.
+  // Reads the filter's figures again. Returns false if the key no longer holds a filter.
   bool describe(LargeFilter& filter) const;
 
   core::keyspace::Keyspace& keyspace_;
   const core::Clock& clock_;
   std::optional<CensusWalk> walk_;
   std::optional<CensusFigures> figures_;
-  int64_t next_us_ = 0;  // when a walk may begin
+  int64_t next_us_ = 0;  // earliest time of the next walk
 };
 
 }  // namespace server::admin

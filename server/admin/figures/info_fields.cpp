@@ -4,8 +4,8 @@
 namespace server::admin {
 namespace {
 
-// The exporter calls some counters gauges, as here. Where its name abbreviates a unit, which
-// promtool objects to, the name is ours.
+// As in prometheus-redis-exporter, some counters are declared as gauges. Where the exporter's name
+// abbreviates a unit, which promtool rejects, Bloomery uses its own name.
 constexpr InfoField kFields[] = {
     {"uptime_in_seconds", "redis_uptime_in_seconds"},
     {"process_id", "redis_process_id"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// InfoField: the table of INFO's numbers, each with the name of its metric.
+// InfoField: the table of INFO's numeric fields and the metric of each field.
 //
-// Invariants: a metric is named once.
+// Invariants: each metric name occurs once.
 // Thread safety: constants.
 // Source: https://github.com/oliver006/redis_exporter.
 #pragma once
@@ -20,7 +20,8 @@ struct InfoField {
 };
 
 std::span<const InfoField> info_fields();
-// INFO's fields of a replica about its leader. The leader's address is a label.
+// Returns the fields that a replica's INFO has about its leader. The leader's address becomes a
+// label.
 std::span<const InfoField> leader_fields();
 
 }  // namespace server::admin

@@ -26,7 +26,7 @@ std::optional<double> number_of(std::string_view text) {
   return core::parse_double(text);
 }
 
-// promtool wants `_total` at the end of every counter, and of nothing else.
+// promtool requires that exactly the names of counters end in `_total`.
 MetricType type_of(const InfoField& field) {
   const bool is_total = field.metric.ends_with("_total");
   if (field.is_counter != is_total) return MetricType::Untyped;
@@ -52,7 +52,7 @@ std::string_view value_of(const InfoFields& fields, std::string_view name) {
   return found == fields.end() ? std::string_view() : std::string_view(found->second);
 }
 
-// The parts of "ip=10.0.0.1,port=6379": names and values.
+// Parses the parts of "ip=10.0.0.1,port=6379" into names and values.
 InfoFields parse_parts(std::string_view text) {
   InfoFields parts;
   while (!text.empty()) {
@@ -83,7 +83,8 @@ void add_plain_fields(const InfoFields& fields, Families& families) {
   }
 }
 
-// "db0:keys=2,expires=1,avg_ttl=99740"; the first one is there when it is empty, too.
+// Adds metrics of fields such as "db0:keys=2,expires=1,avg_ttl=99740". Database 0 is listed even if
+// it is empty.
 void add_databases(const InfoFields& fields, Families& families) {
   MetricFamily keys = empty_family("redis_db_keys", "Keys of a database");
   MetricFamily expiring = empty_family("redis_db_keys_expiring", "Keys with an expiry");
@@ -104,7 +105,7 @@ void add_databases(const InfoFields& fields, Families& families) {
   families.insert(families.end(), {std::move(keys), std::move(expiring), std::move(ttl)});
 }
 
-// "slave0:ip=10.0.0.1,port=6379,state=online,offset=14,lag=1"
+// Adds metrics of fields such as "slave0:ip=10.0.0.1,port=6379,state=online,offset=14,lag=1".
 void add_replicas(const InfoFields& fields, Families& families) {
   MetricFamily offset = empty_family("redis_connected_slave_offset_bytes",
                                      "How far a replica has acknowledged the stream");
@@ -129,7 +130,7 @@ void add_replicas(const InfoFields& fields, Families& families) {
   families.insert(families.end(), {std::move(offset), std::move(lag)});
 }
 
-// A replica's link, with the leader's address as labels.
+// Adds metrics of a replica's link, with the leader's address as labels.
 void add_leader(const InfoFields& fields, Families& families) {
   if (!fields.contains("master_host")) return;
   const std::vector<ClientMetric::Label> labels = {
@@ -150,7 +151,7 @@ void add_leader(const InfoFields& fields, Families& families) {
   families.push_back(std::move(info));
 }
 
-// "errorstat_ERR:count=3"
+// Adds metrics of fields such as "errorstat_ERR:count=3".
 void add_errors(const InfoFields& fields, Families& families) {
   constexpr std::string_view kPrefix = "errorstat_";
   MetricFamily errors =

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO's fields as metrics, under the names of prometheus-redis-exporter, so that its dashboards
-// and alerts fit. Metrics that only this server has begin with bloomery_.
+// INFO's fields as metrics, under the names of prometheus-redis-exporter, so that the exporter's
+// dashboards and alerts also work here. Metrics that only Bloomery has begin with bloomery_.
 //
-// Invariants: a family is there only if INFO has its field. Names of metrics and labels are valid,
-// and label values are UTF-8.
+// Invariants: a metric family is present only if INFO has its field. Names of metrics and labels
+// are valid, and label values are UTF-8.
 // Thread safety: pure functions.
 // Source: https://github.com/oliver006/redis_exporter; names measured on Debian's version 1.45.
 #pragma once
@@ -19,13 +19,13 @@
 namespace server::admin {
 
 using Families = std::vector<prometheus::MetricFamily>;
-// The fields of INFO by name, whatever their section.
+// The fields of INFO by name, from all sections.
 using InfoFields = std::map<std::string, std::string, std::less<>>;
 
 InfoFields parse_info(std::string_view text);
 Families info_families(const InfoFields& fields);
 
-// One metric without labels.
+// Returns a metric family with one value and no labels.
 prometheus::MetricFamily family_of(std::string name, std::string help, prometheus::MetricType type,
                                    double value);
 

@@ -67,7 +67,8 @@ void add_filter_sums(const CensusFigures& figures, Families& families) {
   sum("bf_bloom_capacity_across_objects", "Items that their layers take", figures.capacity);
 }
 
-// A label for each filter and metric: a name of megabytes would make hundreds of them of the page.
+// Shortens a long key, because the label occurs once per filter and metric: a name of megabytes
+// would make a page of hundreds of megabytes.
 std::string key_label(std::string_view key) {
   constexpr size_t kWholeMaxBytes = 256;
   constexpr size_t kBeginBytes = 200;
@@ -103,7 +104,7 @@ void add_filters(const CensusFigures& figures, Families& families) {
        [](auto& filter) { return filter.predicted_error_rate; });
   each("bloomery_filter_error_rate", "The error rate asked for",
        [](auto& filter) { return filter.error_rate; });
-  // A window has no such figure: it makes room by dropping old items.
+  // A window never becomes full, because it drops old items.
   each("bloomery_filter_items_left", "Items that fit before it grows or is full",
        [](auto& filter) { return filter.items_left; });
 }
@@ -116,7 +117,7 @@ InfoFields read_info(Services& services) {
       "replication", "cpu",     "errorstats", "cluster",     "keyspace"};
   const info::Source source{services, services.clock.wall_ms(), core::keyspace::Locking::kTake};
   std::string text = info::text_of(source, kSections);
-  // The figures of CLUSTER INFO: Redis' INFO has nearly none of the cluster.
+  // Adds the figures of CLUSTER INFO, because Redis' INFO has almost no figures of the cluster.
   const auto view = services.cluster.latest();
   if (view != nullptr) text += cluster_info_text(*view, services.cluster);
   return parse_info(text);

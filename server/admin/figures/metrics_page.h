@@ -3,7 +3,7 @@
 // The text of /metrics.
 //
 // Invariants: it passes `promtool check metrics`.
-// Thread safety: as Services; the figures are not of one instant.
+// Thread safety: as Services; the figures are no consistent snapshot.
 // Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
 #pragma once
 
@@ -20,10 +20,12 @@ namespace server::admin {
 
 inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-// INFO's fields, but for the lists of commands and what has to look at all keys.
+// Returns INFO's fields without the per-command lists and without fields that require a walk over
+// all keys.
 InfoFields read_info(Services& services);
 
-// Null figures: there are none yet. Keys are names of filters, which not every user may see.
+// `filters` is null until the first figures exist. `shows_keys` is false if the user may not see
+// the names of filters.
 struct MetricsOptions {
   const CensusFigures* filters = nullptr;
   bool shows_keys = true;

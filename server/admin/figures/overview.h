@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The figures of the whole server that the dashboard shows.
+// overview_of: the figures of the whole server that the dashboard shows.
 //
-// Thread safety: as Services; the figures are not of one instant.
+// Thread safety: as Services; the figures are no consistent snapshot.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -13,8 +13,8 @@ struct Services;
 
 namespace server::admin {
 
-// Returns INFO's fields, how many calls of all commands took how long, and whether the server is
-// ready. The page compares the calls with those of the answer before.
+// Returns INFO's fields, a histogram of the latencies of all commands, and whether the server is
+// ready. The page subtracts the histogram of its previous request.
 boost::json::object overview_of(Services& services);
 
 }  // namespace server::admin

@@ -13,9 +13,10 @@ namespace {
 using core::bloom::FilterParameters;
 using core::bloom::LayerPlan;
 
-// A filter, or a generation of one, with its items in one layer after the other.
+// A filter, or one generation of a windowed filter, whose layers were filled one after another.
 struct Filled {
-  double log_of_no = 0;  // logarithm of the chance that it says "no" to an absent item
+  // Logarithm of the probability that a lookup of an absent item answers "no".
+  double log_of_no = 0;
   uint64_t layer_count = 0;
   uint64_t bits_bytes = 0;
 };
@@ -52,7 +53,7 @@ std::vector<PlanPoint> plan_curve(const FilterParameters& parameters) {
     const double items = 2 * capacity * i / kPoints;
     const auto items_of_one = static_cast<uint64_t>(std::ceil(items / generations));
     const Filled one = fill(parameters, *layer, items_of_one);
-    // Generations err independently; expm1 keeps the digits of small rates.
+    // The generations' errors are independent. expm1 keeps the digits of small rates.
     const double rate = -std::expm1(static_cast<double>(alive) * one.log_of_no);
     const uint64_t bytes = core::bloom::accounted_bytes(parameters.layout, alive * one.layer_count,
                                                         alive * one.bits_bytes) +

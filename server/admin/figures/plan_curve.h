@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How a planned filter's error rate and memory grow with its items, for the planner's drawing.
+// plan_curve: a planned filter's error rate and memory by its number of items, for the planner's
+// chart.
 //
 // Thread safety: a pure function.
 // Source: docs/bloom_math.md.
@@ -19,9 +20,10 @@ struct PlanPoint {
   uint64_t bytes = 0;
 };
 
-// Error rate and memory for growing numbers of items, up to twice the capacity: what BF.STATS would
-// predict. A filter that scales grows behind its capacity, and so does a generation behind its
-// share. The curve of a window has all its generations alive. Empty if there can be no such filter.
+// Returns error rate and memory for growing numbers of items, up to twice the capacity, as BF.STATS
+// would predict them. A scaling filter grows when it exceeds its capacity, and a generation when it
+// exceeds its share of the capacity. The curve of a window assumes that all generations are alive.
+// Returns no points if no such filter can exist.
 std::vector<PlanPoint> plan_curve(const core::bloom::FilterParameters& parameters);
 
 }  // namespace server::admin

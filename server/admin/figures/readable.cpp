@@ -11,7 +11,7 @@ namespace server::admin {
 namespace {
 
 struct Sequence {
-  size_t size = 0;  // 0: none begins so
+  size_t size = 0;  // bytes of the sequence; 0 if no sequence starts with this byte
   uint32_t least = 0;
   uint32_t bits = 0;
 };
@@ -24,7 +24,8 @@ Sequence sequence_of(unsigned char first) {
   return {};
 }
 
-// Bytes of the character that the text begins with; 0 if it is none, or a control character.
+// Returns the size in bytes of the first character of the text. Returns 0 if the text does not
+// start with valid UTF-8, or starts with a control character.
 size_t character_size(std::string_view text) {
   const auto [size, least, bits] = sequence_of(static_cast<unsigned char>(text[0]));
   if (size == 0 || size > text.size()) return 0;

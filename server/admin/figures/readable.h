@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes of a key made fit for JSON, for a label of a metric and for a person.
+// readable: escapes the bytes of a key, for JSON, for metric labels and for people.
 //
 // Invariants: the result is valid UTF-8 without control characters; different bytes give different
 // results.
@@ -13,8 +13,8 @@
 
 namespace server::admin {
 
-// Bytes that are no UTF-8, and control characters, become \xHH, and so does a backslash that could
-// be taken for the beginning of one.
+// Writes bytes that are not UTF-8, and control characters, as \xHH. Also escapes a backslash that
+// looks like the start of such an escape.
 std::string readable(std::string_view bytes);
 
 }  // namespace server::admin

@@ -17,7 +17,8 @@
 namespace server::admin {
 namespace {
 
-// Returns why a cluster's node is not ready; empty without a cluster.
+// Returns why this node of a cluster is not ready. Returns an empty text if it is ready, or outside
+// a cluster.
 std::string node_cause(const cluster::ClusterState& state) {
   const auto view = state.latest();
   if (view == nullptr || view->is_emulated()) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whether this server may be sent clients, for /readyz.
+// unready_cause: whether a load balancer may send clients to this server, for /readyz.
 //
 // Thread safety: pure functions of figures that any thread may read.
 #pragma once
@@ -13,8 +13,8 @@ struct Services;
 
 namespace server::admin {
 
-// Why not; empty when it is ready. A replica's lag is the time since its leader was last heard,
-// because a leader that is idle still pings.
+// Returns why the server is not ready; empty if it is ready. A replica's lag is the time since the
+// last bytes from its leader, because even an idle leader sends pings.
 std::string unready_cause(const Services& services);
 
 }  // namespace server::admin

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A command's reply as JSON.
+// to_json: converts a command's reply to JSON.
 //
-// Invariants: texts are readable(); numbers that JSON does not have become null.
+// Invariants: texts are readable(); numbers that JSON cannot represent become null.
 // Thread safety: a pure function.
 // Source: RFC 8259.
 #pragma once

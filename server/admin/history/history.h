@@ -2,7 +2,8 @@
 //
 // History: the last hour of the server's figures, for the dashboard's charts.
 //
-// Figures of the server are kept for each second, those of each command for ten seconds.
+// The server's figures are stored per second, and each command's figures per interval of ten
+// seconds.
 //
 // Invariants: the memory is bounded by kSeconds, kIntervals and the number of commands.
 // Thread safety: none.
@@ -18,39 +19,39 @@
 
 namespace server::admin {
 
-// The figures of a second. Rates are per second, times in microseconds; a percentile is 0 when no
-// command ran.
+// The figures stored for each second. Rates are per second, times are in microseconds. A percentile
+// is 0 if no command ran.
 enum class Figure : uint8_t {
   kOperations,
   kInputBytes,
   kOutputBytes,
-  kProcessors,  // how many the process kept busy
+  kProcessors,  // number of processors that the process kept busy
   kUsedMemory,
   kResidentMemory,
   kClients,
   kMedian,
   kPercentile99,
   kPercentile999,
-  kReplicaLagBytes,  // of the replica that is furthest behind
+  kReplicaLagBytes,  // lag of the replica that is furthest behind
   kReplicaLagSeconds,
   kCount,
 };
 inline constexpr size_t kFigureCount = static_cast<size_t>(Figure::kCount);
-// The names, indexed by Figure.
+// The names of the figures, indexed by Figure.
 inline constexpr std::array<std::string_view, kFigureCount> kFigureNames = {
     "operations", "input bytes", "output bytes",      "processors",
     "used",       "resident",    "clients",           "p50",
     "p99",        "p99.9",       "replica lag bytes", "replica lag seconds"};
 
 struct Moment {
-  int64_t time_ms = 0;  // wall clock
+  int64_t time_ms = 0;  // wall-clock time
   std::array<float, kFigureCount> figures{};
 
   float& operator[](Figure figure) { return figures[static_cast<size_t>(figure)]; }
   float operator[](Figure figure) const { return figures[static_cast<size_t>(figure)]; }
 };
 
-// The calls of one command in an interval.
+// The calls of one command in one interval.
 struct CommandInterval {
   float calls = 0;
   float percentile99_us = 0;
@@ -66,14 +67,14 @@ class History {
       : command_count_(command_count), intervals_(kIntervals), commands_(kIntervals) {}
 
   void add(const Moment& moment) { moments_.push(moment); }
-  // `commands`: by RegisteredCommand::index.
+  // `commands` is indexed by RegisteredCommand::index.
   void add_interval(int64_t time_ms, std::vector<CommandInterval> commands) {
     intervals_.push(time_ms);
     commands_.push(std::move(commands));
   }
 
   const Ring<Moment>& moments() const { return moments_; }
-  // The ends of the intervals, and what ran in each of them.
+  // Return the end times of the intervals, and the commands that ran in each interval.
   const Ring<int64_t>& intervals() const { return intervals_; }
   const Ring<std::vector<CommandInterval>>& commands() const { return commands_; }
 

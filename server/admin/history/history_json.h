@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A History as JSON, for the dashboard.
+// history_json: converts a History to JSON, for the dashboard.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -16,11 +16,11 @@ namespace server::admin {
 
 class History;
 
-// {"names": […], "rows": [[time_ms, figure, …], …]}: the seconds later than `after_ms`.
+// Returns the seconds later than `after_ms`, as {"names": […], "rows": [[time_ms, figure, …], …]}.
 boost::json::object history_json(const History& history, int64_t after_ms);
 
-// {"ends_ms": […], "commands": {name: {"calls": […], "p99": […]}}}: of each interval, the commands
-// that ran within the hour.
+// Returns {"ends_ms": […], "commands": {name: {"calls": […], "p99": […]}}}, with one value per
+// interval. Only commands that ran within the last hour are listed.
 boost::json::object command_history_json(const History& history, const Registry& registry);
 
 }  // namespace server::admin

@@ -26,7 +26,7 @@ int64_t processor_us() {
   return us(usage.ru_utime) + us(usage.ru_stime);
 }
 
-// After CONFIG RESETSTAT a counter is less than before.
+// Returns the increase of a counter. After CONFIG RESETSTAT the counter is lower than before.
 double growth(uint64_t now, uint64_t before) {
   return static_cast<double>(now >= before ? now - before : now);
 }

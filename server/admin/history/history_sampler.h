@@ -2,8 +2,9 @@
 //
 // HistorySampler: reads the server's counters once a second and adds the figures to a History.
 //
-// Invariants: with every command in use, sampler and history take less than kBytesMax.
-// Thread safety: none. sample() takes no lock that commands wait for.
+// Invariants: even if all commands are used, the sampler and its history take less than kBytesMax
+// of memory.
+// Thread safety: none. sample() takes no lock that commands need.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +28,14 @@ class HistorySampler {
   HistorySampler(const HistorySampler&) = delete;
   HistorySampler& operator=(const HistorySampler&) = delete;
 
-  // To be called about once a second. The first call only remembers the counters.
+  // Must be called about once a second. The first call only stores the counters.
   void sample();
   const History& history() const { return history_; }
   size_t size_bytes() const;
 
  private:
   struct Totals {
-    int64_t time_us = 0;  // monotonic; 0 before the first sample
+    int64_t time_us = 0;  // monotonic time of the last sample; 0 before the first sample
     uint64_t operations = 0;
     uint64_t input_bytes = 0;
     uint64_t output_bytes = 0;
@@ -50,10 +51,13 @@ class HistorySampler {
   const Services& services_;
   History history_;
   Totals last_;
-  size_t seconds_ = 0;                                  // of the current interval
-  std::vector<uint64_t> calls_;                         // of each command, at the last sample
-  std::vector<uint64_t> interval_calls_;                // the same at the interval's begin
-  std::vector<std::unique_ptr<LatencyTally>> tallies_;  // null for a command that never ran
+  // Seconds since the start of the current interval.
+  size_t seconds_ = 0;
+  std::vector<uint64_t> calls_;  // calls of each command at the last sample
+  // Calls of each command at the start of the current interval.
+  std::vector<uint64_t> interval_calls_;
+  // One tally per command; null if the command never ran.
+  std::vector<std::unique_ptr<LatencyTally>> tallies_;
 };
 
 }  // namespace server::admin

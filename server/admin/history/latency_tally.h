@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// LatencyTally: the latencies of one command since the last look, from histograms that only grow.
+// LatencyTally: the latencies of one command since the last update, computed from histograms that
+// only grow.
 //
-// Invariants: after CONFIG RESETSTAT counts are smaller than before; they are then taken as new.
+// Invariants: after CONFIG RESETSTAT the counts are lower than before, and then all counts are new
+// calls.
 // Thread safety: none.
 #pragma once
 
@@ -21,13 +23,13 @@ class LatencyTally {
  public:
   // Adds the calls since the last update to the current interval and to `all`.
   void update(const Statistics& statistics, size_t command_index, LatencyCounts& all);
-  // The interval's percentile in ticks, 0 without calls; begins the next interval.
+  // Returns the interval's percentile in ticks, or 0 without calls, and begins the next interval.
   double finish_interval(double percentage);
 
  private:
   using Counts = std::array<uint32_t, LatencyHistogram::kBucketCount>;
-  Counts seen_{};      // of the histograms, modulo 2^32
-  Counts interval_{};  // since the interval began
+  Counts seen_{};      // counts of the histograms at the last update, modulo 2^32
+  Counts interval_{};  // counts since the interval began
 };
 
 }  // namespace server::admin

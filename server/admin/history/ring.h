@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Ring: the last values of a series, in memory that is taken once.
+// Ring: the last values of a series, in memory that is allocated once.
 //
 // Invariants: holds at most `capacity` values.
 // Thread safety: none.
@@ -23,7 +23,7 @@ class Ring {
     oldest_ = (oldest_ + 1) % capacity_;
   }
   size_t size() const { return values_.size(); }
-  // The oldest value has the index 0. REQUIRES: index < size().
+  // Returns the value at `index`; the oldest value has index 0. REQUIRES: index < size().
   const T& operator[](size_t index) const { return values_[(oldest_ + index) % values_.size()]; }
   size_t size_bytes() const { return values_.capacity() * sizeof(T); }
 
