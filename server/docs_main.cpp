@@ -38,7 +38,7 @@ constexpr std::string_view kPreface =
     "This page is printed by `bloomery-docs` from the command table and from\n"
     "[parts/commands.md](parts/commands.md); edit these, not the page.\n";
 
-// Groups in the order of the page, with their headings; others follow under their own name.
+// Groups in the order of the page, with their headings. Other groups follow under their own name.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"bf", "Bloom filters"},       {"bloom-ext", "Bloom filters: what Bloomery adds"},
     {"bitmap", "Bitmaps"},         {"string", "Strings"},
@@ -47,7 +47,7 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"cluster", "Cluster"},
 };
 
-// "`CLIENT KILL ip:port`"
+// Returns the usage line, such as "`CLIENT KILL ip:port`".
 std::string usage(const RegisteredCommand& command) {
   std::string text = protocol::upper_case(command.full_name);
   std::replace(text.begin(), text.end(), '|', ' ');
@@ -124,7 +124,7 @@ int print_commands() {
   std::string_view last_group;
   for (const RegisteredCommand* command : (*registry)->commands()) {
     const std::string_view group = command->row->group;
-    // Rows of one group stand together in their family.
+    // The rows of one group are adjacent within their family.
     if (!has_heading(group) && group != last_group) print_group(**registry, group, group, notes);
     last_group = group;
   }

@@ -26,7 +26,7 @@ std::optional<size_t> class_index(const std::string& word) {
   return std::nullopt;
 }
 
-// REQUIRES: four words, the first of which was a class.
+// Parses the limits of one class. REQUIRES: four words, of which the first names a class.
 std::optional<BufferLimit> parse_limit(Words words) {
   const auto hard = parse_memory(words[1]).bytes;
   const auto soft = parse_memory(words[2]).bytes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// client-output-buffer-limit: how much may wait for a slow reader, per class of client.
+// client-output-buffer-limit: limits on the unsent replies of one client, per class of clients.
 //
 // Invariants: the canonical text names all three classes in the order of ClientClass, with sizes in
-// bytes. It calls the second one "slave", as Redis' CONFIG GET does.
+// bytes. The second class is called "slave", as Redis' CONFIG GET does.
 // Thread safety: free functions without shared state.
 #pragma once
 
@@ -19,7 +19,8 @@ using BufferLimits = std::array<BufferLimit, kClientClassCount>;
 // REQUIRES: `text` is canonical.
 BufferLimits buffer_limits_of(const std::string& text);
 
-// `class hard soft seconds`, four words for each class to change; the other classes keep `current`.
+// Parses `class hard soft seconds`, four words for each class to change. The other classes keep the
+// limits in `current`.
 Parsed<Value> parse_buffer_limits(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_buffer_limits(const Option& option, const std::string& text);
 

@@ -15,8 +15,8 @@ bool is_option_name(const std::string& argument) {
   return argument.starts_with("--");
 }
 
-// Collects options as lines. The word right after a lone option name is always its value, even
-// when it begins with "--": a password may.
+// Collects options as lines. The word after an option name in an argument of its own is always its
+// value, even if the word begins with "--", because a password may begin so.
 class OptionLines {
  public:
   void add(const std::string& argument, bool more_follow, bool next_is_option) {
@@ -26,7 +26,7 @@ class OptionLines {
       return;
     }
     if (!text_.empty()) text_ += '\n';
-    // Taken bare, so that `"--port 7000"` in one argument works as in Redis.
+    // Appended without quotes, so that `"--port 7000"` in one argument works as in Redis.
     text_ += argument.substr(2) + ' ';
     const auto words = split_words(argument);
     const bool lone_name = words && words->size() == 1;
@@ -61,7 +61,7 @@ CommandLine wrong_call(Launch launch, std::string_view reason, std::string_view 
   return command_line;
 }
 
-// Returns the tool that the arguments ask for; nullopt when they start a server.
+// Returns the tool mode that the arguments select; nullopt if they start a server.
 std::optional<CommandLine> parse_tool(std::span<const std::string> arguments) {
   const std::string& first = arguments.front();
   if (first == "-v" || first == "--version") {

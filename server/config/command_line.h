@@ -35,25 +35,25 @@ enum class Launch {
 
 struct CommandLine {
   Launch launch = Launch::kServe;
-  std::string config_path;   // empty: none was given
-  bool reads_stdin = false;  // a lone '-', first or last
+  std::string config_path;   // path of the configuration file; empty if none was given
+  bool reads_stdin = false;  // true if the first or last argument is '-'
   std::string options_text;  // `--port 7000 --save ""` as lines
-  std::string usage_error;   // the text to print before exiting; empty: there is none
+  std::string usage_error;   // the text to print before exiting; empty if the arguments are valid
 };
 
-// `arguments` without the program's own name. An option that makes no sense is refused later,
-// together with the line it became.
+// `arguments` excludes the program's name. An invalid option is rejected later, with its line in
+// the error text.
 CommandLine parse_command_line(std::span<const std::string> arguments);
 
-// The log that --check-aof reads, and the end that it cuts off.
+// The arguments of --check-aof: the log to check, and which end of the log to cut off.
 struct LogCheck {
-  std::string path;  // empty: the arguments are no such call
+  std::string path;  // path of the log; empty if the arguments are invalid
   bool cuts_torn_end = false;
-  std::optional<uint64_t> keeps_until_s;  // unix time: all that is later is cut off
+  std::optional<uint64_t> keeps_until_s;  // Unix time; later commands are cut off
 };
 
-// `arguments` without the program's own name: --check-aof, the path, and --fix or
-// --truncate-to-timestamp SECONDS before or after it.
+// `arguments` excludes the program's name: --check-aof, the path, and --fix or
+// --truncate-to-timestamp SECONDS before or after the path.
 LogCheck parse_log_check(std::span<const std::string> arguments);
 
 std::string_view help_text();

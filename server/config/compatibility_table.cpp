@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Directives of redis.conf 7.0 that have no effect here. They are kept, checked and shown as Redis
-// does, so that existing files load and tools that read them find what they expect. Names, kinds,
+// Directives of redis.conf 7.0 that have no effect here. Their values are stored, validated and
+// shown as in Redis, so that existing files load and tools can read the values. Names, kinds,
 // ranges and defaults are those that redis-server 7.0.15 reports over CONFIG GET and SET.
 #include "server/config/inert_rows.h"
 #include "server/config/option_table.h"
@@ -99,8 +99,8 @@ constexpr TextRow kTexts[] = {
     {"syslog-ident", "", "redis", kFixed, kOneWord, kPublic},
 };
 
-// Known to Redis' tests. A thread of its own loads, so the I/O threads serve clients at any
-// interval.
+// Options that Redis' test suite sets. Data are loaded by a separate thread, so the I/O threads
+// serve clients whatever the interval.
 constexpr NumberRow kHiddenIntegers[] = {
     {"loading-process-events-interval-bytes", "", "2097152", 1024, kInt32Max, kFree},
 };

@@ -31,12 +31,12 @@ bool has_wildcard(std::string_view pattern) {
   return pattern.find_first_of("*?[") != std::string_view::npos;
 }
 
-// A start's error has several lines; a reply has one.
+// Formats the error of a start as one line, because a reply cannot contain several lines.
 core::Error next_start_error(const core::Error& error) {
   return {fmt::format("ERR the next start would fail: {}", without_line_ends(trim(error.message)))};
 }
 
-// The name of row `index` that the caller used, in lower case.
+// Returns the lower-case form of the name or alias that the caller used.
 std::string spelled_name(const std::string& name) {
   return lower_case(name);
 }
@@ -53,9 +53,11 @@ Config::Config() : texts_(option_table().size()) {
   for (size_t i = 0; i < table.size(); ++i) {
     Value value{table[i].default_text, 0};
     if (!value.text.empty()) {
-      // The empty text is every string's default and needs no parser, which may dislike it.
+      // The empty text is every string's default. The parser is skipped, because it may reject an
+      // empty text.
       auto parsed = parse_single_text(table[i], value.text, "");
-      // The start directory may have vanished; everything else is our own table.
+      // Only the start directory may be invalid: it may have been removed. All other defaults are
+      // constants of the table.
       assert(parsed || i == static_cast<size_t>(OptionId::kDir));
       if (parsed) value = std::move(*parsed);
     }
@@ -102,7 +104,8 @@ std::vector<std::string> ListenOptions::bind_addresses() const {
 }
 
 uint64_t Config::client_memory_limit_bytes() const noexcept {
-  // As in Redis: with less, no client could even set it higher.
+  // As in Redis, the limit has a minimum. Below it, no client could connect to raise the limit
+  // again.
   constexpr double kLeastBytes = 128 * 1024;
   const auto setting = static_cast<double>(integer(OptionId::kMaxMemoryClients));
   const double bytes =
@@ -161,7 +164,7 @@ std::vector<NamedValue> Config::get(std::span<const std::string_view> patterns) 
   const auto& table = option_table();
   for (const std::string_view pattern : patterns) {
     if (!has_wildcard(pattern)) {
-      // Redis answers under the name as it was asked for.
+      // As in Redis, the reply uses the option's name as the client wrote it.
       if (const auto index = find_option(pattern)) add(pattern, *index);
       continue;
     }
@@ -200,7 +203,7 @@ core::Result<bool> Config::may_change(size_t index, const NamedValue& pair, Orig
 
 core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedValue> pairs,
                                                           Origin origin) const {
-  // As Redis: the names, one after the other, then the values.
+  // As in Redis, all names are checked before any value.
   std::set<std::string> seen;
   std::vector<const NamedValue*> changed;
   for (const NamedValue& pair : pairs) {
@@ -221,7 +224,7 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     const auto& [name, value] = *pair;
     const size_t index = *find_option(name);
     const Option& option = option_table()[index];
-    // CONFIG SET replaces the value of an option that accumulates over the lines of a file.
+    // CONFIG SET replaces the value of an option whose lines accumulate in a file.
     const std::string current = option.accumulates ? std::string() : text_at(index);
     auto parsed = parse_single_text(option, value, current);
     if (!parsed) return set_error(spelled_name(name), parsed.error().reason);
@@ -269,7 +272,8 @@ core::Result<> Config::commit(const std::vector<Change>& changes) {
     if (is_same && !option_table()[changes[i].index].reloads) continue;
     auto applied = run_hooks(changes[i], done);
     if (applied) continue;
-    // Backwards, so that a row named twice by its aliases ends with its first value.
+    // Restores in reverse order, so that an option changed twice by two names gets its first value
+    // back.
     for (size_t j = old.size(); j-- > 0;) store(old[j].index, old[j].value);
     for (const ConfigHooksPtr& hook : done) hook->undo();
     return applied;
@@ -296,7 +300,7 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
   };
   std::error_code error;
   std::string old_text;
-  // The file may have been removed; then it is created. A link is written through.
+  // A missing file is created. If the path is a symbolic link, its target is written.
   const auto target = std::filesystem::canonical(file_path_, error);
   const std::string path = error ? file_path_ : target.string();
   if (!error) {
@@ -313,9 +317,11 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
   if (ClusterMode{integer(OptionId::kClusterEnabled)} == ClusterMode::kYes) {
     texts[static_cast<size_t>(OptionId::kReplicaOf)].clear();
   }
-  // Only the file counts: what a command line says overrides it at the next start, too.
+  // Only the file's values are compared, because the command line overrides them at the next start
+  // as well.
   const auto start = [&path](std::string_view text) -> core::Result<std::vector<std::string>> {
-    // The process may have changed its directory; the default of `dir` is the one at its start.
+    // The process may have changed its directory. The default of `dir` is the directory at its
+    // start.
     const std::string& folder = option_row(OptionId::kDir).default_text;
     Config fresh;
     const auto done = fresh.load_directives(read_at_start(text, path, folder));

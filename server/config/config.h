@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Config: the values of all options; read at start, by CONFIG GET, SET and REWRITE, and by the hot
-// paths of every thread.
+// Config: the values of all options. Used at startup, by CONFIG GET, SET and REWRITE, and by the
+// hot paths of every thread.
 //
 // Invariants: every value passed its row's parser; set() changes all of its pairs or none.
 // Thread safety: after load() all members may be called from any thread. Numbers are atomics;
-// strings are copied under a lock. A reader may see a value that a refusing hook takes back.
-// Hooks run on the thread of set(), one set() at a time, and must not call set() or rewrite().
+// strings are copied under a lock. A reader may see a value that set() reverts because a hook
+// fails. Hooks run on the thread of set(), one set() at a time, and must not call set() or
+// rewrite().
 // Source: conf/bloomery.conf explains the options.
 #pragma once
 
@@ -38,77 +39,85 @@ enum class Launch;
 enum class LogLevel : int64_t { kDebug, kVerbose, kNotice, kWarning, kNothing };
 enum class Supervised : int64_t { kUpstart, kSystemd, kAuto, kNo };
 enum class AppendFsync : int64_t { kEverySecond, kAlways, kNo };
-// kYes, a server among others, is not in this version and has no effect.
+// kYes: this server is a node of a cluster that etcd describes. kEmulated: a single server answers
+// like a cluster of one node.
 enum class ClusterMode : int64_t { kNo, kYes, kEmulated };
 enum class DebugCommand : int64_t { kNo, kYes, kLocal };
-// Where a client connects from, for `enable-protected-configs local`.
+// Origin of a client's connection, for `enable-protected-configs local`.
 enum class Origin { kLocal, kRemote };
 
 using NamedValue = std::pair<std::string, std::string>;
 
-// Options that are carried out together.
+// Options whose changes are applied together.
 struct OptionGroup {
   OptionGroup(OptionId id) : ids{id} {}
   OptionGroup(std::initializer_list<OptionId> some) : ids(some) {}
   std::vector<OptionId> ids;
 };
 
-// A change's apply and undo; see Config::on_change.
+// The apply and undo functions of a group; see Config::on_change.
 struct ConfigHooks;
 using ConfigHooksPtr = std::shared_ptr<const ConfigHooks>;
 
-// The file's directives that are not options.
+// Directives of the configuration file that are not options.
 struct OtherDirectives {
-  // rename-command lines in order; an empty second name removes the command.
+  // Names of the rename-command lines, in order. An empty second name removes the command.
   std::vector<NamedValue> renamed_commands;
-  // Where each line is, for messages: only the commands can validate it.
+  // The rename-command lines with their positions, for error texts. Only the command registry can
+  // validate the lines.
   std::vector<Directive> rename_lines;
-  // The `user` lines. They have a name.
+  // The `user` lines. Each line contains a name.
   std::vector<Directive> users;
 };
 
 class Config {
  public:
-  // Carries a change out. An error takes the whole set() back; its message ends the reply.
+  // Applies a change. If a hook fails, set() reverts all of its changes and replies with the
+  // error's message.
   using Hook = std::function<core::Result<>()>;
 
-  // Every option at its default.
+  // Sets every option to its default.
   Config();
   Config(const Config&) = delete;
   Config& operator=(const Config&) = delete;
 
-  // The file, then standard input, then the options of a command line; argv[0] is skipped.
-  // Errors: the text to print before exiting. Unless it is kServe nothing is loaded.
+  // Reads the configuration file, then standard input, then the options of the command line;
+  // argv[0] is skipped. Errors: the text to print before exiting. Loads nothing if the result is
+  // not kServe.
   core::Result<Launch> load(int argc, const char* const* argv, int stdin_descriptor = 0);
 
-  // Warnings for the operator: directives without effect here. Each is returned once.
+  // Returns warnings for the operator about directives without effect here. Each warning is
+  // returned once.
   std::vector<std::string> take_warnings();
 
-  // CONFIG GET pattern [pattern …]: names and aliases that match, each once.
+  // CONFIG GET pattern [pattern …]: returns the matching names and aliases with their values, each
+  // once.
   std::vector<NamedValue> get(std::span<const std::string_view> patterns) const;
   // CONFIG SET name value [name value …].
   core::Result<> set(std::span<const NamedValue> pairs, Origin origin = Origin::kRemote);
-  // The server's own change of what clients may not set: REPLICAOF. Calls no hook and waits for
-  // none, so that the caller may hold what a hook waits for.
+  // Sets an option that the server itself changes, such as the leader after REPLICAOF. Calls no
+  // hook and waits for none, so the caller may hold locks that hooks need.
   void replace(OptionId id, const std::string& text);
-  // CONFIG REWRITE. `user_lines` replace the file's `user` lines. Errors: those of the file, and
-  // that a start from the new text and its includes would fail or give other values. After an error
-  // the file is as it was. With kAll, options at their defaults get lines as well.
+  // CONFIG REWRITE. `user_lines` replace the file's `user` lines. Errors: the file's errors, or a
+  // start from the new text and its includes would fail or give other values. After an error the
+  // file is unchanged. With kAll, options at their defaults get lines as well.
   enum class Extent : uint8_t { kChanged, kAll };
   core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt,
                          Extent extent = Extent::kChanged);
 
-  // Called after each set() that changed an option of the group, once, in order of registration.
-  // When that set() fails, `undo` reverts `apply`, whether it succeeded or not. Without `undo`,
-  // `apply` is called again and sees the old values.
+  // Registers `apply`, which is called once after each set() that changed an option of the group.
+  // Hooks run in order of registration. If that set() fails, `undo` reverts `apply`, whether
+  // `apply` succeeded or not. Without `undo`, `apply` is called again and sees the old values.
   void on_change(const OptionGroup& group, Hook apply, std::function<void()> undo = nullptr);
-  // Calls `apply`, which cannot fail, now and after each such change.
+  // Calls `apply`, which cannot fail, now and after each change of the group.
   void follow(const OptionGroup& group, const std::function<void()>& apply);
 
-  // Whether values of this name or alias must not be shown, as in MONITOR or SLOWLOG.
+  // Returns whether values of the option with this name or alias are secrets, which MONITOR and
+  // SLOWLOG must hide.
   static bool is_sensitive(std::string_view name);
 
-  // Absolute; empty when started without a file. For INFO.
+  // Returns the absolute path of the configuration file, for INFO; empty if the server was started
+  // without one.
   const std::string& file_path() const { return file_path_; }
   const OtherDirectives& other_directives() const { return other_directives_; }
 
@@ -135,7 +144,7 @@ class Config {
   int64_t database_count() const noexcept { return integer(OptionId::kDatabases); }
   int64_t hz() const noexcept { return integer(OptionId::kHz); }
   AppendFsync append_fsync() const noexcept { return AppendFsync{integer(OptionId::kAppendFsync)}; }
-  // 0 means no limit but maxmemory's.
+  // Returns the limit on one filter's memory. 0 means that only maxmemory limits filters.
   int64_t bloom_memory_limit_bytes() const noexcept {
     return integer(OptionId::kBloomMemoryUsageLimit);
   }
@@ -143,7 +152,7 @@ class Config {
  private:
   struct Change {
     size_t index;
-    std::string name;  // as the reply shall call it
+    std::string name;  // name that the reply uses for the option
     Value value;
   };
   using AtomicLimit = std::array<std::atomic<int64_t>, 3>;
@@ -153,19 +162,19 @@ class Config {
   core::Result<> apply_other(const Directive& directive);
   void warn_if_without_effect(size_t index, const Value& value);
   core::Result<std::vector<Change>> prepare(std::span<const NamedValue> pairs, Origin origin) const;
-  // False for an option that is fixed and has the value already. Errors: it has another value, or
-  // is protected.
+  // Returns whether the option may change. Returns false if the option is immutable and already has
+  // the value. Errors: the option is immutable with another value, or is protected.
   core::Result<bool> may_change(size_t index, const NamedValue& pair, Origin origin) const;
   core::Result<> commit(const std::vector<Change>& changes);
-  // Runs those of the change's hooks that `done` does not hold, and adds them.
+  // Runs the hooks of the changed option that are not in `done`, and adds them to `done`.
   core::Result<> run_hooks(const Change& change, std::vector<ConfigHooksPtr>& done);
   void store(size_t index, const Value& value);
   std::string text_at(size_t index) const;
   void warn(std::string message);
 
-  std::mutex set_mutex_;            // held through set() and rewrite()
+  std::mutex set_mutex_;            // held during set() and rewrite()
   mutable std::mutex mutex_;        // guards texts_, hooks_, warnings_
-  std::vector<std::string> texts_;  // canonical, by row of the option table
+  std::vector<std::string> texts_;  // canonical texts, by row of the option table
   std::array<std::vector<ConfigHooksPtr>, kOptionIdCount> hooks_;
   std::vector<std::string> warnings_;
 
@@ -177,9 +186,9 @@ class Config {
   OtherDirectives other_directives_;
 };
 
-// Views of options that belong together; the Config must outlive them.
+// Typed views of related options. The Config must outlive the view.
 
-// Where and how this server listens, apart from the port.
+// The options about listening, apart from the port.
 class ListenOptions {
  public:
   explicit ListenOptions(const Config& config) : config_(config) {}
@@ -195,7 +204,7 @@ class ListenOptions {
   const Config& config_;
 };
 
-// How the process runs and where it writes its log.
+// The options about how the process runs, and about its log.
 class RunOptions {
  public:
   explicit RunOptions(const Config& config) : config_(config) {}
@@ -212,14 +221,14 @@ class RunOptions {
   const Config& config_;
 };
 
-// Parameters of a new filter that the command does not give.
+// Default parameters of new filters, for commands that omit them.
 class BloomDefaults {
  public:
   explicit BloomDefaults(const Config& config) : config_(config) {}
 
   double error_rate() const noexcept { return config_.number(OptionId::kBloomErrorRate); }
   int64_t capacity() const noexcept { return config_.integer(OptionId::kBloomInitialSize); }
-  // 0 means a filter that does not scale.
+  // Returns the expansion factor; 0 means that the filter does not scale.
   int64_t expansion() const noexcept { return config_.integer(OptionId::kBloomExpansionFactor); }
   double tightening_ratio() const noexcept {
     return config_.number(OptionId::kBloomTighteningRatio);

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMaxIncludeDepth = 16;
 constexpr size_t kMaxFiles = 1024;
 
-// A password or its hash, as the rules of a `user` line give and take them.
+// Returns whether a rule of a `user` line contains a password or its hash.
 bool is_secret_rule(std::string_view rule) {
   return !rule.empty() && std::string_view("<>#!").find(rule.front()) != std::string_view::npos;
 }
@@ -33,7 +33,7 @@ std::string masked_user(const std::vector<std::string>& words) {
   return join_words(shown);
 }
 
-// The line for a message, without the value where that is a secret.
+// Returns the line's text for an error. Hides the value if it is a secret.
 std::string printable_text(const Directive& directive) {
   const auto words = split_words(directive.text);
   const bool is_split = words && !words->empty();
@@ -47,7 +47,7 @@ std::string printable_text(const Directive& directive) {
   return is_secret ? name + " (redacted)" : directive.text;
 }
 
-// The name of a folder as a pattern that matches nothing else.
+// Escapes a folder's name, so that as a pattern it matches only itself.
 std::string escape_wildcards(const std::string& name) {
   std::string escaped;
   for (const char c : name) {
@@ -57,13 +57,14 @@ std::string escape_wildcards(const std::string& name) {
   return escaped;
 }
 
-// The path that a start in `folder` means; no folder is the current one.
+// Returns the path that a start in `folder` would use. An empty `folder` means the current
+// directory.
 std::string path_in(const std::string& folder, const std::string& path) {
   if (folder.empty() || path.empty() || path.front() == '/') return path;
   return folder + '/' + path;
 }
 
-// A pattern that matches nothing includes nothing; a plain name must exist.
+// A pattern may match no file, but a name without wildcards must exist.
 std::vector<std::string> expand_pattern(const std::string& pattern, const std::string& folder) {
   if (pattern.find_first_of("*?[") == std::string::npos) return {path_in(folder, pattern)};
   const std::string whole = path_in(escape_wildcards(folder), pattern);
@@ -82,17 +83,17 @@ std::string canonical_path(const std::string& path) {
   return error ? path : canonical.string();
 }
 
-// Reads depth first, so that an included file's lines take the place of the include.
+// Reads files depth-first, so that an included file's lines replace the include directive.
 class FileReader {
  public:
   FileReader() = default;
-  // Reads what a start in `folder` would.
+  // Reads the files that a start in `folder` would read.
   explicit FileReader(std::string folder) : folder_(std::move(folder)) {}
 
   core::Result<> read_file(const std::string& path) {
     const auto text = persistence::read_whole_file(path, kConfigFileLimitBytes,
                                                    persistence::FileKinds::kStreamsWithWait);
-    // The message begins with the reply code, of which a start-up error has no use.
+    // The message begins with a reply code, which is removed from a startup error.
     if (!text) {
       return core::Error{fmt::format("Fatal error, {}", core::without_code(text.error().message))};
     }
@@ -129,7 +130,8 @@ class FileReader {
     if (directive.words.empty()) return {};
     directive.words[0] = lower_case(directive.words[0]);
     if (directive.words[0] == "include" && directive.words.size() == 2) return include(directive);
-    // The parser of dir would take a relative path from where the process is now.
+    // Made absolute here, because the parser of `dir` would resolve a relative path against the
+    // process' present directory.
     if (directive.words[0] == "dir" && directive.words.size() == 2) {
       directive.words[1] = path_in(folder_, directive.words[1]);
     }
@@ -147,7 +149,8 @@ class FileReader {
         return fatal_config_error(
             directive, fmt::format("include is nested deeper than {} files", kMaxIncludeDepth));
       }
-      // Depth alone would let a few files that include each other's successors twice explode.
+      // A limit on depth alone is insufficient: a few files that each include the next file twice
+      // would be read exponentially often.
       if (++file_count_ > kMaxFiles) {
         return fatal_config_error(directive,
                                   fmt::format("more than {} files are included", kMaxFiles));

@@ -3,7 +3,7 @@
 // Directives: the lines of configuration files and of the command line, read into words.
 //
 // Invariants: the result holds no `include`: the included lines replace it. A later directive
-// overrides an earlier one, and the order says which is later.
+// overrides an earlier one, and directives are in the order in which they apply.
 // Thread safety: free functions without shared state; they read files.
 #pragma once
 
@@ -16,21 +16,21 @@
 
 namespace server {
 
-// The text a fatal error prints, in Redis' form. Secrets of the line are left out of it.
+// Returns the text of a fatal error, in Redis' format. Secrets in the line are hidden.
 core::Error fatal_config_error(const Directive& at, std::string_view reason);
 
-// Errors: the text to print before exiting. Limits: 16 MiB per file, 16 levels of include, 1024
-// files; a file that includes itself, even through others, is refused.
+// Reads a configuration file. Errors: the text to print before exiting. Limits: 16 MiB per file, 16
+// levels of include, 1024 files. A file that includes itself, even through others, is rejected.
 core::Result<std::vector<Directive>> read_config_file(const std::string& path);
 core::Result<std::vector<Directive>> read_config_text(std::string_view text,
                                                       const std::string& source);
-// Returns the directives that a start in `folder` would read if the file at `path` held `text`.
-// Relative paths of include and dir become absolute there. Errors: also an include that is a pipe,
-// which would block.
+// Returns the directives that a start in `folder` would read if the file at `path` contained
+// `text`. Relative paths of include and dir become absolute. Errors: also an include that is a
+// pipe, because reading it would block.
 core::Result<std::vector<Directive>> read_at_start(std::string_view text, const std::string& path,
                                                    const std::string& folder);
 
-// The largest configuration file that is read at all.
+// Size limit of a configuration file.
 inline constexpr size_t kConfigFileLimitBytes = size_t{16} << 20;
 
 }  // namespace server

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Hosts and ports of other servers, as configuration, REPLICAOF and REPLCONF name them. They reach
-// files, INFO and the log, so whatever comes in is checked by these two functions.
+// Checks of hosts and ports of other servers in the configuration, REPLICAOF and REPLCONF. Hosts
+// and ports are written to files, INFO and the log, so every received one is validated here.
 //
-// Invariants: a host holds no space, no control character and nothing that INFO's lines are cut at.
+// Invariants: a valid host contains no space, no control character and no separator of INFO's
+// lines.
 // Thread safety: pure functions.
 #pragma once
 
@@ -13,11 +14,12 @@
 
 namespace server {
 
-// A name or an address: 1 to 255 letters, digits and ".:-_%", not beginning with '-'. A name in
-// another script comes in its ASCII form ("xn--…").
+// Returns whether the text is a host name or an address: 1 to 255 letters, digits and ".:-_%", not
+// beginning with '-'. Names in other scripts must be given in ASCII form ("xn--…").
 bool is_host(std::string_view text);
 
-// 0 to 65535, without sign or leading zeros. Port 0 reaches no server; Redis takes it too.
+// Parses a port from 0 to 65535, without sign or leading zeros. Port 0 is accepted as in Redis,
+// although no server listens on it.
 std::optional<uint16_t> parse_port(std::string_view text);
 
 }  // namespace server

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of options that other servers know and that have no effect here. They are short enough for
-// tables; options_of() makes Options of them.
+// Rows of options of other servers that have no effect here. The rows fit into short tables, from
+// which options_of() creates Options.
 //
 // Thread safety: constants and free functions without shared state.
 #pragma once
@@ -46,7 +46,7 @@ struct TextRow {
   Secrecy secrecy;
 };
 
-// The tables of one source, by the kind of their options.
+// The tables for one server's options, by the kind of option.
 struct Tables {
   std::span<const BoolRow> bools;
   std::span<const NumberRow> integers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Config::load and what it alone needs; the other members are in config.cpp.
+// Config::load and its helpers. The other members are in config.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,18 +21,20 @@
 namespace server {
 namespace {
 
-// redis.conf of older days; Redis 7.0 reads these and does nothing.
+// Directives of old redis.conf files that Redis 7.0 accepts and ignores.
 constexpr std::array<std::string_view, 3> kForgotten = {
     "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"};
 
 constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
 
-// "-p", and not a number, an optional address or a value of its own.
+// Returns whether the word is "-" followed by a name. Returns false for a number, an optional
+// address and the value "-".
 bool is_dashed_name(const std::string& word) {
   return word.size() >= 2 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1]));
 }
 
-// Directives that protect an operator who relies on them: ignoring them silently would do harm.
+// Returns the feature that a directive needs and this server lacks. Ignoring such a directive
+// silently would harm an operator who relies on it.
 std::string_view missing_feature(std::string_view name) {
   if (name == "loadmodule") return "modules are not loaded, BF.* is built in";
   return {};
@@ -42,7 +44,7 @@ std::string effect_warning(std::string_view name, std::string_view feature) {
   return fmt::format("the directive '{}' has no effect: {}", name, feature);
 }
 
-// The message without the reply code, of which a start-up error has no use.
+// Returns the message without its reply code, which a startup error does not show.
 std::string start_up_error(const core::Error& error) {
   return "Fatal error, " + error.message.substr(error.message.find(' ') + 1);
 }
@@ -99,14 +101,14 @@ core::Result<> Config::apply(const Directive& directive) {
   const Words values = Words(directive.words).subspan(1);
   const bool is_bare = values.empty() && !option.may_be_bare;
   if (is_bare || (values.size() > 1 && !option.multi_argument)) {
-    // A value that looks like an option may be one that its author began with one dash.
+    // A value that looks like an option is probably an option written with one dash.
     const auto dashed = std::ranges::find_if(values, is_dashed_name);
     return fatal_config_error(
         directive, fmt::format("wrong number of arguments{}",
                                dashed == values.end() ? "" : hint_for(lower_case(*dashed))));
   }
   const std::string current = text_at(*index);
-  // A list may also come between one pair of quotes.
+  // A list may also be written as one quoted word.
   const auto parsed = values.size() > 1
                           ? parse_value(option, values, current)
                           : parse_single_text(option, values.empty() ? "" : values[0], current);

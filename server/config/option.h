@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Option: one row of the option table, from which parsing, CONFIG GET, SET and REWRITE all follow.
-// Directive: a line that sets one, or says something else.
+// Option: one row of the option table, which determines parsing, CONFIG GET, SET and REWRITE.
+// Directive: a line of a configuration file, which may set an option.
 //
 // Invariants: names and aliases are lower case and unique over the table; `default_text` is a text
 // the row's own parser accepts and returns unchanged.
@@ -20,12 +20,12 @@
 
 namespace server {
 
-// The largest values of most numbers in redis.conf.
+// Upper limit of most numeric options in redis.conf.
 inline constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 inline constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
 inline constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
 
-// Options the server itself reads; the order is that of the table's first rows.
+// The options that the server itself reads, in the order of the table's first rows.
 enum class OptionId : uint8_t {
   kBind,
   kPort,
@@ -176,13 +176,14 @@ inline constexpr size_t kClientClassCount = 3;
 
 // A line of a configuration file or of the command line.
 struct Directive {
-  std::string source{};  // a path, "standard input" or "the command line"
-  size_t line = 0;       // from 1
-  std::string text{};    // as written, trimmed
+  std::string source{};  // the file's path, "standard input" or "the command line"
+  size_t line = 0;       // line number, counted from 1
+  std::string text{};    // text of the line as written, trimmed
   std::vector<std::string> words{};
 };
 
-// A client is cut off above hard_bytes, or when above soft_bytes for soft_seconds; 0 = no limit.
+// Limits on one client's unsent replies. The client is closed above hard_bytes, or after
+// soft_seconds above soft_bytes. 0 means no limit.
 struct BufferLimit {
   int64_t hard_bytes = 0;
   int64_t soft_bytes = 0;
@@ -196,18 +197,18 @@ enum class OptionKind : uint8_t { kBool, kInteger, kMemory, kOctal, kFloat, kEnu
 enum class Mutability : uint8_t {
   kMutable,
   kImmutable,
-  kProtected,  // as enable-protected-configs allows
-  kWithHook,   // mutable only when a hook is registered that applies it
+  kProtected,  // mutable if enable-protected-configs allows it
+  kWithHook,   // mutable only if a hook that applies the option is registered
 };
 
-// A value in canonical form: the text of CONFIG GET, and its number. The number is 0/1 for a bool,
-// the index for an enum, the bits for a double, and 0 for strings and lists.
+// A value in canonical form: the text that CONFIG GET shows, and a number. The number is 0/1 for a
+// bool, the index for an enum, the bits for a double, and 0 for strings and lists.
 struct Value {
   std::string text;
   int64_t scalar = 0;
 };
 
-// Why a value was refused, without the words that CONFIG SET or the file reader put before it.
+// The reason why a value was rejected, without the prefix that CONFIG SET or the file reader adds.
 struct Refusal {
   std::string reason;
 };
@@ -222,9 +223,9 @@ using Parsed = boost::system::result<T, Refusal>;
 
 struct Option;
 using Words = std::span<const std::string>;
-// `current` is the value so far, which options that accumulate or merge build upon.
+// `current` is the present value, which options that accumulate or merge extend.
 using ValueParser = Parsed<Value> (*)(const Option&, Words, const std::string& current);
-// The lines of a configuration file that say `text`.
+// Returns the lines of a configuration file that set the value `text`.
 using LineWriter = std::vector<std::string> (*)(const Option&, const std::string& text);
 
 struct Option {
@@ -237,13 +238,15 @@ struct Option {
   std::vector<std::string_view> choices{};  // OptionKind::kEnum, in the order of the C++ enum
   Mutability mutability = Mutability::kMutable;
   bool multi_argument = false;
-  bool may_be_bare = false;  // its line may have no word behind the name
-  bool hidden = false;       // for tests: shown when named, set where DEBUG is allowed
-  bool accumulates = false;  // a repeated line adds to the earlier ones instead of replacing them
-  bool sensitive = false;    // no message or log may show it
-  bool reloads = false;      // setting it to the same text again carries it out again
-  bool inert = false;        // known to Redis, kept for CONFIG GET, without effect here
-  ValueParser parser = nullptr;  // instead of the kind's own
+  bool may_be_bare = false;  // the option's line may omit the value
+  // For tests: CONFIG GET shows it only by its full name; set only if DEBUG is allowed.
+  bool hidden = false;
+  bool accumulates = false;  // a repeated line adds to earlier lines instead of replacing them
+  bool sensitive = false;    // the value is a secret: messages and logs must not show it
+  bool reloads = false;      // setting an equal value applies the option again
+  // An option of Redis that is stored for CONFIG GET but has no effect here.
+  bool inert = false;
+  ValueParser parser = nullptr;  // replaces the parser of the option's kind
   LineWriter line_writer = nullptr;
 };
 

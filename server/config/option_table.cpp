@@ -26,7 +26,7 @@ std::string default_io_threads() {
   return std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
 }
 
-// Where the process was started; empty when that directory is gone.
+// Returns the working directory of the process; empty if the directory was removed.
 std::string start_directory() {
   std::error_code error;
   return std::filesystem::current_path(error).string();
@@ -261,7 +261,7 @@ Option tls_text(std::string_view name) {
   return {.name = name, .kind = OptionKind::kString};
 }
 
-// The content of the file may be new.
+// Setting an equal path applies the option again, because the file's content may have changed.
 Option tls_file(std::string_view name) {
   return {.name = name, .kind = OptionKind::kString, .reloads = true};
 }

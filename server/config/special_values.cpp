@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMaxBindAddresses = 16;
 constexpr int64_t kMinHz = 1;
 constexpr int64_t kMaxHz = 500;
-// RedisBloom stores nothing above this: a filter that errs more often is of no use.
+// RedisBloom's limit on error rates.
 constexpr double kMaxErrorRate = 0.25;
 
 // The letters of event classes in the order in which Redis names them.
@@ -40,7 +40,7 @@ constexpr EventLetter kEventLetters[] = {
 };
 constexpr uint32_t kNotInAllEvents = kNewEvents | kEventsByKey | kEventsByEvent | kMissEvents;
 
-// 0 for a letter that names nothing.
+// Returns the event classes of a letter; 0 for an unknown letter.
 uint32_t classes_of_letter(char letter) {
   uint32_t all = 0;
   for (const EventLetter& row : kEventLetters) {
@@ -187,7 +187,7 @@ Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::str
     return Refusal{"argument must be a memory or percent value"};
   }
   const MemoryText memory = parse_memory(text);
-  // Redis takes a number beyond 2^63 for a percentage.
+  // As in Redis, a number above 2^63 is rejected as a percentage.
   if (memory.overflowed) return too_much;
   if (!memory.bytes) return Refusal{"argument must be a memory or percent value"};
   return Value{std::to_string(*memory.bytes), *memory.bytes};
@@ -250,7 +250,8 @@ Parsed<Value> parse_file_name(const Option& option, Words words, const std::stri
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
     return Refusal{fmt::format("{} can't be a path, just a filename", option.name)};
   }
-  // The append log's manifest has a line for each file, and a name ends at a zero byte.
+  // Control characters would break the lines of the append log's manifest, and a zero byte would
+  // end the name.
   if (std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
     return Refusal{fmt::format("{} can't hold control characters", option.name)};
   }

@@ -1,50 +1,54 @@
 // SPDX-License-Identifier: MIT
 //
-// Parsers for the options whose rules no OptionKind covers; the option table points at them.
+// Parsers for options with rules that no OptionKind covers. The option table refers to them.
 //
-// Thread safety: free functions; parse_directory asks the file system, the others nothing.
+// Thread safety: free functions; only parse_directory accesses the file system.
 #pragma once
 
 #include "server/config/option.h"
 
 namespace server {
 
-// At most 16 addresses; '-' before one means that it may be missing on this machine.
+// Parses at most 16 addresses. A '-' before an address means that this machine may lack the
+// address.
 Parsed<Value> parse_bind(const Option& option, Words words, const std::string& current);
-// An existing directory, made absolute. Errors: the system's own text, as in Redis.
+// Parses the path of an existing directory, and makes it absolute. Errors: the system's own text,
+// as in Redis.
 Parsed<Value> parse_directory(const Option& option, Words words, const std::string& current);
-// Clamped to 1..500 instead of rejected, as Redis does.
+// Clamps the number to 1..500 instead of rejecting it, as Redis does.
 Parsed<Value> parse_hz(const Option& option, Words words, const std::string& current);
-// Bytes, or up to 100% of maxmemory: then the scalar is the percentage below zero.
+// Parses bytes, or a percentage of maxmemory up to 100%. A percentage is stored as a negative
+// scalar.
 Parsed<Value> parse_memory_or_percent(const Option& option, Words words,
                                       const std::string& current);
-// Words that say how a signal ends the server. The scalar has their bits, in the order of the
-// choices after "default".
+// Parses words that say how a signal ends the server. The scalar has one bit per word, in the order
+// of the choices after "default".
 Parsed<Value> parse_shutdown_words(const Option& option, Words words, const std::string& current);
-// Three numbers from -2000 to 2000.
+// Parses three numbers from -2000 to 2000.
 Parsed<Value> parse_oom_score_values(const Option& option, Words words, const std::string& current);
-// Numbers from 0 to 100.
+// Parses numbers from 0 to 100.
 Parsed<Value> parse_percentiles(const Option& option, Words words, const std::string& current);
-// A name without a slash, so that no file outside `dir` can be meant.
+// Parses a file name. A slash is rejected, so that the file is inside `dir`.
 Parsed<Value> parse_file_name(const Option& option, Words words, const std::string& current);
-// `seconds changes` pairs that add to `current`; "" forgets all of them.
+// Parses pairs of `seconds changes`, which are added to `current`. "" removes all save points.
 Parsed<Value> parse_save(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_save(const Option& option, const std::string& text);
 
-// `host port`, or `no one`, whose value is empty.
+// Parses `host port`, or `no one`, whose value is empty.
 Parsed<Value> parse_replicaof(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_replicaof(const Option& option, const std::string& text);
 Parsed<Value> parse_announced_host(const Option& option, Words words, const std::string& current);
 Parsed<Value> parse_cluster_name(const Option& option, Words words, const std::string& current);
 Parsed<Value> parse_node_id(const Option& option, Words words, const std::string& current);
 
-// Redis' letters of event classes; the scalar has their EventClass bits.
+// Parses Redis' letters of event classes. The scalar has their EventClass bits.
 Parsed<Value> parse_keyspace_events(const Option& option, Words words, const std::string& current);
 
-// 0 < rate < 1, with RedisBloom's texts; the first also lowers what exceeds 0.25 to 0.25.
+// Parse a rate between 0 and 1, with RedisBloom's error texts. The first one lowers rates above
+// 0.25 to 0.25.
 Parsed<Value> parse_bloom_error_rate(const Option& option, Words words, const std::string& current);
 Parsed<Value> parse_bloom_ratio(const Option& option, Words words, const std::string& current);
-// An integer with RedisBloom's text for the range.
+// Parses an integer, with RedisBloom's error text for the range.
 Parsed<Value> parse_bloom_integer(const Option& option, Words words, const std::string& current);
 
 }  // namespace server

@@ -13,10 +13,11 @@
 namespace server {
 namespace {
 
-// More letters than this are a different word.
+// Names with a greater distance are not suggested.
 constexpr size_t kDistanceMax = 3;
 
-// The letters to insert, delete or replace (Levenshtein, 1966), by the rows of its table.
+// Returns the number of letters to insert, delete or replace (Levenshtein, 1966), computed row by
+// row.
 size_t distance(std::string_view one, std::string_view other) {
   std::vector<size_t> row(other.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -32,7 +33,7 @@ size_t distance(std::string_view one, std::string_view other) {
   return row.back();
 }
 
-// `max_memory` and `maxmemory` are the same to their author.
+// Removes separators, because users confuse names such as `max_memory` and `maxmemory`.
 std::string without_separators(std::string_view name) {
   std::string letters;
   std::ranges::copy_if(name, std::back_inserter(letters),
@@ -51,7 +52,8 @@ class Nearest {
     name_ = name;
   }
 
-  // Empty when no name is similar: of a short one fewer letters may differ.
+  // Returns the nearest name, or an empty text if none is similar. A shorter name allows fewer
+  // differences.
   std::string_view name() const {
     return distance_ <= std::min(kDistanceMax, letters_.size() / 3) ? name_ : std::string_view();
   }
@@ -79,10 +81,10 @@ std::string_view nearest_directive(std::string_view name) {
 std::string hint_for(std::string_view name) {
   if (name == "-p") return "; the port is given as --port 7000";
   if (name.starts_with('-')) return "; the names of options follow two dashes: --port 7000";
-  // A name of hundreds of letters is no misspelling, and costs time to compare.
+  // A longer name is no misspelling, and comparing it takes long.
   constexpr size_t kNameBytesMax = 100;
   const std::string_view meant = name.size() <= kNameBytesMax ? nearest_directive(name) : "";
-  // A known name has the wrong number of values.
+  // Suggests nothing if the name is known and only the number of values is wrong.
   return meant.empty() || meant == name ? "" : fmt::format("; did you mean '{}'?", meant);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Suggestions for an unknown directive, for the message that ends the start.
+// Suggestions for an unknown directive, for the error that ends the start.
 //
 // Thread safety: free functions over the option table.
 #pragma once
@@ -10,8 +10,9 @@
 
 namespace server {
 
-// "; did you mean 'maxmemory'?", what a directive with one dash should be, or nothing where no
-// directive has a similar name. `name` is in lower case.
+// Returns a suggestion such as "; did you mean 'maxmemory'?", or the correct form of an option
+// written with one dash. Returns an empty text if no directive has a similar name. `name` must be
+// in lower case.
 std::string hint_for(std::string_view name);
 
 }  // namespace server

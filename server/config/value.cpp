@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// The multiplier of a memory unit; empty when there is no such unit.
+// Returns the multiplier of a memory unit; nullopt for an unknown unit.
 std::optional<int64_t> unit_bytes(const std::string& unit) {
   if (unit.empty() || unit == "b") return 1;
   if (unit == "k") return 1000;

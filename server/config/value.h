@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Values of options: from words to canonical text, and back to lines of a file.
+// Values of options: converts words to canonical text, and canonical text to lines of a file.
 //
 // Invariants: parse_value(option, {value.text}) gives the same value again; write_lines(…) read
 // again gives the same value.
@@ -20,23 +20,24 @@ namespace server {
 // empty, and holds one word unless the option takes several.
 Parsed<Value> parse_value(const Option& option, Words words, const std::string& current);
 
-// CONFIG SET and a quoted list in a file hand several words over as one.
+// Parses one text, which may hold several words: CONFIG SET and a quoted list in a file pass a list
+// as one text.
 Parsed<Value> parse_single_text(const Option& option, const std::string& text,
                                 const std::string& current);
 
 std::vector<std::string> write_lines(const Option& option, const std::string& text);
 
-// Bytes with an optional unit: k = 1000, kb = 1024 and so on up to gb. Empty when malformed or when
-// the product exceeds 2^63-1; `overflowed` says which.
+// Result of parsing bytes with an optional unit: k = 1000, kb = 1024 and so on up to gb. Has no
+// value if the text is malformed or the product exceeds 2^63-1. `overflowed` distinguishes the two.
 struct MemoryText {
   std::optional<int64_t> bytes;
   bool overflowed = false;
 };
 MemoryText parse_memory(std::string_view text);
-// 1073741824 -> "1gb", but only where that is exact.
+// Formats bytes, such as "1gb" for 1073741824. A unit is used only if the result is exact.
 std::string format_memory(int64_t bytes);
 
-// Finite and decimal, without a sign '+'.
+// Parses a finite decimal number. A sign '+' is rejected.
 std::optional<double> parse_float(std::string_view text);
 
 Refusal out_of_range(int64_t min, int64_t max);

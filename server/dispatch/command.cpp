@@ -18,7 +18,7 @@ int last_counted_key(const KeyRange& range, Arguments args) {
   return range.first + static_cast<int>(*key_count - 1) * range.step;
 }
 
-// Index of the word, or the number of arguments.
+// Returns the index of the word, or the number of arguments if the word is missing.
 size_t find_word(std::string_view word, Arguments args, int begin) {
   auto at = static_cast<size_t>(begin);
   while (at < args.size() && !protocol::equals_ignore_case(args[at], word)) ++at;

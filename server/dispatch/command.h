@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Command: one row of the command table, all that the server knows of a command.
+// Command: one row of the command table, which describes one command completely.
 //
 // A family file (`*_commands.cpp`) defines its handlers and, at its end, its rows; registry.cpp
 // lists the families. Arity, authentication, memory and pause checks, locking in EXEC, COMMAND,
@@ -31,15 +31,15 @@ using Handler = void (*)(Context&);
 
 // Facts that dispatch needs. COMMAND reports the first group to clients, under Redis' names.
 enum Flag : uint32_t {
-  kWrite = 1U << 0,     // may change keys: exclusive locks, refused while writes are paused
-  kReadOnly = 1U << 1,  // reads keys: shared locks
-  kDenyOom = 1U << 2,   // refused when memory is above maxmemory
+  kWrite = 1U << 0,     // may change keys: needs exclusive locks, rejected while writes are paused
+  kReadOnly = 1U << 1,  // reads keys: needs shared locks
+  kDenyOom = 1U << 2,   // rejected while used memory exceeds maxmemory
   kAdmin = 1U << 3,
   kPubSub = 1U << 4,
   kNoScript = 1U << 5,
   kBlocking = 1U << 6,
   kLoading = 1U << 7,  // allowed while data is being loaded
-  kStale = 1U << 8,    // allowed on a replica without its leader
+  kStale = 1U << 8,    // allowed on a replica that has lost its leader
   kSkipMonitor = 1U << 9,
   kSkipSlowlog = 1U << 10,
   kFast = 1U << 11,
@@ -48,19 +48,23 @@ enum Flag : uint32_t {
   kAllowBusy = 1U << 15,
   kNoAsyncLoading = 1U << 16,  // not while a replica loads beside the data it serves
   // Not reported to clients:
-  kInJournal = 1U << 23,      // a journal or a stream may hold it although it changes no key itself
-  kImmediate = 1U << 24,      // runs at once inside MULTI instead of being queued
-  kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe
-  kNotPaused = 1U << 26,      // runs during CLIENT PAUSE ALL
-  kRunsQueue = 1U << 27,      // has the flags of the queued commands as well
-  kReportsMisconf = 1U << 28,  // also answers MISCONF when writes do (PING)
-  kMayReplicate = 1U << 29,    // reaches replicas though it changes no key: paused with the writes
-  kInSubscriberMode = 1U << 30,  // allowed to a subscriber that speaks RESP2
-  kRepliesByPush = 1U << 31,     // its replies are messages, which CLIENT REPLY does not silence
+  // A journal or a stream may contain the command, although it changes no key.
+  kInJournal = 1U << 23,
+  kImmediate = 1U << 24,  // runs at once inside MULTI instead of being queued
+  // Accesses keys that its arguments do not name: EXEC locks all stripes.
+  kWholeKeyspace = 1U << 25,
+  kNotPaused = 1U << 26,       // runs during CLIENT PAUSE ALL
+  kRunsQueue = 1U << 27,       // EXEC: the flags of the queued commands also apply
+  kReportsMisconf = 1U << 28,  // fails with MISCONF while writes do (PING)
+  // Is sent to replicas although it changes no key: paused together with writes.
+  kMayReplicate = 1U << 29,
+  kInSubscriberMode = 1U << 30,  // allowed to a RESP2 client with subscriptions
+  // Its replies are push messages, which CLIENT REPLY does not silence.
+  kRepliesByPush = 1U << 31,
 };
 
-// ACL categories beyond those that follow from the flags (@read @write @fast @slow @admin
-// @dangerous @pubsub @blocking), in the order in which Redis prints them.
+// ACL categories that a row states. Other categories follow from the flags (@read @write @fast
+// @slow @admin @dangerous @pubsub @blocking). In the order in which Redis prints them.
 enum Category : uint32_t {
   kKeyspace = 1U << 0,
   kSet = 1U << 3,
@@ -71,7 +75,7 @@ enum Category : uint32_t {
   kTransaction = 1U << 18,
   kScripting = 1U << 19,
   kBloom = 1U << 20,
-  kAdministrative = 1U << 21,  // @admin without the flag of that name
+  kAdministrative = 1U << 21,  // category @admin for a command without the flag kAdmin
 };
 
 // How a command uses the keys of one range, under the names of COMMAND's key specifications.
@@ -89,43 +93,46 @@ enum KeyUse : uint16_t {
   kKeyVariable = 1U << 11,
 };
 
-// Keys at arguments first, first + step … last; the command name is argument 0. A negative last
-// counts from the end: -1 is the last argument.
+// The keys are the arguments first, first + step … last; argument 0 is the command's name. A
+// negative `last` counts from the end: -1 is the last argument.
 struct KeyRange {
   int first = 0;
   int last = 0;
   int step = 1;
   uint16_t use = 0;
-  std::string_view note{};  // why the use is what it is, where that is not plain
-  // The argument that holds the number of keys; then `last` is unused.
+  std::string_view note{};  // explains `use` to readers of COMMAND, if the reason is not obvious
+  // Index of the argument that holds the number of keys; 0 if there is none. If set, `last` is
+  // unused.
   int count_at = 0;
-  // An option that may follow the last key, in upper case; it is not a key.
+  // An upper-case option that may follow the last key and is not a key.
   std::string_view option{};
-  // The word, upper case, that the keys follow; the search for it begins at `first`. Without the
-  // word the range has no keys.
+  // The upper-case keyword that precedes the keys. The search starts at argument `first`. Without
+  // the keyword the range has no keys.
   std::string_view keyword{};
-  // If that keyword comes later, an empty argument is not a key: the keys follow the keyword.
+  // If this keyword follows later, an empty argument at `first` is no key: the keys follow the
+  // keyword.
   std::string_view empty_before{};
 };
 
 using Arguments = std::span<const std::string_view>;
 
-// Index of the first key of the range, if it has one.
+// Returns the index of the argument after the keyword. That is the first key, if the keyword is
+// present.
 int first_key_behind_keyword(const KeyRange& range, Arguments args);
 inline int first_key_of(const KeyRange& range, Arguments args) {
   return range.keyword.empty() ? range.first : first_key_behind_keyword(range, args);
 }
-// Index of the last key of the range, below first_key_of() when there is none. That is also so if
-// the argument that counts the keys is no such count.
+// Returns the index of the last key of the range. Returns an index below first_key_of() if the
+// range has no key, or if the argument with the number of keys is invalid.
 int last_key_of(const KeyRange& range, Arguments args);
 
-// The words that the journal holds of a command that changed something.
+// Which words the journal stores for a command that changed data.
 enum class Journalled : uint8_t {
-  kVerbatim,  // its own words: repeating them changes the same
-  kEffects,   // what the handler gives to Context::journal
+  kVerbatim,  // the command's own words, because replaying them gives the same result
+  kEffects,   // the commands that the handler passes to Context::journal
 };
 
-// Which arguments are channels that a user must be allowed to use.
+// Which arguments are channels, for which the user needs permission.
 enum class ChannelUse : uint8_t {
   kNone,
   kPublishes,          // the first argument
@@ -133,37 +140,41 @@ enum class ChannelUse : uint8_t {
   kListensToPatterns,  // all arguments, each of them a pattern
 };
 
-// Result of a row's prefetch, for its handler. The family gives `kind` a meaning; 0: nothing.
+// Result of a row's prefetch function, which is passed to the handler. The command family defines
+// the meaning of `kind`; 0 means no result.
 struct Preview {
   uint64_t kind = 0;
   std::array<uint64_t, 2> words{};
 };
 
 struct Command {
-  std::string_view name{};  // lower case, without its container's name
-  int arity = 0;            // counts the name (and the subcommand's); -n means n or more
+  std::string_view name{};  // lower-case name, without the container's name
+  // Number of arguments including the name (and the subcommand's name); -n means n or more.
+  int arity = 0;
   uint32_t flags = 0;
-  std::array<KeyRange, 2> keys{};  // unused ranges have first == 0
+  std::array<KeyRange, 2> keys{};  // ranges; an unused range has first == 0
   uint32_t categories = 0;
-  // One of Redis' groups: string, bitmap, generic, server…; otherwise bf or bloom-ext.
+  // Group of the command: one of Redis' groups (string, bitmap, generic, server…), bf or bloom-ext.
   std::string_view group{};
-  std::string_view since{};       // first Redis (or module) version with this command
-  std::string_view summary{};     // one sentence; no full stop at its end
-  std::string_view complexity{};  // no full stop at its end
+  std::string_view since{};       // first version of Redis (or of the module) that has this command
+  std::string_view summary{};     // one sentence without a full stop
+  std::string_view complexity{};  // complexity without a full stop
   // Notation of docs/commands.md for arguments. Lower-case words are values, upper-case ones are
   // literal. [x] is optional, a | b a choice, `...` repeats the item before it.
   std::string_view syntax{};
-  // For proxies and cluster clients: Redis' command tips, with a space between two.
+  // Redis' command tips for proxies and cluster clients, separated by spaces.
   std::string_view tips{};
-  Handler handler = nullptr;  // in a container: of its bare name, or null when that is an error
+  // Handler of the command. In a container: handler of the container's name alone; null if that is
+  // an error.
+  Handler handler = nullptr;
   std::span<const Command> subcommands{};
   // Prefetches the cache lines, beyond the value's first, that the handler will touch in a big
   // value. Called under the key's shared lock while a pipeline's earlier commands still wait.
   void (*prefetch)(const core::keyspace::Entry&, Arguments, Preview&) = nullptr;
-  // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
+  // Returns the exact use of the keys if it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;
   Journalled journalled = Journalled::kVerbatim;
-  // Whether the argument at an index is a secret, which SLOWLOG and MONITOR hide.
+  // Returns whether the argument at `index` is a secret, which SLOWLOG and MONITOR hide.
   bool (*hides)(Arguments, size_t index) = nullptr;
   ChannelUse channels = ChannelUse::kNone;
 };
@@ -180,7 +191,7 @@ void for_each_key(const Command& row, Arguments args, Visit&& visit) {
   }
 }
 
-// Whether keys lie in one slot, as clients of a cluster have it. Channels of shards count as keys.
+// Determines whether all keys of a command are in one slot. Shard channels count as keys.
 class SlotUnion {
  public:
   void add(unsigned slot) {
@@ -188,7 +199,7 @@ class SlotUnion {
     if (!first_) first_ = slot;
   }
   bool is_one() const { return is_one_; }
-  // Slot of the first key; nullopt without keys.
+  // Returns the slot of the first key; nullopt if no key was added.
   const std::optional<unsigned>& first() const { return first_; }
 
  private:
@@ -196,27 +207,29 @@ class SlotUnion {
   bool is_one_ = true;
 };
 
-// The tip of commands whose reply depends on more than their keys' values.
+// The tip for commands whose reply depends on more than the values of their keys.
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 
-// The permissions that a user needs beyond the command itself, in the cases that are this simple.
+// Precomputed permissions that a command needs in addition to the command itself. kMore means that
+// the full check is necessary.
 struct Needs {
   enum Kind : uint8_t { kNothing, kFirstArgument, kMore };
   Kind kind = kMore;
-  uint8_t access = 0;  // bits of acl::Access to the key that is the first argument; or more of them
+  // Bits of acl::Access that the command needs for the key in its first argument.
+  uint8_t access = 0;
 };
 
-// A row in the Registry, which owns it for the life of the process.
+// A registered row of the command table. Owned by the Registry until the process ends.
 struct RegisteredCommand {
   // Every request reads this field, so it comes first.
   const Command* row = nullptr;
   std::vector<const RegisteredCommand*> subcommands;
-  size_t index = 0;  // dense, for statistics
+  size_t index = 0;  // index without gaps, for statistics
   Needs needs{};
-  std::string full_name;                         // "get", "client|list"
-  const RegisteredCommand* container = nullptr;  // of a subcommand
+  std::string full_name;                         // full name, such as "get" or "client|list"
+  const RegisteredCommand* container = nullptr;  // the container of a subcommand; otherwise null
 
-  // The first word, unless rename-command gave clients another one.
+  // Returns the original first word of the command, before rename-command.
   std::string_view first_word() const {
     return container == nullptr ? row->name : container->row->name;
   }
@@ -227,22 +240,24 @@ struct RegisteredCommand {
   }
 };
 
-// One command that a client has sent, with the results of Dispatcher::look_ahead, so that its
-// execution repeats no lookup or hash. Everything but `args` follows from the words alone, so it
-// holds whatever other commands do meanwhile.
+// A command that a client has sent, with the results of Dispatcher::look_ahead, so that execution
+// does not repeat the lookup and the hash. The results depend only on the words, so other commands
+// cannot invalidate them.
 struct Request {
   Arguments args{};
-  const RegisteredCommand* command = nullptr;  // of the first word; null: not looked up, or unknown
-  std::string_view key{};                      // the first key; no bytes, not even none: not hashed
+  // The command that the first word names; null if unknown or not looked up yet.
+  const RegisteredCommand* command = nullptr;
+  // The first key; its data pointer is null if the key is not hashed.
+  std::string_view key{};
   uint64_t key_hash = 0;
   Preview preview{};
 };
 
-// Shorthands for the common shapes of `keys`.
+// Shorthand for common values of `keys`.
 constexpr std::array<KeyRange, 2> one_key(uint16_t use, std::string_view note = {}) {
   return {{{1, 1, 1, use, note}, {}}};
 }
-// numkeys key [key ...], numkeys being argument `count_at`.
+// Keys of the form "numkeys key [key ...]", where argument `count_at` is numkeys.
 constexpr std::array<KeyRange, 2> counted_keys(int count_at, uint16_t use) {
   return {{{.first = count_at + 1, .use = use, .count_at = count_at}, {}}};
 }

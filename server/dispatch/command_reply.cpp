@@ -15,7 +15,7 @@ namespace {
 using protocol::ReplyWriter;
 using FlagName = std::pair<uint32_t, std::string_view>;
 
-// In the order in which Redis prints them.
+// Names of the flags, in the order in which Redis prints them.
 constexpr FlagName kFlagNames[] = {
     {kWrite, "write"},
     {kReadOnly, "readonly"},
@@ -51,8 +51,8 @@ constexpr FlagName kKeyUseNames[] = {
 
 struct CategoryRule {
   std::string_view name;
-  uint32_t category;  // given in the row
-  uint32_t flags;     // any of these implies it
+  uint32_t category;  // category bit that a row may state
+  uint32_t flags;     // flags that imply the category
 };
 
 constexpr std::string_view kSlow = "@slow";
@@ -109,8 +109,8 @@ size_t range_count(const Command& row) {
                                            [](const KeyRange& range) { return range.first != 0; }));
 }
 
-// The first, last and step of clients that know no key specifications: ranges that follow each
-// other are one.
+// Returns first, last and step for clients that know no key specifications. Adjacent ranges are
+// joined.
 KeyRange joined_range(const Command& row) {
   KeyRange joined = row.keys[0];
   if (joined.first == 0 || joined.count_at != 0) return {.step = 0};
@@ -140,7 +140,7 @@ void write_number(ReplyWriter& reply, std::string_view name, int value) {
   reply.integer(value);
 }
 
-// Counts from the index or the keyword where begin_search ends.
+// Writes find_keys, which counts from the index or the keyword of begin_search.
 void write_find_keys(const KeyRange& range, ReplyWriter& reply) {
   const bool is_counted = range.count_at != 0;
   reply.bulk("find_keys");
@@ -153,13 +153,13 @@ void write_find_keys(const KeyRange& range, ReplyWriter& reply) {
     write_number(reply, "firstkey", range.first - range.count_at);
     return write_number(reply, "keystep", range.step);
   }
-  // In this reply the last key is counted from the first one.
+  // In this reply, the index of the last key is relative to the first key.
   write_number(reply, "lastkey", range.last < 0 ? range.last : range.last - range.first);
   write_number(reply, "keystep", range.step);
   write_number(reply, "limit", 0);
 }
 
-// Where the keys begin.
+// Writes begin_search: the index of the first key, or the keyword before it.
 void write_begin_search(const KeyRange& range, ReplyWriter& reply) {
   const bool has_keyword = !range.keyword.empty();
   reply.bulk("begin_search");
@@ -169,7 +169,7 @@ void write_begin_search(const KeyRange& range, ReplyWriter& reply) {
   if (has_keyword) {
     reply.map(2);
     write_field(reply, "keyword", range.keyword);
-    // Backwards from the last argument but one, as in Redis.
+    // The search runs backwards from the last argument but one, as in Redis.
     return write_number(reply, "startfrom", -2);
   }
   reply.map(1);
@@ -185,7 +185,7 @@ void write_key_specification(const KeyRange& range, ReplyWriter& reply) {
   write_find_keys(range, reply);
 }
 
-// Writes the argument tree of one command; counts its keys on the way.
+// Writes the argument tree of one command, and counts the keys in it.
 class ArgumentWriter {
  public:
   ArgumentWriter(ReplyWriter& reply, size_t key_range_count)
@@ -281,7 +281,7 @@ void write_command_info(const RegisteredCommand& command, ReplyWriter& reply) {
   for (const KeyRange& range : row.keys) {
     if (range.first != 0) write_key_specification(range, reply);
   }
-  // An empty set, but a full array: so do clients know it from Redis.
+  // As in Redis, no subcommands are an empty set, and some are an array.
   if (command.subcommands.empty()) return reply.set(0);
   reply.array(command.subcommands.size());
   for (const RegisteredCommand* subcommand : command.subcommands) {
@@ -299,7 +299,7 @@ void write_command_docs(const RegisteredCommand& command, ReplyWriter& reply) {
   reply.map(4 + size_t{in_module} + size_t{has_arguments} + size_t{has_subcommands});
   write_field(reply, "summary", row.summary);
   write_field(reply, "since", row.since);
-  // RedisBloom's commands are in the group that Redis has for all modules.
+  // RedisBloom's commands are reported in Redis' group for all modules.
   write_field(reply, "group", row.group == "bf" ? "module" : row.group);
   write_field(reply, "complexity", row.complexity);
   if (in_module) write_field(reply, "module", "bf");

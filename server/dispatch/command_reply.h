@@ -14,20 +14,20 @@
 
 namespace server {
 
-// The ten elements of COMMAND INFO, subcommands included.
+// Writes the ten elements of COMMAND INFO, including subcommands.
 void write_command_info(const RegisteredCommand& command, protocol::ReplyWriter& reply);
-// The name and the map of COMMAND DOCS, subcommands included.
+// Writes the name and the map of COMMAND DOCS, including subcommands.
 void write_command_docs(const RegisteredCommand& command, protocol::ReplyWriter& reply);
 
-// "@read", "@fast"…: given in the row, or implied by its flags.
+// Returns the categories that the row states or that its flags imply, such as "@read" and "@fast".
 std::vector<std::string_view> category_names(const Command& row);
-// Whether the category, spelled without its @ and in any case, is one of these.
+// Returns whether the command has the category. The name is without its @ and in any case.
 bool has_category(const Command& row, std::string_view category);
-// The names of all categories without their @, in the order of ACL CAT.
+// Returns the names of all categories without the @, in the order of ACL CAT.
 std::vector<std::string_view> all_categories();
-// "RO", "access"…: of KeyUse bits.
+// Returns the names of KeyUse bits, such as "RO" and "access".
 std::vector<std::string_view> key_use_names(uint16_t use);
-// The commands of the module that clients know as `bf`.
+// Returns whether the command belongs to the module that clients know as `bf`.
 bool is_module_command(const Command& row);
 
 }  // namespace server

@@ -27,7 +27,7 @@ class Hash {
 
 }  // namespace
 
-// The commands of EXEC journal through a Group, which counts them at once.
+// Commands inside EXEC journal through a Group, which counts appended commands immediately.
 CommitCheck::CommitCheck(const Context& ctx)
     : ctx_(ctx),
       command_(*ctx.command),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Context: what a handler sees of the command it runs: arguments, session, keyspace, reply.
+// Context: the environment of a command's handler: arguments, session, keyspace, reply.
 //
 // A handler parses all arguments, then locks, acts, and writes its reply:
 //
@@ -13,8 +13,8 @@
 //     ctx.reply.integer(*entry == nullptr ? 0 : (*entry)->string_size());
 //   }
 //
-// Invariants: keys are reached under their stripe lock, whose mode the command's row decides;
-// inside EXEC all locks are held already and lock…() take none.
+// Invariants: keys are accessed under their stripe lock, whose mode the command's row determines.
+// Inside EXEC all locks are already held, and the lock functions do nothing.
 // Thread safety: belongs to the thread that runs the command.
 #pragma once
 
@@ -53,7 +53,7 @@ using protocol::kSyntaxError;
 class Admission;
 class Dispatcher;
 
-// Reply texts that more than one family answers.
+// Error texts that several command families use.
 inline constexpr std::string_view kWrongType =
     "WRONGTYPE Operation against a key holding the wrong kind of value";
 inline constexpr std::string_view kBusyKey = "BUSYKEY Target key name already exists.";
@@ -64,20 +64,20 @@ struct ExpiredKey {
   std::string name;
 };
 
-// Result of a lookup for one kind of value: the value, null if the key is missing, or false for a
-// value of another kind. In the last case the error has been answered.
+// Result of a lookup for one kind of value: the value, or null if the key is missing. Converts to
+// false if the key holds another kind; the error reply has been written then.
 //
-// A std::optional of a pointer could say the same. But g++ 12 writes it to memory in two pieces and
-// reads it back as one. That waits for both: 5 ns, as long as the search itself.
+// A std::optional of a pointer would be slower: g++ 12 writes it to memory in two pieces and reads
+// it as one. The read waits 5 ns for both writes, as long as the search itself takes.
 template <class Value>
 class Found {
  public:
-  // Null: the key is missing.
+  // A null value means that the key is missing.
   Found(Value* value) : value_(value) {}
   static Found other_kind() { return Found(nullptr, true); }
 
   explicit operator bool() const { return !is_other_kind_; }
-  // REQUIRES: not of another kind.
+  // REQUIRES: the key does not hold another kind of value.
   Value* operator*() const { return value_; }
 
  private:
@@ -89,12 +89,12 @@ class Found {
 
 // Records that the command uses the entry.
 void record_access(const Context& ctx, Entry& entry);
-// Moves the bytes of a big argument that was received into memory of its own to `bytes`. The
-// argument can then be read only as long as `bytes` exist and other threads do not reach them.
-// False: it has no such memory, or it may be read when the command has ended.
+// Moves the bytes of a big argument that has memory of its own into `bytes`. From then on the
+// argument is readable only while `bytes` exist and no other thread can access them. Returns false
+// if the argument has no such memory, or must stay readable after the command.
 bool take_argument(const Context& ctx, std::string_view argument,
                    core::keyspace::ByteBuffer& bytes);
-// Journals the command's own words, as original_words() gives them.
+// Journals the command with the words of original_words().
 void journal_command(const Context& ctx);
 
 class Context {
@@ -121,25 +121,26 @@ class Context {
         args(from.args) {}
 
   Environment& environment;
-  Services& services;  // not for commands on data
+  Services& services;  // must not be used by commands on data
   ThreadStatistics& counters;
   Session& session;
   Dispatcher& dispatcher;
-  const Request& request;  // in EXEC that of EXEC
+  const Request& request;  // the running request; inside EXEC, the request of EXEC itself
   protocol::ReplyWriter reply;
   const int64_t now_ms;  // wall clock, one value for all commands of a read batch
   // Time for expiry checks. A journal holds a DEL for each expired key, so its replay ignores it.
   const int64_t expiry_now_ms;
   Arguments args;
   const RegisteredCommand* command = nullptr;
-  bool in_exec = false;  // all locks are held
+  bool in_exec = false;  // inside EXEC, where all locks are already held
   bool is_journalled = false;
-  // Met by reads under a shared lock, which cannot delete them; null while there are none.
+  // Expired keys found by reads under a shared lock, which cannot delete keys. Null if none was
+  // found.
   std::unique_ptr<std::vector<ExpiredKey>> expired_keys;
 
   const Config& config() const { return environment.config; }
   core::keyspace::Keyspace& keyspace() const { return environment.keyspace; }
-  // Clients of a cluster know one database.
+  // Returns true in a cluster, where clients know only one database.
   bool has_one_database() const {
     return session.origin == CommandOrigin::kClient && environment.state.is_in_cluster();
   }
@@ -148,8 +149,8 @@ class Context {
   unsigned database() const { return static_cast<unsigned>(session.database); }
   KeyRef key(size_t argument_index) const {
     const std::string_view name = args[argument_index];
-    // The same word, not only an equal one: in EXEC the words are others than the request's. An
-    // empty word of an inline request may begin where the next one does.
+    // Compares addresses rather than texts, because queued commands in EXEC have other words than
+    // the request. An empty word of an inline request may have the address of the next word.
     if (request.key.data() == name.data() && request.key.size() == name.size() &&
         name.data() != nullptr) {
       return {name, request.key_hash};
@@ -165,7 +166,7 @@ class Context {
     return in_exec ? StripeLock{}
                    : environment.keyspace.lock(core::keyspace::Keyspace::mask_of(key), lock_mode());
   }
-  // The stripes of every key that the command names.
+  // Locks the stripes of all keys that the command names.
   [[nodiscard]] StripeLock lock_keys() const;
   [[nodiscard]] StripeLock lock_everything() const {
     return in_exec ? StripeLock{}
@@ -175,10 +176,10 @@ class Context {
     return in_exec ? core::keyspace::Locking::kHeld : core::keyspace::Locking::kTake;
   }
 
-  // The live entry or null. Under a write command an expired one is deleted; under a read command
-  // hits and misses are counted. REQUIRES: the key's lock.
+  // Returns the live entry or null. A write command deletes an expired entry. A read command counts
+  // hits and misses. REQUIRES: the key's lock.
   Entry* find(const KeyRef& key);
-  // As find() under a read command, but leaves the access time alone.
+  // As find() for a read command, but does not change the access time.
   Entry* peek(const KeyRef& key) {
     Entry* entry = environment.keyspace.find(database(), key, expiry_now_ms);
     (entry != nullptr ? counters.keyspace_hits : counters.keyspace_misses).add();
@@ -186,35 +187,36 @@ class Context {
       notify_miss(key);
     return entry;
   }
-  // For write commands that answer what the key held: find() counts only under read commands.
+  // Counts a lookup of a write command that replies with the old value, because find() counts only
+  // for read commands.
   void count_lookup(const KeyRef& key, bool hit) const {
     (hit ? counters.keyspace_hits : counters.keyspace_misses).add();
     if (!hit) notify(KeyEvent::kMiss, database(), key);
   }
-  // A new entry holding the empty string. REQUIRES: the key's lock, and that it is absent.
+  // Creates an entry with the empty string. REQUIRES: the key's lock; the key is absent.
   Entry& insert(const KeyRef& key) {
     Entry& entry = environment.keyspace.insert(database(), key);
     entry.touch(access_clock_s());
     notify(KeyEvent::kNew, database(), key);
     return entry;
   }
-  // As find(); a value of another kind answers WRONGTYPE.
+  // As find(), but replies with WRONGTYPE if the key holds another kind of value.
   Found<Entry> find_string(const KeyRef& key) {
     Entry* entry = find(key);
     if (entry == nullptr || entry->is_string()) return entry;
     reply.error(kWrongType);
     return Found<Entry>::other_kind();
   }
-  // The same, and the lookup counts as GET's does whatever the row says.
+  // As find_string(), but always counts the lookup like GET, whatever flags the command has.
   Found<Entry> find_string_to_read(const KeyRef& key) {
     const auto found = find_string(key);
     if (command->has(kWrite)) count_lookup(key, !found || *found != nullptr);
     return found;
   }
 
-  // Must be called for every key that a command changed, under its lock. It notifies watchers and
-  // listeners, counts, and with the first change journals the command's own words. Rows of kEffects
-  // journal nothing here.
+  // Must be called for every changed key, under its lock. Notifies watchers and listeners, and
+  // counts the change. The first change also journals the command's own words, unless the row has
+  // kEffects.
   void changed(const KeyRef& key, KeyEvent event) { changed(database(), key, event); }
   void changed(unsigned in_database, const KeyRef& key, KeyEvent event) {
     environment.keyspace.notify_modified(in_database, key);
@@ -235,8 +237,8 @@ class Context {
       is_journalled = true;
     }
   }
-  // Journals commands that repeat the change, for rows of kEffects: absolute times, settings
-  // spelled out, nothing that had no effect. REQUIRES: the locks of the changed keys.
+  // Journals commands that repeat the change, for rows of kEffects. They contain absolute times and
+  // explicit settings, and omit items without effect. REQUIRES: the locks of the changed keys.
   void journal(Arguments arguments) const {
     if (is_own_change()) [[unlikely]]
       record_own_change();
@@ -247,28 +249,29 @@ class Context {
   }
   // Returns whether the append log or a replica needs the journal.
   bool is_journal_active() const { return environment.journal.is_active(); }
-  // For changes that changed() does not count.
+  // Counts changes that changed() does not count.
   void count_changes(uint64_t count) const {
     environment.state.changes.fetch_add(count, std::memory_order_relaxed);
   }
-  // Whether a child may still read arrays that it shares with this process. REQUIRES: a stripe's
-  // lock, under which the answer holds.
+  // Returns whether a child may still read arrays that it shares with this process. REQUIRES: a
+  // stripe's lock; the answer stays valid while the lock is held.
   bool may_have_child() const { return environment.state.may_have_child; }
-  // Answers at once if that is possible, else the connection asks again until it is.
+  // Replies at once if possible. Otherwise the connection checks the reply again until it can be
+  // given.
   void await(std::unique_ptr<AwaitedReply> awaited);
 
-  // Deletes the expired keys that reads have met while listeners existed, as Redis does on lookup.
-  // REQUIRES: no locks.
+  // Deletes the expired keys that this command's reads found while listeners existed, as Redis does
+  // on lookup. REQUIRES: no locks.
   void expire_seen() {
     if (expired_keys != nullptr) [[unlikely]]
       expire_keys();
   }
 
-  // Seconds, for the uses of keys.
+  // Returns the time in seconds that access times of keys use.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
 
  private:
-  // A client of a replica made the change: the leader does not have it.
+  // Returns whether a client of a replica made the change, so that the leader does not have it.
   bool is_own_change() const {
     return session.origin == CommandOrigin::kClient &&
            environment.state.is_replica.load(std::memory_order_acquire);
@@ -280,17 +283,17 @@ class Context {
   void record_own_change() const;
 };
 
-// The command's words under its original name, which replayers look up whatever the renames are.
-// Returns a view of `ctx.args` or of `scratch`.
+// Returns the command's words under its original name, so that replay does not depend on renames.
+// The result is a view of `ctx.args` or of `scratch`.
 Arguments original_words(const Context& ctx, std::vector<std::string_view>& scratch);
-// Journals other words in place of the command's own, for a row of kVerbatim. Must be called before
+// Journals these words in place of the command's own, for a row of kVerbatim. Must be called before
 // Context::changed().
 void journal_instead(Context& ctx, std::initializer_list<std::string_view> arguments);
 
-// For sessions that track keys. Remembers those that the command reads; to be called before it
-// does.
+// Records the keys that the command reads, for a session that tracks keys. Must be called before
+// the command reads them.
 void remember_keys(const Context& ctx);
-// CLIENT CACHING was for the command that has ended.
+// Ends the effect of CLIENT CACHING, which covers one command only.
 void end_caching(const Context& ctx);
 
 }  // namespace server

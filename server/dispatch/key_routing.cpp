@@ -20,7 +20,7 @@ using core::keyspace::slot_of;
 
 namespace {
 
-// Whether this replica has not heard its leader for longer than replica-max-staleness.
+// Returns whether this replica has not heard from its leader for longer than replica-max-staleness.
 bool is_stale(const Environment& environment) {
   const int64_t limit_ms = environment.config.integer(OptionId::kReplicaMaxStaleness);
   return limit_ms > 0 && environment.cluster.leader_silence_us() > limit_ms * 1000;

@@ -29,10 +29,10 @@ inline constexpr uint32_t kLooks = kReadOnly | kFast;
 inline constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
 inline constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
 
-// Times of a filter that is created.
+// Expiry and window start of a new filter.
 struct FilterTimes {
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
-  // The window starts now, unless a journal gives another time.
+  // Start of the window. By default it starts now; only a journal states another time.
   std::optional<int64_t> window_start_ms{};
 };
 

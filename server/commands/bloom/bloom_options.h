@@ -28,7 +28,7 @@ struct FilterRequest {
   bool no_create = false;  // BF.INSERT
   // Expiry of the key that is created; none by default.
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
-  // When the window began, if a journal states it.
+  // Start of the window, if a journal states it.
   std::optional<int64_t> window_start_ms{};
 };
 

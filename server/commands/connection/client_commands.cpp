@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLIENT: what a connection may ask and say about itself and about the others.
+// CLIENT: shows and changes the state of the own connection and of other clients.
 #include <fmt/format.h>
 
 #include <limits>
@@ -27,7 +27,7 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// ON or OFF; an error was answered when there is no value.
+// Parses ON or OFF. Returns nullopt after an error reply.
 std::optional<bool> on_or_off(Context& ctx, std::string_view word) {
   if (equals_ignore_case(word, "on")) return true;
   if (equals_ignore_case(word, "off")) return false;
@@ -74,7 +74,7 @@ void client_list(Context& ctx) {
   ctx.reply.verbatim(lines, "txt");
 }
 
-// Returns how many. The caller itself still gets its reply.
+// Closes the selected clients, and returns their number. The calling client still gets its reply.
 int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
   const int64_t now_us = ctx.environment.clock.monotonic_us();
   int64_t killed = 0;
@@ -84,7 +84,7 @@ int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
     if (session->id == ctx.session.id) {
       ctx.session.close_after_reply = true;
     } else {
-      // As in Redis, the stream that only this replica kept is freed before the reply. Its
+      // As in Redis, a stream that only this replica uses is freed before the reply. The replica's
       // connection ends later, on another thread.
       if (session->peer == Peer::kReplica) ctx.services.leader.detach(session->id);
       session->request_kill();
@@ -194,7 +194,7 @@ void client_pause(Context& ctx) {
   }
   PauseGate& pause = ctx.services.pause;
   pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
-  // A transaction cannot wait: writes that had begun may end after its replies.
+  // A transaction cannot wait, so running writes may end after its replies.
   if (ctx.in_exec) return ctx.reply.ok();
   DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
   pause.drain([end = reply.end] { end({}); });
@@ -229,7 +229,7 @@ void client_unblock(Context& ctx) {
 constexpr uint32_t kOwn = kNoScript | kLoading | kStale;
 constexpr uint32_t kOthers = kOwn | kAdmin;
 
-// A row whose fields are those of all of CLIENT's subcommands but for the given ones.
+// Returns `row` with the fields that all subcommands of CLIENT share.
 constexpr Command about_clients(Command row) {
   row.categories = kConnection;
   row.group = "connection";

@@ -25,7 +25,7 @@ namespace server {
 enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
 
 struct ClientFilter {
-  std::vector<uint64_t> ids{};  // in the order given; empty: any
+  std::vector<uint64_t> ids{};  // ids in the order given; empty selects all clients
   std::optional<std::string_view> address{};
   std::optional<std::string_view> local_address{};
   std::optional<std::string_view> user{};
@@ -37,7 +37,7 @@ struct ClientFilter {
   bool accepts(const Session& session, const Session& self, int64_t now_us) const;
 };
 
-// The ids that a command accepts, and its error for others.
+// The rule of a command for valid ids, and its error text for invalid ids.
 struct ClientIdRule {
   int64_t min;
   std::string_view error;

@@ -143,7 +143,7 @@ bool hello_hides(Arguments args, size_t index) {
 }
 
 struct HelloOptions {
-  int64_t protocol = 0;  // 0 keeps the present protocol
+  int64_t protocol = 0;  // protocol version; 0 keeps the present one
   bool has_credentials = false;
   std::string_view user;
   std::string_view password;

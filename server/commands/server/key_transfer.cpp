@@ -35,7 +35,7 @@ struct KeyTransfer::Job {
   std::vector<DumpedKey> keys;
   std::atomic<bool> is_abandoned{false};
   std::atomic<bool> has_ended{false};
-  Outcome outcome;   // fixed before has_ended
+  Outcome outcome;   // set before has_ended, constant afterwards
   std::mutex mutex;  // guards wake
   std::function<void()> wake;
 
@@ -51,11 +51,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How soon an abandoned transfer is noticed.
+// Interval at which an abandoned transfer is noticed.
 constexpr std::chrono::milliseconds kSlice{50};
 constexpr size_t kReceivedAtOnce = size_t{16} << 10;
 
-// The connection to the target. All functions return false, and errno says why, when a step fails.
+// The connection to the target server. If a step fails, the function returns false and sets errno.
 class TargetLink {
  public:
   TargetLink(std::chrono::milliseconds timeout, const std::atomic<bool>& is_abandoned)
@@ -173,7 +173,7 @@ core::Result<> connect_to(TargetLink& link, const TransferTarget& target) {
   return io_error("connecting to", target);
 }
 
-// Logs in and chooses the database.
+// Authenticates and selects the database.
 core::Result<> prepare(TargetLink& link, const TransferTarget& target) {
   std::string requests;
   if (!target.login.empty()) {
@@ -191,7 +191,7 @@ core::Result<> prepare(TargetLink& link, const TransferTarget& target) {
   return {};
 }
 
-// The payload is not copied, because it may be big.
+// Sends the payload without copying it, because it may be big.
 bool send_key(TargetLink& link, const DumpedKey& key) {
   const std::string head = fmt::format(
       "*{}\r\n$7\r\nRESTORE\r\n${}\r\n{}\r\n${}\r\n{}\r\n${}\r\n", key.replaces ? 5 : 4,

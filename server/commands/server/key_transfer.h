@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyTransfer: stores keys on another server by RESTORE, from a thread of its own.
+// KeyTransfer: sends keys to another server by RESTORE, on a separate thread.
 //
-// Invariants: a step (connecting, sending some bytes, receiving some) takes `timeout` at most, the
-// lookup of the host's name excepted. The thread touches nothing of its owner, so that the owner
-// never waits for it.
+// Invariants: each step (connecting, sending or receiving some bytes) takes at most `timeout`. Only
+// the lookup of the host's name may take longer. The thread uses no data of its owner, so the owner
+// never waits for the thread.
 // Thread safety: an object belongs to one thread at a time. `wake` is called on the transfer's
 // thread.
 // Source: Redis' MIGRATE, https://redis.io/docs/latest/commands/migrate/.
@@ -23,34 +23,34 @@ struct TransferTarget {
   std::string host{};
   uint16_t port = 0;
   int64_t database = 0;
-  std::vector<std::string> login{};  // the words of AUTH; empty for none
+  std::vector<std::string> login{};  // the arguments of AUTH; empty if no login is needed
   std::chrono::milliseconds timeout{1000};
 };
 
 struct DumpedKey {
   std::string name{};
-  int64_t ttl_ms = 0;  // 0 for none
+  int64_t ttl_ms = 0;  // 0 if the key has no expiry
   std::string payload{};
-  bool replaces = false;  // a key that the target has under this name
+  bool replaces = false;  // whether a key of this name on the target is replaced
 };
 
 class KeyTransfer {
  public:
   struct Outcome {
-    std::vector<bool> stored;  // for each key, whether the target has it now
-    std::string error;         // the first one, as a reply; empty for none
+    std::vector<bool> stored;  // for each key, whether the target has stored it
+    std::string error;         // the first error, as a reply; empty if there was none
   };
 
-  // Starts the transfer. `wake` is called when it has ended, unless this object has gone. If no
-  // thread can be started, the transfer has ended with an error.
+  // Starts the transfer. Calls `wake` when the transfer has ended, unless this object was
+  // destroyed. If no thread can be started, the transfer ends with an error.
   KeyTransfer(TransferTarget target, std::vector<DumpedKey> keys, std::function<void()> wake);
-  // Abandons the transfer: no further key is sent, but the target may have stored some.
+  // Abandons the transfer: no further key is sent, but the target may have stored some keys.
   ~KeyTransfer();
   KeyTransfer(const KeyTransfer&) = delete;
   KeyTransfer& operator=(const KeyTransfer&) = delete;
 
   bool has_ended() const;
-  // REQUIRES: it has ended.
+  // Returns the result. REQUIRES: the transfer has ended.
   const Outcome& outcome() const;
 
  private:

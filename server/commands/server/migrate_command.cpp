@@ -31,7 +31,7 @@
 namespace server {
 namespace {
 
-constexpr size_t kOptionsBegin = 6;  // the index of the first argument that is an option
+constexpr size_t kOptionsBegin = 6;  // index of the first argument that may be an option
 constexpr std::chrono::milliseconds kUsualTimeout{1000};
 
 struct MigrateOptions {
@@ -96,7 +96,7 @@ class AwaitedMigration final : public AwaitedReply {
     for (const Key& key : keys_) unwatch(key);
   }
 
-  // Begins to send the keys that exist; returns false if there is none. Errors: out of memory.
+  // Starts to send the keys that exist. Returns false if no key exists. Errors: out of memory.
   core::Result<bool> start() { return send(std::exchange(options_.keys, {}), options_.replaces); }
 
   bool try_answer(protocol::ReplyWriter& reply, bool /*is_late*/) override {
@@ -128,7 +128,7 @@ class AwaitedMigration final : public AwaitedReply {
     core::keyspace::WatchFlagPtr flag;
   };
 
-  // How often a key that keeps changing is sent.
+  // Limit on how often a key that keeps changing is sent.
   static constexpr int kAttemptsMax = 16;
 
   core::keyspace::Keyspace& keyspace() const { return services_.keyspace; }
@@ -161,7 +161,7 @@ class AwaitedMigration final : public AwaitedReply {
     return true;
   }
 
-  // Without a payload if the key is missing.
+  // Dumps one key. The result has no payload if the key is missing.
   core::Result<DumpedKey> dump(const Key& key) const {
     const KeyRef ref = keyspace().ref(key.name);
     const int64_t now_ms = services_.clock.wall_ms();
@@ -175,7 +175,7 @@ class AwaitedMigration final : public AwaitedReply {
     DumpedKey dumped{.name = key.name};
     if (entry == nullptr) return dumped;
     const Admission admission(services_.config, services_.memory, CommandOrigin::kClient);
-    // The payload, and what packing needs.
+    // Memory for the payload and for packing it.
     if (!admission.memory_suffices(2 * entry->memory_bytes())) {
       return core::Error{std::string(kOutOfMemory)};
     }
@@ -184,7 +184,8 @@ class AwaitedMigration final : public AwaitedReply {
     return dumped;
   }
 
-  // Returns the reply if keys may no longer be deleted here; empty if they may.
+  // Returns the error reply if keys may no longer be deleted on this server, otherwise an empty
+  // text.
   std::string write_refusal() const {
     const Availability& availability = services_.state.availability;
     if (availability.has(Availability::kReadOnlyReplica)) {
@@ -195,8 +196,8 @@ class AwaitedMigration final : public AwaitedReply {
                                       !config.text(OptionId::kSave).empty());
   }
 
-  // Deletes the keys that the target has and that are as they were dumped. Returns those that have
-  // changed. Ends all watches.
+  // Deletes the keys that the target has stored and that have not changed since they were dumped.
+  // Returns the keys that have changed. Ends all watches.
   std::vector<std::string> delete_stored(int64_t now_ms) {
     std::vector<std::string> changed;
     const std::vector<bool>& stored = transfer_->outcome().stored;
@@ -228,7 +229,7 @@ class AwaitedMigration final : public AwaitedReply {
     return changed;
   }
 
-  // Returns false, and has answered, if there is nothing to send.
+  // Sends changed keys again. Returns false if nothing is sent; the reply has been written then.
   bool send_again(std::vector<std::string> names, protocol::ReplyWriter& reply) {
     if (attempts_ == kAttemptsMax) {
       reply.error(fmt::format(
@@ -274,7 +275,7 @@ void migrate(Context& ctx) {
   ctx.await(std::move(migration));
 }
 
-// The words behind AUTH and AUTH2.
+// Returns whether the argument belongs to AUTH or AUTH2.
 bool migrate_hides(Arguments args, size_t index) {
   for (size_t i = kOptionsBegin; i < index; ++i) {
     if (protocol::equals_ignore_case(args[i], "KEYS")) return false;

@@ -28,7 +28,7 @@ Entry* NewValue::store(Context& ctx, const KeyRef& key, Entry* entry) {
   return nullptr;
 }
 
-// A heavy value leaves with its entry, to be freed in the background.
+// Returns a heavy old value with its entry, so that it is freed in the background.
 Entry* NewValue::replace(Context& ctx, const KeyRef& key, const Entry& old) {
   EntryPtr fresh = Entry::create(key.name);
   if (!give_to(*fresh)) return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GET, SET and their kin: whole string values, with or without an expiry.
+// GET, SET and similar commands: whole string values, with or without an expiry.
 #include <optional>
 #include <string>
 
@@ -22,7 +22,7 @@ enum class Condition : uint8_t { kAlways, kIfMissing, kIfExists };
 struct SetOptions {
   Condition condition = Condition::kAlways;
   ValueCondition value{};
-  bool get = false;  // answer the old value
+  bool get = false;  // reply with the old value
   TtlOption ttl;
 };
 
@@ -38,7 +38,8 @@ void get(Context& ctx) {
   if (const auto entry = ctx.find_string(key)) answer_value(ctx, *entry);
 }
 
-// Looks up the key before SET writes it. A value of a forbidden kind answers WRONGTYPE.
+// Looks up the key before SET writes it. With GET or a condition on the old value, replies with
+// WRONGTYPE if the key holds no string.
 Found<Entry> find_to_set(Context& ctx, const KeyRef& key, const SetOptions& options) {
   if (options.get) return ctx.find_string_to_read(key);
   return options.value.is_set() ? ctx.find_string(key) : ctx.find(key);
@@ -58,8 +59,8 @@ void journal_set(Context& ctx, std::string_view text, bool keeps_expiry, int64_t
   ctx.journal({"SET", key, text, "PXAT", Decimal(expires_at_ms).text()});
 }
 
-// Sets the key of argument 1. True when the value was stored, false when the condition forbade it,
-// nothing when an error has been answered. With options.get the old value has been answered.
+// Sets the key in argument 1. Returns true if the value was stored, false if the condition was not
+// met, and nullopt after an error reply. With options.get, replies with the old value.
 std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string_view text) {
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
   if (options.ttl.has_amount()) {
@@ -68,7 +69,8 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     expires_at_ms = *at_ms;
   }
   const KeyRef key = ctx.key(1);
-  // Outlives the lock, so that the text can be read under it even if the value is not stored.
+  // Declared before the lock, so that the text stays readable under the lock even if the value is
+  // not stored.
   NewValue value(text);
   if (!value.take_or_prepare(ctx)) return ctx.reply.error(kOutOfMemory), std::nullopt;
 
@@ -87,7 +89,7 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     return ctx.reply.error(kOutOfMemory), std::nullopt;
   }
   if (options.ttl.kind != Ttl::kKeep && entry->expires_at_ms() != expires_at_ms) {
-    // A time in the past is stored as any other. The next lookup of the key deletes it.
+    // An expiry in the past is stored like any other. The next lookup deletes the key.
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
   }
   ctx.changed(key, KeyEvent::kSet);
@@ -104,7 +106,7 @@ core::Result<SetOptions> parse_set(Arguments arguments) {
     if (is_other || options.value.is_set()) cursor.fail(kSyntaxError);
     options.condition = condition;
   };
-  // One kind may be repeated, and its last operand counts.
+  // The same condition may be repeated; its last operand counts.
   const auto compare = [&](ValueCondition::Kind kind) {
     const bool is_other = options.value.is_set() && options.value.kind != kind;
     if (is_other || options.condition != Condition::kAlways) cursor.fail(kSyntaxError);
@@ -145,7 +147,7 @@ void set(Context& ctx) {
   *stored ? ctx.reply.ok() : ctx.reply.null();
 }
 
-// Without GET and a condition on it the old value does not matter.
+// SET reads the old value only if it has GET or a condition.
 uint16_t set_key_use(Arguments args) {
   for (size_t i = 3; i < args.size(); ++i) {
     const bool is_read = protocol::equals_ignore_case(args[i], "GET") ||
@@ -192,7 +194,7 @@ void getdel(Context& ctx) {
   if (*entry != nullptr) remove(ctx, key);
 }
 
-// Changes the expiry of the key that GETEX has answered.
+// Changes the expiry of the key that GETEX replied with.
 void change_expiry(Context& ctx, const KeyRef& key, const TtlOption& option, int64_t at_ms) {
   Entry& entry = *ctx.keyspace().find_any(ctx.database(), key);
   const bool absolute = option.kind == Ttl::kAtSeconds || option.kind == Ttl::kAtMilliseconds;
@@ -225,7 +227,7 @@ void getex(Context& ctx) {
   const auto entry = ctx.find_string_to_read(key);
   if (!entry) return;
   if (*entry == nullptr) return ctx.reply.null();
-  // Only now, as in Redis: a missing key is answered before a wrong time.
+  // As in Redis, the reply for a missing key takes precedence over the error of an invalid expiry.
   if (!at_ms) return ctx.reply.error(at_ms.error().message);
   answer_value(ctx, *entry);
   if (option.kind != Ttl::kNone) change_expiry(ctx, key, option, *at_ms);

@@ -28,7 +28,7 @@ constexpr std::string_view kPagePreface =
 // Heading for the options before the file's first heading.
 constexpr std::string_view kHeadName = "The file";
 
-// Outside of `code` no character may mean anything to Markdown.
+// Escapes characters with a meaning in Markdown, except inside backticks.
 std::string markdown_of(const std::vector<std::string>& lines) {
   constexpr std::string_view kMarks = "\\<>*_[]|";
   bool is_code = false;
@@ -44,7 +44,7 @@ std::string markdown_of(const std::vector<std::string>& lines) {
   return text;
 }
 
-// The options and the names that the examples begin with, each once.
+// Returns the options and the names of the paragraph's examples, each once.
 std::vector<std::string> heading_names(const SampleParagraph& paragraph) {
   std::vector<std::string> names = paragraph.options;
   for (const std::string& example : paragraph.examples) {
@@ -54,7 +54,7 @@ std::vector<std::string> heading_names(const SampleParagraph& paragraph) {
   return names;
 }
 
-// "`port`, `default-port`"
+// Returns the names of an option as a table cell, such as "`port`, `default-port`".
 std::string name_cell(const Option& option) {
   std::string cell = fmt::format("`{}`", option.name);
   for (const std::string_view alias : option.aliases) cell += fmt::format(", `{}`", alias);
@@ -72,7 +72,7 @@ std::string options_table(const std::vector<std::string>& names) {
   return text;
 }
 
-// Options without effect have no words of their own.
+// Lists the options without effect, which the sample file does not describe.
 std::string inert_options_table() {
   std::string text = "| option | type | default | values |\n| --- | --- | --- | --- |\n";
   for (const Option& option : option_table()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// docs/configuration.md: the words of the sample file and what the option table says, as one page.
+// Generates docs/configuration.md from the texts of the sample file and from the option table.
 //
-// Invariants: every paragraph of the file is on the page, in the file's order. Its words mean in
-// Markdown what they mean in the file; between backticks they are code.
+// Invariants: every paragraph of the file is on the page, in the file's order. Markdown shows the
+// texts as they are in the file; texts between backticks are shown as code.
 // Thread safety: a pure function over constant rows.
 // Source: docs/configuration.md, conf/bloomery.conf.
 #pragma once

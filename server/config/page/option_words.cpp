@@ -16,7 +16,8 @@ struct ParserWords {
   std::string_view words;
 };
 
-// Values that a parser accepts beyond its kind's own; empty where the row's numbers say it.
+// Descriptions of values that an option's own parser accepts. Empty if the row's numbers suffice as
+// a description.
 constexpr ParserWords kParsers[] = {
     {parse_bind, "at most 16 addresses"},
     {parse_directory, "a directory that exists"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Words for docs/configuration.md: the type, range and default of a row of the option table.
+// Texts for docs/configuration.md: the type, range and default of an option.
 //
-// Invariants: the words are the same on every machine, also where the default is not.
+// Invariants: the texts are the same on every machine, even if the default depends on the machine.
 // Thread safety: free functions over constant rows.
 // Source: docs/configuration.md.
 #pragma once
@@ -16,7 +16,8 @@ namespace server {
 std::string type_words(const Option& option);
 std::string default_words(const Option& option);
 std::string range_words(const Option& option);
-// Whether CONFIG SET changes it: "yes", "no", or "if enable-protected-configs allows".
+// Returns whether CONFIG SET can change the option: "yes", "no", or "if enable-protected-configs
+// allows".
 std::string mutability_words(const Option& option);
 
 }  // namespace server

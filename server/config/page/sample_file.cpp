@@ -22,7 +22,7 @@ std::vector<std::string> split_lines(std::string_view text) {
   return lines;
 }
 
-// "### Network ###" -> "Network"
+// Returns the heading in a line: "Network" for "### Network ###".
 std::optional<std::string> heading(std::string_view line) {
   if (!line.starts_with("##") || !line.ends_with('#')) return std::nullopt;
   const auto begin = line.find_first_not_of('#');
@@ -38,7 +38,7 @@ bool is_listed(std::string_view line) {
   return line.starts_with("#  ");
 }
 
-// The option that a line sets, or would set if it were not commented out.
+// Returns the option that a line sets, or that a commented-out line would set.
 std::string_view directive_name(std::string_view line) {
   const std::string_view directive = without_mark(line);
   return directive.substr(0, directive.find(' '));

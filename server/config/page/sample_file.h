@@ -15,20 +15,21 @@
 
 namespace server {
 
-// Any of the four may be empty.
+// A paragraph of the file. Each of the four members may be empty.
 struct SampleParagraph {
   std::vector<std::string> words{};     // lines of the comment, without '#'
-  std::vector<std::string> listed{};    // the indented names
-  std::vector<std::string> examples{};  // lines that set no option, as written in a file
-  std::vector<std::string> options{};   // canonical names, each once
+  std::vector<std::string> listed{};    // names in the indented list
+  std::vector<std::string> examples{};  // example lines that set no option
+  std::vector<std::string> options{};   // canonical names of the options, each once
 };
 
 struct SampleSection {
-  std::string name;  // empty before the first heading
+  std::string name;  // heading of the section; empty before the first heading
   std::vector<SampleParagraph> paragraphs{};
 };
 
-// Options and examples count where they end their paragraph, also commented out: "# masteruser x".
+// Options and examples, also commented out ("# masteruser x"), end the paragraph that explains
+// them.
 std::vector<SampleSection> parse_sample_file(std::string_view text);
 
 }  // namespace server

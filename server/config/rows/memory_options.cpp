@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of the options on memory: maxmemory, and what happens when it is reached.
+// The rows of the options on memory: maxmemory, and the behaviour when it is exceeded.
 #include "server/config/option_table.h"
 #include "server/config/special_values.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of directives without effect that redis.conf 7.0 does not know: those of Redis 6.2, of
-// Redis 7.2 to 8.10 and of Valkey 8.0 to 9.2. Defaults are those of the servers that know them.
+// The rows of options without effect that redis.conf 7.0 does not contain: options of Redis 6.2, of
+// Redis 7.2 to 8.10 and of Valkey 8.0 to 9.2. Each default is that of the server that has the
+// option.
 #include "server/config/inert_rows.h"
 #include "server/config/option_table.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of the options on replication: of a replica, and of a leader.
+// The rows of the options on replication, for replicas and for leaders.
 #include "core/bloom/parameters.h"
 #include "server/config/option_table.h"
 #include "server/config/special_values.h"
@@ -8,7 +8,7 @@
 namespace server {
 namespace {
 
-// A layout's name stands for the server that has it.
+// Returns the choices. The name of a foreign layout stands for the server that uses the layout.
 std::vector<std::string_view> foreign_replica_choices() {
   std::vector<std::string_view> choices = {"auto", "no", "strings"};
   for (const core::bloom::LayoutRow& row : core::bloom::layout_rows()) {

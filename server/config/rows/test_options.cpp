@@ -20,7 +20,8 @@ Option shutdown_option(std::string_view name) {
           .parser = parse_shutdown_words};
 }
 
-// Microseconds for each key; below zero so many keys for each microsecond.
+// Sets the delay per key in microseconds. A negative value is a number of keys per microsecond of
+// delay.
 Option delay_option(std::string_view name) {
   return {.name = name,
           .kind = OptionKind::kInteger,
