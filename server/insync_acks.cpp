@@ -18,7 +18,7 @@ uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
   for (const std::string& id : required) {
     uint64_t own = 0;
     for (const auto& replica : facts.replicas) {
-      // A replica may have two links for a moment.
+      // A replica that reconnects may briefly have two links.
       if (replica.id == id && replica.is_online) own = std::max(own, replica.acked);
     }
     acked = std::min(acked, own);
@@ -27,7 +27,8 @@ uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
 }
 
 uint64_t InsyncAcks::offset_of_writes() const {
-  // Without a backlog the offset may be 0, but a member that is waited for lacks the write as well.
+  // Without a backlog the offset may be 0. A reply must wait even then, because the member that is
+  // waited for lacks the write.
   return replication_.is_replica() ? 0 : std::max<uint64_t>(1, replication_.offset());
 }
 

@@ -46,7 +46,7 @@ class InsyncAcks final : public net::WriteAcks {
   const cluster::ClusterState& cluster_;
   Replication& replication_;
   Leader& leader_;
-  std::atomic<uint64_t> acked_{0};  // by all members that are waited for
+  std::atomic<uint64_t> acked_{0};  // offset that all members in sync have acknowledged
 };
 
 }  // namespace server

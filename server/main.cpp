@@ -54,7 +54,7 @@ class PidFile {
 
  private:
   core::Result<> write() const {
-    // Other users may read it.
+    // Mode of the file: readable by other users.
     constexpr mode_t kMode = 0644;
     const auto file = persistence::open_file({path_, "pidfile"}, O_WRONLY | O_CREAT,
                                              persistence::FileKinds::kRegular, kMode);
@@ -63,14 +63,15 @@ class PidFile {
     return persistence::write_all(file->get(), fmt::format("{}\n", getpid()), path_);
   }
 
-  std::string path_;  // empty: there is none to remove
+  std::string path_;  // path of the file; empty if there is no file to remove
 };
 
-// A file of ours that got one of the numbers 0 to 2 would be written to as a standard stream.
+// Opens missing standard streams. Otherwise a file of the server could get a number from 0 to 2,
+// and output to a standard stream would be written to that file.
 void open_standard_streams() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) != -1) continue;
-    // The lowest free number.
+    // open() returns the lowest free number.
     if (::open("/dev/null", O_RDWR) != descriptor) return;
   }
 }
@@ -83,7 +84,7 @@ int serve(server::Config& config, server::Daemon& daemon) {
   const PidFile pid_file(run.pid_file());
   const int exit_code = server.run();
   server::flush_log();
-  // The operator who started it may not look into the log.
+  // An operator who starts the server by hand may not read the log.
   if (exit_code != EXIT_SUCCESS && !run.log_file().empty()) {
     fmt::print(stderr, "The server has ended with an error; see its log: {}\n", run.log_file());
   }
@@ -94,17 +95,17 @@ int serve(server::Config& config, server::Daemon& daemon) {
 
 int main(int argc, char** argv) {
   open_standard_streams();
-  // A peer that closes its socket must not end the process.
+  // Writing to a socket that the peer has closed must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
-  // A file that may not grow is an error of the write then, as a full disk is.
+  // A write beyond the file size limit then fails with an error, as on a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   std::vector<const char*> words(argv, argv + argc);
   const server::HealthQuestion question = server::take_health_question(words);
   server::Config config;
   const auto launch = config.load(static_cast<int>(words.size()), words.data());
   if (!launch) return fail(launch.error().message);
-  // Tools parse the original arguments: `words` lacks those that were taken out above.
+  // Tools parse the original arguments, because `words` lacks the removed ones.
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const auto exit_code = server::run_tool(*launch, config, arguments, question)) {
     return *exit_code;

@@ -16,7 +16,7 @@
 namespace server {
 namespace {
 
-// An address for a browser on this machine.
+// Returns the dashboard's address for a browser on this machine.
 std::string http_address(const Config& config) {
   std::string host = split_at_spaces(config.text(OptionId::kHttpBind)).front();
   if (host.starts_with('-')) host.erase(0, 1);
@@ -40,7 +40,8 @@ std::string addresses(const Config& config) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// `dir` may be relative; who reads the log later wants to know to what.
+// Returns the absolute path of `dir`, because the reader of the log does not know the working
+// directory.
 std::string directory(const Config& config) {
   std::error_code error;
   const auto path = std::filesystem::current_path(error);

@@ -75,7 +75,8 @@ uint64_t random_hash_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-// An error names the line that is at fault: the first that fails behind those before it.
+// Builds the registry. An error names the first rename-command line that fails together with the
+// lines before it.
 core::Result<std::unique_ptr<Registry>> make_registry(const OtherDirectives& directives) {
   const std::span<const NamedValue> renames = directives.renamed_commands;
   auto registry = Registry::create(renames);
@@ -92,7 +93,7 @@ size_t thread_count(const Config& config) {
 
 }  // namespace
 
-// Makes each fork one event of LATENCY.
+// Records each fork as a LATENCY event.
 class ForkEvents {
  public:
   void note(const SaveSlot& slot, Observer& observer) {
@@ -106,20 +107,20 @@ class ForkEvents {
   uint64_t seen_ = 0;
 };
 
-// The commands, and the users with their permissions.
+// The command registry, and the users with their permissions.
 struct Access {
   explicit Access(std::unique_ptr<Registry> commands)
       : registry(std::move(commands)), users(acl_table_of(*registry)) {}
   const std::unique_ptr<Registry> registry;
   acl::Users users;
 };
-// How the process ends, and what began it.
+// State of the process: whether it is stopping, its exit code, and the thread that loads the data.
 struct Run {
   std::atomic<bool> stopping{false};
   std::atomic<int> exit_code{EXIT_SUCCESS};
   std::thread recovery;
 };
-// In the order of construction; destroyed in reverse.
+// Members are listed in the order of construction, and destroyed in reverse order.
 struct Server::Parts final : AckListener,
                              CommandThreads,
                              LogListener,
@@ -183,7 +184,7 @@ struct Server::Parts final : AckListener,
   [[noreturn]] void on_log_fatal(const std::string& cause) override;
   void wake_for_messages(size_t thread_index) override;
   void wake_for_monitors(size_t thread_index);
-  // Several times a second, on I/O thread 0.
+  // Called several times a second, on I/O thread 0.
   void tick();
   void end() override { server.request_stop(); }
 
@@ -350,7 +351,7 @@ core::Result<> Server::start() {
   config_.follow(OptionId::kMaxMemory, [&parts, this] {
     parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
   });
-  // A node of a cluster times its permits by it.
+  // In a cluster, the node uses the option to time its permits, so it must not change.
   if (ClusterMode{config_.integer(OptionId::kClusterEnabled)} != ClusterMode::kYes) {
     config_.follow(OptionId::kClusterNodeTimeout, [] {});
   }
@@ -363,7 +364,7 @@ core::Result<> Server::start() {
   });
   config_.follow({OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold},
                  [&parts] { parts.observer.update(); });
-  // Before the listener's own hooks: a port needs the certificates.
+  // Registered before the listener's hooks, because a new TLS port needs the certificates.
   if (auto followed = parts.tls.follow(); !followed) return followed;
   if (auto prepared = acl::prepare_users(parts.access.users, config_); !prepared) return prepared;
   if (auto opened = parts.listener.open(); !opened) return opened;
@@ -394,7 +395,8 @@ void Server::recover() {
   parts.durability.start();
   parts.leader.start();
   parts.replica_controller.start([&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
-    std::string leader = parts.services.config.text(OptionId::kReplicaOf);  // "host port"
+    // Value of `replicaof`: "host port".
+    std::string leader = parts.services.config.text(OptionId::kReplicaOf);
     std::ranges::replace(leader, ' ', ':');
     return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream(),
                                              std::move(leader));
@@ -436,7 +438,7 @@ void Server::await_signal() {
   });
 }
 
-// As SHUTDOWN without options. The second signal of one attempt does not wait for replicas.
+// Acts as SHUTDOWN without options. A second signal during the attempt skips the wait for replicas.
 void Server::on_signal(int signal) {
   await_signal();
   parts_->clustering.retire(
@@ -453,7 +455,7 @@ void Server::shut_down(int signal) {
 }
 
 void Server::request_stop() {
-  // On thread 0, where the listener and the timers live.
+  // The listener and the timers belong to thread 0.
   parts_->threads.at(0).loop.post([this] {
     Parts& parts = *parts_;
     if (parts.run.stopping) return;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Server: owns everything the process consists of, starts it in order and ends it in reverse.
+// Server: owns all parts of the process. Starts the parts in order, and stops them in reverse
+// order.
 //
-// Invariants: run() returns only when no connection, coroutine or thread of ours is left.
+// Invariants: run() returns only when all connections, coroutines and threads of the server have
+// ended.
 // Thread safety: request_stop() may be called from any thread; the rest from the main thread.
 #pragma once
 
@@ -17,16 +19,17 @@ namespace server {
 
 class Server {
  public:
-  // `on_ready` is called once, by any thread, when clients are served all data.
+  // `on_ready` is called once, on any thread, when all data are loaded and clients are served.
   explicit Server(
       Config& config, std::function<void()> on_ready = [] {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Builds the parts and binds the sockets.
+  // Creates the parts and binds the sockets.
   core::Result<> start();
-  // Loads the data and serves until SIGTERM, SIGINT or SHUTDOWN; the process' exit code.
+  // Loads the data and serves clients until SIGTERM, SIGINT or SHUTDOWN. Returns the process' exit
+  // code.
   int run();
   void request_stop();
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Upkeep: changes to the keyspace without a command. Expired keys are deleted, eviction keeps
-// maxmemory, windows of time rotate, and the table of tracked keys is trimmed.
+// maxmemory, time windows of filters rotate, and the table of tracked keys is trimmed.
 //
 // Invariants: a deleted key is journalled as DEL and reported to all listeners, under its lock. So
-// is a window's rotation. The keyspace and the memory monitor know this object while it lives.
-// Thread safety: made and destroyed while no command runs; tick() belongs to one thread.
+// is a window's rotation. The keyspace and the memory monitor refer to this object while it exists.
+// Thread safety: created and destroyed while no command runs; tick() belongs to one thread.
 // Source: docs/architecture.md, "The memory limit"; Redis' databasesCron().
 #pragma once
 
@@ -24,9 +24,9 @@ namespace server {
 
 class Upkeep {
  public:
-  // How many keys above tracking-table-max-keys are forgotten at once.
+  // Number of keys above tracking-table-max-keys that one tick removes at most.
   static constexpr size_t kTrimmedKeysMax = 10'000;
-  // Runs a task later, between other work, on the thread of tick().
+  // Runs a task later on the thread of tick(), between other work.
   using Post = std::function<void(std::function<void()> task)>;
 
   Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_t seed);
@@ -34,7 +34,7 @@ class Upkeep {
   Upkeep(const Upkeep&) = delete;
   Upkeep& operator=(const Upkeep&) = delete;
 
-  // To be called `hz` times a second with no stripe held; takes a bounded time.
+  // Must be called `hz` times a second without a stripe lock. Takes a bounded time.
   void tick();
 
  private:

@@ -58,7 +58,7 @@ std::string arity_text(const RegisteredCommand& command) {
 // In Redis a monitor counts as a replica.
 constexpr std::string_view kMonitorReachesForKeys = "ERR Replica can't interact with the keyspace";
 
-// Returns whether misuse() must be called. For nearly every request it need not be.
+// Returns whether check_arguments() must be called, which is rarely the case.
 bool needs_checks(const Environment& environment, const Session& session,
                   const RegisteredCommand& command, Arguments args) {
   return !command.arity_fits(args.size()) || !session.authenticated || session.transaction.active ||

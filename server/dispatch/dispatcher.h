@@ -100,8 +100,9 @@ class Dispatcher {
   void prefetch(std::span<Request> requests, int64_t now_ms);
   // REQUIRES: the key's lock.
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
-  // misuse() and refusal() return the error if the command must not run, otherwise an empty text.
-  // misuse() finds errors that waiting cannot change; refusal() checks the state of the server.
+  // check_arguments() and refusal() return the error if the command must not run, otherwise an
+  // empty text. check_arguments() finds errors that waiting cannot change; refusal() checks the
+  // state of the server.
   std::string check_arguments(const Context& ctx) const;
   std::string refusal(const Context& ctx, uint32_t flags) const;
   // `flags` are those of the row. For EXEC they include those of the queued commands.

@@ -58,7 +58,7 @@ struct Environment {
   Observer& observer;
   acl::Users& users;
   cluster::ClusterState& cluster;
-  // Only for commands/connection/ and commands/server/, which include services.h.
+  // Used only by commands/connection/ and commands/server/, which include services.h.
   Services& services;
 };
 

@@ -51,7 +51,7 @@ std::span<const Command> acl_commands();
 std::span<const Command> transaction_commands();
 std::span<const Command> wait_commands();
 
-// All of the above, in the order in which COMMAND lists them.
+// Returns all families, in the order in which COMMAND lists them.
 std::span<const std::span<const Command>> command_families();
 
 }  // namespace server

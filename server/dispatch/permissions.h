@@ -49,8 +49,8 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
                                 Arguments args);
 
 // Fast check of the simple cases: the command has no key, or its only key is the first argument.
-// The key must match a prefix pattern of the root selector. False means that has_rights() must be
-// asked.
+// The key must match a prefix pattern of the root selector. If it returns false, has_rights() must
+// be called.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args);
 // Returns true if the user's rules allow the command, at the cost of few instructions. Returns

@@ -34,8 +34,8 @@ class Registry {
   // Finds a command or container by the name that clients use, in any case. Returns null if there
   // is none.
   const RegisteredCommand* find(std::string_view name) const;
-  // Finds a command by its original name, for journals, leaders and files. A name that is no
-  // original one is looked up as a client's, because Redis logs commands as clients sent them.
+  // Finds a command by its original name, for journals, leaders and files. An unknown name is
+  // looked up as a client's name, because Redis logs commands as clients sent them.
   const RegisteredCommand* find_replayed(std::string_view name) const;
   // Finds the command, or the subcommand of a container. Returns null if either is unknown.
   const RegisteredCommand* find(Arguments args) const;

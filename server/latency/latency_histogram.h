@@ -29,7 +29,7 @@ class LatencyHistogram {
     const auto shift = static_cast<unsigned>(std::bit_width(ticks | kSteps)) - kStepBits - 1;
     return (size_t{shift} << kStepBits) + static_cast<size_t>(ticks >> shift);
   }
-  // The least number of ticks that belongs to the next bucket; 0 behind the last one.
+  // Returns the lowest number of ticks in the next bucket; 0 for the last bucket.
   static uint64_t end_of(size_t bucket) {
     constexpr size_t kSteps = size_t{1} << kStepBits;
     if (bucket < 2 * kSteps) return bucket + 1;
@@ -54,7 +54,7 @@ class LatencyHistogram {
   std::array<std::atomic<uint64_t>, kBucketCount> counts_{};
 };
 
-// The sum of some histograms, or of parts of them.
+// The sum of several histograms, or of parts of histograms.
 class LatencyCounts {
  public:
   void add(const LatencyHistogram& histogram) {
@@ -70,9 +70,10 @@ class LatencyCounts {
     for (const uint64_t count : counts_) sum += count;
     return sum;
   }
-  // How many took no longer. A bucket that reaches beyond counts by the part that does not.
+  // Returns the number of calls that took at most `ticks`. The last bucket counts by the fraction
+  // of its range that is included.
   uint64_t count_up_to(double ticks) const;
-  // The ticks that `percentage` of all times do not exceed. REQUIRES: total() > 0.
+  // Returns the ticks that `percentage` of all calls did not exceed. REQUIRES: total() > 0.
   double percentile(double percentage) const;
 
  private:

@@ -30,7 +30,7 @@ std::string age_text(int64_t seconds) {
 }
 
 struct Column {
-  int step;  // height of the column, of kSteps
+  int step;  // height of the column, in units of a third of a row
   std::string age;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// SlowLog: the last commands that took long, for SLOWLOG.
+// SlowLog: the latest slow commands, for SLOWLOG.
 //
-// Invariants: ids grow by one and are never used twice; an entry is bounded, whatever the command
-// was: 32 words of 128 bytes.
+// Invariants: ids grow by one and are never reused. The size of an entry is bounded by 32 words of
+// 128 bytes.
 // Thread safety: all members may be called from any thread. Entries are immutable.
 // Source: Redis 7.0.15, SLOWLOG GET.
 #pragma once
@@ -21,9 +21,9 @@ namespace server {
 
 struct SlowCommand {
   uint64_t id = 0;
-  int64_t time_s = 0;  // wall clock at its end
+  int64_t time_s = 0;  // wall-clock time at the command's end
   int64_t duration_us = 0;
-  std::vector<std::string> words;  // as trimmed_words() has left them
+  std::vector<std::string> words;  // the command's words, shortened by trimmed_words()
   std::string address;
   std::string client_name;
 };
@@ -32,29 +32,30 @@ class SlowLog {
  public:
   using Entries = std::vector<std::shared_ptr<const SlowCommand>>;
 
-  // Gives the command its id. Then drops the oldest entries above `length_max`.
+  // Assigns the command's id. Then drops the oldest entries above `length_max`.
   void add(SlowCommand command, size_t length_max);
-  // The newest first.
+  // Returns up to `count` entries, newest first.
   Entries newest(size_t count) const;
   size_t size() const;
   void clear();
 
  private:
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members below
   uint64_t next_id_ = 0;
-  std::deque<std::shared_ptr<const SlowCommand>> entries_;  // the newest in front
+  std::deque<std::shared_ptr<const SlowCommand>> entries_;  // newest entry first
 };
 
 inline constexpr size_t kSlowWordBytesMax = 128;
 
-// The word at an index that lacks so many bytes at its end; none as a rule.
+// The index of a word that was cut, and the number of bytes missing at its end. By default no word
+// is cut.
 struct CutWord {
   size_t index = ~size_t{0};
   size_t missing_bytes = 0;
 };
 
-// The words that the log keeps of a command. They name the number of words and bytes left out.
-// REQUIRES: a word that lacks bytes has kSlowWordBytesMax of them.
+// Returns the words of a command as the log stores them, with the numbers of omitted words and
+// bytes. REQUIRES: a cut word has kSlowWordBytesMax bytes left.
 std::vector<std::string> trimmed_words(std::span<const std::string_view> words, CutWord cut = {});
 
 }  // namespace server

@@ -23,7 +23,7 @@ namespace server::net {
 namespace {
 
 void set_option(int descriptor, int level, int name, int value) {
-  // A socket option that the system refuses costs speed, not correctness.
+  // Ignores failures: a socket option that the system rejects costs only speed.
   (void)::setsockopt(descriptor, level, name, &value, sizeof value);
 }
 
@@ -78,7 +78,7 @@ std::shared_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) 
 void ClientAcceptor::accept(int descriptor, Kind kind) {
   ThreadStatistics& counters = services_.statistics.thread(0);
   if (const std::string text = refusal(descriptor, kind); !text.empty()) {
-    // Before a handshake nothing can be said that a TLS client would understand.
+    // Before the handshake, a TLS client could not read an error reply.
     if (kind != Kind::kTls) {
       (void)::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }

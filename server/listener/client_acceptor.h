@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientAcceptor: makes a client of an accepted socket, on one of the I/O threads, or refuses it.
+// ClientAcceptor: hands an accepted socket to one of the I/O threads as a new client, or rejects
+// it.
 //
-// Invariants: a client is counted when it is accepted, so that a storm of them cannot pass
-// maxclients before the threads catch up.
+// Invariants: a client is counted when it is accepted, so that many simultaneous connections cannot
+// exceed maxclients before the threads process them.
 // Thread safety: belongs to I/O thread 0.
 // Source: Redis' acceptCommonHandler().
 #pragma once
@@ -26,15 +27,15 @@ class ClientAcceptor {
   ClientAcceptor(IoThreads& threads, Services& services, const Tls& tls)
       : threads_(threads), services_(services), tls_(tls), handshakes_(services) {}
 
-  // Whether a client of this kind may come now.
+  // Returns whether a client of this kind can be accepted now.
   bool has_room(Kind kind) { return kind != Kind::kTls || handshakes_.make_room(); }
-  // Takes over the descriptor.
+  // Takes ownership of the descriptor.
   void accept(int descriptor, Kind kind);
-  // Several times a second: ends handshakes that take too long.
+  // Ends handshakes that take too long. Must be called several times a second.
   void end_late_handshakes() { handshakes_.end_late(); }
 
  private:
-  // The reply for a client that must not be served; empty for the others.
+  // Returns the error reply for a client that must be rejected; empty if the client is accepted.
   std::string refusal(int descriptor, Kind kind) const;
   std::shared_ptr<Session> new_session(int descriptor, Kind kind) const;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Handshakes: the TLS handshakes under way, bounded in time and in number.
+// Handshakes: the running TLS handshakes, limited in time and number.
 //
-// A peer that has not finished its handshake is unknown, yet it costs memory and a place among the
-// clients. It has ten seconds to finish. Such peers get half of all clients' places. When those are
-// full, the oldest peer yields to the next, once it has had a second. Younger peers are kept: after
-// a restart all clients connect at once, and new ones wait in the kernel's queue.
+// A peer in its handshake is not authenticated, but it uses memory and counts towards maxclients. A
+// handshake may take ten seconds. At most half of maxclients may be in a handshake. At that limit,
+// a new peer replaces the oldest one, if the oldest has had at least a second. Otherwise new peers
+// wait in the kernel's queue: after a restart, all clients connect at once.
 //
 // Thread safety: belongs to I/O thread 0.
 #pragma once
@@ -23,11 +23,12 @@ class Handshakes {
  public:
   explicit Handshakes(const Services& services) : services_(services) {}
 
-  // Whether another may begin now; ends the oldest ones if that helps.
+  // Returns whether another handshake may begin now. At the limit, first ends the oldest handshakes
+  // if they have had a second.
   bool make_room();
   // REQUIRES: the session has a TLS stream and is registered.
   void add(const std::shared_ptr<Session>& session);
-  // Ends those that take too long.
+  // Ends handshakes that take too long.
   void end_late();
 
  private:
@@ -36,14 +37,14 @@ class Handshakes {
     int64_t begun_us;
   };
 
-  // Drops the ended handshakes at the front. Null when none is left.
+  // Drops ended handshakes at the front, and returns the oldest running one; null if there is none.
   std::shared_ptr<Session> oldest();
   void drop_ended();
-  // False when there is none that began so early.
+  // Ends the oldest handshake. Returns false if no handshake began before the time.
   bool end_oldest(int64_t begun_before_us);
 
   const Services& services_;
-  std::deque<Handshake> under_way_;  // the oldest first; some may have ended
+  std::deque<Handshake> under_way_;  // oldest handshake first; some may have ended
 };
 
 }  // namespace server::net

@@ -83,7 +83,7 @@ core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints, std::string_vi
     } else if (place.is_optional) {
       log_verbose("Not listening on optional address: {}", opened.error().message);
     } else {
-      // Redis' words, which the tests of others look for.
+      // Uses Redis' error text, because test suites look for it.
       return core::Error{fmt::format("Failed listening on port {} ({}){}: {}", place.port,
                                      place.kind == Kind::kTls ? "TLS" : "TCP", outcome,
                                      opened.error().message)};
@@ -95,7 +95,8 @@ core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints, std::string_vi
 core::Result<> Listener::rebind() {
   const auto wanted = wanted_places();
   const std::scoped_lock lock(mutex_);
-  // First the old ones end, because `*` and an address on the same port exclude each other.
+  // Old sockets are suspended first, because `*` and an address on the same port exclude each
+  // other.
   const auto stays = [&wanted](const Endpoint& here) {
     return here.place.kind == Kind::kUnix || std::ranges::any_of(wanted, [&](const Place& place) {
              return place.is_same(here.place);

@@ -2,7 +2,8 @@
 //
 // Listener: the sockets on the configured addresses, which CONFIG SET may change.
 //
-// Invariants: after open() they are the configured ones; a change is made as a whole or not at all.
+// Invariants: after open() the sockets match the configuration; a change is applied as a whole or
+// not at all.
 // Thread safety: open() before the threads run; all others from any thread.
 // Source: Redis' bind syntax ("*", "-::1" for an optional address).
 #pragma once
@@ -28,14 +29,14 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Moves from now on when CONFIG SET says so. Errors: an address that cannot be bound (unless
-  // marked optional), a path that is taken.
+  // Opens the sockets, and follows changes by CONFIG SET from now on. Errors: an address that
+  // cannot be bound (unless marked optional), or a path that is in use.
   core::Result<> open();
-  // Begins to accept.
+  // Starts to accept clients.
   void start();
   void close();
 
-  // On I/O thread 0.
+  // Must be used on I/O thread 0.
   ClientAcceptor& clients() { return clients_; }
 
  private:
@@ -43,7 +44,7 @@ class Listener {
   // An address to listen on.
   struct Place {
     Kind kind = Kind::kUnix;
-    std::string address{};  // as configured, without its '-'
+    std::string address{};  // address as configured, without a leading '-'
     uint16_t port = 0;
     bool is_optional = false;
 
@@ -58,15 +59,16 @@ class Listener {
   using Endpoints = std::vector<Endpoint>;
 
   void follow_options();
-  // The configured TCP addresses.
+  // Returns the configured TCP addresses.
   std::vector<Place> wanted_places() const;
   core::Result<> open_unix();
-  // Adds the wanted endpoints that `endpoints` lacks. `outcome`: what the error says that becomes
-  // of the server.
+  // Opens the configured endpoints that are missing in `endpoints`. `outcome` is the end of the
+  // error text: what happens to the server.
   core::Result<> open_tcp_endpoints(Endpoints& endpoints, std::string_view outcome);
-  // Moves to the configured addresses; on failure the old ones stay.
+  // Opens the configured addresses in place of the old ones. If this fails, the old sockets stay
+  // open.
   core::Result<> rebind();
-  // Accepts from all. REQUIRES: mutex_.
+  // Starts to accept on all sockets. REQUIRES: mutex_.
   void accept();
   int backlog() const;
 

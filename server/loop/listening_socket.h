@@ -40,8 +40,9 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
                          int backlog);
   // The permissions and the group of a unix socket.
   struct UnixAccess {
-    unsigned permissions = 0;  // 0 keeps those that the umask leaves
-    std::string group{};       // a name or a number; empty for the group of the process
+    // Permissions of the socket file; 0 keeps those that the umask leaves.
+    unsigned permissions = 0;
+    std::string group{};  // a name or a number; empty for the group of the process
   };
   // Replaces a socket file left by an earlier run, but no socket of a running process and no file
   // of another kind. Errors: the path is too long or in use; the group does not exist, or this

@@ -70,7 +70,8 @@ class ReplyGate {
   // the thread runs.
   void set_permit(const cluster::ClusterState* permit) { permit_ = permit; }
 
-  // Replies to writes wait for these acknowledgements, too. Must be called before the thread runs.
+  // Makes replies to writes also wait for these acknowledgements. Must be called before the thread
+  // runs.
   void set_acks(WriteAcks* acks) { acks_ = acks; }
 
   // Commands append their replies here, after the parts that were added.
@@ -132,13 +133,14 @@ class ReplyGate {
   const std::function<void(bool)> on_waiting_;
   protocol::OutputBuffer replies_;
   size_t fresh_begin_ = 0;
-  std::vector<ReplySpan> writes_;  // in replies_
+  std::vector<ReplySpan> writes_;  // ranges in replies_
   std::vector<Part> parts_;
   std::vector<Held> held_;
   std::vector<Held> looked_at_;  // buffer of release_held()
   size_t new_held_ = 0;          // number of sinks that began to hold replies since the last commit
   bool commit_is_due_ = false;
-  bool awaits_acks_ = false;  // since the last request
+  // Whether a held reply waits for acknowledgements since the last request.
+  bool awaits_acks_ = false;
 };
 
 }  // namespace server::net

@@ -10,18 +10,19 @@
 namespace server::net {
 namespace {
 
-// A missing part of a command from which on it is read to its place at once. Below it a client that
-// sends slowly must not hold a read's worth of memory.
+// If at least this many bytes of a command are missing, they are read directly into the client's
+// buffer. If fewer are missing, a slow client would hold memory for a whole read.
 constexpr size_t kBigPartBytes = ClientInput::kReadBytes / 4;
-// One read, so that other clients have their turn.
+// Limit on one read, so that other clients are served between reads.
 constexpr size_t kBigReadBytes = 16 * ClientInput::kReadBytes;
-// Beyond it room is made step by step: the client may never send what it has announced.
+// Above this size memory is allocated step by step, because the client may never send what it has
+// announced.
 constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
 constexpr size_t kLineEndBytes = 2;
 // The rest of an argument must exceed this to get memory of its own.
 constexpr size_t kBigRestBytes = 2 * Stream::kExtraBytesMax;
-// Bytes read with the end of a big argument: its line end, and the begin of the next command, which
-// is moved later.
+// Bytes that may be read after the end of a big argument: its line end and the start of the next
+// command, which is moved later.
 constexpr size_t kFollowingBytes = size_t{16} << 10;
 
 }  // namespace
@@ -42,7 +43,7 @@ std::span<char> ClientInput::place_behind() {
   }
   if (big_arrives()) return big_->missing();
   const size_t missing = awaited_bytes();
-  // Without a big part, room that is there already is used.
+  // If the missing part is small, only free memory that exists already is used.
   if (missing < kBigPartBytes && free_bytes() < kReadBytes) return {};
   make_room(std::max(missing, kBigPartBytes), kReadBytes);
   return {block_.data + end_, block_.capacity_bytes - end_};
@@ -53,8 +54,8 @@ void ClientInput::commit(size_t size_bytes) {
   end_ += size_bytes;
 }
 
-// Gives the argument that is arriving memory of its own, if that is worth it, and moves there what
-// `request` has of it. Returns whether it did.
+// If the incomplete argument is big enough, allocates a BigArgument for it and moves its received
+// bytes from `request` there. Returns whether it did.
 bool ClientInput::begin_big_argument(std::string_view request) {
   const auto [end, body_offset] = announced_;
   if (big_ || body_offset == 0 || end <= request.size() + kBigRestBytes) return false;
@@ -90,9 +91,9 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
   if (!is_kept()) {
     if (rest.empty()) return;
     begin_ = end_ = 0;
-    // Exactly: memory that grows by steps would exceed it.
+    // Allocates exactly the limit, because memory that grows in steps would exceed it.
     if (!is_authenticated) resize(kUnknownBytesMax);
-    // A client that has sent a good part of it sends the rest, too.
+    // A client that has sent a good part of the argument will probably send the rest.
     const bool is_begun = rest.size() >= announced_.body_offset + kBigPartBytes;
     if (is_begun && begin_big_argument(rest)) rest = rest.substr(0, announced_.body_offset);
     make_room(rest.size(), 0);
@@ -100,12 +101,12 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
     end_ = rest.size();
     return;
   }
-  // The request that it belongs to is the first one, and is done.
+  // The big argument belongs to the first request, which is done.
   if (rest.size() < kept_bytes()) big_.reset();
   begin_ = end_ - rest.size();
   if (begin_ == end_) begin_ = end_ = 0;
-  // Gives back what a big command has taken. The rest of a pipeline usually grows again, to about
-  // as much.
+  // Frees memory that a big command used. The rest of a pipeline often grows to about that size
+  // again, so some memory is retained.
   constexpr size_t kKeptForMore = 4 * kReadBytes;
   const size_t announced_bytes = announced_.end + kReadBytes + Stream::kExtraBytesMax;
   const size_t kept = is_kept() ? std::max(kKeptForMore, announced_bytes) : kReadBytes;
@@ -121,7 +122,8 @@ void ClientInput::forget() {
 bool ClientInput::give_back_free() {
   if (free_bytes() == 0) return false;
   if (big_arrives()) {
-    // Parsing of the argument restarts when more of it arrives.
+    // Moves the bytes back into the common buffer. Parsing of the argument restarts when more bytes
+    // arrive.
     const std::unique_ptr<BigArgument> big = std::move(big_);
     resize(kept_bytes() + big->received_bytes());
     std::memcpy(block_.data + end_, big->text().data(), big->received_bytes());
@@ -135,7 +137,7 @@ void ClientInput::make_room(size_t fresh_bytes, size_t spare_bytes) {
   if (block_.capacity_bytes - end_ >= fresh_bytes) return;
   const size_t needed = kept_bytes() + fresh_bytes;
   if (needed <= block_.capacity_bytes) return move_to_front();
-  // Grow by an eighth at least, so that a byte is moved a constant number of times on average.
+  // Grows by at least an eighth, so that each byte is moved a constant number of times on average.
   resize(std::max(needed + spare_bytes, block_.capacity_bytes + block_.capacity_bytes / 8));
 }
 

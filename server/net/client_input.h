@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientInput: bytes that one client has sent and that are not executed yet: incomplete commands,
+// ClientInput: bytes that one client has sent and that are not executed yet: incomplete commands
 // and commands that are held back.
 //
-// Small commands come through the thread's read buffer, and only an incomplete rest is kept. When
-// the rest of a big command is awaited, the client's next bytes are read behind the kept ones. When
-// that is the rest of one big argument, they are read into memory of its own (BigArgument).
+// Small commands are read into the thread's buffer, and only an incomplete rest is stored here. The
+// rest of a big command is read directly behind the stored bytes. The rest of one big argument is
+// read into separate memory (BigArgument).
 //
-// Invariants: for a client that has not logged in, at most kUnknownBytesMax are kept and allocated.
-// The memory exceeds what an announced command needs by a read and an eighth at most. Only the
-// first request of the kept bytes has a big argument apart, and only one.
+// Invariants: for a client that has not logged in, at most kUnknownBytesMax are allocated. The
+// memory exceeds the need of an announced command by at most one read and an eighth. Only the first
+// stored request can have a big argument in separate memory, and only one.
 // Thread safety: none; belongs to one connection.
 #pragma once
 
@@ -23,15 +23,17 @@
 
 namespace server::net {
 
-// Known ends of the first request among the kept bytes, counted from their beginning.
+// Announced sizes of the first stored request, as offsets from its start.
 struct AnnouncedBytes {
-  size_t end = 0;          // of the argument that is arriving; 0 outside of one
-  size_t body_offset = 0;  // where that argument's bytes begin; 0: it must not be apart
+  // Offset of the end of the argument that is arriving; 0 outside an argument.
+  size_t end = 0;
+  // Offset of that argument's first byte; 0 if it must not get separate memory.
+  size_t body_offset = 0;
 };
 
 class ClientInput {
  public:
-  // One read batch: about 2,000 small commands; fits the second-level cache.
+  // Size of one read: about 2,000 small commands. Fits into the second-level cache.
   static constexpr size_t kReadBytes = size_t{64} << 10;
   static constexpr size_t kUnknownBytesMax = size_t{20} << 10;
 
@@ -40,36 +42,36 @@ class ClientInput {
   ClientInput(const ClientInput&) = delete;
   ClientInput& operator=(const ClientInput&) = delete;
 
-  // Where the next read belongs. Bytes beyond `place` belong into the thread's buffer, as all do
-  // when it is empty.
+  // The destination of the next read. Bytes beyond `place` are read into the thread's buffer. If
+  // `place` is empty, all bytes are.
   struct Room {
     std::span<char> place;
-    size_t size_max;  // of the read
+    size_t size_max;  // maximum size of the read
   };
-  // Valid until the next call.
+  // Returns the destination of the next read. The result is valid until the next call of a member.
   Room room(bool is_authenticated);
-  // This many bytes were read to the place.
+  // Records that this many bytes were read to Room::place.
   void commit(size_t size_bytes);
-  // The kept bytes followed by the fresh ones, without a big argument; without kept bytes, as
-  // usual, a view of the fresh ones. Valid until the next call.
+  // Returns the stored bytes followed by `fresh`, without the bytes of a big argument. Without
+  // stored bytes, which is the usual case, returns `fresh` itself. Valid until the next call.
   std::string_view join(std::string_view fresh);
-  // An argument that belongs into those bytes, once it is whole; null as a rule.
+  // Returns the big argument of the first request once it is complete; usually null.
   BigArgument* big_argument() const { return big_is_whole() ? big_.get() : nullptr; }
-  // Keeps the end of the bytes that join() returned.
+  // Stores `rest`, the end of the bytes that join() returned.
   void keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced = {});
   void forget();
-  // Gives back all memory beyond the kept bytes; false when there was none. For an idle client that
-  // has logged in. Views from join() and room() are void.
+  // Frees all unused memory. Returns false if there was none. For an idle client that is
+  // authenticated. Invalidates the results of join() and room().
   bool give_back_free();
 
-  // Bytes that the announced request still lacks, and for which room is made next.
+  // Returns how many bytes of the announced request are still missing.
   size_t awaited_bytes() const;
   size_t size() const { return kept_bytes() + (big_ ? big_->received_bytes() : 0); }
-  // Whether the bytes lie in memory of their own, not in the thread's buffer.
+  // Returns whether the unexecuted bytes are stored here rather than in the thread's buffer.
   bool is_kept() const { return kept_bytes() > 0; }
-  // Bytes of an argument that is apart and whole.
+  // Returns the size of the complete big argument; 0 if there is none.
   size_t whole_argument_bytes() const { return big_is_whole() ? big_->received_bytes() : 0; }
-  // Memory held beyond size().
+  // Returns the allocated memory that is not in use.
   size_t free_bytes() const {
     return block_.capacity_bytes - kept_bytes() + (big_ ? big_->missing_bytes() : 0);
   }

@@ -14,7 +14,7 @@ bool ClientOutput::send(std::string_view bytes, protocol::OutputBuffer* whole) {
 }
 
 void ClientOutput::keep_rest(std::string_view bytes, size_t sent, protocol::OutputBuffer* whole) {
-  // A small rest must not keep the memory of the bytes that were sent.
+  // A small rest is copied, so that it does not retain the memory of the sent bytes.
   const bool takes_whole = whole != nullptr && unsent_.empty() && bytes.size() - sent > sent;
   if (!takes_whole) return unsent_.append(bytes.substr(sent));
   whole->consume(sent);
@@ -28,7 +28,7 @@ void ClientOutput::keep(std::string_view bytes) {
 
 bool ClientOutput::flush(bool is_ready) {
   if (is_ready) is_full_ = false;
-  // EPOLLOUT is armed; do not retry before it fires.
+  // EPOLLOUT is armed, so the socket is not tried again before the event.
   if (!wants_to_send() || is_full_) return !is_broken_;
   unsent_.consume(send_now(is_held_ ? std::string_view() : unsent_.view()));
   if (unsent_.empty()) {
@@ -71,7 +71,7 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     size_t at = 0;
     for (const ReplySpan& write : held_writes_) {
       const std::string_view reply = unsent_.view().substr(write.begin, write.end - write.begin);
-      // A silenced command stays silent, and one that was refused has written nothing.
+      // A silenced command stays silent, and a rejected command has written nothing.
       if (reply.empty() || reply.front() == '-') continue;
       answered.append(unsent_.view().substr(at, write.begin - at));
       protocol::ReplyWriter(answered, resp).error(error);
@@ -82,7 +82,7 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     unsent_.swap(answered);
   }
   held_writes_.clear();
-  // One long pipeline must not keep its memory forever.
+  // Frees the capacity after a long pipeline, instead of retaining it forever.
   if (held_writes_.capacity() > kHeldWritesKept) core::release_storage(held_writes_);
   is_held_ = false;
   return replaced;

@@ -75,7 +75,7 @@ void Connection::close() {
   stream_->close();
   timer_.cancel();
   thread_.connections.forget(session_->id);
-  // The connection lives until the round ends, but its memory may be wanted now.
+  // The connection object lives until the round ends, but its memory is freed now.
   output_.forget();
   session_->output_buffer_bytes.store(0, std::memory_order_relaxed);
   session_->output_buffer_capacity_bytes.store(0, std::memory_order_relaxed);
@@ -86,7 +86,7 @@ void Connection::on_ready(uint32_t events) {
   if ((events & EPOLLOUT) != 0) send_unsent(true);
   if (state_ == State::kClosed || (events & ~uint32_t{EPOLLOUT}) == 0) return;
   if (is_in(State::kReading)) {
-    // An evicted client must not take memory by another command before it is woken.
+    // An evicted client must not allocate memory for another command before its thread closes it.
     return is_killed() ? close() : receive();
   }
   // While input is not requested, epoll reports only a broken connection.
@@ -134,7 +134,7 @@ void Connection::proceed(std::string_view fresh) {
     if (state_ == State::kClosed) return thread_.gate.drop_fresh();
     state_ = next;
     thread_.gate.add(*this);
-    // The usual case: the replies leave when the round ends.
+    // The usual case: the replies are sent when the round ends.
     if (state_ == State::kReading) return publish_buffer_sizes();
     thread_.gate.flush();
   } while (!output_.is_held() && settle());
@@ -198,7 +198,7 @@ Connection::State Connection::execute(std::string_view fresh) {
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
   const protocol::RequestParser::Partial partial = runner_.partial();
-  // A big argument gets its memory when its begin is kept.
+  // Storing the start of a big argument allocates memory for the whole argument.
   const bool is_big = partial.needed_bytes >= ClientInput::kReadBytes;
   if (is_big && !input_.is_kept() && session_->authenticated) make_room(partial.needed_bytes);
   input_.keep(data.substr(consumed), session_->authenticated,
@@ -228,13 +228,14 @@ void Connection::limit_memory() {
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
   const bool are_some_evicted = limit_bytes != 0 && services_.clients.keep_below(limit_bytes);
   if (are_some_evicted) [[unlikely]] {
-    // At once: until then their memory is not free, and the next client takes more.
+    // Closes evicted clients at once. Otherwise their memory would stay allocated while the next
+    // client allocates more.
     thread_.connections.for_each([](Connection& one) {
       if (one.is_killed()) one.close();
     });
   }
   if (is_killed()) return;
-  // A command that arrives piece by piece takes memory before it can be refused.
+  // A command that arrives in pieces allocates memory before it can be rejected.
   const size_t awaited_bytes = input_.awaited_bytes();
   if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) make_room(awaited_bytes);
 }
@@ -346,7 +347,7 @@ void Connection::close_over_output_limit() {
 void Connection::update_interest() {
   uint32_t interest = 0;
   if (is_in(State::kReading) || is_in(State::kRunning)) interest |= EPOLLIN;
-  // The wait may be long: drop the client if it hangs up meanwhile.
+  // The wait may be long, so a client that disconnects meanwhile is closed.
   if (is_in(State::kBlocked)) interest |= EPOLLRDHUP;
   if (output_.wants_to_send()) interest |= EPOLLOUT;
   if (interest == interest_) return;
@@ -369,7 +370,7 @@ void Connection::publish_running_input(size_t size_bytes) {
 void Connection::publish_buffer_sizes() {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const protocol::RequestParser::Partial partial = runner_.partial();
-  // An argument that lies apart is parsed with the line end behind it.
+  // An argument in separate memory is parsed together with the line end after it.
   const BigArgument* const big = input_.big_argument();
   const size_t apart_bytes =
       big != nullptr && partial.parsed_bytes > big->offset() ? input_.whole_argument_bytes() : 0;

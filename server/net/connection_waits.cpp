@@ -16,7 +16,7 @@
 namespace server::net {
 namespace {
 
-// A client that takes no byte for so long, with its commands waiting, is closed.
+// Closes a client with waiting commands that has read no reply for this long.
 constexpr std::chrono::milliseconds kStalledMax{60'000};
 
 }  // namespace
@@ -57,7 +57,7 @@ void Connection::await_end_of_pause() {
   session_->paused.store(true);
   update_interest();
   publish_buffer_sizes();
-  // A bound keeps a wall clock that jumps from holding clients forever.
+  // Limits the wait, so that a jump of the wall clock does not block clients forever.
   constexpr int64_t kWaitMaxMs = 1000;
   // A hold has no end time; the gate wakes the connection.
   const bool has_no_end = services_.pause.holds_writes() || awaits_cluster(services_.cluster);
@@ -72,7 +72,8 @@ void Connection::await_reply() {
   update_interest();
   thread_.connections.set_blocked(session_->id, true);
   thread_.blocked_waker.arm();
-  // An acknowledgement may have come since the command checked; syncs are not announced.
+  // An acknowledgement may have arrived since the command checked, and syncs of disks send no
+  // notification. So the reply is polled at this interval.
   constexpr int64_t kLookUs = 10'000;
   const int64_t deadline_us = session_->awaited->deadline_us();
   const int64_t left_us = deadline_us == 0 ? kLookUs : deadline_us - services_.clock.monotonic_us();
@@ -117,7 +118,7 @@ void Connection::arm_timer(std::chrono::milliseconds delay) {
   timer_.expires_after(delay);
   timer_.async_wait([weak = weak_from_this(), this](const ErrorCode& error) {
     const auto self = weak.lock();
-    // A handler that was due already is neither cancelled nor put off by a new wait's timer.
+    // A handler that was already due when the timer was set again still runs. It must do nothing.
     if (error || !self || timer_.expiry() > Timer::clock_type::now()) return;
     on_timer();
   });

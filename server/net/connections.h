@@ -2,8 +2,8 @@
 //
 // Connections: the connections of one I/O thread, by session id.
 //
-// Invariants: a connection lives until the round ends in which it was forgotten: the caller may be
-// one of its own functions.
+// Invariants: a removed connection lives until the round ends, because the caller may be one of its
+// own functions.
 // Thread safety: belongs to the I/O thread; count() from any thread.
 #pragma once
 
@@ -37,7 +37,7 @@ class Connections {
     count_ = by_id_.size();
   }
 
-  // Null when there is none.
+  // Returns null if there is no connection with this id.
   std::shared_ptr<Connection> find(uint64_t id) const {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : found->second;
@@ -48,7 +48,8 @@ class Connections {
     for (const auto& [id, connection] : by_id_) visit(*connection);
   }
 
-  // Connections whose command waits for an event that is announced to all of them.
+  // Registers a connection whose command waits for an event, of which all such connections are
+  // notified.
   void set_blocked(uint64_t id, bool is_blocked) {
     if (is_blocked) {
       blocked_.insert(id);

@@ -54,7 +54,7 @@ IoThreads::~IoThreads() {
 }
 
 IoThread& IoThreads::next() {
-  // More than that need more than one thread to answer, however little each asks.
+  // More clients need more than one thread, however small their commands are.
   constexpr size_t kClientsMax = 256;
   if (log_.syncs_before_replies()) {
     const auto found = std::ranges::find_if(threads_, [](const auto& thread) {

@@ -2,8 +2,8 @@
 //
 // IoThreads: the threads that serve connections, each with a loop of its own.
 //
-// Invariants: a connection lives on one thread from accept to close; other threads reach it by
-// posting to that thread. A round of the loop ends with its replies on their way.
+// Invariants: a connection lives on one thread from accept to close; other threads post tasks to
+// that thread. When a round of the loop ends, its replies are being sent.
 // Thread safety: loop.post(), the wakers and connections.count() from any thread; everything else
 // of an IoThread from that thread only.
 #pragma once
@@ -38,10 +38,11 @@ struct IoThread {
   EventLoop loop;
   ReplyGate gate;
   Connections connections;
-  // Shared by the thread's connections, one after the other.
+  // Read buffer of all connections of the thread, used by one connection at a time.
   std::vector<char> read_buffer;
   const std::unique_ptr<RequestBatch> batch;
-  // Woken when the append log makes progress, and when the cause that blocks commands may be gone.
+  // Woken when the append log makes progress, and when an event that blocked commands wait for may
+  // have happened.
   LoopWaker log_waker;
   LoopWaker blocked_waker;
 
@@ -49,7 +50,8 @@ struct IoThread {
   friend class IoThreads;
   // Ends the loop after the connections' timers have ended.
   void stop();
-  // Whether it has lately used more than half of a processor. On I/O thread 0.
+  // Returns whether the thread recently used more than half of a processor. Must be called on I/O
+  // thread 0.
   bool is_busy();
 
   asio::executor_work_guard<Executor> work_;
@@ -67,24 +69,24 @@ class IoThreads {
 
   IoThread& at(size_t index) { return *threads_[index]; }
   size_t count() const { return threads_.size(); }
-  // The thread for the next connection: round robin, or, where many clients shall share one commit
-  // of the log, the first that is not busy. On I/O thread 0.
+  // Returns the thread for the next connection, by round robin. With `appendfsync always`, returns
+  // the first thread that is not busy, so that many clients share one commit of the log. Must be
+  // called on I/O thread 0.
   IoThread& next();
 
-  // As ReplyGate::set_permit(), of each thread.
+  // Calls ReplyGate::set_permit() of each thread.
   void set_permit(const cluster::ClusterState* permit) {
     for (auto& thread : threads_) thread->gate.set_permit(permit);
   }
 
-  // As ReplyGate::set_acks(), of each thread.
+  // Calls ReplyGate::set_acks() of each thread.
   void set_acks(WriteAcks* acks) {
     for (auto& thread : threads_) thread->gate.set_acks(acks);
   }
 
-  // Runs thread 0 on the caller, the others on threads of their own; returns after stop().
+  // Runs thread 0 on the calling thread and starts the others. Returns after stop().
   void run();
-  // Closes every connection and lets run() return once their coroutines have ended.
-  // Callable from any thread.
+  // Closes every connection, and lets run() return once all coroutines have ended. Thread-safe.
   void stop();
 
   template <class Function>

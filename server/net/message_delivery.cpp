@@ -9,18 +9,18 @@
 namespace server::net {
 namespace {
 
-// Bytes gathered for all connections before they are sent. One send takes many small messages. Yet
-// a message for ten thousand subscribers is not copied ten thousand times before the first copy
-// leaves.
+// Bytes collected for all connections before they are sent. One send then covers many small
+// messages. A message for ten thousand subscribers is sent in parts, so that the first subscribers
+// need not wait for ten thousand copies.
 constexpr size_t kGatheredBytesMax = size_t{1} << 20;
-// Bytes after which other work of the thread has its turn.
+// After this many bytes, other work of the thread runs first.
 constexpr size_t kBytesPerCall = 4 * kGatheredBytesMax;
 
 class Round {
  public:
   explicit Round(IoThread& thread) : thread_(thread) {}
 
-  // Returns the bytes it took.
+  // Returns the number of bytes added.
   size_t deliver(const Delivery& delivery) {
     size_t total = 0;
     for (const Delivery::Receiver& receiver : delivery.receivers) {
@@ -38,7 +38,7 @@ class Round {
 
   void send() {
     gathered_ = 0;
-    // A connection that is listed twice has nothing to send the second time.
+    // A connection that is listed twice has no bytes left the second time.
     for (const auto& connection : receivers_) connection->send_unsent();
     receivers_.clear();
   }
@@ -62,7 +62,7 @@ void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking) {
     if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
   }
   round.send();
-  // The rest runs after the tasks that the thread already has.
+  // Continues after the tasks that the thread already has.
   if (!is_done) thread.loop.post([&] { deliver_messages(thread, pubsub, tracking); });
 }
 

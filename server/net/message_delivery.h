@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Brings the messages in a thread's inbox to the thread's connections.
+// Delivers the messages in a thread's inbox to the thread's connections.
 //
-// Invariants: each call does a bounded amount of work, so a flood of messages leaves other clients
-// served. Connections are written to with no lock held.
-// Thread safety: to be called from the thread itself.
+// Invariants: each call does a bounded amount of work, so other clients are served during a flood
+// of messages. No lock is held while connections are written to. Thread safety: must be called on
+// the thread itself.
 #pragma once
 
 #include "server/net/io_threads.h"

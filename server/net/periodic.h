@@ -26,7 +26,7 @@ class Periodic {
 
  private:
   void await();
-  // Once a second.
+  // Called once a second. Closes clients that are idle or over their output limit.
   void check_clients();
 
   IoThreads& threads_;

@@ -21,9 +21,9 @@
 namespace server::net {
 namespace {
 
-// Bytes of replies that are gathered before a write during a read batch.
+// Bytes of replies after which a batch of commands stops, so that the replies are sent first.
 constexpr size_t kReplyBatchBytes = size_t{256} << 10;
-// Unsent replies to a client that has not logged in.
+// Limit on unsent replies to a client that is not authenticated.
 constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
 constexpr size_t kLoggedNameBytesMax = 64;
 
@@ -64,7 +64,7 @@ RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& 
     session_.big_argument = big;
   }
   reply_bytes_limit_ = reply_bytes_limit;
-  // The other replies of the round are before those of this client.
+  // Replies of other clients in this round precede those of this client.
   const size_t others = std::min(gate.fresh_begin(), kNoLimit - reply_bytes_limit);
   gate.replies().set_limit(others + reply_bytes_limit);
   const Progress progress = run_all(data, batch, gate);
@@ -81,18 +81,18 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);
     const Progress executed = execute(batch, now_ms, gate);
-    // The batch was one request, because not all of its words were in `data`.
+    // The batch contained only one request, because a part of its words is outside `data`.
     session_.big_argument = nullptr;
     batch.release_large();
     if (executed.end != End::kNeedsInput) {
-      // Requests parsed ahead are parsed again later.
+      // Requests that were parsed but did not run are parsed again later.
       parser_.reset();
       return {executed.end, consumed + executed.consumed_bytes};
     }
     consumed += gathered.size_bytes;
     if (gathered.last == Status::kNeedMore) return {End::kNeedsInput, consumed};
     if (gathered.last == Status::kError) {
-      // Into a stream no error may come.
+      // An error reply would corrupt a replication stream.
       if (session_.peer != Peer::kReplica) {
         protocol::ReplyWriter(gate.replies(), session_.resp).error(parser_.error());
         environment_.statistics.count_error("ERR");

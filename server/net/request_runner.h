@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// RequestRunner: parses the bytes of one client and runs its commands, a batch at a time, so that
-// the next commands' data can be prefetched. RequestBatch: the commands that are about to run.
+// RequestRunner: parses the bytes of one client and runs its commands in batches, so that the data
+// of the next commands can be prefetched. RequestBatch: the commands of one batch.
 //
-// A client that has not logged in is parsed one command at a time, since that may be its login. It
-// is closed when its replies exceed a few KiB.
+// The commands of an unauthenticated client are parsed one at a time, because each may be its
+// login. The client is closed if its replies exceed a few KiB.
 //
-// Invariants: commands run in order, each once, unless it is held back; then it is parsed and run
-// again later. Knows no socket.
+// Invariants: commands run in order, each once. A command that is held back is parsed again later
+// and run then. Does not access the socket.
 // Thread safety: none; belongs to one connection, a batch and a gate to one thread.
 #pragma once
 
@@ -29,19 +29,19 @@ class BigArgument;
 
 namespace server::net {
 
-// The views are into the bytes that the requests were parsed from.
+// The parsed requests of one batch. The views point into the bytes that were parsed.
 struct RequestBatch {
   struct Bounds {
-    size_t words_begin = 0;  // in `words`
+    size_t words_begin = 0;  // index of the request's first word in `words`
     size_t words_end = 0;
     size_t end = 0;  // bytes from the start of the batch to the end of this request
   };
   std::vector<std::string_view> words;
   std::array<Bounds, Dispatcher::kLookAheadMax> bounds;
   std::array<Request, Dispatcher::kLookAheadMax> requests;
-  size_t count = 0;  // of both
+  size_t count = 0;  // number of elements in use of `bounds` and `requests`
 
-  // To be called when the requests are done: a huge one must not hold its megabytes.
+  // Must be called when the requests are done, so that a huge request does not retain megabytes.
   void release_large() {
     constexpr size_t kKeptWords = 16384;
     if (words.capacity() > kKeptWords) core::release_storage(words);
@@ -50,14 +50,14 @@ struct RequestBatch {
 
 class RequestRunner {
  public:
-  // Why it has stopped.
+  // Reason why run() has stopped.
   enum class End : uint8_t {
-    kNeedsInput,       // nothing complete is left
-    kManyReplies,      // those so far should leave first
-    kHeldBack,         // the next command must wait, and has not run
-    kBlocked,          // the last one waits: Session::awaited
-    kClosesClient,     // when the replies are sent
-    kOverOutputLimit,  // the replies are more than the client may have
+    kNeedsInput,       // no complete command is left
+    kManyReplies,      // the replies so far must be sent first
+    kHeldBack,         // the next command must wait and has not run
+    kBlocked,          // the last command waits for its reply in Session::awaited
+    kClosesClient,     // the connection closes when the replies are sent
+    kOverOutputLimit,  // the replies exceed the client's output limit
   };
   struct Progress {
     End end;
@@ -70,32 +70,32 @@ class RequestRunner {
 
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 
-  // Runs the complete commands of `data`, which begins where the last call has stopped consuming.
-  // `big`: an argument of the first of them whose bytes are apart; null as a rule.
-  // The replies go to the gate; ReplyGate::add() is left to the caller. A command whose replies
-  // reach `reply_bytes_limit` goes on to its end without storing them, and is the last one.
+  // Runs the complete commands of `data`, which starts where the last call stopped. `big`: an
+  // argument of the first command whose bytes are not in `data`; usually null. The replies are
+  // written to the gate; the caller must call ReplyGate::add(). If a command's replies reach
+  // `reply_bytes_limit`, the rest of them is not stored, and no further command runs.
   Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,
                size_t reply_bytes_limit = kNoLimit, BigArgument* big = nullptr);
-  // The client has taken all replies.
+  // Records that the client has read all replies.
   void record_all_sent() { unknown_reply_bytes_ = 0; }
 
   Dispatcher& dispatcher() { return dispatcher_; }
-  // Returns how much of the next command has arrived, when run() has ended with kNeedsInput.
+  // Returns how much of the next command has arrived. Valid after run() has returned kNeedsInput.
   protocol::RequestParser::Partial partial() const { return parser_.partial(); }
 
  private:
   Progress run_all(std::string_view data, RequestBatch& batch, ReplyGate& gate);
   // Parses the next requests of `data` into the batch.
   struct Gathered {
-    protocol::RequestParser::Status last;  // which ended the batch
+    protocol::RequestParser::Status last;  // the parser's status that ended the batch
     size_t size_bytes;
   };
   Gathered gather(std::string_view data, RequestBatch& batch);
-  // kNeedsInput: all have run.
+  // Runs the requests of the batch. Returns kNeedsInput if all of them have run.
   Progress execute(RequestBatch& batch, int64_t now_ms, ReplyGate& gate);
-  // Whether a client that has not logged in gets more replies than it may have.
+  // Returns whether the replies to an unauthenticated client exceed their limit.
   bool owes_too_much(size_t reply_bytes);
-  // CONFIG SET reaches clients that are already there.
+  // Applies limits that CONFIG SET may have changed since the client connected.
   void apply_limits();
 
   Environment& environment_;
@@ -103,9 +103,9 @@ class RequestRunner {
   Session& session_;
   Dispatcher dispatcher_;
   protocol::RequestParser parser_;
-  int64_t bulk_bytes_max_ = 0;  // the limit that parser_ has
+  int64_t bulk_bytes_max_ = 0;  // limit that parser_ uses at present
   size_t reply_bytes_limit_ = kNoLimit;
-  size_t unknown_reply_bytes_ = 0;  // unsent ones to commands before AUTH
+  size_t unknown_reply_bytes_ = 0;  // bytes of unsent replies to commands before AUTH
 };
 
 }  // namespace server::net

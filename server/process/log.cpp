@@ -28,7 +28,7 @@
 namespace server {
 namespace {
 
-// %* in the pattern: Redis' one-character level.
+// Formats %* in the pattern: Redis' one-character level.
 class LevelMark final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -41,7 +41,8 @@ class LevelMark final : public spdlog::custom_flag_formatter {
   }
 };
 
-// %v in the pattern: the text, which may quote a peer or name a file.
+// Formats %v in the pattern: the text, with control characters escaped. The text may quote a peer
+// or a file name.
 class PrintableText final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -55,7 +56,7 @@ class PrintableText final : public spdlog::custom_flag_formatter {
   }
 };
 
-// Standard output that may show a progress line.
+// Standard output, which may also show a progress line.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -75,7 +76,8 @@ struct CloseLogFile {
 };
 using LogFilePtr = std::unique_ptr<std::FILE, CloseLogFile>;
 
-// For appending. The mode is that of fopen(): tools of other users may read the log.
+// Opens the file for appending. As with fopen(), other users may read the log, so that their tools
+// work.
 core::Result<LogFilePtr> open_log_file(const std::string& path, FileKinds kinds) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND;
   auto opened = persistence::open_file({path, "logfile"}, kFlags, kinds, 0666);
@@ -86,12 +88,12 @@ core::Result<LogFilePtr> open_log_file(const std::string& path, FileKinds kinds)
   return {boost::system::in_place_value, std::move(file)};
 }
 
-// A file whose path log rotation may give to another one, or to none.
+// Writes to a file that log rotation may rename or remove.
 class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   LogFileSink(const std::string& path, LogFilePtr file, std::chrono::milliseconds look_interval)
       : file_(std::move(file)), look_interval_(look_interval) {
-    // CONFIG SET dir changes what a relative path means.
+    // Made absolute, because CONFIG SET dir changes the meaning of a relative path.
     std::error_code error;
     const auto absolute = std::filesystem::absolute(path, error);
     path_ = error ? path : absolute.string();
@@ -122,7 +124,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
     if (now - looked_at_ < look_interval_) return;
     looked_at_ = now;
     if (!is_moved()) return;
-    // While there is no other file the old one is better than none.
+    // If the new file cannot be opened, logging continues in the old one.
     if (auto opened = open_log_file(path_, FileKinds::kRegular)) file_ = *std::move(opened);
   }
 
@@ -140,7 +142,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   Clock::time_point looked_at_ = Clock::now();
 };
 
-// Before open_log() no one sees the log.
+// Before open_log() is called, no one sees the log.
 std::atomic<bool> is_on_standard_output{false};
 
 spdlog::sink_ptr standard_output() {

@@ -50,9 +50,9 @@ enum class KeyEvent : uint8_t {
 class ChangeListeners {
  public:
   enum Kind : uint8_t {
-    kOwnChanges = 1U << 0,  // a replica records what its clients change
-    kEvents = 1U << 1,      // keyspace notifications
-    kTracking = 1U << 2,    // clients that cache the keys they have read
+    kOwnChanges = 1U << 0,  // own changes: a replica records changes by its clients
+    kEvents = 1U << 1,      // listeners to keyspace notifications
+    kTracking = 1U << 2,    // clients with CLIENT TRACKING
   };
 
   bool any() const { return kinds_.load(std::memory_order_acquire) != 0; }

@@ -60,13 +60,13 @@ class MonitorFeed {
   struct Inbox {
     std::vector<Monitor> monitors;
     std::string lines;
-    uint64_t taken_bytes = 0;  // bytes taken before `lines`
+    uint64_t taken_bytes = 0;  // total bytes that take() returned before those in `lines`
     bool has_overflowed = false;
   };
 
   const Waker waker_;
   std::atomic<size_t> count_{0};
-  std::mutex mutex_;  // guards the inboxes, and gives them the same order of lines
+  std::mutex mutex_;  // guards the inboxes, so that all inboxes have the same order of lines
   std::vector<Inbox> inboxes_;
 };
 

@@ -102,7 +102,7 @@ class PubSub {
 
   // Appends another delivery to the thread's inbox.
   void post(size_t thread_index, Delivery delivery);
-  // Wakes the thread, so that it looks for work.
+  // Wakes the thread, so that it checks for work.
   void wake(size_t thread_index) { waker_.wake_for_messages(thread_index); }
 
   // Returns the oldest message for the thread. After it returned nullopt, the next message calls
@@ -167,9 +167,9 @@ class PubSub {
   using ByName = std::unordered_map<std::string, Listeners, NameHash, std::equal_to<>>;
 
   struct Inbox {
-    std::mutex mutex;  // guards the rest; taken last
+    std::mutex mutex;  // guards the inbox; locked after mutex_
     std::deque<Delivery> deliveries;
-    bool is_awake = false;  // its thread was woken and has not yet found it empty
+    bool is_awake = false;  // the thread was woken and has not yet found its inbox empty
   };
 
   ByName& at(SubscriptionKind kind) { return names_[static_cast<size_t>(kind)]; }

@@ -28,11 +28,12 @@ struct RegisteredCommand;
 struct ClientTracking {
   // BCAST: notified of all keys with its prefixes, instead of the keys it has read
   bool is_broadcast = false;
-  bool opts_in = false;    // OPTIN: only keys read after CLIENT CACHING YES
-  bool opts_out = false;   // OPTOUT: all keys except those read after CLIENT CACHING NO
-  bool no_loop = false;    // not notified of its own changes
-  bool is_broken = false;  // the client that receives the redirected messages is gone
-  uint64_t redirect = 0;   // id of the client that receives the messages; 0 for none
+  bool opts_in = false;   // OPTIN: only keys read after CLIENT CACHING YES
+  bool opts_out = false;  // OPTOUT: all keys except those read after CLIENT CACHING NO
+  bool no_loop = false;   // not notified of its own changes
+  // The client that should receive the redirected messages has disconnected.
+  bool is_broken = false;
+  uint64_t redirect = 0;  // id of the client that receives the messages; 0 for none
   // CLIENT CACHING was given for the next command. Holds the container of CLIENT CACHING, whose
   // subcommands do not consume the setting.
   const RegisteredCommand* caching_family = nullptr;

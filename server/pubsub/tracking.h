@@ -108,7 +108,7 @@ class Tracking {
   ServerState& state_;
   std::array<Shard, kShardCount> shards_;
   std::vector<std::unique_ptr<Gathered>> gathered_;  // indexed by thread
-  mutable std::mutex mutex_;                         // guards the four below
+  mutable std::mutex mutex_;                         // guards the four members below
   std::set<uint64_t> known_;  // clients that have tracked and are still connected
   std::map<uint64_t, ClientRow> clients_;
   std::map<std::string, std::set<uint64_t>, std::less<>> prefixes_;  // prefix to session ids

@@ -32,7 +32,7 @@ class AwaitedReply {
   // Returns whether CLIENT LIST and INFO show the client as blocked meanwhile.
   virtual bool is_shown() const { return can_be_unblocked(); }
 
-  bool is_silent = false;  // silenced by CLIENT REPLY; set by the dispatcher
+  bool is_silent = false;  // CLIENT REPLY silences the reply; set by the dispatcher
 };
 
 }  // namespace server

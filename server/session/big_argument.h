@@ -26,11 +26,12 @@ namespace server {
 
 class BigArgument {
  public:
-  // A smaller argument is copied: that costs less than more reads do.
+  // Minimum size. A smaller argument is copied, because the copy costs less than additional reads.
   static constexpr size_t kBytesMin = size_t{64} << 10;
-  // Memory for a bigger one is taken step by step, because the client may never send it.
+  // Maximum size. Memory for a bigger argument is allocated step by step, because the client may
+  // never send all of it.
   static constexpr size_t kBytesMax = size_t{32} << 20;
-  // The slow log keeps no more of a word.
+  // Bytes that stay readable after take(), which are all that the slow log stores of a word.
   static constexpr size_t kHeadBytes = 128;
 
   // `bytes` has the argument's size. The client's buffer lacks the argument's bytes at `offset`.
@@ -44,13 +45,13 @@ class BigArgument {
   size_t missing_bytes() const { return text_.size() - received_bytes_; }
   bool is_whole() const { return missing_bytes() == 0; }
 
-  // Where the next bytes belong.
+  // Returns the memory for the bytes that are still missing.
   std::span<char> missing() { return {bytes_.data() + received_bytes_, missing_bytes()}; }
   void commit(size_t size_bytes) { received_bytes_ += size_bytes; }
-  // Takes the bytes that are missing from the front of `fresh`.
+  // Copies missing bytes from the front of `fresh`, and removes them there.
   void take_from(std::string_view& fresh) {
     const size_t size_bytes = std::min(missing_bytes(), fresh.size());
-    if (size_bytes == 0) return;  // `fresh` may have no address
+    if (size_bytes == 0) return;  // `fresh` may have a null address
     std::memcpy(bytes_.data() + received_bytes_, fresh.data(), size_bytes);
     commit(size_bytes);
     fresh.remove_prefix(size_bytes);
@@ -64,7 +65,7 @@ class BigArgument {
     return std::move(bytes_);
   }
   bool is_taken() const { return is_taken_; }
-  // The first bytes, after take().
+  // Returns the first bytes. Valid after take().
   std::string_view head() const { return {head_.data(), head_.size()}; }
 
  private:

@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-// Returns the letters of the `flags` field. N means that there are none.
+// Returns the letters of the `flags` field; "N" if no flag is set.
 std::string flag_letters(const Session& session) {
   std::string letters;
   const Peer peer = session.peer.load(std::memory_order_relaxed);
@@ -41,7 +41,8 @@ int64_t redirect_of(const Session& session) {
 }
 
 int64_t seconds_since(int64_t then_us, int64_t now_us) {
-  // Another thread may have stored a later time than the caller has read.
+  // The result is not negative, because another thread may have stored a later time than the caller
+  // has read.
   return std::max<int64_t>(0, (now_us - then_us) / core::kSecondUs);
 }
 

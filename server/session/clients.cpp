@@ -63,14 +63,15 @@ void Clients::count_memory(Session& session) {
   const uint64_t bytes = is_counted(session) ? session.memory_bytes() : 0;
   uint64_t before = session.counted_bytes.load(std::memory_order_relaxed);
   if (bytes == before) return;
-  // Another thread may take the session out of the sum meanwhile.
+  // Another thread may concurrently remove the session from the sum.
   do {
     if (before == Session::kNotCounted) return count_closing(session);
   } while (!session.counted_bytes.compare_exchange_weak(before, bytes, std::memory_order_relaxed));
   sum_bytes_.fetch_add(static_cast<int64_t>(bytes - before), std::memory_order_relaxed);
 }
 
-// An evicted client may have taken memory since it was counted. Uncounted, that would evict keys.
+// Counts memory that an evicted client has allocated since its eviction. Without it, keys would be
+// evicted instead.
 void Clients::count_closing(const Session& session) {
   const std::scoped_lock lock(mutex_);
   const auto found = closing_.find(session.id);
@@ -115,7 +116,8 @@ bool Clients::evict_over(uint64_t limit_bytes) {
         stop_counting(*session);
         continue;
       }
-      // Idle ones, too: they may have taken over the shared part of a subscription.
+      // Idle clients are counted, too, because the shared part of a subscription may have become
+      // theirs.
       count_memory(*session);
       if (is_counted(*session) && !session->no_evict) {
         candidates.push_back({session->counted_bytes.load(), session});

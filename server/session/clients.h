@@ -23,11 +23,12 @@ class Clients {
 
   void add(std::shared_ptr<Session> session);
   void remove(uint64_t id);
-  // A killed session has gone for find() and list(), though its thread may not have closed it yet.
+  // Returns null for an unknown id. find() and list() omit a killed session, even if its thread has
+  // not closed the connection yet.
   std::shared_ptr<Session> find(uint64_t id) const;
-  // In the order of their ids.
+  // Returns the sessions in the order of their ids.
   std::vector<std::shared_ptr<Session>> list() const;
-  // Sums of memory_bytes(), by the kind of peer.
+  // Sums of Session::memory_bytes(), by the kind of peer.
   struct Memory {
     uint64_t normal_bytes = 0;
     uint64_t replica_bytes = 0;
@@ -35,21 +36,21 @@ class Clients {
   Memory memory() const;
   size_t count() const { return count_.load(std::memory_order_relaxed); }
 
-  // Brings the sum up to date with what one session takes. Called by the session's thread when that
-  // may have changed; costs an atomic write only if it has.
+  // Updates the sum for one session. Called on the session's thread when its memory may have
+  // changed. Costs an atomic write only if the memory has changed.
   void count_memory(Session& session);
-  // maxmemory-clients, when the sum has grown: closes clients, the biggest first, until the rest
-  // takes less than `limit_bytes` together. Replicas, the link to the leader and CLIENT NO-EVICT
-  // are left alone. When that does not suffice, nothing more is done until the next evict_over().
-  // Returns whether clients were evicted, which their threads must close.
+  // Enforces maxmemory-clients after the sum has grown: closes the biggest clients until all others
+  // use less than `limit_bytes`. Exempt are replicas, the link to the leader and clients with
+  // NO-EVICT. If closing all other clients does not suffice, the next attempt is made by
+  // evict_over(). Returns whether clients were evicted, whose threads must close the connections.
   bool keep_below(uint64_t limit_bytes) {
     if (is_over(limit_bytes) && !is_futile_.load(std::memory_order_relaxed)) [[unlikely]]
       return evict_over(limit_bytes);
     return false;
   }
-  // The same, looking at all clients again; for the periodic task.
+  // As keep_below(), but counts all clients again. For the periodic task.
   bool evict_over(uint64_t limit_bytes);
-  // Memory of evicted clients that their threads have not closed yet.
+  // Returns the memory of evicted clients whose threads have not closed the connections yet.
   uint64_t closing_bytes() const { return closing_bytes_.load(std::memory_order_relaxed); }
   uint64_t evicted_count() const { return evicted_count_.load(std::memory_order_relaxed); }
   void reset_evicted_count() { evicted_count_.store(0, std::memory_order_relaxed); }
@@ -60,20 +61,22 @@ class Clients {
   }
   // Removes the client's memory from the sum and returns it.
   uint64_t stop_counting(Session& session);
-  // The same, for an evicted session.
+  // Updates the memory of an evicted session in closing_bytes_.
   void count_closing(const Session& session);
   void evict(Session& session);
 
   std::atomic<uint64_t> last_id_{0};
   std::atomic<size_t> count_{0};
   std::atomic<uint64_t> evicted_count_{0};
-  std::atomic<int64_t> sum_bytes_{0};   // of counted_bytes; a change may arrive before an older one
-  std::atomic<bool> is_futile_{false};  // no client was left that may be closed
-  std::mutex evicting_;                 // held while one thread chooses, taken before mutex_
+  // Sum of counted_bytes; updates of two threads may arrive in either order.
+  std::atomic<int64_t> sum_bytes_{0};
+  std::atomic<bool> is_futile_{false};  // no further client may be evicted
+  // Held while a thread chooses clients to evict; locked before mutex_.
+  std::mutex evicting_;
   std::atomic<uint64_t> closing_bytes_{0};
   mutable std::mutex mutex_;  // guards the members below
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
-  std::map<uint64_t, uint64_t> closing_;  // the part of each in closing_bytes_
+  std::map<uint64_t, uint64_t> closing_;  // evicted session id to its part of closing_bytes_
 };
 
 }  // namespace server

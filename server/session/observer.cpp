@@ -30,13 +30,14 @@ std::vector<std::string_view> masked_words(const Observed& observed) {
   return words;
 }
 
-// The word whose bytes the command has stored, so that other threads may change them; null: none.
+// Returns the word whose bytes the command has stored in a key, so that other threads may change
+// them; null if there is none.
 const BigArgument* stored_word(const Session& session) {
   const BigArgument* const big = session.big_argument;
   return big != nullptr && big->is_taken() ? big : nullptr;
 }
 
-// As trimmed_words(), without reading a stored word.
+// As trimmed_words(), but does not read the bytes of a stored word.
 std::vector<std::string> logged_words(const Observed& observed) {
   std::vector<std::string_view> words = masked_words(observed);
   const BigArgument* const stored = stored_word(observed.session);
@@ -81,7 +82,7 @@ void Observer::update() {
     least_us = std::min(least_us, static_cast<double>(latency_->threshold_ms()) * 1000);
   }
   if (monitors_->count() > 0) least_us = 0;
-  // Rather too low: the rate is measured, and observe() compares exactly.
+  // Lowers the threshold, because the tick rate is only measured. observe() compares exactly.
   constexpr double kSlack = 0.9;
   constexpr double kTicksMax = 1e18;
   const double ticks = least_us * ticks_.ticks_per_microsecond() * kSlack;
@@ -103,7 +104,7 @@ void Observer::observe(const Observed& observed) {
     slow_log_->add(std::move(command),
                    static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
   }
-  // A command that has stored a word began before there were monitors.
+  // A command with a stored word started before any client monitored.
   const bool is_readable = stored_word(observed.session) == nullptr;
   if (observed.is_monitored && is_readable && monitors_->count() > 0) {
     monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.database),

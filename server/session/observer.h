@@ -2,8 +2,8 @@
 //
 // Observer: reports finished commands to SLOWLOG, LATENCY and MONITOR.
 //
-// A command that none of them records costs one comparison: of its ticks with ticks_min(), which is
-// 0 while there are monitors.
+// For a command that is not reported, the only cost is comparing its ticks with ticks_min(), which
+// is 0 while there are monitors.
 //
 // Invariants: secrets reach neither the slow log nor monitors.
 // Thread safety: all members may be called from any thread.
@@ -30,9 +30,9 @@ class Session;
 class SlowLog;
 class TickClock;
 
-// A command that has run.
+// A finished command.
 struct Observed {
-  // Whether the word at an index is a secret; null: it has none.
+  // Returns whether the word at `index` is a secret. Null if the command has no secrets.
   using Hides = bool (*)(std::span<const std::string_view> words, size_t index);
 
   const Session& session;
@@ -46,22 +46,24 @@ struct Observed {
 
 class Observer {
  public:
-  // `wake` as MonitorFeed::Waker.
+  // `wake` is passed to the MonitorFeed.
   Observer(const Config& config, const core::Clock& clock, const TickClock& ticks,
            size_t thread_count, std::function<void(size_t)> wake);
   ~Observer();
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  // A command that took fewer ticks is not recorded.
+  // Returns the number of ticks below which a command is not reported.
   uint64_t ticks_min() const { return ticks_min_.load(std::memory_order_relaxed); }
   void observe(const Observed& observed);
-  // After a change of the options or of the monitors, and now and then: the tick rate is measured.
+  // Recomputes ticks_min(). Must be called after a change of the options or of the monitors, and
+  // regularly, because the tick rate is measured.
   void update();
-  // An event that is no command, such as a fork.
+  // Records a LATENCY event that is no command, such as a fork.
   void record_event(std::string_view kind, int64_t duration_ms);
 
-  // MONITOR. REQUIRES: from the thread of the session, which is a client's.
+  // Start and stop MONITOR for a session. REQUIRES: called on the session's thread; the session
+  // belongs to a client.
   void start_monitor(Session& session);
   void stop_monitor(Session& session);
 
@@ -76,7 +78,8 @@ class Observer {
   const std::unique_ptr<SlowLog> slow_log_;
   const std::unique_ptr<LatencyMonitor> latency_;
   const std::unique_ptr<MonitorFeed> monitors_;
-  std::mutex update_mutex_;  // held through update(), which reads what others change
+  // Held during update(), which reads options and monitors that other threads change.
+  std::mutex update_mutex_;
   std::atomic<uint64_t> ticks_min_{0};
 };
 

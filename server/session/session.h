@@ -39,28 +39,28 @@ struct QueuedCommand {
   std::vector<std::string> arguments;
 };
 
-// MULTI … EXEC and WATCH of one session.
+// State of MULTI … EXEC and WATCH of one session.
 struct Transaction {
   bool active = false;
-  bool aborted = false;       // a command could not be queued: EXEC must refuse
+  bool aborted = false;       // a command could not be queued, so EXEC fails
   uint32_t queued_flags = 0;  // union of the flags of the queued commands
   size_t queued_bytes = 0;
   std::vector<QueuedCommand> queue;
-  uint32_t common_flags = ~uint32_t{0};  // those that all queued commands have
+  uint32_t common_flags = ~uint32_t{0};  // flags that all queued commands have
 
   struct WatchedKey {
     int database = 0;
     std::string key;
   };
   std::vector<WatchedKey> watched;
-  std::shared_ptr<core::keyspace::WatchFlag> watch_flag;  // null when nothing is watched
+  std::shared_ptr<core::keyspace::WatchFlag> watch_flag;  // null if no key is watched
 };
 
 // Source of a session's commands.
 enum class CommandOrigin : uint8_t {
   kClient,
-  kOwnJournal,      // effects written by a server of ours: accepted without checks
-  kForeignJournal,  // commands that another kind of server has written
+  kOwnJournal,      // effects written by a Bloomery server: executed without checks
+  kForeignJournal,  // commands written by another kind of server
 };
 
 // CLIENT LIST shows this user for the link to the leader, which may do everything.
@@ -69,22 +69,23 @@ inline constexpr std::string_view kLeaderUser = "(superuser)";
 // The kind of peer.
 enum class Peer : uint8_t { kClient, kReplica, kLeader, kMonitor };
 
-// Our replicas send this `capa`: they replay the stream as effects.
+// Capability that Bloomery replicas send by REPLCONF capa: they replay the stream as effects.
 inline constexpr std::string_view kEffectsCapability = "bloomery";
 
 // The settings that a replica sent by REPLCONF before it asked for the stream.
 struct ReplicaTraits {
-  std::string address;  // its announced one, or empty
-  uint16_t port = 0;    // where it listens
-  std::string node_id;  // in a cluster
+  std::string address;  // address that the replica announced; empty if it announced none
+  uint16_t port = 0;    // port on which the replica listens
+  std::string node_id;  // the replica's node id in a cluster
   bool takes_eof_mark = false;
   bool knows_psync2 = false;
-  // A server of ours, which takes the stream for effects: a snapshot for it may hold later bits.
+  // True for a Bloomery replica, which applies the stream as effects. A snapshot for it may contain
+  // later bits.
   bool reads_effects = false;
   bool wants_snapshot_only = false;
   bool wants_no_keys = false;
 
-  // Whether another kind of server will follow the stream.
+  // Returns whether another kind of server will follow the stream.
   bool is_foreign() const { return !reads_effects && !wants_snapshot_only; }
 };
 
@@ -95,10 +96,10 @@ enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
 
 struct Socket {
   int descriptor = -1;
-  std::shared_ptr<TlsStream> tls;  // null without encryption; owns the descriptor then
+  std::shared_ptr<TlsStream> tls;  // null without encryption; otherwise it owns the descriptor
 };
 
-// The names that a client gives itself, and its user.
+// The names that a client has set, and the name of its user.
 class ClientNames {
  public:
   struct Values {
@@ -123,11 +124,12 @@ class ClientNames {
   Values values_;
 };
 
-// The user whose rights a session has; see session_user.h.
+// The user whose permissions a session has; see session_user.h.
 struct SessionUser {
   std::shared_ptr<const acl::User> user;  // null before the first command
-  uint64_t version = 0;                   // of all users, when `user` was looked up
-  uint64_t trusted_version = 0;           // the same while the user may do everything, else 0
+  uint64_t version = 0;                   // version of the users when `user` was looked up
+  // Equals `version` while the user may run every command, otherwise 0.
+  uint64_t trusted_version = 0;
 };
 
 // The bytes and commands of one client since it connected. One thread writes, any thread reads.
@@ -144,7 +146,7 @@ class ClientTraffic {
   uint64_t received_bytes() const { return received_bytes_.load(std::memory_order_relaxed); }
   uint64_t sent_bytes() const { return sent_bytes_.load(std::memory_order_relaxed); }
   uint64_t commands() const { return commands_.load(std::memory_order_relaxed); }
-  // Null before the first one.
+  // Returns the name of the last command; null before the first command.
   const std::string* last_command() const { return last_command_.load(std::memory_order_relaxed); }
 
  private:
@@ -158,16 +160,17 @@ class ClientTraffic {
   std::atomic<const std::string*> last_command_{nullptr};
 };
 
-// Sizes of one client's buffers: its thread writes them, any thread reads them.
+// Sizes of one client's buffers. Written by the client's thread, read by any thread.
 struct ClientBuffers {
-  std::atomic<uint64_t> query_buffer_bytes{0};       // not parsed yet
-  std::atomic<uint64_t> query_buffer_free_bytes{0};  // taken beyond them
-  std::atomic<uint64_t> parsed_bytes{0};             // of a command that has arrived in part
-  std::atomic<uint64_t> argument_bytes{0};           // of its arguments
-  std::atomic<bool> borrows_query_buffer{false};     // it is the thread's, not the client's
+  std::atomic<uint64_t> query_buffer_bytes{0};       // unparsed bytes
+  std::atomic<uint64_t> query_buffer_free_bytes{0};  // allocated bytes that are not in use
+  std::atomic<uint64_t> parsed_bytes{0};             // parsed bytes of an incomplete command
+  std::atomic<uint64_t> argument_bytes{0};           // bytes of the incomplete command's arguments
+  // The input is in the thread's buffer, not in the client's.
+  std::atomic<bool> borrows_query_buffer{false};
   std::atomic<uint64_t> output_buffer_bytes{0};
   std::atomic<uint64_t> output_buffer_capacity_bytes{0};
-  std::atomic<uint64_t> output_buffer_peak_bytes{0};  // of the last seconds
+  std::atomic<uint64_t> output_buffer_peak_bytes{0};  // maximum of the last seconds
 
   uint64_t input_bytes() const {
     return query_buffer_bytes.load(std::memory_order_relaxed) +
@@ -184,36 +187,37 @@ class Session : public ClientBuffers {
   const uint64_t id;
   CommandOrigin origin = CommandOrigin::kClient;
 
-  // Owned by the connection's thread.
+  // Members that only the connection's thread may use.
   protocol::RespVersion resp = protocol::RespVersion::kResp2;
   ReplyMode reply_mode = ReplyMode::kOn;
   bool authenticated = false;
   SessionUser identity;
   bool close_after_reply = false;
   int database = 0;
-  // A word of the running request that has memory of its own; else null.
+  // A word of the running request that has separate memory; otherwise null.
   BigArgument* big_argument = nullptr;
   Transaction transaction;
   bool has_written = false;  // a command that may write has run; the connection resets it
-  size_t replies_begin = 0;  // of those to the commands of one read, in the thread's buffer
+  // Offset of the first reply to the commands of the current read, in the thread's buffer.
+  size_t replies_begin = 0;
   Subscriptions subscriptions;
   ReplicaTraits replica;
-  // Called at the session's end to undo a command's effects outside of it, such as a replica's
-  // link.
+  // Called when the session ends. Reverts effects of a command outside the session, such as a
+  // replica's link.
   std::function<void()> on_end;
-  std::unique_ptr<AwaitedReply> awaited;  // of a command that waits; nothing is executed meanwhile
+  std::unique_ptr<AwaitedReply> awaited;  // reply of a waiting command; no command runs meanwhile
 
   // Shared. Fixed before the session is registered.
   std::string address;  // "127.0.0.1:50000", or "<socket path>:0"
   std::string local_address;
   Socket socket;
-  size_t thread_index = 0;  // of its connection
+  size_t thread_index = 0;  // index of the connection's thread
   bool is_unix_socket = false;
-  int64_t created_us = 0;      // monotonic
-  std::function<void()> wake;  // makes the connection notice `kill_requested`
+  int64_t created_us = 0;      // monotonic time
+  std::function<void()> wake;  // makes the connection check `kill_requested`
 
   // Shared counters, written by the owning thread.
-  std::atomic<int64_t> last_interaction_us{0};  // monotonic
+  std::atomic<int64_t> last_interaction_us{0};  // monotonic time
   std::atomic<int> published_database{0};
   std::atomic<int> published_resp{2};
   std::atomic<int64_t> queued_commands{-1};  // -1 outside MULTI
@@ -223,13 +227,15 @@ class Session : public ClientBuffers {
   ClientTraffic traffic;
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
-  std::atomic<bool> reads_replicas{false};  // READONLY: in a cluster, a replica serves its reads
+  // READONLY was sent: in a cluster, a replica serves the client's reads.
+  std::atomic<bool> reads_replicas{false};
   std::atomic<bool> paused{false};
   std::atomic<bool> blocked{false};
-  std::atomic<bool> can_be_unblocked{false};  // by CLIENT UNBLOCK
+  std::atomic<bool> can_be_unblocked{false};  // whether CLIENT UNBLOCK may end the wait
   std::atomic<Peer> peer{Peer::kClient};
 
-  // In RESP2 messages look like replies, so such a subscriber may run few commands.
+  // Returns whether the client may run only few commands. In RESP2, messages look like replies, so
+  // a subscriber is restricted.
   bool is_in_subscriber_mode() const {
     return subscriptions.any() && resp == protocol::RespVersion::kResp2;
   }
@@ -241,9 +247,9 @@ class Session : public ClientBuffers {
     queued_bytes.store(transaction.queued_bytes, std::memory_order_relaxed);
   }
 
-  // Shared: what the client costs. Its arguments are views of its query buffer, and replies are
-  // gathered in a buffer of the thread until the socket is full. Input that is executed
-  // straight from the thread's buffer costs the client nothing.
+  // Shared: the memory that counts for the client. Arguments are views of the query buffer, so they
+  // do not count twice. Replies are collected in a buffer of the thread until the socket is full.
+  // Input that is executed directly from the thread's buffer does not count.
   uint64_t memory_bytes() const {
     uint64_t sum = sizeof(Session) + subscriptions.published_bytes();
     for (const auto* part : {&queued_bytes, &watched_bytes, &output_buffer_capacity_bytes}) {
@@ -251,15 +257,16 @@ class Session : public ClientBuffers {
     }
     return borrows_query_buffer.load(std::memory_order_relaxed) ? sum : sum + input_bytes();
   }
-  // The same with input in the thread's buffer: CLIENT LIST shows it.
+  // As memory_bytes(), including input in the thread's buffer, as CLIENT LIST shows it.
   uint64_t published_memory_bytes() const {
     const bool borrows = borrows_query_buffer.load(std::memory_order_relaxed);
     return memory_bytes() + (borrows ? input_bytes() : 0);
   }
 
-  // Shared, written by any thread.
+  // Shared members that any thread may write.
   static constexpr uint64_t kNotCounted = ~uint64_t{0};
-  std::atomic<uint64_t> counted_bytes{0};  // in the sum of Clients; kNotCounted once it is closing
+  // The session's part of the sum in Clients; kNotCounted once the session is closing.
+  std::atomic<uint64_t> counted_bytes{0};
   ClientNames names;
   std::atomic<bool> kill_requested{false};
   std::atomic<Unblock> unblock_requested{Unblock::kNo};
@@ -270,9 +277,9 @@ class Session : public ClientBuffers {
   }
 };
 
-// Ends all subscriptions of the session, silently. To be called from the session's thread.
+// Ends all subscriptions of the session without messages. Must be called on the session's thread.
 void unsubscribe_all(PubSub& pubsub, Session& session);
-// Ends CLIENT TRACKING, the second for a session that ends.
+// End CLIENT TRACKING. The second function is for a session that ends.
 void stop_tracking(Tracking& tracking, Session& session);
 void forget_tracking(Tracking& tracking, Session& session);
 

@@ -25,21 +25,21 @@ class Saves;
 // A received and checked snapshot, whose file becomes the server's snapshot.
 struct Replacement {
   std::string path;
-  // All callbacks but is_wanted run under the stream's mutex. Returns false if the snapshot was
-  // cancelled.
+  // All callbacks but is_wanted run under the stream's mutex. may_begin() returns false if the
+  // snapshot was cancelled.
   std::function<bool()> may_begin = [] { return true; };
-  // Thread-safe. False gives the load up.
+  // Thread-safe. If it returns false, the load is abandoned.
   std::function<bool()> is_wanted = [] { return true; };
   std::function<void()> on_piece = [] {};
   std::function<void()> on_loaded = [] {};
-  // The data have not been replaced although may_begin() was true.
+  // Called if the data were not replaced although may_begin() returned true.
   std::function<void()> on_kept = [] {};
   std::function<void()> on_lost = [] {};
 };
 
 class DataReplacer {
  public:
-  // `commands`: null if none run concurrently.
+  // `commands` is null if no commands run concurrently.
   DataReplacer(const DataParts& parts, const DataWriter& writer, LogSwitch& log_switch,
                DataLoader& loader, Saves& saves, CommandDrain* commands)
       : parts_(parts),
@@ -53,7 +53,7 @@ class DataReplacer {
   core::Result<> replace(const Replacement& replacement);
 
  private:
-  // REQUIRES for all: the save slot is claimed.
+  // REQUIRES for all functions below: the save slot is claimed.
   bool await_commands(const std::function<void()>& on_piece);
   core::Result<> place_files(const std::string& path, bool has_base);
   core::Result<> replace_claimed(const Replacement& replacement);

@@ -38,8 +38,8 @@ class LogSwitch {
   // CONFIG SET appendonly: applied by the next follow().
   void want(bool is_on) { wants_log_ = is_on; }
   bool is_wanted() const { return wants_log_; }
-  // Makes the thread apply it at once, and waits for at most a second. Errors: why the log could
-  // not be switched on; it is retried.
+  // Makes the log's thread apply the request at once, and waits for at most a second. Errors: why
+  // the log could not be switched on; the switch is retried.
   core::Result<> await();
   bool is_awaited();
   // Switches the log as requested, if that is possible now.

@@ -131,7 +131,7 @@ class AppendLog final : public ReplyLog {
   std::condition_variable wake_;
   bool wanted_ = false;
   bool stopping_ = false;
-  // Whether a thread is writing and syncing for all.
+  // True while a thread writes and syncs for all threads.
   std::atomic<bool> is_taken_{false};
   SyncPacing pacing_;             // used with `always`
   int64_t next_sync_us_ = 0;      // used by the log's thread

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SyncPacing: with `appendfsync always`, whether the thread whose clients wait syncs itself, and
-// how many clients share one sync of the log's thread.
+// SyncPacing: with `appendfsync always`, decides whether the thread whose clients wait syncs
+// itself, and how many clients share one sync of the log's thread.
 //
 // After a sync that answered several clients, the next one waits for as many, for at most twice the
 // duration of the sync. So clients that write in a loop share one sync, rather than forming ever
@@ -50,7 +50,7 @@ class SyncPacing {
   void stop_gathering() { gather_us_ = 0; }
 
  private:
-  // Limit on the time that a client waits for others.
+  // Limit on the time that a client waits for other clients to share its sync.
   static constexpr int64_t kGatherMaxUs = 1000;
   static constexpr int64_t kQuickUs = 1000;
   // Number of syncs averaged: after one of 100 ms, I/O threads do not sync for about thirty syncs.
@@ -60,8 +60,9 @@ class SyncPacing {
 
   std::atomic<int64_t> average_us_{kSlowUs};  // moving average; written by the syncing thread
   std::atomic<size_t> waiting_{0};            // clients for which no sync has begun
-  std::atomic<size_t> wakes_from_{1};         // number of them that wakes the log's thread
-  int64_t gather_us_ = 0;                     // used by the log's thread
+  // Number of waiting clients at which the log's thread is woken.
+  std::atomic<size_t> wakes_from_{1};
+  int64_t gather_us_ = 0;  // used by the log's thread
 };
 
 }  // namespace server

@@ -13,9 +13,9 @@
 namespace server {
 
 struct SaveRecord {
-  int64_t last_time_s = -1;  // duration of the last one
+  int64_t last_time_s = -1;  // duration of the last save
   uint64_t last_copied_bytes = 0;
-  uint64_t count = 0;  // number of successful ones
+  uint64_t count = 0;  // number of successful saves
   uint64_t failures_in_a_row = 0;
   bool last_was_ok = true;
 };
@@ -23,7 +23,7 @@ struct SaveRecord {
 // The end of a child that saved.
 struct SaveEnd {
   core::Result<> result;
-  bool was_stopped = false;  // stopped by this server, which is no disk failure
+  bool was_stopped = false;  // stopped by this server, so the disk did not fail
   int64_t ran_s = 0;
   uint64_t copied_bytes = 0;  // memory copied because either process wrote to it
   uint64_t changes_at_fork = 0;

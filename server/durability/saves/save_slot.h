@@ -61,7 +61,7 @@ class SaveSlot {
   bool refuses_children() const { return refuses_children_; }
 
   struct Beginning {
-    std::string_view purpose;  // for the log
+    std::string_view purpose;  // name of the save in log lines
     std::vector<int> kept{};   // descriptors that the child needs
     // The snapshot must be exact: begin_child() returns once the child shares no arrays.
     bool is_exact = false;
@@ -72,7 +72,7 @@ class SaveSlot {
   core::Result<> begin_child(const SaveWork& work, Beginning beginning);
   bool has_child() const;
   void kill_child();
-  // Returns the child's end once. The child is gone then; the slot stays claimed.
+  // Returns the end of the child once, after the child has exited. The slot stays claimed.
   std::optional<SaveEnd> take_ended();
 
   // For INFO.

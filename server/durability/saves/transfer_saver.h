@@ -49,7 +49,8 @@ class TransferSaver {
 
   const DataWriter& writer_;
   SaveSlot& slot_;
-  std::function<void(const core::Result<>&)> finished_;  // of the task that claimed the slot
+  // Callback of the task that claimed the slot.
+  std::function<void(const core::Result<>&)> finished_;
 };
 
 }  // namespace server

@@ -26,7 +26,7 @@ constexpr std::array kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr size_t kCrashStackBytes = size_t{64} << 10;
 
 std::atomic<const Statistics*> crash_statistics{nullptr};
-// The thread that writes the report; 0 for none yet.
+// The thread that writes the report; 0 if there is none yet.
 std::atomic<pid_t> reporting_thread{0};
 
 std::string_view name_of(int signal) {
@@ -46,7 +46,7 @@ std::string_view name_of(int signal) {
   }
 }
 
-// A line of a small file, without its end.
+// Returns the first line of a small file, without its line end.
 std::string_view read_line(const char* path, std::array<char, 32>& buffer) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
@@ -68,7 +68,7 @@ void write_thread_name(RawOutput& out, std::string_view id) {
   out << "  " << id << " " << read_line(path.data(), buffer) << "\n";
 }
 
-// opendir() may allocate, the system call does not.
+// Uses the system call, because opendir() may allocate.
 void write_threads(RawOutput& out) {
   struct DirectoryEntry {
     uint64_t node;
@@ -96,7 +96,7 @@ void write_threads(RawOutput& out) {
   ::close(directory);
 }
 
-// The newest first: the one that a thread is in, or has ended last.
+// Writes the newest command first: the one that the thread is running, or has completed last.
 void write_commands(RawOutput& out) {
   const Statistics* const statistics = crash_statistics.load();
   if (statistics == nullptr) return;
@@ -153,7 +153,7 @@ void on_crash(int signal, siginfo_t* info, void* /*context*/) {
   if (reporting_thread.compare_exchange_strong(none, self)) {
     write_report(signal, *info);
   } else if (none != self) {
-    // The report of the first one ends the process.
+    // The report of another thread that crashed first ends the process.
     for (;;) ::pause();
   }
   std::signal(signal, SIG_DFL);

@@ -3,14 +3,15 @@
 // Crash report of the process: the signal, the stack, and the activity of its threads.
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT a report is appended to the log file, or written
-// to standard error without one. It has the stack of the thread that crashed, the names of all
-// threads, and the names of the last commands of each I/O thread. Then the signal has its usual
-// effect, a core dump included.
+// to standard error without one. The report contains the stack of the thread that crashed, the
+// names of all threads, and the names of the last commands of each I/O thread. Then the signal has
+// its usual effect, a core dump included.
 //
-// Invariants: the report holds names of commands, none of their arguments and no reply. Nothing in
-// it allocates or takes a lock. A crash while a report is written ends the process at once.
-// Thread safety: install_crash_log() is called once, before there are threads; the rest by any
-// thread.
+// Invariants: the report contains the names of commands, but no arguments and no replies. Writing
+// the report allocates no memory and takes no lock. A crash while a report is written ends the
+// process at once.
+// Thread safety: install_crash_log() is called once, before there are threads; the other functions
+// may be called from any thread.
 // Source: signal-safety(7), backtrace(3).
 #pragma once
 
@@ -35,8 +36,7 @@ class CrashTrails {
   CrashTrails& operator=(const CrashTrails&) = delete;
 };
 
-// A signal stack for the calling thread, so that a thread whose stack has overflowed can report
-// too.
+// A signal stack for the calling thread, so that a stack overflow of the thread can be reported.
 class CrashStack {
  public:
   CrashStack();

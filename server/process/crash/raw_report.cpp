@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kFramesMax = 100;
 
-// Made before there is anything to report; a handler may not allocate.
+// Set in advance, because a signal handler must not allocate.
 std::array<char, 4096> log_path{};
 
 int open_report_file() {
@@ -28,12 +28,13 @@ int open_report_file() {
 
 void prepare_reports(const std::string& log_file) {
   log_path.fill('\0');
-  // CONFIG SET dir changes what a relative path means.
+  // Made absolute, because CONFIG SET dir changes the meaning of a relative path.
   std::error_code error;
   const std::string path =
       log_file.empty() ? log_file : std::filesystem::absolute(log_file, error).string();
   if (path.size() < log_path.size()) std::ranges::copy(path, log_path.data());
-  // The first call loads a library, which a handler may not.
+  // The first call of backtrace() loads a library, which a signal handler must not do. So it is
+  // called in advance.
   void* frame = nullptr;
   (void)::backtrace(&frame, 1);
 }

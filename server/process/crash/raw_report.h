@@ -2,8 +2,9 @@
 //
 // Output of reports by signal handlers: the file, text, and the stack of the calling thread.
 //
-// Invariants: after prepare_reports() nothing here allocates or takes a lock.
-// Thread safety: prepare_reports() is called once, before there are threads; the rest by any.
+// Invariants: after prepare_reports() no function here allocates memory or takes a lock. Thread
+// safety: prepare_reports() is called once, before other threads start; the rest may be called from
+// any thread.
 // Source: signal-safety(7), backtrace(3).
 #pragma once
 
@@ -15,10 +16,10 @@
 
 namespace server {
 
-// `log_file`: where reports are appended; empty for standard error.
+// `log_file`: the file to which reports are appended; empty for standard error.
 void prepare_reports(const std::string& log_file);
 
-// The file of prepare_reports(), open while this lives.
+// Opens the file of prepare_reports(), and closes it when destroyed.
 class ReportFile {
  public:
   ReportFile();
@@ -26,14 +27,15 @@ class ReportFile {
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
 
-  // Standard error if there is no file, or if it cannot be opened.
+  // Returns the file's descriptor. Returns standard error if there is no file or it cannot be
+  // opened.
   int descriptor() const;
 
  private:
   const int file_;
 };
 
-// Text to a descriptor, by signal-safe calls alone.
+// Writes text to a descriptor, by signal-safe calls only.
 class RawOutput {
  public:
   explicit RawOutput(int descriptor) : descriptor_(descriptor) {}
@@ -57,7 +59,7 @@ class RawOutput {
   const int descriptor_;
 };
 
-// The stack of the calling thread, one line for each frame.
+// Writes the stack of the calling thread, one line per frame.
 void write_stack(RawOutput& out);
 
 }  // namespace server

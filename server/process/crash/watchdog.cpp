@@ -18,7 +18,7 @@
 namespace server {
 namespace {
 
-// How often a period is divided: what a report may come late.
+// Number of checks per period, which limits how late a report may be.
 constexpr int kLooksPerPeriod = 4;
 
 void on_alarm(int /*signal*/) {
@@ -51,7 +51,8 @@ Watchdog::Watchdog(size_t thread_count, Ask ask)
     : thread_count_(thread_count),
       ask_(std::move(ask)),
       watched_(std::make_unique<Watched[]>(thread_count)) {
-  // A thread may be stuck from the first question of a watch on.
+  // The first answer tells the watchdog each thread's id, so that a thread that is stuck later can
+  // be interrupted.
   for (size_t i = 0; i < thread_count; ++i) {
     ask_(i, [&watched = watched_[i]] { watched.thread = ::gettid(); });
   }
@@ -93,7 +94,7 @@ void Watchdog::look_at(size_t index, std::chrono::milliseconds period) {
     return;
   }
   const pid_t thread = watched.thread;
-  // A thread without an id has not begun to work.
+  // A thread without an id has not started to work.
   if (watched.is_reported || thread == 0 || now - watched.asked_at < period) return;
   watched.is_reported = true;
   const auto owed = std::chrono::duration_cast<std::chrono::milliseconds>(now - watched.asked_at);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Watchdog: logs where a thread is that has not come back to its event loop for a while.
+// Watchdog: logs the stack of a thread that has not returned to its event loop for a while.
 //
-// While the watch is on, a thread of the watchdog asks each watched thread for an answer, several
-// times in each period. A watched thread that owes an answer for a period gets SIGALRM, whose
-// handler appends the thread's stack to the log. It is reported again only after it has answered.
+// While the watch is on, the watchdog's thread asks each watched thread for an answer, several
+// times in each period. A watched thread that has not answered for a period gets SIGALRM, whose
+// handler appends the thread's stack to the log. The thread is reported again only after it has
+// answered.
 //
-// Invariants: without a watch no thread of the watchdog runs, and nothing is asked but each watched
-// thread's id, once.
+// Invariants: while the watch is off, the watchdog has no thread. Each watched thread is then asked
+// only once, for its id.
 // Thread safety: set_period() and stop() on one thread at a time.
 // Source: Redis' watchdog-period; signal-safety(7).
 #pragma once
@@ -27,28 +28,28 @@ namespace server {
 
 class Watchdog {
  public:
-  // Has a watched thread run the function between two other pieces of work.
+  // Makes a watched thread run the function between two events of its loop.
   using Ask = std::function<void(size_t thread_index, std::function<void()> answer)>;
 
-  // The shortest period: with less, ordinary slow commands would be reported.
+  // The shortest period. A shorter one would report ordinary slow commands.
   static constexpr std::chrono::milliseconds kShortest{200};
 
-  // `thread_count` threads, by their index. The functions that `ask` gets must not run after this
-  // object has gone.
+  // Watches `thread_count` threads, which `ask` addresses by their index. The functions passed to
+  // `ask` must not run after this object is destroyed.
   Watchdog(size_t thread_count, Ask ask);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // 0 ends the watch; a short period counts as the shortest.
+  // Sets the period. 0 ends the watch; a period below kShortest counts as kShortest.
   void set_period(std::chrono::milliseconds period);
   void stop();
 
  private:
   struct Watched {
     std::atomic<pid_t> thread{0};
-    std::atomic<int64_t> answered{0};  // the number of the question answered last
-    int64_t asked = 0;                 // the number of the last question
+    std::atomic<int64_t> answered{0};  // number of the last request that the thread answered
+    int64_t asked = 0;                 // number of the last request to the thread
     std::chrono::steady_clock::time_point asked_at{};
     bool is_reported = false;
   };

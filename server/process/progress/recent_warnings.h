@@ -18,7 +18,7 @@ inline constexpr size_t kRecentWarningBytesMax = 500;
 
 // Every logger of the process writes to this sink as well.
 spdlog::sink_ptr recent_warnings_sink();
-// As the log file has them, without line breaks, the oldest first.
+// Returns the lines as in the log file, without line breaks, oldest first.
 std::vector<std::string> recent_warnings();
 
 }  // namespace server
