@@ -17,7 +17,7 @@ constexpr std::string_view kUnknownName = "Unknown command or category name in A
 constexpr std::string_view kArgumentOfSubcommand =
     "Allowing first-arg of a subcommand is not supported";
 constexpr std::string_view kTooManyRules = "Too many first-arg rules";
-// More rules than anyone writes by hand. A check of one command may have to compare with all of
+// Limit on rules with a first argument. A check of one command may have to compare with all of
 // them.
 constexpr size_t kFirstArgumentsMax = 128;
 
@@ -131,9 +131,9 @@ bool CommandRules::has_effects_of(const CommandRules& other) const {
          first_arguments_ == other.first_arguments_;
 }
 
-// Where rules are redundant, category rules are kept, because they express the intention better.
-// Dropping a rule can make another one ineffective, as `-get` is without the `+@read` before it. So
-// rules are dropped until all that remain have an effect.
+// Category rules are retained where rules are redundant, because they express the intention better.
+// Dropping one rule can make another one ineffective: `-get` has no effect without the `+@read`
+// before it. So rules are dropped until every remaining rule has an effect.
 void CommandRules::simplify() {
   size_t before = 0;
   do {

@@ -26,7 +26,7 @@ namespace server::acl {
 
 class CommandRules {
  public:
-  // Starts with no command allowed.
+  // Creates rules that allow no command.
   explicit CommandRules(const CommandTable& table);
 
   // Applies a rule that begins with + or -. Errors: Redis' text.
@@ -70,9 +70,12 @@ class CommandRules {
   const CommandTable* table_;
   std::vector<uint64_t> bits_;
   bool allows_future_ = false;  // whether commands that a later version adds are allowed
-  std::map<size_t, std::set<std::string>> first_arguments_;  // allowed first arguments by command
-  size_t first_argument_count_ = 0;                          // total over all commands
-  std::vector<Rule> rules_;                                  // after the first +@all or -@all
+  // Allowed first arguments, by command index.
+  std::map<size_t, std::set<std::string>> first_arguments_;
+  // Total number of first arguments of all commands.
+  size_t first_argument_count_ = 0;
+  // Rules, without the initial +@all or -@all.
+  std::vector<Rule> rules_;
 };
 
 }  // namespace server::acl

@@ -20,8 +20,8 @@
 namespace server::acl {
 
 struct CommandEntry {
-  std::string name;           // "get", "config|get"
-  std::string_view parent{};  // the container's name; empty if the command has none
+  std::string name;           // full name, such as "get" or "config|get"
+  std::string_view parent{};  // name of the container; empty if the command has none
   uint32_t categories = 0;    // one bit per category, in the order of category_names()
   std::vector<size_t> subcommands{};
 };

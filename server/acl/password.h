@@ -21,7 +21,7 @@ PasswordHash hash_password(std::string_view password);
 // Convert to and from 64 lower-case hexadecimal digits. Any other text gives nullopt.
 std::string hash_text(const PasswordHash& hash);
 std::optional<PasswordHash> parse_hash(std::string_view text);
-// Compares in constant time.
+// Returns whether the hashes are equal. Compares in constant time.
 bool is_same_hash(const PasswordHash& a, const PasswordHash& b);
 
 // Returns `bits` random bits as hexadecimal digits, rounded up to whole digits, or nullopt if the

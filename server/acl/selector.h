@@ -20,11 +20,11 @@
 
 namespace server::acl {
 
-// Values of acl-pubsub-default: the channels that a new selector may use. In the order of the
+// Values of acl-pubsub-default: the channels that a new selector allows. In the order of the
 // option's values.
 enum class ChannelDefault : uint8_t { kAllChannels, kResetChannels };
 
-// Access of a command to a key's value.
+// How a command accesses the value of a key.
 enum Access : uint8_t { kNoAccess = 0, kRead = 1, kWriteAccess = 2, kReadWrite = 3 };
 
 class Selector {
@@ -41,7 +41,7 @@ class Selector {
   bool allows_all_channels() const { return all_channels_; }
   // Returns whether a single pattern grants all of `access` (bits of Access) to the key.
   bool allows_key(std::string_view key, uint8_t access) const;
-  // Fast check of the simple cases. False means that allows_key() must be asked.
+  // Fast check of the simple cases. If it returns false, allows_key() must be called.
   bool allows_key_plainly(std::string_view key, uint8_t access) const {
     if (all_keys_) return true;
     const uint64_t head = core::Glob::head_of(key);
@@ -52,7 +52,7 @@ class Selector {
     }
     return false;
   }
-  // A pattern of PSUBSCRIBE must be granted literally.
+  // Returns whether the channel is allowed. A pattern of PSUBSCRIBE must be allowed literally.
   bool allows_channel(std::string_view channel, bool is_pattern) const;
   bool is_unrestricted() const { return all_keys_ && all_channels_ && commands_.allows_all(); }
 

@@ -23,16 +23,17 @@
 
 namespace server::acl {
 
-// A rejected rule.
+// A rule that was rejected, and the reason.
 struct RuleFault {
   std::string rule;
-  std::string reason;        // Redis' text
+  std::string reason;        // the reason in Redis' words
   bool is_unclosed = false;  // the selector that `rule` opens has no end
 };
 
 class User {
  public:
-  // A new user is off and has no passwords and no permissions except those of `channels`.
+  // Creates a user that is off, with no passwords. Its only permissions are the channels that
+  // `channels` grants.
   User(std::string name, const CommandTable& table, ChannelDefault channels);
 
   // Applies one rule, or a whole selector in parentheses. Errors: Redis' text, without the rule.
@@ -41,7 +42,7 @@ class User {
   // is published. Returns the first error, if any.
   std::optional<RuleFault> apply_all(std::span<const std::string_view> arguments);
 
-  // Applies to selectors created from now on, also by `reset`.
+  // Sets the channels of selectors that are created from now on, also by `reset`.
   void set_channel_default(ChannelDefault channels) { new_channels_ = channels; }
 
   const std::string& name() const { return name_; }
@@ -49,12 +50,12 @@ class User {
   // Returns whether any password is accepted.
   bool has_no_password() const { return has_no_password_; }
   const std::vector<PasswordHash>& passwords() const { return passwords_; }
-  // Compares with all passwords, in constant time.
+  // Returns whether the user has this password. Compares with all passwords, in constant time.
   bool has_password(const PasswordHash& hash) const;
   // Returns all selectors; the root selector is the first.
   std::span<const Selector> selectors() const { return selectors_; }
   bool is_unrestricted() const { return is_unrestricted_; }
-  // Returns whether a subscription of this user may continue.
+  // Returns whether the user may use the channel, so that an existing subscription may continue.
   bool allows_channel(std::string_view channel, bool is_pattern) const;
 
   // Returns the flags in the format of ACL GETUSER, such as "on" and "nopass".
@@ -62,7 +63,8 @@ class User {
   // Returns the rules that ACL LIST shows after the name.
   std::string describe() const;
 
-  // Distinguishes users that had the same name at different times. Assigned by Users.
+  // Number of this user object. Distinguishes users that had the same name at different times.
+  // Assigned by Users.
   uint64_t id = 0;
 
  private:

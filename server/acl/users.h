@@ -32,14 +32,14 @@ using UserPtr = std::shared_ptr<const User>;
 
 inline constexpr std::string_view kDefaultUser = "default";
 
-// One user as defined by a line of a file.
+// One user, as a line of a file defines it.
 struct UserDefinition {
   std::string name;
   std::vector<std::string> rules;
   size_t line = 0;
 };
 
-// The state of the default user if no definition names it.
+// Which state the default user gets if no definition names it.
 enum class UndefinedDefault : uint8_t { kOpen, kKept };
 
 class Users {
@@ -59,7 +59,7 @@ class Users {
   UserPtr default_user() const { return find(kDefaultUser); }
   // Returns whether a new connection is logged in as the default user without a password.
   bool is_open() const noexcept { return is_open_.load(std::memory_order_relaxed); }
-  // Returns whether the default user needs no password, even if it is off.
+  // Returns whether the default user needs no password, even if that user is off.
   bool has_no_password() const noexcept { return has_no_password_.load(std::memory_order_relaxed); }
   // Returns the users sorted by name.
   std::vector<UserPtr> list() const;
@@ -68,17 +68,17 @@ class Users {
   // and a user that is off. The time for an unknown user equals that for a user with one password.
   UserPtr authenticate(std::string_view name, std::string_view password) const;
 
-  // ACL SETUSER. Errors: the reply; nothing has changed then.
+  // ACL SETUSER. Errors: the reply; all users are unchanged then.
   core::Result<> set(std::string_view name, std::span<const std::string_view> rules);
   // Deletes the user, and returns whether it existed. REQUIRES: not the default user.
   bool remove(std::string_view name);
-  // Replaces all users. Returns an error text for each invalid definition; if there is any, nothing
-  // has changed.
+  // Replaces all users. Returns an error text for each invalid definition. If there is any error,
+  // all users are unchanged.
   std::vector<std::string> replace_all(std::span<const UserDefinition> definitions,
                                        UndefinedDefault undefined);
-  // requirepass: sets the default user's only password, or removes its passwords.
+  // Implements requirepass: sets the default user's only password, or removes all its passwords.
   void set_default_password(std::string_view password);
-  // acl-pubsub-default: applies to users created from now on.
+  // Implements acl-pubsub-default, for users created from now on.
   void set_channel_default(ChannelDefault channels) { channel_default_.store(channels); }
 
  private:

@@ -37,7 +37,8 @@ struct Services : Environment {
   Shutdown& shutdown;
   Gauges& gauges;
   const ProcessFacts& facts;
-  cluster::MemberQueue* member = nullptr;  // null unless etcd describes the cluster
+  // Null unless this server is a node of a cluster that etcd describes.
+  cluster::MemberQueue* member = nullptr;
 };
 
 }  // namespace server

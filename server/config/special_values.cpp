@@ -27,7 +27,7 @@ constexpr int64_t kMaxHz = 500;
 // RedisBloom's limit on error rates.
 constexpr double kMaxErrorRate = 0.25;
 
-// The letters of event classes in the order in which Redis names them.
+// A letter and its event class. The rows have the order in which Redis lists the letters.
 struct EventLetter {
   char letter;
   uint32_t event_class;

@@ -26,7 +26,7 @@ namespace server {
 
 class Context;
 
-// REQUIRES: the row's arity holds for the arguments.
+// Runs the command. REQUIRES: the number of arguments fits the row's arity.
 using Handler = void (*)(Context&);
 
 // Facts that dispatch needs. COMMAND reports the first group to clients, under Redis' names.
@@ -43,24 +43,20 @@ enum Flag : uint32_t {
   kSkipMonitor = 1U << 9,
   kSkipSlowlog = 1U << 10,
   kFast = 1U << 11,
-  kNoAuth = 1U << 12,   // allowed before authentication
-  kNoMulti = 1U << 14,  // refused inside MULTI
+  kNoAuth = 1U << 12,   // allowed to clients that are not authenticated
+  kNoMulti = 1U << 14,  // rejected inside MULTI
   kAllowBusy = 1U << 15,
-  kNoAsyncLoading = 1U << 16,  // not while a replica loads beside the data it serves
+  kNoAsyncLoading = 1U << 16,  // rejected while a replica loads new data and still serves old ones
   // Not reported to clients:
-  // A journal or a stream may contain the command, although it changes no key.
-  kInJournal = 1U << 23,
-  kImmediate = 1U << 24,  // runs at once inside MULTI instead of being queued
-  // Accesses keys that its arguments do not name: EXEC locks all stripes.
-  kWholeKeyspace = 1U << 25,
+  kInJournal = 1U << 23,       // journals and streams may contain it although it changes no key
+  kImmediate = 1U << 24,       // runs at once inside MULTI instead of being queued
+  kWholeKeyspace = 1U << 25,   // accesses keys beyond its arguments: EXEC locks all stripes
   kNotPaused = 1U << 26,       // runs during CLIENT PAUSE ALL
   kRunsQueue = 1U << 27,       // EXEC: the flags of the queued commands also apply
   kReportsMisconf = 1U << 28,  // fails with MISCONF while writes do (PING)
-  // Is sent to replicas although it changes no key: paused together with writes.
-  kMayReplicate = 1U << 29,
+  kMayReplicate = 1U << 29,    // replicas receive it although it changes no key: paused with writes
   kInSubscriberMode = 1U << 30,  // allowed to a RESP2 client with subscriptions
-  // Its replies are push messages, which CLIENT REPLY does not silence.
-  kRepliesByPush = 1U << 31,
+  kRepliesByPush = 1U << 31,     // replies are push messages, which CLIENT REPLY does not silence
 };
 
 // ACL categories that a row states. Other categories follow from the flags (@read @write @fast
@@ -78,7 +74,7 @@ enum Category : uint32_t {
   kAdministrative = 1U << 21,  // category @admin for a command without the flag kAdmin
 };
 
-// How a command uses the keys of one range, under the names of COMMAND's key specifications.
+// Uses of the keys in one range. The names are those of COMMAND's key specifications.
 enum KeyUse : uint16_t {
   kKeyRo = 1U << 0,
   kKeyRw = 1U << 1,
@@ -215,7 +211,7 @@ inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 struct Needs {
   enum Kind : uint8_t { kNothing, kFirstArgument, kMore };
   Kind kind = kMore;
-  // Bits of acl::Access that the command needs for the key in its first argument.
+  // Bits of acl::Access needed for the first argument, or more bits than needed.
   uint8_t access = 0;
 };
 
@@ -247,7 +243,7 @@ struct Request {
   Arguments args{};
   // The command that the first word names; null if unknown or not looked up yet.
   const RegisteredCommand* command = nullptr;
-  // The first key; its data pointer is null if the key is not hashed.
+  // The first key; its data pointer is null if no hash was computed.
   std::string_view key{};
   uint64_t key_hash = 0;
   Preview preview{};

@@ -33,7 +33,8 @@ class CommandReplayer final : public Replayer {
         dispatcher_(environment, counters == nullptr ? uncounted_ : *counters, session_) {
     session_.origin = origin;
     session_.authenticated = true;
-    session_.address = std::move(source);  // shown by SLOWLOG and MONITOR
+    // Source of the commands, which SLOWLOG and MONITOR show as the address.
+    session_.address = std::move(source);
   }
   ~CommandReplayer() override { dispatcher_.end_session(); }
 

@@ -57,8 +57,8 @@ struct CategoryRule {
 
 constexpr std::string_view kSlow = "@slow";
 
-// In the order in which Redis prints them. @slow holds the commands that are not @fast. Some
-// categories belong to data types that this server does not have.
+// The categories in the order in which Redis prints them. @slow holds the commands that are not
+// @fast. Some categories belong to data types that this server does not have.
 constexpr CategoryRule kCategories[] = {
     {"@keyspace", kKeyspace, 0},
     {"@read", 0, kReadOnly},

@@ -55,7 +55,7 @@ std::string arity_text(const RegisteredCommand& command) {
   return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
 }
 
-// In Redis a monitor counts as a replica.
+// As in Redis, a monitor counts as a replica.
 constexpr std::string_view kMonitorReachesForKeys = "ERR Replica can't interact with the keyspace";
 
 // Returns whether check_arguments() must be called, which is rarely the case.
@@ -155,7 +155,7 @@ inline bool Dispatcher::may_be_held_back() const {
 bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
   if (environment_.pause.holds_back(flags, now_ms)) return true;
   if (!environment_.pubsub.is_congested()) return false;
-  // Commands on data publish keyspace events.
+  // Only commands on data publish keyspace events.
   const bool notifies = environment_.state.listeners.any() && (flags & (kWrite | kReadOnly)) != 0;
   return notifies || (flags & kMayReplicate) != 0;
 }
@@ -202,7 +202,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
   session_.traffic.set_last_command(&command->full_name);
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
-  // Queuing a command takes memory, whatever the command is.
+  // Any queued command needs memory.
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
   if (needs_checks(environment_, session_, *command, request.args)) [[unlikely]] {
@@ -296,7 +296,8 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   const auto database = static_cast<unsigned>(session_.database);
   std::array<Request*, kLookAheadMax> cold;
   size_t cold_count = 0;
-  std::array<Request*, kLookAheadMax> touched;  // their commands prefetch parts of the value
+  // Requests whose commands prefetch parts of the value.
+  std::array<Request*, kLookAheadMax> touched;
   size_t touched_count = 0;
   core::keyspace::StripeMask stripes = 0;
   const Request* before = nullptr;
@@ -345,7 +346,7 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
-    // EXEC replies with this error unchanged, because clients find the right server by it.
+    // EXEC replies with this error unchanged, because clients use it to find the right server.
     if (is_routing_error(error)) return ctx.reply.error(error);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));

@@ -38,9 +38,9 @@ struct ThreadStatistics;
 
 enum class Outcome : uint8_t {
   kDone,
-  kClose,     // close the connection once the replies are sent
-  kBlocked,   // Session::awaited sends the reply later
-  kHeldBack,  // nothing was done; try the same request again later
+  kClose,     // close the connection after the replies are sent
+  kBlocked,   // the reply follows later, by Session::awaited
+  kHeldBack,  // the command did not run; retry the same request later
 };
 
 class Dispatcher {
@@ -79,10 +79,10 @@ class Dispatcher {
   struct KeyRouting {
     cluster::Route route{};
     unsigned slot = 0;
-    const cluster::View* view = nullptr;  // the view used for routing; null outside a cluster
+    const cluster::View* view = nullptr;  // cluster view used for routing; null outside a cluster
 
     // Returns whether this server serves the command, now or after a wait. In MULTI, a command that
-    // must wait is queued all the same, and EXEC waits.
+    // must wait is still queued, and EXEC waits.
     bool is_served() const;
     // Returns whether the client must wait for this server to serve the keys.
     bool is_held() const;
@@ -105,15 +105,16 @@ class Dispatcher {
   // state of the server.
   std::string check_arguments(const Context& ctx) const;
   std::string refusal(const Context& ctx, uint32_t flags) const;
-  // `flags` are those of the row. For EXEC they include those of the queued commands.
+  // Finds the server that serves the command. `flags` are those of the command's row. For EXEC they
+  // include the flags of the queued commands.
   KeyRouting route(const Context& ctx, uint32_t flags) const;
   // Returns true if the command has one key, whose slot this server leads and serves. route() then
   // need not be called.
   bool serves_first_key(const Context& ctx) const;
   // Returns the error for keys that this server does not serve.
   std::string routing_error(const KeyRouting& routing) const;
-  // Returns whether the text came from routing_error(), and so concerns the keys rather than the
-  // server's state.
+  // Returns whether the text came from routing_error(). Such an error concerns the keys rather than
+  // the server's state.
   static bool is_routing_error(std::string_view error);
   // Returns whether refusal() and is_held_back() must be called at all.
   bool may_be_refused(const Context& ctx, uint32_t flags) const;
@@ -124,7 +125,7 @@ class Dispatcher {
   // replica. The view that names the new leader follows soon, so the client waits.
   static bool awaits_view(const KeyRouting& routing, std::string_view error);
   // Checks the availability of the server, as part of refusal(). `flags` are those of the row and
-  // of the queue, `permissions` those that row and queue have in common.
+  // of all queued commands. `permissions` are the flags that the row and all queued commands share.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
   void refuse(Context& ctx, std::string_view error);
   // Rejects a known command, and counts the rejection in its statistics.

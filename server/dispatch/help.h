@@ -11,10 +11,9 @@ namespace server {
 
 class Context;
 
-// Returns the HELP row for a container. Its categories are those that all the other subcommands
-// share.
+// Returns the HELP row for a container. Its categories are those that all other subcommands share.
 Command help_row(const Command& container);
-// The handler, for a container that has a HELP row of its own.
+// Handler of a container that has a HELP row of its own.
 void container_help(Context& ctx);
 
 }  // namespace server

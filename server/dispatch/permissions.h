@@ -31,7 +31,7 @@ class Users;
 enum class Reason : uint8_t;
 }  // namespace acl
 
-// Why a command must not run. `argument` is the index of the denied key or channel.
+// The reason why a command must not run. `argument` is the index of the denied key or channel.
 struct Denial {
   acl::Reason reason;
   size_t argument = 0;
@@ -39,7 +39,7 @@ struct Denial {
 
 struct DryRun {
   bool is_allowed = false;
-  std::string lack;  // a text for humans: the missing permission
+  std::string lack;  // a text for humans that names the missing permission
 };
 
 Needs needs_of(const Command& row);
@@ -61,11 +61,11 @@ bool has_rights(const SessionUser& identity, const acl::Users& users,
 // denial. Otherwise returns an empty text. Follows changes of the users: a session whose user was
 // deleted ends.
 std::string rights_fault(const Context& ctx);
-// For a client that waits. Returns false if the session must end, because its user was changed or
-// deleted.
+// Refreshes the permissions of a waiting client. Returns false if the session must end, because its
+// user was changed or deleted.
 bool keeps_rights(const Environment& environment, Session& session);
-// ACL DRYRUN: returns whether the command is allowed, or which permission the user lacks. Errors:
-// the reply.
+// ACL DRYRUN: returns whether the command is allowed, or which permission is missing. Errors: the
+// reply.
 core::Result<DryRun> dry_run(const Registry& registry, const acl::User& user, Arguments args);
 // Adds an entry to ACL LOG.
 void log_failed_login(const Context& ctx, std::string_view user);

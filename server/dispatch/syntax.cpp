@@ -154,7 +154,7 @@ class Parser {
     return inner;
   }
 
-  // A literal includes the value that follows it: `EX seconds`.
+  // Parses a literal with the value that follows it: `EX seconds`.
   Syntax literal() {
     const std::string token = word_;
     advance();

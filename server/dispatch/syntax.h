@@ -22,10 +22,10 @@ struct Syntax {
   enum class Kind { kString, kInteger, kDouble, kKey, kPattern, kUnixTime, kToken, kOneOf, kBlock };
   Kind kind = Kind::kString;
   std::string name;
-  std::string token;  // the literal word; empty if there is none
+  std::string token;  // the literal word; empty for other kinds
   bool optional = false;
   bool multiple = false;
-  std::vector<Syntax> parts;  // only for kOneOf and kBlock
+  std::vector<Syntax> parts;  // the parts of a kOneOf or kBlock
 };
 
 // Returns the name of the kind in COMMAND DOCS.

@@ -179,7 +179,7 @@ core::Result<SaveStart> Durability::request_rewrite() {
 core::Result<> Durability::prepare_end(FinalSave save) {
   SaveSlot& slot = members_->saves.slot();
   slot.refuse_children(true);
-  // The child that writes the log's first base is waited for, because a new one would take longer.
+  // Waits for a child that writes the log's first base, because a new child would take longer.
   const auto writes_first_base = [&] {
     return slot.task() == SaveTask::kRewrite && members_->append_log.writer().needs_base();
   };

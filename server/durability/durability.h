@@ -42,7 +42,7 @@ enum class FinalSave : uint8_t {
   // Only if save points are configured. If it fails, the server ends nevertheless if the append log
   // holds everything.
   kBySavePoints,
-  kRequired,  // SHUTDOWN SAVE
+  kRequired,  // SHUTDOWN SAVE: the server continues if saving fails
 };
 struct DurabilityParts;
 struct Replacement;
@@ -66,8 +66,8 @@ class Durability {
   // Returns the loaded fraction of the data, 0 to 1; negative while nothing is loading.
   double loaded_share() const;
   LogSwitch& log_switch();
-  // Snapshots record its position. Must be called before recover(); must outlive this object's
-  // threads.
+  // Sets the stream whose position snapshots record. Must be called before recover(). The stream
+  // must outlive this object's threads.
   void set_stream(StreamPosition* stream);
 
   // Must be called first. Locks the directory, lets clients wait for the data, and applies the
@@ -82,8 +82,8 @@ class Durability {
   // thread.
   void tick();
 
-  // BGREWRITEAOF. It runs on a separate thread: failures appear in the log and in INFO. Without an
-  // append log it writes the base for a later start with one.
+  // BGREWRITEAOF. The rewrite runs on a separate thread, so failures appear in the log and in INFO.
+  // Without an append log, the rewrite writes the base for a later start with an append log.
   core::Result<SaveStart> request_rewrite();
   // Replaces all data by a leader's snapshot.
   core::Result<> replace_data(const Replacement& replacement);

@@ -22,7 +22,8 @@ struct DurabilityParts : DataParts {
   CommandDrain* commands = nullptr;
   // Null if no reply waits for the append log.
   LogListener* log_listener = nullptr;
-  // How long startup waits for the directory's lock, which a killed server's child may hold.
+  // Limit on how long startup waits for the directory's lock, which a killed server's child may
+  // hold.
   std::chrono::milliseconds lock_patience{5000};
 };
 

@@ -23,19 +23,19 @@ struct LatencySample {
   int64_t duration_ms = 0;
 };
 
-// The events of one kind.
+// The recorded events of one kind.
 struct LatencyEvents {
   static constexpr size_t kSamplesMax = 160;
 
-  std::deque<LatencySample> samples;  // oldest first, never empty
-  int64_t longest_ms = 0;             // maximum since the last reset
+  std::deque<LatencySample> samples;  // one sample per second, oldest first; never empty
+  int64_t longest_ms = 0;             // longest event since the last reset
 };
 
 class LatencyMonitor {
  public:
   using ByKind = std::map<std::string, LatencyEvents, std::less<>>;
 
-  // 0 switches the monitor off.
+  // Sets the duration from which events are recorded. 0 switches the monitor off.
   void set_threshold_ms(int64_t threshold_ms) {
     threshold_ms_.store(threshold_ms, std::memory_order_relaxed);
   }

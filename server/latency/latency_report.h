@@ -18,8 +18,8 @@ namespace server {
 std::string latency_graph(std::string_view kind, const LatencyEvents& events, int64_t now_s);
 
 struct LatencySettings {
-  int64_t threshold_ms = 0;     // latency-monitor-threshold
-  int64_t slowlog_slow_us = 0;  // slowlog-log-slower-than
+  int64_t threshold_ms = 0;     // value of latency-monitor-threshold
+  int64_t slowlog_slow_us = 0;  // value of slowlog-log-slower-than
 };
 // Returns a summary of the events, and advice for each kind.
 std::string latency_diagnosis(const LatencyMonitor::ByKind& events,

@@ -49,7 +49,7 @@ size_t SlowLog::size() const {
 }
 
 void SlowLog::clear() {
-  std::deque<std::shared_ptr<const SlowCommand>> dropped;  // freed without the lock
+  std::deque<std::shared_ptr<const SlowCommand>> dropped;  // entries that are freed after unlocking
   const std::scoped_lock lock(mutex_);
   entries_.swap(dropped);
 }

@@ -23,8 +23,8 @@ namespace server::net {
 
 class EventLoop {
  public:
-  // Timers and functions wait for at most this many sockets, plus those of the round they arrived
-  // in.
+  // Limit on the sockets that timers and posted functions wait for, in addition to the sockets of
+  // the round in which they became due.
   static constexpr size_t kSocketsPerWait = 32;
 
   EventLoop(asio::io_context& context, SocketSet& sockets, std::function<void()> end_round)

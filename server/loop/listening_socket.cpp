@@ -28,7 +28,7 @@ namespace {
 namespace ip = asio::ip;
 
 constexpr auto kPause = std::chrono::milliseconds(100);
-// The entry of a group lists its members, of which there may be thousands.
+// Limit on the buffer for a group's entry, which lists the group's members, maybe thousands.
 constexpr size_t kGroupBytesMax = size_t{1} << 20;
 
 // Removes a socket file left by a process that has ended. Errors: why the path cannot be used.
@@ -125,7 +125,7 @@ ListeningSocket::Opened ListeningSocket::open_unix(asio::io_context& context,
   const auto failed = [&path](const core::Error& why) {
     return core::Error{fmt::format("Failed opening Unix socket {}: {}", path, why.message)};
   };
-  // bind() creates the file. Until its group is set, no one may connect.
+  // bind() creates the file. No one may connect before the file's group is set.
   const mode_t old_mask = ::umask(0777);
   if (!error) socket->acceptor_.bind(asio::local::stream_protocol::endpoint(path), error);
   ::umask(old_mask);

@@ -29,7 +29,7 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
     std::function<void(int descriptor)> accept;
     // Called before a peer is accepted. While it returns false, peers wait in the system's queue.
     std::function<bool()> has_room = [] { return true; };
-    // Limit on peers accepted in a row, because the thread's other work waits meanwhile.
+    // Limit on peers accepted in a row, because the thread's other work must wait.
     std::function<int64_t()> accepts_per_round_max = [] { return 256; };
   };
   using Opened = core::Result<std::shared_ptr<ListeningSocket>>;
@@ -42,7 +42,8 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
   struct UnixAccess {
     // Permissions of the socket file; 0 keeps those that the umask leaves.
     unsigned permissions = 0;
-    std::string group{};  // a name or a number; empty for the group of the process
+    // Name or number of the socket file's group; empty for the group of the process.
+    std::string group{};
   };
   // Replaces a socket file left by an earlier run, but no socket of a running process and no file
   // of another kind. Errors: the path is too long or in use; the group does not exist, or this
@@ -68,7 +69,7 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
   void await();
   bool accept_waiting();
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   Acceptor acceptor_;
   Handler handler_;
   bool is_awaited_ = false;

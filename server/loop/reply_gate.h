@@ -45,8 +45,8 @@ class ReplySink : public std::enable_shared_from_this<ReplySink> {
  public:
   // Sends the replies.
   virtual void send(std::string_view replies, protocol::OutputBuffer* whole) = 0;
-  // Keeps the replies until release(). `writes`: the ranges of replies to commands that may write,
-  // in order.
+  // Stores the replies until release(). `writes` are the ranges of replies to commands that may
+  // write, in order.
   virtual void hold(std::string_view replies, std::span<const ReplySpan> writes,
                     protocol::OutputBuffer* whole) = 0;
   // Sends the held replies. A non-empty error replaces the replies to writes.
@@ -65,16 +65,16 @@ class ReplyGate {
   ReplyGate(const ReplyGate&) = delete;
   ReplyGate& operator=(const ReplyGate&) = delete;
 
-  // In a cluster, replies to writes are sent only while this server has a permit. Otherwise their
-  // clients are disconnected, because such a write must not be acknowledged. Must be called before
-  // the thread runs.
+  // Sets the permit. In a cluster, replies to writes are sent only while this server has the
+  // permit. Otherwise the clients are disconnected, because the writes must not be acknowledged.
+  // Must be called before the thread runs.
   void set_permit(const cluster::ClusterState* permit) { permit_ = permit; }
 
   // Makes replies to writes also wait for these acknowledgements. Must be called before the thread
   // runs.
   void set_acks(WriteAcks* acks) { acks_ = acks; }
 
-  // Commands append their replies here, after the parts that were added.
+  // Returns the buffer to which commands append their replies, after the added parts.
   protocol::OutputBuffer& replies() { return replies_; }
   // Returns the replies since the last add().
   std::string_view fresh() const { return replies_.view().substr(fresh_begin_); }
@@ -86,7 +86,7 @@ class ReplyGate {
   // Discards the fresh replies.
   void drop_fresh() { truncate(fresh_begin_); }
 
-  // Sends the added parts, or lets their sinks hold them.
+  // Sends the added parts, or makes their sinks hold them.
   void flush();
   // Calls flush(), and commits the log for the replies that are held.
   void end_round();
@@ -102,7 +102,8 @@ class ReplyGate {
   };
   struct Part {
     ReplySink* sink;
-    size_t end;  // offset in replies_; the part begins where the one before it ends
+    // Offset of the part's end in replies_; the part begins at the end of the previous part.
+    size_t end;
     Needs needs;
   };
   struct Held {
@@ -123,24 +124,23 @@ class ReplyGate {
   static constexpr size_t kGatheredMax = size_t{32} << 10;
   // A part of this size is handed to its sink without a copy.
   static constexpr size_t kHandedOverMin = size_t{256} << 10;
-  // Capacity of the reply buffer that is kept between rounds. It belongs to no client, so no limit
-  // on clients bounds it.
+  // Capacity of the reply buffer that is retained between rounds. The buffer belongs to no client,
+  // so no client's limit applies to it.
   static constexpr size_t kReplyBytesKept = size_t{256} << 10;
 
   ReplyLog& log_;
   const cluster::ClusterState* permit_ = nullptr;
-  WriteAcks* acks_ = nullptr;  // null unless writes wait for replicas
+  WriteAcks* acks_ = nullptr;  // acknowledgements of replicas; null unless writes wait for replicas
   const std::function<void(bool)> on_waiting_;
   protocol::OutputBuffer replies_;
   size_t fresh_begin_ = 0;
   std::vector<ReplySpan> writes_;  // ranges in replies_
   std::vector<Part> parts_;
   std::vector<Held> held_;
-  std::vector<Held> looked_at_;  // buffer of release_held()
+  std::vector<Held> looked_at_;  // sinks that release_held() is checking
   size_t new_held_ = 0;          // number of sinks that began to hold replies since the last commit
   bool commit_is_due_ = false;
-  // Whether a held reply waits for acknowledgements since the last request.
-  bool awaits_acks_ = false;
+  bool awaits_acks_ = false;  // a held reply has waited for acknowledgements since the last request
 };
 
 }  // namespace server::net

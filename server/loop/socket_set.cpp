@@ -47,7 +47,7 @@ void SocketSet::remove(int descriptor, Watcher& watcher) {
 
 void SocketSet::await() {
   set_.async_wait(decltype(set_)::wait_read, [this](const ErrorCode& error) {
-    if (error) return;  // closed
+    if (error) return;  // the set was closed
     deliver();
     if (set_.is_open()) await();
   });
@@ -63,7 +63,8 @@ size_t SocketSet::deliver() {
   for (next_ = 0; next_ < count_;) {
     const epoll_event& event = events_[next_++];
     auto* const watcher = static_cast<Watcher*>(event.data.ptr);
-    if (watcher != nullptr) watcher->on_ready(event.events);  // otherwise removed meanwhile
+    // Null if the watcher was removed during this round.
+    if (watcher != nullptr) watcher->on_ready(event.events);
   }
   next_ = count_ = 0;
   return static_cast<size_t>(ready);

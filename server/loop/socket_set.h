@@ -62,8 +62,8 @@ class SocketSet {
   // socket.
   size_t next_ = 0;
   size_t count_ = 0;
-  // The watcher that was the only one ready at the last delivery, and whether it was the same as
-  // the time before.
+  // The only watcher that was ready at the last delivery, or null. `is_lone_` is true if the
+  // delivery before had the same only watcher.
   const void* only_one_ = nullptr;
   bool is_lone_ = false;
 };

@@ -65,7 +65,7 @@ void Connection::start() {
     log_warning("Cannot wait for client {}", session_->address);
     return close();
   }
-  wake();  // CLIENT KILL may have come before the connection had started
+  wake();  // CLIENT KILL may have been executed before the connection started
 }
 
 void Connection::close() {
@@ -255,7 +255,8 @@ size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
   if (state_ == State::kClosed || state_ == State::kClosing) return 0;
   if (is_killed()) return 0;
   if (delivery.message == nullptr) {
-    // Another client may redirect its invalidations here: they must not enter the stream.
+    // Another client may redirect its invalidations to this session. They must not enter a
+    // replication stream.
     if (session_->peer == Peer::kReplica) return 0;
     const std::string news =
         invalidation_news(services_.pubsub, services_.clients, *session_, delivery);

@@ -15,7 +15,7 @@ namespace server::net {
 
 IoThread::IoThread(size_t thread_index, ReplyLog& log)
     : index(thread_index),
-      context(1),  // thread runs it
+      context(1),  // only this thread runs the context
       sockets(context),
       loop(context, sockets,
            [this] {

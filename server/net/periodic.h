@@ -16,7 +16,7 @@ namespace server::net {
 
 class Periodic {
  public:
-  // `task` must be short: clients wait meanwhile.
+  // `task` must be short, because clients wait while it runs.
   Periodic(IoThreads& threads, const Config& config, const core::Clock& clock,
            std::function<void()> task);
 

@@ -36,7 +36,7 @@ std::atomic<uint64_t> uncounted_bytes{0};
 }  // namespace
 
 AllocatorFigures allocator_figures() {
-  // jemalloc's statistics are those of the last epoch. Setting the epoch updates them.
+  // jemalloc's statistics date from the last epoch. Setting the epoch updates them.
   uint64_t epoch = 1;
   size_t size = sizeof epoch;
   mallctl("epoch", &epoch, &size, &epoch, size);
@@ -54,13 +54,13 @@ void correct_heap_bytes() {
   const uint64_t counted = core::counted_heap_bytes();
   const uint64_t allocated = allocator_figures().allocated_bytes;
   const uint64_t in_use = allocated - std::min(allocated, figure(kCached.c_str()));
-  // If another thread allocated meanwhile, the two figures do not match.
+  // If another thread has allocated between the two reads, the figures do not match.
   if (core::counted_heap_bytes() == counted) uncounted_bytes = in_use - counted;
 }
 
 std::string allocator_name() {
   const std::string version = JEMALLOC_VERSION;
-  // The version's suffix names the commit it was built from.
+  // Removes the suffix, which names the commit that jemalloc was built from.
   return "jemalloc-" + version.substr(0, version.find('-'));
 }
 

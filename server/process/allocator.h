@@ -16,7 +16,8 @@ namespace server {
 struct AllocatorFigures {
   uint64_t allocated_bytes = 0;  // bytes of blocks in use
   uint64_t active_bytes = 0;     // bytes of pages with blocks in use
-  uint64_t resident_bytes = 0;   // bytes of pages kept, including the allocator's own
+  // Bytes of pages not returned to the system, including the allocator's own.
+  uint64_t resident_bytes = 0;
 };
 
 AllocatorFigures allocator_figures();

@@ -23,7 +23,8 @@ class Availability {
     kTooFewReplicas = 1U << 3,
     kReadOnlyReplica = 1U << 4,
     kStaleReplica = 1U << 5,
-    kInCluster = 1U << 6,  // set for the whole life of a cluster node
+    // This server is a node of a cluster; set for the whole life of the process.
+    kInCluster = 1U << 6,
   };
 
   bool any() const { return troubles_.load(std::memory_order_relaxed) != 0; }

@@ -19,8 +19,8 @@ class LogRate {
  public:
   explicit LogRate(int64_t interval_us) : interval_us_(interval_us) {}
 
-  // Returns how many lines were dropped since the last one. Returns nullopt if this line must be
-  // dropped, too.
+  // Returns how many lines were dropped since the last line that passed. Returns nullopt if this
+  // line must be dropped.
   std::optional<uint64_t> pass(int64_t now_us) {
     const std::scoped_lock lock(mutex_);
     if (last_us_ && now_us - *last_us_ < interval_us_) {

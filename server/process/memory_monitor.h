@@ -64,21 +64,21 @@ class MemoryMonitor final : public core::MemoryBudget {
   void set_exempt(std::function<uint64_t()> exempt_bytes) {
     exempt_bytes_ = std::move(exempt_bytes);
   }
-  // 0 is no limit.
+  // Sets the limit on used memory; 0 means no limit.
   void set_limit(uint64_t limit_bytes) {
     limit_bytes_.store(limit_bytes);
     measure_available();
   }
   uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
 
-  // The parts of used memory.
+  // The parts that add up to used memory.
   struct Parts {
     uint64_t heap_bytes = 0;
     uint64_t array_bytes = 0;       // mapped bit arrays, touched or not
-    uint64_t kept_array_bytes = 0;  // freed arrays that a forked child may read
+    uint64_t kept_array_bytes = 0;  // freed arrays that a forked child may still read
     uint64_t buffer_bytes = 0;      // mapped buffers
     uint64_t pending_bytes = 0;  // deleted values that wait to be freed; they do not count as used
-    uint64_t exempt_bytes = 0;   // used, but not subject to the limit
+    uint64_t exempt_bytes = 0;   // memory that is used but not subject to the limit
 
     uint64_t held() const { return heap_bytes + array_bytes + kept_array_bytes + buffer_bytes; }
     uint64_t used() const { return held() - std::min(held(), pending_bytes); }
@@ -134,8 +134,9 @@ class MemoryMonitor final : public core::MemoryBudget {
   struct Look {
     const MemoryMonitor* monitor = nullptr;
     uint64_t limit_bytes = 0;
-    uint64_t heap_bytes = 0;            // heap of this thread
-    uint64_t allowed_growth_bytes = 0;  // 0: the next call must add up the parts
+    uint64_t heap_bytes = 0;  // heap bytes of this thread at that time
+    // Bytes that the thread may allocate before the next check; 0 forces a check.
+    uint64_t allowed_growth_bytes = 0;
   };
   static Look& last_look() {
     thread_local Look look;
@@ -153,9 +154,9 @@ class MemoryMonitor final : public core::MemoryBudget {
   mutable std::atomic<uint64_t> used_bytes_{0};
   mutable std::atomic<uint64_t> peak_bytes_{0};
   mutable std::atomic<uint64_t> measurements_{0};
-  // Two thresholds for the sum of all arrays ever made (granted_array_bytes()), by the last
-  // measurement. At granted_max_ memory would be used up. At the other, a new measurement is
-  // needed.
+  // Thresholds for the total of all arrays ever made (granted_array_bytes()), computed by the last
+  // measurement. At granted_max_, memory would be used up. At the other threshold, a new
+  // measurement is needed.
   mutable std::atomic<uint64_t> granted_max_{0};
   mutable std::atomic<uint64_t> granted_until_{0};
   uint64_t machine_bytes_;
@@ -166,7 +167,7 @@ class MemoryMonitor final : public core::MemoryBudget {
 struct ResidentMemory {
   uint64_t total_bytes = 0;
   uint64_t shared_bytes = 0;  // bytes of shared mappings, including file_bytes
-  uint64_t file_bytes = 0;    // the program and its libraries
+  uint64_t file_bytes = 0;    // bytes of the program and its libraries
 };
 ResidentMemory resident_memory();
 

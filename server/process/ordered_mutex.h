@@ -16,19 +16,19 @@
 
 namespace server {
 
-// From the outermost to the innermost. Between kLogSwitch and kChildEnd come two locks that are not
-// asserted: the keyspace's stripes, and after them the mutex of CONFIG SET. While any other mutex
-// is held, none of these may be locked.
+// Ranks from the outermost to the innermost mutex. Between kLogSwitch and kChildEnd come two locks
+// that are not asserted: the keyspace's stripes, and after them the mutex of CONFIG SET. While any
+// other mutex is held, none of these may be locked.
 enum class LockRank : uint8_t {
-  kShutdown,           // Shutdown: its state
+  kShutdown,           // Shutdown: guards the state of the shutdown
   kStream,             // Replication: keeps the data and their stream position consistent
   kLogSwitch,          // Durability: serializes opening and closing of the append log
   kChildEnd,           // Durability: serializes the handling of a child that has ended
   kSaves,              // Durability: the child that saves, and the figures of saves
-  kReplicaController,  // ReplicaController: the target
-  kLeader,             // Leader: the replicas
-  kRole,               // Replication: the role, and whether the journal feeds the backlog
-  kStreamIds,          // Replication: the ids
+  kReplicaController,  // ReplicaController: guards the target
+  kLeader,             // Leader: guards the list of replicas
+  kRole,               // Replication: guards the role and the link from journal to backlog
+  kStreamIds,          // Replication: guards the replication ids
   kCount,
 };
 
@@ -70,7 +70,7 @@ class OrderedMutex {
   void unlock() {
     mutex_.unlock();
   }
-  // Only for assertions.
+  // Returns whether this thread holds any such mutex. For assertions only.
   static bool is_held() {
     return true;
   }
@@ -90,7 +90,7 @@ class OrderedMutex {
     held_locks().remove(rank_);
     mutex_.unlock();
   }
-  // Returns whether this thread holds this mutex or another one of the same rank.
+  // Returns whether this thread holds this mutex or another mutex of the same rank.
   bool is_held() const {
     return held_locks().has(rank_);
   }

@@ -14,11 +14,11 @@
 namespace server {
 
 struct ProcessFacts {
-  std::string run_id;  // 40 hexadecimal digits, new at every start
+  std::string run_id;  // 40 hexadecimal digits, chosen at every start
   std::string executable;
   int64_t started_ms = 0;
   size_t io_thread_count = 1;
-  std::string config_file;  // empty when there is none
+  std::string config_file;  // path of the configuration file; empty if there is none
 };
 
 // Returns the path of the running program; empty if the system does not provide it.

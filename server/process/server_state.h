@@ -15,7 +15,8 @@
 
 namespace server {
 
-// Events of keys, as published to listeners. server/pubsub/key_events.cpp has their names.
+// Events of keys, as published to listeners. The names of the events are in
+// server/pubsub/key_events.cpp.
 enum class KeyEvent : uint8_t {
   kSet,
   kSetRange,
@@ -74,7 +75,7 @@ struct TrackingFigures {
   std::atomic<uint64_t> clients{0};
   std::atomic<uint64_t> prefixes{0};
   std::atomic<uint64_t> keys{0};
-  std::atomic<uint64_t> items{0};  // pairs of a key and a client that has read it
+  std::atomic<uint64_t> items{0};  // number of pairs of a key and a client that has read it
 };
 
 struct ServerState {
@@ -89,12 +90,12 @@ struct ServerState {
   std::atomic<bool> is_replica{false};
   ChangeListeners listeners;
   TrackingFigures tracking;
-  // Whether a child may still read arrays that it shares with this process. If a thread that holds
-  // a stripe lock reads false, it stays false while the lock is held.
+  // True while a child may still read arrays that it shares with this process. If a thread that
+  // holds a stripe lock reads false, the value stays false until the lock is released.
   std::atomic<bool> may_have_child{false};
-  // Whether expired keys are deleted in the background; DEBUG SET-ACTIVE-EXPIRE.
+  // True if expired keys are deleted in the background. Set by DEBUG SET-ACTIVE-EXPIRE.
   std::atomic<bool> expires_actively{true};
-  // Whether the periodic tasks are paused; DEBUG PAUSE-CRON.
+  // True if the periodic tasks are paused. Set by DEBUG PAUSE-CRON.
   std::atomic<bool> is_cron_paused{false};
   // Counts commands that only Bloomery knows, for filters that other servers can also hold.
   // Incremented before the command is journalled. Replicas of other kinds then need a new snapshot.

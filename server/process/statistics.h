@@ -35,10 +35,14 @@ class Counter {
 
 struct CommandCounters {
   Counter calls;
-  Counter ticks;                                      // of TickClock
-  Counter rejected;                                   // rejected before the handler ran
-  Counter failed;                                     // the handler replied with an error
-  std::atomic<LatencyHistogram*> latencies{nullptr};  // made by the first add_latency()
+  // Total duration of the calls, in ticks of TickClock.
+  Counter ticks;
+  // Number of calls rejected before the handler ran.
+  Counter rejected;
+  // Number of calls whose handler replied with an error.
+  Counter failed;
+  // Histogram of durations; created by the first add_latency().
+  std::atomic<LatencyHistogram*> latencies{nullptr};
 
   CommandCounters() = default;
   ~CommandCounters();
@@ -83,8 +87,9 @@ struct alignas(64) ThreadStatistics {
   Counter keyspace_misses;
   Counter query_buffer_disconnections;
   Counter output_buffer_disconnections;
-  CommandTrail trail;                     // indexed by commands_processed
-  std::vector<CommandCounters> commands;  // indexed by RegisteredCommand::index
+  // Names of the last commands, by the value of commands_processed.
+  CommandTrail trail;
+  std::vector<CommandCounters> commands;  // counters of each command, by RegisteredCommand::index
 };
 
 class Statistics {
@@ -96,7 +101,7 @@ class Statistics {
   }
 
   ThreadStatistics& thread(size_t index) { return *threads_[index]; }
-  // Includes the counters of the stream, which are the last.
+  // Returns the number of counter sets, including the last one, which belongs to the stream.
   size_t thread_count() const { return threads_.size(); }
   const ThreadStatistics& thread(size_t index) const { return *threads_[index]; }
   // Returns the counters of the thread that applies a leader's stream.

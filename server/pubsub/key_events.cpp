@@ -20,7 +20,7 @@ struct EventRow {
   uint32_t classes;
 };
 
-// In the order of the enum. The first two events of filters are also valkey-bloom's.
+// Rows in the order of KeyEvent. valkey-bloom also publishes the first two events of filters.
 constexpr EventRow kEvents[] = {
     {KeyEvent::kSet, "set", kStringEvents},
     {KeyEvent::kSetRange, "setrange", kStringEvents},

@@ -37,17 +37,17 @@ class MonitorFeed {
   void remove(uint64_t session_id);
   size_t count() const { return count_.load(std::memory_order_relaxed); }
 
-  // `line` includes its CR LF.
+  // Appends a line to the inboxes. `line` must include its CR LF.
   void feed(std::string_view line);
 
   struct Receiver {
     uint64_t session_id;
-    size_t first_byte;  // offset in the batch's lines; lines before it are older than this monitor
+    size_t first_byte;  // offset in the batch's lines where this monitor's lines begin
   };
   struct Batch {
     std::string lines;
     std::vector<Receiver> receivers;
-    bool has_overflowed = false;  // lines are missing: close the receivers
+    bool has_overflowed = false;  // lines were lost, so the receivers must be closed
   };
   // Returns all lines for the thread. When more arrive, the waker is called again.
   Batch take(size_t thread_index);
@@ -55,7 +55,7 @@ class MonitorFeed {
  private:
   struct Monitor {
     uint64_t session_id;
-    uint64_t since;  // bytes that the inbox had received in total when the monitor began
+    uint64_t since;  // total bytes that the inbox had received when the monitor began
   };
   struct Inbox {
     std::vector<Monitor> monitors;

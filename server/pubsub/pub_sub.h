@@ -42,23 +42,23 @@ struct Message {
   size_t size_bytes() const { return 1 + head.size() + payload->size(); }
 };
 
-// A message to clients that cache keys: these keys have changed.
+// An invalidation: clients that cache these keys are notified that the keys have changed.
 struct Invalidation {
   std::string keys;           // a RESP array; empty if all keys were deleted
   uint64_t writer = 0;        // id of the session that changed the keys; 0 if irrelevant
   bool is_broadcast = false;  // sent by prefix (BCAST); otherwise to clients that read the keys
 };
 
-// A message and its receiver on one thread.
+// A message or an invalidation, and its receivers on one thread.
 struct Delivery {
   struct Receiver {
     uint64_t session_id;
-    uint64_t serial = 0;  // serial of the subscription; unused for an invalidation
+    uint64_t serial = 0;  // serial of the receiver's subscription; unused for an invalidation
   };
   std::shared_ptr<const Message> message{};  // either this or the invalidation is set
   std::shared_ptr<const Invalidation> invalidation{};
   std::vector<Receiver> receivers{};
-  bool is_redirected = false;  // an invalidation for another client
+  bool is_redirected = false;  // true for an invalidation that was redirected from another client
 
   size_t memory_bytes() const {
     const size_t size = message != nullptr ? message->size_bytes() : invalidation->keys.size();
@@ -68,7 +68,7 @@ struct Delivery {
 
 class MessageWaker {
  public:
-  // Makes the thread take() its messages soon, until there are none.
+  // Makes the thread call take() soon, until it returns no message.
   virtual void wake_for_messages(size_t thread_index) = 0;
 
  protected:
@@ -92,8 +92,9 @@ class PubSub {
                      Account* account = nullptr);
   void unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t session_id);
 
-  // Returns how many subscriptions the message goes to: those of the channel and, unless it is a
-  // shard channel, those of all matching patterns. REQUIRES: kind is not kPattern.
+  // Delivers a message, and returns the number of subscriptions it is sent to: those of the channel
+  // and, unless it is a shard channel, those of all matching patterns. REQUIRES: kind is not
+  // kPattern.
   size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload);
 
   // Returns whether any channel or pattern has a subscriber. The result may be slightly out of
@@ -151,10 +152,11 @@ class PubSub {
     uint64_t serial = 0;  // serial of the pattern's first subscription
   };
   using Patterns = std::vector<std::shared_ptr<const Pattern>>;
-  // Invariants: each subscriber is charged for its place, and the first one also for the rest.
+  // Invariants: each subscriber is charged for its own entry. The first subscriber is also charged
+  // for the shared memory.
   struct Listeners {
     Subscribers subscribers;
-    std::shared_ptr<const Pattern> pattern;  // only for kPattern
+    std::shared_ptr<const Pattern> pattern;  // the compiled pattern, for kPattern
     uint64_t shared_bytes = 0;
 
     void add(const Listener& listener);
@@ -191,14 +193,15 @@ class PubSub {
   // Above this, clients that publish wait for the subscribers' threads.
   static constexpr size_t kPendingBytesMax = size_t{16} << 20;
 
-  // Guards names_, patterns_ and last_serial_, and gives all inboxes the same order of messages.
+  // Guards names_, patterns_ and last_serial_. While it is held, messages enter all inboxes in the
+  // same order.
   mutable std::mutex mutex_;
   std::array<ByName, kSubscriptionKindCount> names_;
   // all patterns; null after a change, until they are needed
   std::shared_ptr<const Patterns> patterns_;
   uint64_t last_serial_ = 0;
   MessageWaker& waker_;
-  std::vector<std::unique_ptr<Inbox>> inboxes_;  // indexed by thread
+  std::vector<std::unique_ptr<Inbox>> inboxes_;  // inboxes, indexed by thread
   std::atomic<size_t> pending_bytes_{0};
   std::atomic<size_t> listened_names_{0};  // number of channels and patterns with subscribers
 };

@@ -23,24 +23,23 @@ namespace server {
 
 struct RegisteredCommand;
 
-// The options of a session's CLIENT TRACKING while it is on. No prefix begins with another one.
-// There are prefixes only with BCAST. A session never has both OPTIN and OPTOUT.
+// The options of a session's CLIENT TRACKING while tracking is on. No prefix begins with another
+// prefix. There are prefixes only with BCAST. A session never has both OPTIN and OPTOUT.
 struct ClientTracking {
-  // BCAST: notified of all keys with its prefixes, instead of the keys it has read
+  // BCAST: the client is notified of all keys with its prefixes, instead of keys it has read.
   bool is_broadcast = false;
-  bool opts_in = false;   // OPTIN: only keys read after CLIENT CACHING YES
-  bool opts_out = false;  // OPTOUT: all keys except those read after CLIENT CACHING NO
-  bool no_loop = false;   // not notified of its own changes
-  // The client that should receive the redirected messages has disconnected.
-  bool is_broken = false;
-  uint64_t redirect = 0;  // id of the client that receives the messages; 0 for none
+  bool opts_in = false;    // OPTIN: tracks only keys read after CLIENT CACHING YES
+  bool opts_out = false;   // OPTOUT: tracks all keys except those read after CLIENT CACHING NO
+  bool no_loop = false;    // NOLOOP: the client is not notified of its own changes
+  bool is_broken = false;  // the client that messages are redirected to has disconnected
+  uint64_t redirect = 0;   // id of the client that messages are redirected to; 0 for none
   // CLIENT CACHING was given for the next command. Holds the container of CLIENT CACHING, whose
   // subcommands do not consume the setting.
   const RegisteredCommand* caching_family = nullptr;
   std::set<std::string, std::less<>> prefixes;
 };
 
-// Memory of a string beyond the object's own.
+// Returns the heap memory of a string, without the string object itself.
 inline uint64_t text_bytes(const std::string& text) {
   const size_t held_inside = std::string().capacity();
   return text.capacity() <= held_inside ? 0 : core::keyspace::allocation_size(text.capacity() + 1);
@@ -103,7 +102,7 @@ class Subscriptions {
     published_tracking_.redirect.store(shown.redirect, std::memory_order_relaxed);
   }
 
-  // The state of tracking as other threads see it.
+  // Tracking state that other threads read.
   struct PublishedTracking {
     std::atomic<bool> is_on{false};
     std::atomic<bool> is_broken{false};
@@ -122,13 +121,13 @@ class Subscriptions {
   }
   // Returns the memory of the subscriptions, including that in PubSub's table.
   uint64_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
-  // PubSub adds and subtracts its share here.
+  // Counter to which PubSub adds the memory of the session's subscriptions in its tables.
   std::atomic<uint64_t>& shared_bytes() { return published_bytes_; }
 
  private:
-  using Names = std::map<std::string, uint64_t, std::less<>>;  // maps names to serials
+  using Names = std::map<std::string, uint64_t, std::less<>>;  // maps subscribed names to serials
 
-  // The size of a map node: its links, and the name with its serial.
+  // Returns the memory of one map node: its links, the name and the serial.
   static uint64_t name_bytes(const std::string& name) {
     constexpr size_t kNode = 4 * sizeof(void*) + sizeof(Names::value_type);
     return core::keyspace::allocation_size(kNode) + text_bytes(name);
@@ -150,7 +149,7 @@ class Subscriptions {
   std::atomic<uint64_t> published_bytes_{0};
   size_t total_ = 0;
   std::unique_ptr<ClientTracking> tracking_;
-  uint64_t prefixes_bytes_ = 0;  // part of published_bytes_
+  uint64_t prefixes_bytes_ = 0;  // bytes of the prefixes, a part of published_bytes_
   PublishedTracking published_tracking_;
 };
 

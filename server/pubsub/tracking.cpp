@@ -245,7 +245,7 @@ void Tracking::send_broadcasts(size_t thread_index) {
     changed.swap(gathered.keys);
   }
   const std::scoped_lock lock(mutex_);
-  // Sorted by prefix.
+  // Changed keys by prefix, sorted by prefix.
   std::map<std::string_view, std::pair<const std::set<uint64_t>*, KeysOfPrefix>> found;
   for (const auto& key : changed) {
     for_each_prefix(

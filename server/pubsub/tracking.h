@@ -46,16 +46,16 @@ class Tracking {
 
   // Called when a client starts to track, or changes its options.
   void begin(const Client& client, bool no_loop);
-  // Called when a client stops tracking. Its recorded reads are kept, in case it starts again.
+  // Called when a client stops tracking. Its recorded reads are retained, in case it starts again.
   void end(uint64_t session_id);
-  // Called when the client disconnects, whether it tracks or not.
+  // Called when a client disconnects, whether it tracked keys or not.
   void forget(uint64_t session_id);
-  // The client is notified of all keys with one of these prefixes. REQUIRES: begin() was called for
-  // it.
+  // Registers prefixes: the client is notified of all keys with one of them. REQUIRES: begin() was
+  // called for the client.
   void add_prefixes(std::span<const std::string_view> prefixes, uint64_t session_id);
 
   void remember(const Key& key, const Client& client);
-  // Called for every key that changes; `writer` is the client that does it, or {0, 0}.
+  // Called for every key that changes. `writer` is the client that changed the key, or {0, 0}.
   void invalidate(const Key& key, const Client& writer);
   // Called when all keys were deleted.
   void invalidate_all();
@@ -107,11 +107,11 @@ class Tracking {
   PubSub& pubsub_;
   ServerState& state_;
   std::array<Shard, kShardCount> shards_;
-  std::vector<std::unique_ptr<Gathered>> gathered_;  // indexed by thread
+  std::vector<std::unique_ptr<Gathered>> gathered_;  // collected changes, indexed by thread
   mutable std::mutex mutex_;                         // guards the four members below
   std::set<uint64_t> known_;  // clients that have tracked and are still connected
   std::map<uint64_t, ClientRow> clients_;
-  std::map<std::string, std::set<uint64_t>, std::less<>> prefixes_;  // prefix to session ids
+  std::map<std::string, std::set<uint64_t>, std::less<>> prefixes_;  // maps prefixes to session ids
   std::shared_ptr<const Prefixes> prefix_list_;
   std::atomic<uint64_t> keys_max_{0};
   std::atomic<uint64_t> last_drop_{0};

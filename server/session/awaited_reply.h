@@ -23,13 +23,14 @@ class AwaitedReply {
   AwaitedReply& operator=(const AwaitedReply&) = delete;
 
   // Writes the reply and returns true, or writes nothing and returns false. With `is_late` it must
-  // reply: the deadline has passed, CLIENT UNBLOCK ends the wait, or it is inside EXEC, which
-  // cannot wait.
+  // write the reply: the deadline has passed, CLIENT UNBLOCK ends the wait, or the command is
+  // inside EXEC, which cannot wait.
   virtual bool try_answer(protocol::ReplyWriter& reply, bool is_late) = 0;
-  // Monotonic; 0 is never. Without a deadline and outside EXEC, only CLIENT UNBLOCK sets `is_late`.
+  // Returns the deadline in monotonic time; 0 means none. Without a deadline and outside EXEC, only
+  // CLIENT UNBLOCK sets `is_late`.
   virtual int64_t deadline_us() const { return 0; }
   virtual bool can_be_unblocked() const { return false; }
-  // Returns whether CLIENT LIST and INFO show the client as blocked meanwhile.
+  // Returns whether CLIENT LIST and INFO show the waiting client as blocked.
   virtual bool is_shown() const { return can_be_unblocked(); }
 
   bool is_silent = false;  // CLIENT REPLY silences the reply; set by the dispatcher

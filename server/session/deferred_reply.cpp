@@ -15,7 +15,7 @@ namespace server {
 namespace {
 
 struct DeferredResult {
-  std::string line;  // set before is_ready, constant afterwards
+  std::string line;  // line of the reply; set before is_ready, constant afterwards
   std::atomic<bool> is_ready{false};
 };
 
@@ -43,7 +43,7 @@ DeferredReply defer_reply(const Clients& clients, uint64_t session_id) {
     assert(line.starts_with('+') || line.starts_with('-'));
     deferred->line = std::move(line);
     deferred->is_ready.store(true, std::memory_order_release);
-    // The client may have disconnected meanwhile.
+    // The client may have disconnected before the reply was ready.
     const auto session = clients.find(session_id);
     if (session != nullptr && session->wake) session->wake();
   };

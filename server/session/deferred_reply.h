@@ -23,7 +23,8 @@ struct DeferredReply {
   // that includes its '+' or '-'.
   std::function<void(const core::Result<>&)> end;
   std::function<void(std::string line)> end_with;
-  std::unique_ptr<AwaitedReply> awaited;  // to be passed to Context::await(), outside EXEC
+  // The reply, which must be passed to Context::await() outside EXEC.
+  std::unique_ptr<AwaitedReply> awaited;
 };
 
 // `clients` must outlive the call of `end`.

@@ -22,8 +22,8 @@ struct Delivery;
 std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& session,
                               const Delivery& delivery);
 
-// Takes the session's invalidations out of its thread's inbox, ahead of earlier messages, and
-// returns their bytes. Those that it redirects to another client stay.
+// Removes the session's invalidations from the thread's inbox, ahead of earlier messages, and
+// returns their bytes. Invalidations that other clients redirect to the session stay in the inbox.
 std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& session);
 
 }  // namespace server

@@ -18,7 +18,7 @@ namespace server {
 
 class OutputLimit {
  public:
-  // `now_us` is monotonic.
+  // Returns whether the limit is exceeded. `now_us` is monotonic.
   bool is_broken(size_t unsent_bytes, const BufferLimit& limit, int64_t now_us) {
     const auto reached = [unsent_bytes](int64_t bytes) {
       return bytes > 0 && unsent_bytes >= static_cast<uint64_t>(bytes);

@@ -22,7 +22,7 @@
 namespace server {
 
 struct ReplayedError {
-  std::string text;  // without the leading '-'
+  std::string text;  // text of the error without the leading '-'
   bool loses_data = false;
 };
 
@@ -30,7 +30,7 @@ struct ReplayedError {
 // elements of an array.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         std::string_view reply);
-// The same for an element of EXEC's reply.
+// As above, for an element of EXEC's reply.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         const protocol::Reply& reply);
 

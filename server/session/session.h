@@ -56,7 +56,7 @@ struct Transaction {
   std::shared_ptr<core::keyspace::WatchFlag> watch_flag;  // null if no key is watched
 };
 
-// Source of a session's commands.
+// Origin of a session's commands.
 enum class CommandOrigin : uint8_t {
   kClient,
   kOwnJournal,      // effects written by a Bloomery server: executed without checks
@@ -66,7 +66,7 @@ enum class CommandOrigin : uint8_t {
 // CLIENT LIST shows this user for the link to the leader, which may do everything.
 inline constexpr std::string_view kLeaderUser = "(superuser)";
 
-// The kind of peer.
+// The kind of a connection's peer.
 enum class Peer : uint8_t { kClient, kReplica, kLeader, kMonitor };
 
 // Capability that Bloomery replicas send by REPLCONF capa: they replay the stream as effects.
@@ -126,7 +126,7 @@ class ClientNames {
 
 // The user whose permissions a session has; see session_user.h.
 struct SessionUser {
-  std::shared_ptr<const acl::User> user;  // null before the first command
+  std::shared_ptr<const acl::User> user;  // user of the session; null before the first command
   uint64_t version = 0;                   // version of the users when `user` was looked up
   // Equals `version` while the user may run every command, otherwise 0.
   uint64_t trusted_version = 0;
@@ -208,7 +208,7 @@ class Session : public ClientBuffers {
   std::unique_ptr<AwaitedReply> awaited;  // reply of a waiting command; no command runs meanwhile
 
   // Shared. Fixed before the session is registered.
-  std::string address;  // "127.0.0.1:50000", or "<socket path>:0"
+  std::string address;  // address such as "127.0.0.1:50000" or "<socket path>:0"
   std::string local_address;
   Socket socket;
   size_t thread_index = 0;  // index of the connection's thread
@@ -220,7 +220,7 @@ class Session : public ClientBuffers {
   std::atomic<int64_t> last_interaction_us{0};  // monotonic time
   std::atomic<int> published_database{0};
   std::atomic<int> published_resp{2};
-  std::atomic<int64_t> queued_commands{-1};  // -1 outside MULTI
+  std::atomic<int64_t> queued_commands{-1};  // number of queued commands; -1 outside MULTI
   std::atomic<uint64_t> queued_bytes{0};
   std::atomic<uint64_t> watched_keys{0};
   std::atomic<uint64_t> watched_bytes{0};

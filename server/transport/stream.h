@@ -22,8 +22,8 @@ class Stream {
   enum class Status : uint8_t {
     kDone,    // `bytes` were transferred, at least one
     kLater,   // would block: wait until the descriptor is ready
-    kEnd,     // the peer has closed its side
-    kBroken,  // no longer usable
+    kEnd,     // the peer will send no more bytes
+    kBroken,  // the stream is no longer usable
   };
   struct Outcome {
     Status status;
@@ -32,14 +32,14 @@ class Stream {
     // send() with more bytes or with none.
     bool holds_bytes = false;
   };
-  // receive() may return this many bytes more than it reads from the socket.
+  // Limit on the bytes that receive() may return in addition to those it reads from the socket.
   static constexpr size_t kExtraBytesMax = size_t{16} << 10;
 
   virtual ~Stream() = default;
   // Reads at most `size_max` bytes from the socket, to `first` and, when that is full or empty, to
   // `second`. REQUIRES: together they have room for size_max + kExtraBytesMax bytes.
   virtual Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) = 0;
-  // If `bytes` is empty, only bytes inside the stream are sent.
+  // Sends the bytes. If `bytes` is empty, sends only bytes that are still inside the stream.
   virtual Outcome send(std::string_view bytes) = 0;
   virtual void close() = 0;
 };

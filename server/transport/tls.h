@@ -25,7 +25,7 @@ class Tls {
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  // Applies the tls-* options now and after each change. Errors: those of the first time.
+  // Applies the tls-* options now and after each change. Errors: those of applying the options now.
   core::Result<> follow();
   // Rebuilds the context from the configuration and its files, if a port or the replication needs
   // one. Errors: CONFIG SET's text; the cause is in the log.

@@ -23,26 +23,26 @@ namespace server {
 
 class Config;
 
-// In the order of the option's values.
+// Values of tls-auth-clients, in the order of the option's values.
 enum class TlsAuthClients : int64_t { kNo, kYes, kOptional };
 
 struct TlsSettings {
   struct Identity {
-    std::string certificate_file = {};  // includes the chain
+    std::string certificate_file = {};  // path of the certificate with its chain
     std::string key_file = {};
     std::string key_password = {};
-    bool is_client = false;  // set by tls-client-cert-file and tls-client-key-file
+    bool is_client = false;  // the identity comes from tls-client-cert-file and tls-client-key-file
   };
 
   static TlsSettings of(const Config& config);
 
   Identity server;
-  Identity client;  // if it has no certificate, the server's is used
+  Identity client;  // identity for outgoing connections; without a certificate, `server` is used
   std::string ca_file;
   std::string ca_directory;
   TlsAuthClients auth_clients = TlsAuthClients::kYes;
   bool connects = false;  // whether this server connects to a leader, whose certificate is verified
-  std::string protocols;  // empty means TLS 1.2 and 1.3
+  std::string protocols;  // allowed protocol versions; empty means TLS 1.2 and 1.3
   std::string ciphers;
   std::string cipher_suites;
   std::string dh_params_file;

@@ -98,7 +98,7 @@ bool add_authorities(X509_STORE* store, BIO* pem) {
   return has_any;
 }
 
-// Implements tls-ca-cert-dir. OpenSSL's own method for directories opens their files itself.
+// Implements tls-ca-cert-dir, because OpenSSL's own lookup in directories opens the files itself.
 using Directories = std::vector<std::string>;
 constexpr std::string_view kDirectoryOption = "tls-ca-cert-dir";
 
@@ -151,7 +151,7 @@ X509_LOOKUP_METHOD* directory_method() {
   return method;
 }
 
-// Matches names such as 9d66eef0.0.
+// Returns whether the name is a hash with a number, such as 9d66eef0.0.
 bool is_hashed_name(std::string_view name) {
   constexpr size_t kHashDigits = 8;
   const auto are_all = [](std::string_view text, std::string_view characters) {

@@ -23,7 +23,7 @@ using persistence::NamedFile;
 // Errors of all functions: a line for the log, without an error code: the failed step, the path,
 // and the reason.
 
-// Loads the certificate, followed by those of the authorities that signed it.
+// Loads the certificate, followed by the certificates of the authorities that signed it.
 core::Result<> use_certificate_chain(SSL_CTX* context, const NamedFile& file);
 // `password` decrypts the key. If it is empty, the key must not be encrypted.
 core::Result<> use_private_key(SSL_CTX* context, const NamedFile& file,

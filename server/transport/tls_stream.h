@@ -54,9 +54,9 @@ class TlsStream final : public Stream {
   struct FreeSsl {
     void operator()(SSL* ssl) const;
   };
-  struct Transfer;  // the BIO's callbacks
+  struct Transfer;  // callbacks of the BIO
 
-  // REQUIRES for all: mutex_.
+  // REQUIRES for the functions below: mutex_.
   bool begin();
   bool is_established();
   // Called after an OpenSSL call that failed. Returns whether the stream can continue.
@@ -69,10 +69,11 @@ class TlsStream final : public Stream {
 
   static constexpr size_t kHeldBytesMax = size_t{256} << 10;
 
-  mutable std::mutex mutex_;          // guards all but phase_
-  std::shared_ptr<SSL_CTX> context_;  // null once the handshake has begun
+  mutable std::mutex mutex_;  // guards all members but phase_
+  // Context for the handshake; null once the handshake has begun.
+  std::shared_ptr<SSL_CTX> context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
-  std::string_view input_;  // input of the running receive()
+  std::string_view input_;  // unread input of the running receive()
   std::string held_;
   std::string failure_;
   int descriptor_;

@@ -36,7 +36,7 @@ inline uint64_t offset_limit_bits(const Context& ctx) {
 
 struct WritableBits {
   std::span<uint8_t> bytes;
-  bool grew = false;  // the key is new or longer than before
+  bool grew = false;  // whether the key is new or its value was extended
 };
 
 // Returns the value of `key`, created or extended with zeros to at least `size_bytes`. If the type

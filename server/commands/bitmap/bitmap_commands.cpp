@@ -49,7 +49,7 @@ void getbit(Context& ctx) {
   ctx.reply.integer(core::bitmap::get_bit(bits_of(*found, scratch), *offset) ? 1 : 0);
 }
 
-// The range of BITCOUNT and BITPOS as the client wrote it.
+// The range of BITCOUNT or BITPOS, with positions as the client wrote them.
 struct BitRange {
   int64_t start = 0;
   int64_t end = -1;
@@ -199,7 +199,7 @@ core::Result<OperationName> parse_operation(std::string_view word, size_t source
 // The sources of BITOP. They do not move, because the keys are locked.
 struct BitSources {
   boost::container::small_vector<std::span<const uint8_t>, 8> bytes;
-  // Holds the digits of integer values. Must not reallocate, because views point into it.
+  // Stores the digits of integer values. Must not reallocate, because views point into the buffer.
   boost::container::small_vector<IntegerText, 8> scratch;
   size_t longest_bytes = 0;
 };

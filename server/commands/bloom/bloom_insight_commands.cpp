@@ -29,7 +29,7 @@ using core::bloom::LayerInfo;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
-// Half a billion bits give a fill ratio to four digits, whatever the size of the array.
+// Half a billion bits give a fill ratio with four digits, for arrays of any size.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
 
 // Writes pairs of a label and a value.

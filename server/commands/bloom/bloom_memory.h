@@ -32,7 +32,7 @@ class FilterBudget final : public core::MemoryBudget {
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
 
-  // Returns why the filter could not grow. REQUIRES: it could not.
+  // Returns why the filter could not grow. REQUIRES: growing failed.
   std::string_view refusal() const {
     if (has_all_layers()) return kTooManyLayers;
     return hit_limit_ ? kFilterTooLarge : "ERR problem inserting into filter";
@@ -47,12 +47,12 @@ class FilterBudget final : public core::MemoryBudget {
   mutable bool hit_limit_ = false;
 };
 
-// The budget for a filter that is loaded, by the same two limits.
+// The budget for loading a filter, with the limits of FilterBudget.
 class LoadBudget final : public core::MemoryBudget {
  public:
   explicit LoadBudget(const Admission& admission);
   uint64_t available_bytes() const override;
-  // Returns why a filter did not fit. REQUIRES: it did not.
+  // Returns why the filter did not fit. REQUIRES: the filter did not fit.
   std::string_view refusal() const;
 
  private:

@@ -81,7 +81,8 @@ constexpr OptionTexts kInsertTexts = {
     .arity = kInsertArity,
 };
 
-// The settings as the client wrote them. Unset ones come from the configuration.
+// The settings in a client's command. A setting that the command omits comes from the
+// configuration.
 struct Settings {
   std::optional<double> error_rate;
   std::optional<uint64_t> capacity;
@@ -203,7 +204,7 @@ class SettingsParser {
 
   // Returns RedisBloom's text, followed by a hint on the correct syntax.
   std::string_view bad(std::string_view text, const std::string& hint) {
-    // The cursor keeps its first error, which may be a view of `hinted_`.
+    // The cursor retains its first error, which may be a view of `hinted_`.
     if (hint.empty() || !cursor_.ok()) return text;
     hinted_ = fmt::format("{}: {}", text, hint);
     return hinted_;
@@ -256,7 +257,7 @@ class SettingsParser {
   ArgumentCursor& cursor_;
   const OptionTexts& texts_;
   Settings settings_;
-  std::string hinted_;  // the cursor may hold a view of it
+  std::string hinted_;  // text with a hint; the cursor may hold a view of this string
 };
 
 Seed random_seed() {
@@ -282,7 +283,8 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
   return BloomDefaults(config).layout();
 }
 
-// Keeps only settings that the layout uses: a filter with default settings takes less memory.
+// Stores only settings that the layout uses, because a filter with default settings needs less
+// memory.
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   const BloomDefaults defaults(config);
   FilterParameters parameters;
@@ -409,8 +411,8 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   ArgumentCursor cursor(ctx.args.subspan(2));
   SettingsParser parser(cursor, kReserveTexts, {WindowWords::Form::kReserve, is_own});
   parser.take_error_rate();
-  // A cursor that has failed is at its end. The next value would report a syntax error, but the
-  // first error is kept.
+  // A failed cursor is at its end. The next value would report a syntax error, but the cursor
+  // retains its first error.
   parser.take_capacity();
   while (!cursor.done()) {
     if (parser.take_shared_option()) continue;

@@ -24,7 +24,7 @@ inline constexpr int64_t kExpansionMax = 32768;
 
 struct FilterRequest {
   core::bloom::FilterParameters parameters;
-  Arguments items{};       // BF.INSERT: may be empty
+  Arguments items{};       // items of BF.INSERT; may be empty
   bool no_create = false;  // BF.INSERT
   // Expiry of the key that is created; none by default.
   int64_t expires_at_ms = core::keyspace::kNoExpiry;

@@ -17,7 +17,7 @@ struct BloomTotals {
   uint64_t layer_count = 0;
   uint64_t item_count = 0;
   uint64_t capacity = 0;
-  uint64_t memory_bytes = 0;  // as BF.INFO's Size
+  uint64_t memory_bytes = 0;  // memory of all filters, as the Size of BF.INFO counts it
   bool operator==(const BloomTotals&) const = default;
 };
 

@@ -25,8 +25,8 @@ struct GenerationFigures {
 struct LayerFigures {
   core::bloom::LayerInfo info;
   double fill_ratio = 0;
-  double items = 0;    // estimated from the bits
-  double residue = 0;  // only in filters that allow deletions
+  double items = 0;    // number of items, estimated from the bits
+  double residue = 0;  // fraction of items that deletion cannot remove; only in deletable filters
 };
 
 // The filter's own figures, read at once so that the reply is written without the lock.
@@ -37,7 +37,8 @@ struct FilterFigures {
   uint64_t capacity = 0;
   double predicted_error_rate = 0;
   std::vector<LayerFigures> layers;
-  std::vector<GenerationFigures> generations;  // only in windows
+  // One element per generation; empty for a filter without a window.
+  std::vector<GenerationFigures> generations;
   std::optional<uint64_t> items_left;
   // Size of the layer that growing would add; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes;
@@ -69,7 +70,7 @@ struct FilterFigures {
     return sum;
   }
   bool is_deletable() const { return core::bloom::layout_row(parameters.layout).clears_bits; }
-  // The mean over all items.
+  // Returns the mean residue over all items.
   double residue() const {
     double sum = 0;
     for (const LayerFigures& layer : layers) {

@@ -33,7 +33,7 @@ struct ClientFilter {
   int64_t age_min_s = 0;
   bool skips_self = false;
 
-  // `now_us` is monotonic.
+  // Returns whether the filter selects the session. `now_us` is monotonic.
   bool accepts(const Session& session, const Session& self, int64_t now_us) const;
 };
 
@@ -44,7 +44,8 @@ struct ClientIdRule {
   // True if only ids may follow the first id; false if an option may follow.
   bool takes_ids_only;
 };
-// No client has an id below 1, so CLIENT LIST shows none for it.
+// The rule of CLIENT LIST. No client has an id below 1, so CLIENT LIST shows no client for such an
+// id.
 inline constexpr ClientIdRule kListedIds{std::numeric_limits<int64_t>::min(),
                                          "ERR Invalid client ID", true};
 inline constexpr ClientIdRule kKilledIds{1, "ERR client-id should be greater than 0", false};

@@ -24,7 +24,7 @@ namespace {
 using protocol::equals_ignore_case;
 
 struct TrackingRequest {
-  ClientTracking wanted;  // without its prefixes
+  ClientTracking wanted;  // the requested options, without prefixes
   std::vector<std::string_view> prefixes;
 };
 

@@ -90,7 +90,7 @@ void select(Context& ctx) {
   ctx.reply.ok();
 }
 
-// An authenticated user, and the version of the users at that time.
+// An authenticated user, and the version of all users when the user was found.
 struct Login {
   acl::UserPtr user;  // null if the credentials are wrong; the ACL log then has an entry
   uint64_t version = 0;
@@ -215,7 +215,8 @@ void hello(Context& ctx) {
   ctx.reply.bulk(ctx.environment.state.is_in_cluster() ? "cluster" : "standalone");
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.environment.state.is_replica ? "replica" : "master");
-  // As in Valkey 8.1, for clients that prefer replicas in their own availability zone.
+  // As in Valkey 8.1, the zone is sent for clients that prefer replicas in their own availability
+  // zone.
   if (!zone.empty()) {
     ctx.reply.bulk("availability_zone");
     ctx.reply.bulk(zone);

@@ -19,7 +19,7 @@ void dbsize(Context& ctx) {
 }
 
 struct FlushMode {
-  bool wait = false;  // reply only after the memory is freed
+  bool wait = false;  // reply only after the memory has been freed
   bool ok = true;
 };
 

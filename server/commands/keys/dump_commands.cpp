@@ -37,7 +37,7 @@ void dump(Context& ctx) {
   if (entry == nullptr) return ctx.reply.null();
   const uint64_t size_bytes = value_bytes(*entry);
   if (!ctx.admission().allows_string(size_bytes)) return ctx.reply.error(kStringTooLong);
-  // The payload, the buffer for compression, and the reply.
+  // Memory for the payload, for the compression buffer and for the reply.
   if (!ctx.admission().memory_suffices(3 * size_bytes)) return ctx.reply.error(kOutOfMemory);
   const std::string payload = dump_of(*entry);
   lock.unlock();
@@ -99,7 +99,7 @@ bool is_taken(Context& ctx, const KeyRef& key) {
   return ctx.find(key) != nullptr;
 }
 
-// As in Redis, under an LFU policy a new key counts as used now, whatever IDLETIME says.
+// As in Redis, under an LFU policy the access time of a new key is now, and IDLETIME is ignored.
 void set_use(const Context& ctx, const RestoreOptions& options, Entry& entry) {
   const auto idle_s =
       static_cast<uint64_t>(counts_uses(ctx.config()) ? 0 : options.idle_s.value_or(0));

@@ -17,12 +17,12 @@ namespace {
 enum class Unit : uint8_t { kSeconds, kMilliseconds };
 enum class Base : uint8_t { kNow, kEpoch };
 
-// Conditions on the present expiry.
+// The conditions NX, XX, GT and LT on a key's present expiry.
 struct Conditions {
-  bool only_without = false;  // NX
-  bool only_with = false;     // XX
-  bool only_later = false;    // GT
-  bool only_earlier = false;  // LT
+  bool only_without = false;  // NX: the key has no expiry
+  bool only_with = false;     // XX: the key has an expiry
+  bool only_later = false;    // GT: the new expiry is later
+  bool only_earlier = false;  // LT: the new expiry is earlier
 
   // A key without an expiry counts as expiring last.
   bool allow(const Entry& entry, int64_t expires_at_ms) const {

@@ -54,7 +54,7 @@ FilterLine line_of(const Entry& entry) {
   return line;
 }
 
-// The labels are those of BF.STATS.
+// Writes the fields of one filter, with the labels of BF.STATS.
 class LineWriter {
  public:
   explicit LineWriter(protocol::ReplyWriter& reply) : reply_(reply) {}

@@ -57,7 +57,7 @@ class ReplyList {
 struct ScanArguments {
   core::keyspace::ScanOptions options;
   std::string_view pattern = "*";
-  std::string_view type;  // empty: any
+  std::string_view type;  // type of the keys to list; empty selects all types
   bool has_type = false;
   std::string_view error;
 };

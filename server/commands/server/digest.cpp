@@ -51,7 +51,7 @@ void write_value(Sha1& sum, const Entry& entry) {
     persistence::ChunkedOutput chunks(sum, {.sums = false, .on_piece = {}});
     persistence::ByteWriter writer(chunks);
     persistence::encode_filter(writer, entry.filter(), persistence::Packing::kNever);
-    (void)chunks.flush();  // a digest accepts all chunks, so flush() cannot fail
+    (void)chunks.flush();  // a digest accepts every chunk, so flush() cannot fail
     return;
   }
   core::keyspace::IntegerText scratch;

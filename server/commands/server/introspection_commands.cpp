@@ -82,7 +82,7 @@ struct ListFilter {
   enum class By : uint8_t { kNothing, kModule, kCategory, kPattern };
   By by = By::kNothing;
   std::string_view value;
-  std::optional<core::Glob> pattern;  // the value as a pattern, for kPattern
+  std::optional<core::Glob> pattern;  // `value` as a compiled pattern, for kPattern
 
   bool accepts(const RegisteredCommand& command) const {
     switch (by) {

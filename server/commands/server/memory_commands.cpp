@@ -83,7 +83,7 @@ struct MemoryFigures {
     uint64_t tables = 0;
     uint64_t expiries = 0;
   };
-  std::vector<DatabaseBytes> databases;  // only databases with keys
+  std::vector<DatabaseBytes> databases;  // figures of each database that holds keys
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const {

@@ -147,7 +147,7 @@ void answer_role_of_replica(Context& ctx) {
   const auto target = replica_controller.target().value_or(ReplicaController::Target{});
   ReplicaLinkState state = replica_controller.figures().state;
   if (state == ReplicaLinkState::kConnected && !ctx.services.replication.link_is_up()) {
-    state = ReplicaLinkState::kConnect;  // waiting for its own append log
+    state = ReplicaLinkState::kConnect;  // the replica still waits for its own append log
   }
   ctx.reply.array(5);
   ctx.reply.bulk("slave");

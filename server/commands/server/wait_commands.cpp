@@ -61,7 +61,7 @@ class AwaitedAcks final : public AwaitedReply {
   struct Wanted {
     int64_t replicas = 0;
     bool is_own_log_synced = false;
-    // WAITAOF: counts replicas that have synced to disk, and replies with an array
+    // WAITAOF: counts replicas that have synced the writes to disk, and replies with an array.
     bool are_disks_meant = false;
   };
   AwaitedAcks(const Services& services, const Wanted& wanted, int64_t timeout_ms)
@@ -104,7 +104,7 @@ class AwaitedAcks final : public AwaitedReply {
  private:
   const Services& services_;
   const Wanted wanted_;
-  // number of demotions at the start; a new leader's offsets refer to other writes
+  // number of demotions when the command started; after a demotion, offsets refer to other writes
   const uint64_t demotions_;
   const uint64_t stream_offset_;
   const uint64_t log_offset_;  // offset in this server's append log

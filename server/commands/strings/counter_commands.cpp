@@ -104,7 +104,7 @@ void incrbyfloat(Context& ctx) {
   ctx.reply.bulk(text);
 }
 
-// Returns a row with the fields that all counters share. `row` gives the others.
+// Returns `row` with the fields that all counters share.
 constexpr Command counter(Command row) {
   row.flags = kWrite | kDenyOom | kFast;
   row.keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate);

@@ -19,10 +19,10 @@ enum class Ttl : uint8_t {
   kNone,
   kKeep,
   kPersist,
-  kSeconds,         // EX
-  kMilliseconds,    // PX
-  kAtSeconds,       // EXAT
-  kAtMilliseconds,  // PXAT
+  kSeconds,         // EX: seconds from now
+  kMilliseconds,    // PX: milliseconds from now
+  kAtSeconds,       // EXAT: seconds since 1970
+  kAtMilliseconds,  // PXAT: milliseconds since 1970
 };
 
 struct TtlOption {

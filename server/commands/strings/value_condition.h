@@ -19,18 +19,19 @@ struct ValueCondition {
   enum class Kind : uint8_t { kNone, kEqual, kNotEqual, kDigestEqual, kDigestNotEqual };
 
   Kind kind = Kind::kNone;
-  std::string_view operand;  // a value, or a digest
+  std::string_view operand;  // the expected value, or its digest
 
   bool is_set() const { return kind != Kind::kNone; }
-  // A missing key is unequal to every value.
+  // Returns whether the condition holds for a missing key, which is unequal to every value.
   bool holds_for_missing_key() const {
     return kind == Kind::kNotEqual || kind == Kind::kDigestNotEqual;
   }
-  // REQUIRES: is_set(), and the entry is a string. Errors: the operand is no digest.
+  // Returns whether the condition holds for the entry. REQUIRES: is_set(), and the entry is a
+  // string. Errors: the operand is no digest.
   core::Result<bool> holds_for(const Entry& entry) const;
 };
 
-// Returns kNone if the word is none of the four.
+// Parses IFEQ, IFNE, IFDEQ or IFDNE. Returns kNone for any other word.
 ValueCondition::Kind condition_kind(std::string_view word);
 
 }  // namespace server

@@ -19,7 +19,7 @@ using core::keyspace::LockMode;
 using core::keyspace::StripeWait;
 
 constexpr int64_t kUsualLimitUs = 500;
-// The clock is read once per this many keys, because reading it takes as long.
+// The clock is read once per this many keys, because reading the clock takes long in comparison.
 constexpr int kKeysPerLook = 4;
 
 // counts_uses() relies on these values.
@@ -95,8 +95,8 @@ uint64_t Eviction::obtainable_bytes() const {
   if (is_exempt()) return std::numeric_limits<uint64_t>::max();
   if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
   if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
-  // While eviction lags behind earlier requests, only small requests are accepted. They count like
-  // small strings, which any command may add meanwhile.
+  // While eviction lags behind earlier requests, only small requests are accepted. Requests of the
+  // size of small strings are harmless, because any command may add such strings meanwhile.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
   if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;

@@ -90,11 +90,11 @@ class Eviction final : public RoomMaker {
   // `is_exact`: counting the keys of all databases takes longer than evicting one.
   Databases databases(int64_t now_us, bool is_exact) const;
   Outcome evict(const Order& order);
-  // A slice of time, and the numbers of keys evicted and missed in it.
+  // One slice of time, with the numbers of evicted keys and of missed candidates.
   struct Slice {
     int64_t start_us;
     int64_t limit_us;
-    uint64_t excess_bytes;  // excess at the start of the slice
+    uint64_t excess_bytes;  // bytes above the limit at the start of the slice
     uint64_t freed_bytes = 0;
     int keys = 0;
   };

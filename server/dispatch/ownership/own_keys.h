@@ -31,7 +31,7 @@ class OwnKeys {
   bool is_owned(std::string_view key) const;
 
   const Context& ctx_;
-  const cluster::View* view_ = nullptr;  // null if all keys are visible
+  const cluster::View* view_ = nullptr;  // view of the cluster; null if all keys are visible
 };
 
 }  // namespace server

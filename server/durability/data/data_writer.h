@@ -41,7 +41,7 @@ class DataWriter {
   // mutex already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
   [[nodiscard]] core::keyspace::StripeLock lock_stripes(Locking locking) const;
-  // REQUIRES for both: the stream's mutex is held.
+  // REQUIRES for position() and resumable_position(): the stream's mutex is held.
   std::optional<persistence::RdbReplicationInfo> position() const;
   // Returns the position if a server that starts from these data may continue the stream from
   // there.
@@ -53,7 +53,7 @@ class DataWriter {
   // Returns the file's names. Must be called before a fork, because they contain the process id.
   persistence::RdbPlace snapshot_place() const;
 
-  // REQUIRES for both: nothing changes the keyspace meanwhile.
+  // REQUIRES for both functions: no thread changes the keyspace.
   core::Result<> write_snapshot(const persistence::RdbPlace& place,
                                 const persistence::RdbWriteOptions& options) const;
   core::Result<> write_base(persistence::AofBaseFormat format, const std::string& path,

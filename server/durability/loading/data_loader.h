@@ -30,13 +30,13 @@ class DataLoader {
   DataLoader(const DataParts& parts, const DataWriter& writer, AppendLog& log, Saves& saves)
       : parts_(parts), writer_(writer), log_(log), saves_(saves) {}
 
-  // Called at startup.
+  // Loads the data at startup.
   core::Result<Recovered> recover(ReplayerFactory make_replayer);
   // Returns the stream position of the data that recover() loaded, if the files state one.
   const std::optional<persistence::RdbReplicationInfo>& recovered_position() const {
     return recovered_position_;
   }
-  // Makes a load end soon with an error, because the server ends.
+  // Makes a running load fail soon, because the server ends.
   void cancel() { is_cancelled_ = true; }
   bool is_cancelled() const { return is_cancelled_; }
 

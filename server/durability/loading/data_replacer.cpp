@@ -65,7 +65,8 @@ bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   });
   std::unique_lock lock(ended->mutex);
   while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
-    // The thread that ends the server may be one of those to wait for.
+    // Gives up the wait when the server ends, because the thread that ends the server may be waited
+    // for.
     if (saves_.slot().refuses_children() || loader_.is_cancelled()) return false;
     on_piece();
   }
@@ -101,7 +102,7 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   auto loaded = loader_.load_for_replica(replacement.on_piece, replacement.is_wanted);
   if (!loaded) lose_data(loaded.error());
   saves_.snapshots().record_loaded();
-  // If the load was cancelled, the files must stay as they are, because memory lacks their data.
+  // If the load was cancelled, memory does not hold the data, so the files must not be replaced.
   const bool keeps_files = !loaded && loader_.is_cancelled();
   if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);
   // Set only once a start would find the data that the stream continues from.

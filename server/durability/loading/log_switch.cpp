@@ -104,7 +104,7 @@ std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
     return done;
   }
   if (!wants_log_) {
-    // A running rewrite would have no log to put its base into.
+    // The log must not be closed while a rewrite runs, because the new base would have no log.
     if (saves_.slot().task() == SaveTask::kRewrite) {
       saves_.slot().kill_child();
       return std::nullopt;

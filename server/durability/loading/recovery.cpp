@@ -63,7 +63,7 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
 struct ValidatedFile {
   AofStart::File file;
   bool is_snapshot = false;
-  AofScan scan;  // of commands
+  AofScan scan;  // result of validating the file's commands
 };
 
 // Returns the snapshot's position in a replication stream, if its AUX fields are complete.
@@ -152,8 +152,8 @@ class Recovery {
     if (!snapshot) return snapshot.error();
     validated.is_snapshot = *snapshot;
     validated.scan.size_bytes = *size;
-    // In files of older servers, commands may follow a snapshot. They are validated when the
-    // snapshot was loaded.
+    // In files of older servers, commands may follow a snapshot. These commands are validated when
+    // the snapshot has been loaded.
     if (validated.is_snapshot) return validated;
     auto scan = persistence::scan_aof(parts_.files, file.path);
     if (!scan) return scan.error();
@@ -162,7 +162,7 @@ class Recovery {
     return validated;
   }
 
-  // Adds what the operator can do, unless the error states it.
+  // Adds advice for the operator, unless the error contains it.
   static core::Error refused_snapshot(const std::string& path, const core::Error& error) {
     const std::string shown = persistence::printable_path(path);
     const bool is_damage = error.message.starts_with("offset ") &&
@@ -255,7 +255,7 @@ class Recovery {
       if (origin == CommandOrigin::kForeignJournal &&
           error->text.starts_with("ERR unknown command")) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
-          // Redis' text, for log searches.
+          // Uses Redis' text, so that searches in logs find it.
           return core::Error{
               fmt::format("Unknown command '{}' reading the append only file: {}; "
                           "rdb-foreign-types skip leaves them out",

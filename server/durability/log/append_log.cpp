@@ -116,7 +116,7 @@ bool AppendLog::sync_here() {
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }
-  // The holder notifies after it has released is_taken_, and so after this check.
+  // The other thread releases is_taken_ before it notifies, so its notification follows this check.
   if (is_taken_.exchange(true)) return true;
   pacing_.begin_here();
   write_and_report();
@@ -272,7 +272,7 @@ void AppendLog::report_failure(const std::string& reason) {
   if (!writer().is_open()) return;  // the log was switched off meanwhile
   if (is_always() && listener_ != nullptr) listener_->on_log_fatal(cause);
   const bool is_new = availability_.append_log_failed(cause);
-  // If the log was switched off meanwhile, it must no longer block writes.
+  // A log that was switched off meanwhile must no longer block writes.
   if (!writer().is_open()) return availability_.end(Availability::kAppendLogFails);
   if (!is_new) return;
   log_error("The append log fails, writes are refused until it works: {}", cause);

@@ -83,7 +83,7 @@ class AppendLog final : public ReplyLog {
   // Writes. With `always` also syncs, or lets another thread sync. A thread whose clients still
   // wait calls it again after on_log_progress().
   void commit(size_t clients) override;
-  // Rejects writes until the log works. With `always` it does not return.
+  // Rejects writes until the log works again. Does not return with `appendfsync always`.
   void report_failure(const std::string& reason);
   // Wakes the log's thread: it writes pending bytes and notifies waiting threads.
   void wake();
@@ -100,7 +100,7 @@ class AppendLog final : public ReplyLog {
   // Makes replies that wait for the log check again.
   void notify_progress() const;
 
-  // For INFO.
+  // Returns whether a sync is running, for INFO.
   bool is_syncing() const { return sync_began_us_ != kNotSyncing; }
   uint64_t delayed_syncs() const { return delayed_syncs_; }
 
@@ -133,10 +133,10 @@ class AppendLog final : public ReplyLog {
   bool stopping_ = false;
   // True while a thread writes and syncs for all threads.
   std::atomic<bool> is_taken_{false};
-  SyncPacing pacing_;             // used with `always`
-  int64_t next_sync_us_ = 0;      // used by the log's thread
-  int64_t next_retry_us_ = 0;     // used by the log's thread
-  int64_t next_position_us_ = 0;  // used by the log's thread
+  SyncPacing pacing_;             // state of syncs with `appendfsync always`
+  int64_t next_sync_us_ = 0;      // time of the next sync; used by the log's thread
+  int64_t next_retry_us_ = 0;     // time of the next retry; used by the log's thread
+  int64_t next_position_us_ = 0;  // time of the next position line; used by the log's thread
   std::thread thread_;
 };
 

@@ -31,7 +31,8 @@ class SyncPacing {
 
   // Begins a sync for all waiting clients, and returns their number.
   size_t begin() {
-    wakes_from_ = SIZE_MAX;  // the thread checks by itself when the sync is done
+    // No client wakes the thread, which checks by itself when the sync is done.
+    wakes_from_ = SIZE_MAX;
     return waiting_.exchange(0);
   }
   // Ends the sync. `clients` is the number of replies it covered.
@@ -62,7 +63,8 @@ class SyncPacing {
   std::atomic<size_t> waiting_{0};            // clients for which no sync has begun
   // Number of waiting clients at which the log's thread is woken.
   std::atomic<size_t> wakes_from_{1};
-  int64_t gather_us_ = 0;  // used by the log's thread
+  // How long the log's thread waits for more clients; used by that thread.
+  int64_t gather_us_ = 0;
 };
 
 }  // namespace server

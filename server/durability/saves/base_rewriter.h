@@ -39,7 +39,7 @@ class BaseRewriter {
   // A scheduled rewrite starts when the slot is free.
   void schedule(bool is_wanted) { is_scheduled_ = is_wanted; }
   bool is_scheduled() const { return is_scheduled_; }
-  // Returns true if a rewrite was due: it has started, or has failed.
+  // Starts a rewrite if one is due. Returns true if a rewrite has started or has failed.
   bool start_if_due();
   // Called when the child has ended. REQUIRES: the slot is claimed.
   void finish(const SaveEnd& end);
@@ -63,7 +63,7 @@ class BaseRewriter {
   AppendLog& log_;
   SaveHistory history_;
   std::atomic<bool> is_scheduled_{false};
-  std::atomic<bool> is_requested_{false};  // set after the slot was claimed for it
+  std::atomic<bool> is_requested_{false};  // set after the slot was claimed for the request
   // Format of the child's base. Used like next_us_ by the thread that claimed the slot, or checks
   // whether a rewrite is due.
   persistence::AofBaseFormat format_ = persistence::AofBaseFormat::kRdb;

@@ -14,7 +14,7 @@
 namespace server {
 namespace {
 
-constexpr int kFirstOwn = 3;  // after the standard descriptors
+constexpr int kFirstOwn = 3;  // first descriptor after the standard streams
 
 // Returns false if the kernel is older than 5.9, or a sandbox denies the call.
 bool close_ranges_between(const std::vector<int>& sorted_open) {

@@ -86,7 +86,8 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
     // If the parent has died before prctl(), the signal will never come.
     if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     std::signal(SIGTERM, SIG_DFL);
-    std::signal(SIGINT, SIG_IGN);  // from the terminal: the parent decides
+    // Ignores SIGINT from the terminal, because the parent decides when the child ends.
+    std::signal(SIGINT, SIG_IGN);
     if (done) done = work(shared->figures);
     shared->figures.copied_bytes = private_dirty_bytes();
     if (done) ::_exit(EXIT_SUCCESS);

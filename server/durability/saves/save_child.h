@@ -62,7 +62,7 @@ class SaveChild {
 
   pid_t process_id() const { return process_id_; }
   int64_t fork_us() const { return fork_us_; }
-  int64_t started_us() const { return started_us_; }  // monotonic
+  int64_t started_us() const { return started_us_; }  // Returns the monotonic start time.
   const Figures& figures() const { return shared_->figures; }
 
  private:
@@ -84,7 +84,7 @@ class SaveChild {
   bool was_killed_ = false;
 };
 
-// The machine's resources for saving.
+// The resources of the machine that saving needs.
 struct SaveMachine {
   SaveChild::Starter start_child = SaveChild::start;
   // Returns the machine's free memory.

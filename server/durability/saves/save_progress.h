@@ -13,7 +13,7 @@
 namespace server {
 
 struct SaveProgress {
-  int64_t running_us = -1;  // -1: no child
+  int64_t running_us = -1;  // duration so far; -1 if no child is running
   uint64_t written_bytes = 0;
   uint64_t expected_bytes = 0;
   uint64_t written_keys = 0;

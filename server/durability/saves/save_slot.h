@@ -52,11 +52,11 @@ class SaveSlot {
   SaveSlot(const DataParts& parts, AppendLog& log, const SaveMachine& machine);
   ~SaveSlot();
 
-  // Returns false while another task has claimed the slot.
+  // Claims the slot. Returns false if another task has claimed it.
   bool claim(SaveTask task);
   void release();
   SaveTask task() const { return task_; }
-  // While set, no child starts.
+  // Prevents new children from starting, while `refused` is true.
   void refuse_children(bool refused) { refuses_children_ = refused; }
   bool refuses_children() const { return refuses_children_; }
 
@@ -66,7 +66,7 @@ class SaveSlot {
     // The snapshot must be exact: begin_child() returns once the child shares no arrays.
     bool is_exact = false;
   };
-  // Returns whether the machine has the memory that an exact child copies.
+  // Returns whether the machine has enough free memory for an exact child, which copies all arrays.
   bool exact_child_fits() const;
   // REQUIRES: the slot is claimed, all stripes are locked. Errors: the fork failed.
   core::Result<> begin_child(const SaveWork& work, Beginning beginning);
@@ -75,7 +75,7 @@ class SaveSlot {
   // Returns the end of the child once, after the child has exited. The slot stays claimed.
   std::optional<SaveEnd> take_ended();
 
-  // For INFO.
+  // Returns the progress of the running child, for INFO.
   SaveProgress progress() const;
   int64_t last_fork_us() const { return last_fork_us_; }
   uint64_t fork_count() const { return fork_count_; }

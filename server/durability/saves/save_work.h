@@ -16,8 +16,8 @@ namespace server {
 
 // Lives in memory that parent and child share.
 struct SaveFigures {
-  std::atomic<bool> may_begin{false};    // set by the parent
-  std::atomic<bool> is_detached{false};  // set by the child: it no longer shares arrays
+  std::atomic<bool> may_begin{false};    // set by the parent when the child may begin
+  std::atomic<bool> is_detached{false};  // set by the child when it no longer shares arrays
   std::atomic<uint64_t> written_bytes{0};
   std::atomic<uint64_t> written_keys{0};
   std::atomic<uint64_t> copied_bytes{0};  // memory copied because either process wrote to it

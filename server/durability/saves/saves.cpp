@@ -50,7 +50,7 @@ struct Saves::Members {
   SnapshotSaver snapshots;
   BaseRewriter rewrites;
   TransferSaver transfers;
-  OrderedMutex poll_mutex{LockRank::kChildEnd};  // held while an ended child is handled
+  OrderedMutex poll_mutex{LockRank::kChildEnd};  // held while the end of a child is handled
   std::unique_ptr<WorkReport> report;            // guarded by poll_mutex; set while a child runs
 };
 

@@ -79,8 +79,8 @@ core::Result<> SnapshotSaver::fork() {
 core::Result<> SnapshotSaver::save(Locking locking) {
   while (!slot_.claim(SaveTask::kSave)) {
     const SaveTask other = slot_.task();
-    // A rewrite writes another file. A save that could start meanwhile waits for the stream's
-    // mutex.
+    // A rewrite writes another file, so SAVE may run beside it. A concurrent save would wait for
+    // the stream's mutex.
     if (other == SaveTask::kRewrite) return save_claimed(locking);
     // The task that held the slot may have finished.
     if (other != SaveTask::kNone) return core::Error{std::string(kIsSavingAlready)};

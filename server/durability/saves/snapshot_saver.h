@@ -43,9 +43,9 @@ class SnapshotSaver {
 
   // SAVE: saves in this process, also during a rewrite of the append log.
   core::Result<> save(Locking locking);
-  // REQUIRES: the slot is claimed, or held by a rewrite.
+  // Saves in this process. REQUIRES: the slot is claimed, or held by a rewrite.
   core::Result<> save_claimed(Locking locking);
-  // REQUIRES: also the stream's mutex.
+  // As save_claimed(). REQUIRES: also the stream's mutex.
   core::Result<> save_held(Locking locking);
 
   // Records that the data equal a file that was loaded.
@@ -64,8 +64,8 @@ class SnapshotSaver {
   SaveSlot& slot_;
   SaveHistory history_;
   std::atomic<bool> is_scheduled_{false};
-  std::atomic<int64_t> last_save_s_{0};   // since 1970, shown to clients
-  std::atomic<int64_t> last_save_us_{0};  // monotonic, used for save points
+  std::atomic<int64_t> last_save_s_{0};   // time of the last save since 1970, shown to clients
+  std::atomic<int64_t> last_save_us_{0};  // monotonic time of the last save, used for save points
   std::atomic<uint64_t> changes_at_save_{0};
   std::atomic<int64_t> next_us_{0};  // save points are ignored before this time
 };

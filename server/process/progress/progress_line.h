@@ -24,7 +24,7 @@ std::string duration_text(double seconds);
 class ProgressLine {
  public:
   using Write = std::function<void(std::string_view text)>;
-  // The clock must outlive it.
+  // `clock` must outlive the object.
   ProgressLine(const core::Clock& clock, Write write) : clock_(clock), write_(std::move(write)) {}
 
   // Writes to standard error; does nothing if that is no terminal.

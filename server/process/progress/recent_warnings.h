@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The last lines of the log at warning and above, kept in memory for the dashboard.
+// The last log lines of level warning or above, stored in memory for the dashboard.
 //
 // Invariants: at most kRecentWarningsMax lines of kRecentWarningBytesMax bytes.
 // Thread safety: all functions may be called from any thread.

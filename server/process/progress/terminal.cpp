@@ -14,7 +14,7 @@ namespace {
 struct Terminal {
   core::SystemClock clock;
   std::mutex mutex;
-  // Both are guarded by mutex.
+  // The line and the current work are guarded by `mutex`.
   ProgressLine line = ProgressLine::on_terminal(clock);
   std::string work;
 };

@@ -33,8 +33,8 @@ class Daemon {
   void become_silent();
 
  private:
-  int null_ = -1;    // /dev/null
-  int report_ = -1;  // the starter reads from its other end
+  int null_ = -1;    // descriptor of /dev/null
+  int report_ = -1;  // end of the pipe through which the daemon reports to the starter
 };
 
 }  // namespace server

@@ -54,7 +54,7 @@ class ProbeSocket {
   // Connects to an address of this machine, from the same address. A server on another machine is
   // not this server.
   bool connect_to_own(const addrinfo& where) const {
-    // Without it each call would occupy a port.
+    // Without this option, each call would occupy a port.
     const int yes = 1;
     ::setsockopt(descriptor_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
     sockaddr_storage own{};
@@ -73,8 +73,8 @@ class ProbeSocket {
 
 // Returns the first line of the reply to PING; empty if none arrives in time.
 std::string ask_plainly(const ProbeSocket& socket) {
-  // A server at its limit of clients replies and closes before it receives PING. The reply is read
-  // all the same.
+  // A server that has reached maxclients replies and closes before it receives PING. That reply is
+  // read even if sending fails.
   (void)::send(socket.descriptor(), kPing.data(), kPing.size(), MSG_NOSIGNAL);
   std::string answer(512, '\0');
   const ssize_t size = ::recv(socket.descriptor(), answer.data(), answer.size(), 0);

@@ -28,7 +28,7 @@ struct HealthLimits {
 
 struct Health {
   bool is_healthy = false;
-  std::string text;  // one line for humans
+  std::string text;  // result in one line, for humans
 };
 
 // Removes the argument `--alive` if it directly follows `--health-check`. `arguments` starts with

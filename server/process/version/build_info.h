@@ -13,8 +13,8 @@ namespace server {
 
 struct BuildInfo {
   std::string_view commit;      // 40 hexadecimal digits; empty if built without a repository
-  bool is_modified = false;     // the sources differ from the commit
-  std::string_view build_type;  // CMAKE_BUILD_TYPE
+  bool is_modified = false;     // the sources differed from the commit at build time
+  std::string_view build_type;  // value of CMAKE_BUILD_TYPE
 };
 
 const BuildInfo& build_info();
@@ -26,7 +26,7 @@ std::string_view short_commit(const BuildInfo& build);
 // Redis.
 std::string version_text(std::string_view redis_version, const BuildInfo& build);
 
-// Returns one JSON object with the same facts.
+// Returns the facts of version_text() as a JSON object.
 std::string version_json(std::string_view redis_version, const BuildInfo& build);
 
 }  // namespace server

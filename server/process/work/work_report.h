@@ -24,7 +24,7 @@ class WorkReport {
   static constexpr int64_t kFirstLineUs = 5 * core::kSecondUs;
   static constexpr int64_t kLinesEveryUs = 5 * core::kSecondUs;
 
-  // The log line begins with `work`. The clock must outlive it.
+  // `work` is the start of each log line. `clock` must outlive the object.
   WorkReport(std::string work, const core::Clock& clock);
   ~WorkReport();
   WorkReport(const WorkReport&) = delete;

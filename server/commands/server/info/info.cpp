@@ -11,17 +11,17 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// When a section that the client did not name is part of the reply.
+// Which INFO commands include a section that the client did not name.
 enum class Presence : uint8_t {
-  kDefault,     // always
-  kAll,         // in INFO all
-  kEverything,  // in INFO everything and INFO modules: the sections of modules
-  kNamed,       // only if named, because another section has the same figures
+  kDefault,     // every INFO that names no section
+  kAll,         // INFO all
+  kEverything,  // INFO everything and INFO modules, for the sections of modules
+  kNamed,       // none, because another section has the same figures
 };
 
 struct Section {
   std::string_view title;
-  // A second name that selects the section: modules, or the module it belongs to.
+  // A second name that selects the section: "modules", or the name of its module.
   std::string_view group;
   Presence presence;
   Writer write;

@@ -45,7 +45,7 @@ class Lines {
   std::string& text_;
 };
 
-// "1.50M"
+// Returns the size with a unit, such as "1.50M".
 std::string human_bytes(uint64_t value);
 
 using Writer = void (*)(const Source&, Lines&);
@@ -55,10 +55,10 @@ void write_clients(const Source& source, Lines& lines);
 void write_memory(const Source& source, Lines& lines);
 void write_persistence(const Source& source, Lines& lines);
 void write_stats(const Source& source, Lines& lines);
-// Part of section stats: connections, commands, and bytes in and out.
+// Writes a part of section stats: connections, commands, and bytes received and sent.
 void write_traffic(const Source& source, Lines& lines);
 void write_replication(const Source& source, Lines& lines);
-// Part of section replication, on a replica: its link to the leader.
+// Writes a part of section replication, on a replica: the link to its leader.
 void write_replica(const Source& source, Lines& lines);
 void write_cpu(const Source& source, Lines& lines);
 void write_module_list(const Source& source, Lines& lines);
@@ -69,7 +69,7 @@ void write_cluster(const Source& source, Lines& lines);
 void write_keyspace(const Source& source, Lines& lines);
 void write_bloom(const Source& source, Lines& lines);
 void write_bloom_defrag(const Source& source, Lines& lines);
-// The two figures of the Bloom section that Valkey's proposal of the module defines.
+// Writes the two figures of the Bloom section that Valkey's proposal of the module defines.
 void write_bloom_objects(const Source& source, Lines& lines);
 
 }  // namespace server::info

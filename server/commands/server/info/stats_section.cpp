@@ -61,8 +61,8 @@ void write_stats(const Source& source, Lines& lines) {
   const uint64_t writes = total(&ThreadStatistics::writes_processed);
   lines.field("total_reads_processed", reads);
   lines.field("total_writes_processed", writes);
-  // I/O threads do all reads and writes. With one thread, they count as those of Redis' main
-  // thread.
+  // I/O threads do all reads and writes. If there is only one I/O thread, its reads and writes
+  // count as those of Redis' main thread.
   const bool threaded = source.services.facts.io_thread_count > 1;
   lines.field("io_threaded_reads_processed", threaded ? reads : 0);
   lines.field("io_threaded_writes_processed", threaded ? writes : 0);

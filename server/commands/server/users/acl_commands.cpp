@@ -44,7 +44,7 @@ void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& se
   }
 }
 
-// Closes the sessions of these users, or of all users, that are no longer permitted. The other
+// Closes the sessions of these users, or of all users, that have lost their permissions. The other
 // sessions refresh their permissions. The caller gets its reply in any case.
 void notify_sessions(Context& ctx, std::optional<Arguments> names) {
   std::vector<uint64_t> listeners;
