@@ -15,8 +15,8 @@ bool is_option_name(const std::string& argument) {
   return argument.starts_with("--");
 }
 
-// Collects options as lines. The word after an option name in an argument of its own is always its
-// value, even if the word begins with "--", because a password may begin so.
+// Collects options as lines. An argument that is only an option name is followed by the value. The
+// value may begin with "--", as a password may.
 class OptionLines {
  public:
   void add(const std::string& argument, bool more_follow, bool next_is_option) {

@@ -96,7 +96,7 @@ struct KeyRange {
   int last = 0;
   int step = 1;
   uint16_t use = 0;
-  std::string_view note{};  // explains `use` to readers of COMMAND, if the reason is not obvious
+  std::string_view note{};  // reason for `use`, shown by COMMAND if it is not obvious
   // Index of the argument that holds the number of keys; 0 if there is none. If set, `last` is
   // unused.
   int count_at = 0;

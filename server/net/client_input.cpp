@@ -21,8 +21,8 @@ constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
 constexpr size_t kLineEndBytes = 2;
 // The rest of an argument must exceed this to get memory of its own.
 constexpr size_t kBigRestBytes = 2 * Stream::kExtraBytesMax;
-// Bytes that may be read after the end of a big argument: its line end and the start of the next
-// command, which is moved later.
+// Limit on bytes read after a big argument: its line end and the start of the next command. These
+// bytes are moved later.
 constexpr size_t kFollowingBytes = size_t{16} << 10;
 
 }  // namespace

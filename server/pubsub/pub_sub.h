@@ -92,8 +92,8 @@ class PubSub {
                      Account* account = nullptr);
   void unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t session_id);
 
-  // Delivers a message, and returns the number of subscriptions it is sent to: those of the channel
-  // and, unless it is a shard channel, those of all matching patterns. REQUIRES: kind is not
+  // Delivers a message to the channel's subscriptions and, unless it is a shard channel, to those
+  // of all matching patterns. Returns the number of these subscriptions. REQUIRES: kind is not
   // kPattern.
   size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload);
 

@@ -30,7 +30,7 @@ struct ReplayedError {
 // elements of an array.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         std::string_view reply);
-// As above, for an element of EXEC's reply.
+// Does the same for a parsed reply, such as an element of EXEC's reply.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         const protocol::Reply& reply);
 

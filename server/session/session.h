@@ -198,8 +198,7 @@ class Session : public ClientBuffers {
   BigArgument* big_argument = nullptr;
   Transaction transaction;
   bool has_written = false;  // a command that may write has run; the connection resets it
-  // Offset of the first reply to the commands of the current read, in the thread's buffer.
-  size_t replies_begin = 0;
+  size_t replies_begin = 0;  // offset of this read's first reply in the thread's buffer
   Subscriptions subscriptions;
   ReplicaTraits replica;
   // Called when the session ends. Reverts effects of a command outside the session, such as a

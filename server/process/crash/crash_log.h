@@ -3,9 +3,9 @@
 // Crash report of the process: the signal, the stack, and the activity of its threads.
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT a report is appended to the log file, or written
-// to standard error without one. The report contains the stack of the thread that crashed, the
-// names of all threads, and the names of the last commands of each I/O thread. Then the signal has
-// its usual effect, a core dump included.
+// to standard error without one. The report contains the stack of the thread that crashed and the
+// names of all threads. It also contains the names of the last commands of each I/O thread. Then
+// the signal has its usual effect, a core dump included.
 //
 // Invariants: the report contains the names of commands, but no arguments and no replies. Writing
 // the report allocates no memory and takes no lock. A crash while a report is written ends the

@@ -51,7 +51,7 @@ Watchdog::Watchdog(size_t thread_count, Ask ask)
     : thread_count_(thread_count),
       ask_(std::move(ask)),
       watched_(std::make_unique<Watched[]>(thread_count)) {
-  // The first answer tells the watchdog each thread's id, so that a thread that is stuck later can
+  // The first answer gives the watchdog each thread's id, so that a thread that is stuck later can
   // be interrupted.
   for (size_t i = 0; i < thread_count; ++i) {
     ask_(i, [&watched = watched_[i]] { watched.thread = ::gettid(); });

@@ -13,8 +13,8 @@ using protocol::equals_ignore_case;
 
 // Which INFO commands include a section that the client did not name.
 enum class Presence : uint8_t {
-  kDefault,     // every INFO that names no section
-  kAll,         // INFO all
+  kDefault,     // any INFO without section names, INFO all and INFO everything
+  kAll,         // INFO all and INFO everything
   kEverything,  // INFO everything and INFO modules, for the sections of modules
   kNamed,       // none, because another section has the same figures
 };
