@@ -36,7 +36,8 @@ int fail_with_log(std::string_view message) {
   return EXIT_FAILURE;
 }
 
-// The pid file exists while the server runs. A server that cannot write it runs without.
+// Writes the pid file, which exists while the server runs. If the file cannot be written, the
+// server runs without it.
 class PidFile {
  public:
   explicit PidFile(std::string path) : path_(std::move(path)) {

@@ -17,7 +17,7 @@ namespace server {
 class Config;
 struct LoadFigures;
 
-// It begins with "Ready to accept connections", which scripts wait for.
+// Returns the line. It begins with "Ready to accept connections", which scripts wait for.
 std::string ready_line(const Config& config, const LoadFigures& loaded,
                        const core::keyspace::Keyspace& keyspace);
 

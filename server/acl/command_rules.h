@@ -54,7 +54,8 @@ class CommandRules {
  private:
   struct Rule {
     bool allows = false;
-    std::string what;  // lower case: "get", "@read", "config|get", "select|0"
+    // Lower-case command, category or first argument: "get", "@read", "config|get", "select|0".
+    std::string what;
   };
 
   bool allows_argument(size_t command, std::string_view argument) const;

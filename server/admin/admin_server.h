@@ -35,8 +35,8 @@ class AdminServer {
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
-  // Binds the addresses that `http-port` configures. Without `http-port` no address is bound.
-  // Errors: an address that cannot be bound, unless the address is marked as optional.
+  // Binds the addresses of `http-bind`. Without `http-port` no address is bound. Errors: an address
+  // that cannot be bound, unless the address is marked as optional.
   core::Result<> open();
   void start();
   // Closes all connections and ends the thread. May be called more than once.

@@ -77,7 +77,8 @@ std::optional<HttpResponse> Site::refusal(const Route& route, const Question& qu
   if (!request.declares_write) {
     return plain_response(403, fmt::format("A write needs the header {}", kWriteHeader));
   }
-  // A page of another origin could point its own name at this port. A password keeps it out.
+  // A page of another origin could make its own host name resolve to this address. Requiring a
+  // password prevents access by such pages.
   if (question.user->has_no_password() && !is_plain_host(request.host)) {
     return plain_response(403, "Without a password, ask for an address or for localhost to write");
   }

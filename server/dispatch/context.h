@@ -128,7 +128,8 @@ class Context {
   const Request& request;  // the running request; inside EXEC, the request of EXEC itself
   protocol::ReplyWriter reply;
   const int64_t now_ms;  // wall clock, one value for all commands of a read batch
-  // Time for expiry checks. A journal holds a DEL for each expired key, so its replay ignores it.
+  // Time for expiry checks. A journal contains a DEL for each expired key, so replay ignores
+  // expiry.
   const int64_t expiry_now_ms;
   Arguments args;
   const RegisteredCommand* command = nullptr;

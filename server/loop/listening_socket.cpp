@@ -189,7 +189,7 @@ void ListeningSocket::await() {
     self->is_awaited_ = false;
     if (error || self->is_suspended_ || !self->acceptor_.is_open()) return;
     if (self->accept_waiting()) return self->await();
-    // The queue stays readable, so accepting again at once would spin.
+    // Pauses, because the queue stays readable and accepting again at once would spin.
     self->pause_.expires_after(kPause);
     self->pause_.async_wait([self](const ErrorCode& cancelled) {
       const std::scoped_lock pause_lock(self->mutex_);

@@ -11,11 +11,11 @@ namespace server::net {
 
 class WriteAcks {
  public:
-  // Returns the stream offset that replies to writes made now depend on; 0 is none.
+  // Returns the stream offset that replies to writes made now depend on; 0 means none.
   virtual uint64_t offset_of_writes() const = 0;
   // Returns whether all members in sync have acknowledged the offset.
   virtual bool has_all(uint64_t offset) const = 0;
-  // Soon asks the replicas to acknowledge.
+  // Asks the replicas for acknowledgements soon.
   virtual void request() = 0;
 
  protected:

@@ -19,7 +19,7 @@ constexpr size_t kBigReadBytes = 16 * ClientInput::kReadBytes;
 // announced.
 constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
 constexpr size_t kLineEndBytes = 2;
-// The rest of an argument must exceed this to get memory of its own.
+// An argument gets separate memory only if more than this many bytes of it are missing.
 constexpr size_t kBigRestBytes = 2 * Stream::kExtraBytesMax;
 // Limit on bytes read after a big argument: its line end and the start of the next command. These
 // bytes are moved later.

@@ -116,7 +116,7 @@ void Connection::receive() {
     case Status::kLater:
       return;
     case Status::kEnd:
-      // The client still gets its pending replies.
+      // The client still gets its pending replies before the connection closes.
       state_ = State::kClosing;
       settle();
       return;

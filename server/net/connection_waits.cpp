@@ -59,7 +59,7 @@ void Connection::await_end_of_pause() {
   publish_buffer_sizes();
   // Limits the wait, so that a jump of the wall clock does not block clients forever.
   constexpr int64_t kWaitMaxMs = 1000;
-  // A hold has no end time; the gate wakes the connection.
+  // A hold on writes has no end time. The gate wakes the connection when the hold ends.
   const bool has_no_end = services_.pause.holds_writes() || awaits_cluster(services_.cluster);
   const int64_t left_ms =
       has_no_end ? kWaitMaxMs : services_.pause.end_ms() - services_.clock.wall_ms();

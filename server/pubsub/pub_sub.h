@@ -44,9 +44,10 @@ struct Message {
 
 // An invalidation: clients that cache these keys are notified that the keys have changed.
 struct Invalidation {
-  std::string keys;           // a RESP array; empty if all keys were deleted
-  uint64_t writer = 0;        // id of the session that changed the keys; 0 if irrelevant
-  bool is_broadcast = false;  // sent by prefix (BCAST); otherwise to clients that read the keys
+  std::string keys;     // a RESP array; empty if all keys were deleted
+  uint64_t writer = 0;  // id of the session that changed the keys; 0 if irrelevant
+  // Sent to clients with a matching prefix (BCAST); otherwise to clients that read the keys.
+  bool is_broadcast = false;
 };
 
 // A message or an invalidation, and its receivers on one thread.
@@ -85,7 +86,8 @@ class PubSub {
 
   PubSub(size_t thread_count, MessageWaker& waker);
 
-  // Memory that a client's subscriptions use here. It must outlive the subscriptions.
+  // Memory of a client's subscriptions in the tables of PubSub. The counter must outlive the
+  // subscriptions.
   using Account = std::atomic<uint64_t>;
   // Returns the serial of the new subscription. REQUIRES: the session does not hold this one.
   uint64_t subscribe(SubscriptionKind kind, std::string_view name, const Subscriber& subscriber,
@@ -109,8 +111,8 @@ class PubSub {
   // Returns the oldest message for the thread. After it returned nullopt, the next message calls
   // the waker.
   std::optional<Delivery> take(size_t thread_index);
-  // Takes the invalidations for one session, ahead of earlier messages. Invalidations that other
-  // clients redirect to it stay.
+  // Removes the invalidations for one session from the thread's inbox, ahead of earlier messages,
+  // and returns them. Invalidations that other clients redirect to this session stay.
   std::vector<std::shared_ptr<const Invalidation>> take_invalidations(size_t thread_index,
                                                                       uint64_t session_id);
   bool is_congested() const {

@@ -83,7 +83,7 @@ class Tracking {
     bool no_loop;
     std::set<std::string, std::less<>> prefixes;
   };
-  // key name to the session that changed it; 0 if there is none or more than one
+  // maps a key to the session that changed it; 0 if no session or several sessions did
   using ChangedKeys = std::map<std::string, uint64_t, std::less<>>;
   struct Gathered {
     std::mutex mutex;

@@ -18,7 +18,8 @@ bool loses_data(CommandOrigin origin, std::string_view name, std::string_view er
          protocol::equals_ignore_case(name, "SELECT");
 }
 
-// Returns the reply if it is an error, or its first element that is one; null if there is none.
+// Returns the reply if it is an error, or its first element that is an error; null if there is
+// none.
 const protocol::Reply* first_error(const protocol::Reply& reply) {
   if (reply.is_error()) return &reply;
   for (const protocol::Reply& element : reply.elements) {

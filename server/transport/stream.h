@@ -48,7 +48,7 @@ class SocketStream final : public Stream {
  public:
   static constexpr int kClosed = -1;
 
-  // Takes ownership of a non-blocking socket; kClosed for none.
+  // Takes ownership of a non-blocking socket. kClosed means that there is no socket.
   explicit SocketStream(int descriptor) : descriptor_(descriptor) {}
   ~SocketStream() override { close(); }
   SocketStream(const SocketStream&) = delete;

@@ -135,7 +135,7 @@ int find_authority(X509_LOOKUP* lookup, X509_LOOKUP_TYPE type, const X509_NAME* 
       X509_OBJECT_retrieve_by_subject(X509_STORE_get0_objects(store), type, name);
   X509* const certificate = object == nullptr ? nullptr : X509_OBJECT_get0_X509(object);
   const bool is_found = certificate != nullptr && X509_OBJECT_set1_X509(found, certificate) == 1;
-  // The caller of the lookup takes its own reference, so `found` must not keep one.
+  // The caller of the lookup takes its own reference, so the reference in `found` is released.
   if (is_found) X509_free(certificate);
   X509_STORE_unlock(store);
   return is_found ? 1 : 0;

@@ -22,7 +22,7 @@ constexpr size_t kKeysPerPage = 500;
 constexpr int64_t kFreeUs = 1000;
 constexpr int64_t kRestPerWork = 1000;
 constexpr int64_t kRestMaxUs = 600 * core::kSecondUs;
-// Half a million bits give a fill ratio to about a thousandth.
+// Half a million bits give a fill ratio with an error of about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 bool is_larger(const LargeFilter& a, const LargeFilter& b) {

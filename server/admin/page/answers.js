@@ -6,7 +6,7 @@ import { errsMore, levelOf, shareOf } from "/filters.js";
 import { isBehind, replicasOf, replicaText } from "/header.js";
 import { bytesText, countText, errorText, percentText, shortClockText, spanText, timeText } from "/texts.js";
 
-// Texts and elements below the question; `level` colours the card.
+// Shows texts and elements below the question. `level` sets the colour of the card.
 function show(id, level, ...content) {
   const card = byId(id);
   card.className = level;
@@ -22,7 +22,7 @@ const kNameLengthMax = 40;
 const shortName = ({ key }) =>
   (key.length > kNameLengthMax ? `${key.slice(0, kNameLengthMax)}…` : key || "(empty name)");
 
-// Two samples of each filter, kSampleMs apart: rates are those of the last half or whole minute.
+// Two samples of each filter, kSampleMs apart. The rates cover the last half or whole minute.
 const kSampleMs = 30000;
 const kRateAfterMs = 3000;
 const samples = new Map(); // by id: [older, newer], each { items, ms }
@@ -35,8 +35,8 @@ function addsPerSecond(filter) {
   return ms < kRateAfterMs ? null : Math.max(0, (1000 * (now.items - older.items)) / ms);
 }
 
-// A minute says nothing about what happens in more than a day. So filters that fill up within a
-// day come first, the soonest first; after them the fullest.
+// Rates of one minute do not predict more than a day. So filters that fill up within a day come
+// first, sorted by that time. The other filters follow, the fullest first.
 const kHorizonS = 86400;
 function compareGrowth(a, b) {
   if (a.seconds !== b.seconds) return a.seconds - b.seconds;
@@ -117,7 +117,7 @@ export function showReplicaAnswer(info) {
     `${replicas[0].name}: ${replicaText(replicas[0])}`);
 }
 
-// `slow`: entries of SLOWLOG; null for a user who may not read it.
+// `slow`: entries of SLOWLOG; null if the user may not read the slow log.
 export function showSlowAnswer(slow) {
   if (slow === null) return show("slowest", "", "The user may not read the slow log");
   const recent = slow.filter(([, seconds]) => Date.now() / 1000 - seconds < 3600);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The dashboard: which view is shown, and when the server is asked. Only BF.ADD writes.
+// The dashboard: selects the view, and schedules the requests to the server. Only BF.ADD writes.
 
 import { showFilterAnswers, showReplicaAnswer, showSlowAnswer } from "/answers.js";
 import { byId } from "/dom.js";
@@ -18,7 +18,7 @@ let view = "";
 let goneSince = null;
 let slow = [];
 
-// "#/", "#/filter/0/name", "#/operations", "#/planner".
+// Parses an address such as "#/", "#/filter/0/name", "#/operations" or "#/planner".
 function route() {
   const [, name = "", db = "0", ...id] = location.hash.split("/");
   const before = view;
@@ -32,7 +32,7 @@ function route() {
   if (view === "filter") openFilter(id.join("/"), db);
   else closeFilter();
   refreshView();
-  // A new view begins at its top, for eyes and for the keyboard.
+  // A new view is scrolled to its top, and gets the keyboard's focus there.
   if (before !== "" && (before !== view || view === "filter")) {
     byId(`view-${view}`).focus({ preventScroll: true });
     scrollTo(0, 0);
@@ -51,7 +51,7 @@ async function refreshOverview() {
   if (isGone()) showGone(goneSince);
 }
 
-// What changes seldom, or costs more than a glance.
+// Requests data that change rarely or are expensive.
 async function refreshSlowLog() {
   try {
     slow = await ask("/api/slowlog");
@@ -89,7 +89,7 @@ function start() {
     if (event.key === "Escape") location.hash = "#/";
   });
   poll(refreshOverview, () => kPollMs);
-  // A second for each page, so that many filters are not read all the time.
+  // Pauses a second per page, so that a list of many filters is not read all the time.
   const refreshNow = poll(refreshShown, () => kPollMs * pages);
   const refreshSlowly = poll(refreshSlowLog, () => kSlowPollMs);
   refreshView = () => {

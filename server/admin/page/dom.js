@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Elements: made, found, and changed only where they differ.
+// Creates and finds elements, and changes only elements whose content differs.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -19,7 +19,7 @@ export function setText(id, text) {
   if (byId(id).textContent !== text) byId(id).textContent = text;
 }
 
-// Each tile: name, value, and whether the value is bad.
+// Each tile is an array: name, value, and whether the value is bad.
 export function showTiles(id, tiles) {
   byId(id).replaceChildren(...tiles.map(([name, value, isBad]) =>
     make("div", { className: isBad ? "bad" : "" },
@@ -39,8 +39,8 @@ export function row(cells, properties = {}) {
   return made;
 }
 
-// Fills a table with rows of [content, kind] in the order of the labels. `empty` is said instead
-// of no rows.
+// Fills a table with rows of [content, kind] in the order of the labels. Without rows, shows the
+// text `empty`.
 export function showRows(id, labels, lines, empty) {
   const body = byId(id);
   const rows = lines.map((cells) => row(cells.map((cell, i) => {
@@ -52,7 +52,7 @@ export function showRows(id, labels, lines, empty) {
   body.replaceChildren(...rows);
 }
 
-// A name that opens a filter.
+// Returns a link with the filter's name, which opens the filter.
 export function filterLink(filter, db) {
   return make("a", {
     href: `#/filter/${db}/${filter.id}`,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One filter: how full it is, its layers, and of a window its generations on a time line.
+// The view of one filter: its fill, its layers, and a window's generations on a time line.
 
 import { byId, make, setText, showRows, showTiles } from "/dom.js";
 import { badge, badgesOf, bar, errsMore, found, isFixed, levelOf, shareOf } from "/filters.js";
@@ -9,7 +9,7 @@ import { showTryIt } from "/try_it.js";
 
 let opened = null; // { id, db, text of the last answer, isGone }
 
-// What BF.STATS tells, with the names of BF.SCAN, for the same badges and colours.
+// Converts the fields of BF.STATS to the names of BF.SCAN, for the same badges and colours.
 function described(stats) {
   const filter = { ...stats, ttl: null };
   filter.kind = stats.window ? "windowed" : stats["cell bits"] === undefined ? "plain" : "deletable";
@@ -33,7 +33,7 @@ function showSummary(filter) {
     ["Memory", bytesText(filter.bytes)],
     ["Bits set", percentText(filter["fill ratio"])],
   ];
-  // BF.STATS knows no TTL; the list that the filter was opened from does.
+  // BF.STATS has no TTL. The list from which the filter was opened has one.
   if (listed !== undefined) tiles.push(["TTL", listed.ttl === null ? "none" : spanText(listed.ttl / 1000)]);
   if (filter.kind !== "windowed") {
     tiles.splice(2, 0, ["Room for", `${countText(left)} more items`, left === 0 && isFixed(filter)]);
@@ -49,7 +49,7 @@ function showSummary(filter) {
   showTiles("filter-tiles", tiles);
 }
 
-// Each generation with its layers, which follow each other in the list of all.
+// Returns each generation with its layers, which are adjacent in the list of all layers.
 function generationsOf(stats) {
   if (!stats.window) return [{ layers: stats.layers }];
   let at = 0;
@@ -90,7 +90,7 @@ function drawLayers(generations, most) {
   byId("drawing").replaceChildren(...generations.map(({ layers }) =>
     make("div", { className: "layers" }, ...layers.map((layer) => {
       const box = make("div", { className: "layer" }, make("i"));
-      // The square root keeps the first layers of a filter that has grown often in sight.
+      // With the square root, the first layers of a filter that has grown often stay visible.
       box.style.flexGrow = Math.sqrt(layer.bits / most);
       box.firstChild.style.height = `${100 * layer["fill ratio"]}%`;
       return box;
@@ -137,16 +137,16 @@ export async function refreshFilter() {
   if (opened === null || opened.isGone) return;
   const mine = opened;
   try {
-    // The id is part of the address as it stands, for JSON cannot carry the bytes of every key.
+    // The id is the encoded key in the address, because JSON cannot contain arbitrary bytes.
     const stats = await ask(`/api/filter?key=${mine.id}`, { db: mine.db });
     if (mine !== opened) return;
     const text = JSON.stringify(stats);
-    // Ages change without an answer that differs.
+    // Ages change even if the answer is unchanged.
     if (text !== mine.text || stats.window) showStats(stats);
     mine.text = text;
   } catch (error) {
     if (mine !== opened || !isRefusal(error)) return;
-    mine.isGone = true; // deleted, or not to be seen: asking again would not help
+    mine.isGone = true; // deleted or not readable: a retry would not help
     showNoStats(error.message);
   }
 }
@@ -154,7 +154,7 @@ export async function refreshFilter() {
 export function openFilter(id, db) {
   opened = { id, db, text: "" };
   setText("filter-title", found(id, db)?.key || decodeURIComponent(id.replace(/%[89A-F]./g, "?")));
-  showNoStats(""); // those of another filter would stand below this one's name
+  showNoStats(""); // otherwise the figures of another filter would stay
   showTryIt(id, db);
   refreshFilter();
 }

@@ -16,8 +16,8 @@ export const isFixed = (filter) =>
 export const errsMore = (filter) =>
   filter["predicted error rate"] > filter["error rate"] * 1.000001;
 
-// "bad": full, or errs more than requested. "warn": nearly full. A window makes room by itself, so
-// however full it is, it only "rotates".
+// "bad": the filter is full or exceeds its error rate. "warn": nearly full. A window drops old
+// items, so a full window only "rotates".
 export function levelOf(filter) {
   if (errsMore(filter)) return "bad";
   if (filter.kind === "windowed") return "rotates";
@@ -57,7 +57,7 @@ export function badgesOf(filter) {
 
 const ttlText = (ttl) => (ttl === null ? "none" : spanText(ttl / 1000));
 
-// What each head sorts by, the highest first unless it is a text.
+// The value by which each head sorts. Numbers are sorted in descending order, texts ascending.
 const columns = {
   key: { label: "Filter", by: (filter) => filter.key },
   kind: { label: "Kind", by: (filter) => filter.kind },
@@ -105,13 +105,13 @@ function filterRow(filter, db) {
     { className: level });
 }
 
-// A row that says the same stays, and with it the reader's place in it.
+// An unchanged row is not replaced, so that the reader's position in the row is preserved.
 let rows = new Map(); // by id
 function showRows(filters, db) {
   const focusedId = [...rows].find(([, { element }]) => element.contains(document.activeElement))?.[0];
   const shown = new Map();
   for (const filter of filters) {
-    // Its TTL is another one each second, but not always another text.
+    // The TTL changes each second, but its text does not always change.
     const text = JSON.stringify([db, { ...filter, ttl: ttlText(filter.ttl) }]);
     const old = rows.get(filter.id);
     shown.set(filter.id, old && old.text === text ? old : { text, element: filterRow(filter, db) });
@@ -126,7 +126,7 @@ function showRows(filters, db) {
   if (focusedId !== undefined) shown.get(focusedId)?.element.querySelector("a").focus();
 }
 
-let asked = 0; // the last request for the list; older ones are dropped
+let asked = 0; // number of the last request; earlier answers are dropped
 let list = { filters: [], db: "0", isWhole: true, match: "*" };
 async function readFilters(match, db, mine) {
   const found = new Map();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The head of the page: which server this is, and one sentence on how it is.
+// The head of the page: the server's name, and one sentence about its state.
 
 import { byId, setText } from "/dom.js";
 import { bytesText, clockText, countText, percentText, spanText } from "/texts.js";
@@ -19,7 +19,7 @@ export function replicasOf(info) {
   return replicas;
 }
 
-// A second passes between two acknowledgements, and bytes are always on their way.
+// Replicas acknowledge once a second, so a small lag is normal.
 export const isBehind = (replica) =>
   replica.state !== "online" || replica.lagSeconds > 5 || replica.lagBytes > 2 ** 20;
 
@@ -29,7 +29,7 @@ export const replicaText = (replica) => (replica.state === "online"
 
 export const roleText = (info) => (info.role === "slave" ? "replica" : "leader");
 
-// The worst first.
+// Returns the texts of all problems, the most severe first.
 function problemsOf({ info, unready }) {
   const problems = unready === "" ? [] : [unready];
   if (info.aof_enabled === "1" && info.aof_last_write_status !== "ok") {
@@ -68,7 +68,7 @@ export function showState(text, isBad) {
   byId("state").className = isBad ? "bad" : "good";
 }
 
-// What the page shows is old while nobody answers.
+// While the server does not answer, the page shows old data.
 export function showGone(since) {
   document.body.classList.toggle("gone", since !== null);
   if (since === null) return;

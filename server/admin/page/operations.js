@@ -9,7 +9,7 @@ import {
   bytesText, clockText, countText, linesOf, momentText, percentText, shortClockText, shortText, spanText, timeText,
 } from "/texts.js";
 
-const kPoints = 300; // more do not fit the width of a chart
+const kPoints = 300; // a chart is not wide enough for more
 const kHourMs = 3600 * 1000;
 const kCommandsShown = 5;
 const kClientsShown = 50;
@@ -17,7 +17,7 @@ const kClientsShown = 50;
 const perSecond = (text) => (value) => `${text(value)}/s`;
 const processorsText = (share) => `${Number((100 * share).toPrecision(3))} %`;
 
-// Each chart: the element, its title, its series with the figure's name, how a value is written.
+// Each chart has an element, a title, series with the names of figures, and a format of values.
 const kinds = [
   { id: "chart-operations", title: "Operations per second", series: { operations: "operations" },
     options: { yText: perSecond(shortText) } },
@@ -40,7 +40,7 @@ let moments = []; // [time in ms, figure, …] of each second
 let commands = { ends_ms: [], commands: {} };
 let info = null;
 
-// The end of the axis, and its beginning: as far back as was chosen.
+// The end of the time axis, and its start, which the user has chosen.
 function span() {
   const to = moments.length > 0 ? moments.at(-1)[0] : Date.now();
   const chosen = Number(byId("range").value);
@@ -58,7 +58,7 @@ function timeTicks({ from, to }) {
   return ticks;
 }
 
-// At most kPoints points, each the mean or the worst of the seconds that it stands for.
+// Returns at most kPoints points. Each one is the mean or the maximum of several seconds.
 function thinned(rows, column, isWorst) {
   const size = Math.max(1, Math.ceil(rows.length / kPoints));
   const values = [];
@@ -90,7 +90,7 @@ export async function refreshHistory() {
     names = answer.names;
     const all = [...moments, ...answer.rows];
     moments = all.filter(([time]) => time > all.at(-1)[0] - kHourMs);
-    // A server that has begun anew, or whose clock was set, tells a new story.
+    // After a restart of the server or a change of its clock, the history starts again.
     const isOrdered = moments.every(([time], i) => i === 0 || time > moments[i - 1][0]);
     if (!isOrdered) moments = [];
     byId("charts-note").textContent = "";
@@ -167,7 +167,7 @@ function showNodes(text) {
   showRows("nodes", ["Node", "Address", "Flags", "Leader", "Link", "Slots", "Moves"], nodes, "No node");
 }
 
-// A list that the user may not see says so.
+// A list that the user may not read shows a text instead.
 async function fill(id, path, show) {
   try {
     show(await ask(path));

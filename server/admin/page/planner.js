@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a filter would cost, and how that compares with other kinds and with RedisBloom.
+// Shows the cost of a planned filter, compared with other kinds and with RedisBloom.
 
 import { Chart } from "/charts.js";
 import { byId, setText, showRows, showTiles } from "/dom.js";
@@ -32,7 +32,7 @@ function showFigures(plan) {
 }
 
 function showCurves(all, wanted) {
-  // A kind that cannot be made so has no points.
+  // A kind that cannot have these settings has no points.
   const curves = Object.fromEntries(Object.entries(all).filter(([, points]) => points.length > 0));
   const [first] = Object.values(curves);
   const capacity = Number(wanted.capacity);

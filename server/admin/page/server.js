@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Questions to the server, and whether it still answers.
+// Sends requests to the server, and reports whether the server still answers.
 
 let goneSince = null;
 const listeners = [];
 
-// Called with the time in ms since when there is no answer; null while there is one.
+// Called with the time in ms since which the server has not answered; null while it answers.
 export function onAnswering(listener) {
   listeners.push(listener);
 }
@@ -34,8 +34,8 @@ async function send(path, options) {
   return answer;
 }
 
-// `parameters`: pairs, or an object. An id of a filter is a part of the path as it stands, for
-// JSON cannot carry the bytes of every key.
+// `parameters`: pairs, or an object. The id of a filter is added to the path unchanged. It is
+// already encoded, because JSON cannot contain arbitrary bytes.
 export function ask(path, parameters = {}) {
   const query = String(new URLSearchParams(parameters));
   if (query === "") return send(path);
@@ -48,7 +48,7 @@ export function write(path, parameters) {
   return send(`${path}&${query}`, { method: "POST", headers: { "X-Bloomery-Write": "yes" } });
 }
 
-// Runs the function again and again, `pauseMs()` after it has ended, while the page is seen.
+// Runs the function repeatedly while the page is visible, each time `pauseMs()` after its end.
 export function poll(run, pauseMs) {
   let timer = null;
   let isRunning = false;

@@ -49,7 +49,7 @@ export function spanText(seconds) {
 export const clockText = (ms) => new Date(ms).toLocaleTimeString("en-GB");
 export const shortClockText = (ms) => clockText(ms).slice(0, 5);
 
-// A moment: the time of a day, with the day unless that is today.
+// A time of day, with the date unless it is today.
 export function momentText(ms) {
   const moment = new Date(ms);
   const isToday = moment.toDateString() === new Date().toDateString();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Asks a filter for items, and adds one where the user may and has switched it on.
+// Looks up items in a filter. Adds an item if the user may do so and has enabled adding.
 
 import { byId, make, setText, showRows } from "/dom.js";
 import { ask, write } from "/server.js";
@@ -66,7 +66,7 @@ async function copyCommand() {
     await navigator.clipboard.writeText(text);
     setText("try-copied", "copied");
   } catch {
-    // Without https there is no clipboard; the selected text can be copied by keyboard.
+    // Without https the browser offers no clipboard. The selected text can be copied by keyboard.
     getSelection().selectAllChildren(byId("try-command"));
     setText("try-copied", "selected: copy it with the keyboard");
   }

@@ -117,7 +117,8 @@ void add(Context& ctx) {
   }
   const FilterBudget budget(ctx, *filter);
   const ItemHash item = hash.for_filter(*filter);
-  // Our own journal lists only items that were new, so each item counts, whatever the bits say.
+  // The journal of this server lists only items that were new. So each item counts, even if its
+  // bits are set already.
   const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
                                  ? filter->replay_add(item, budget)
                                  : filter->add(item, budget);

@@ -154,7 +154,7 @@ void journal_items(const Context& ctx, const KeyRef& key, const AddedItems& adde
 
 // RedisBloom takes settings that BF.RESERVE and BF.INSERT omit from its own configuration, and its
 // releases limit rates and capacities differently. So the filter's header is journalled, which
-// leaves nothing open.
+// contains all settings.
 void journal_made_for_redisbloom(const Context& ctx, const KeyRef& key,
                                  const ScalableFilter& filter, const AddedItems& added) {
   const std::string header = persistence::encode_empty_chunk_header(filter);

@@ -42,7 +42,7 @@ bool rotate_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) 
     return false;
   }
   if (filter.window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomRotation);
-  // A window that holds nothing to forget needs no rotation.
+  // A window without old items needs no rotation.
   if (!persistence::has_rotations(filter)) {
     core::keyspace::WindowSchedule::of_process().record(key.name);
   }

@@ -49,8 +49,8 @@ class ItemBatch {
     return {found_.data(), found_.size()};
   }
 
-  // Must be called after each command, so that one huge command does not keep its megabytes until
-  // the thread ends.
+  // Must be called after each command, so that the memory of a huge command is freed before the
+  // thread ends.
   void release_large() {
     release_if_large(hashes_);
     release_if_large(outcomes_);
@@ -61,7 +61,7 @@ class ItemBatch {
  private:
   static constexpr size_t kKeptItemsMax = 16384;
 
-  // Boost's vector holds real bools and can grow without initializing new elements.
+  // Boost's vector stores bool elements as bytes and can grow without initializing new elements.
   template <class T>
   static void resize(boost::container::vector<T>& values, size_t size) {
     values.resize(size, boost::container::default_init);
@@ -131,8 +131,8 @@ class EarlyBatch {
   std::optional<core::bloom::LayoutId> guess_;
 };
 
-// Prefetches the lines for the item at argument 2. `preview` holds the item's hash for the layout
-// it names.
+// Prefetches the cache lines for the item in argument 2. `preview` contains the item's hash and the
+// layout of that hash.
 inline void prefetch_item(const Entry& entry, Arguments args, Preview& preview) {
   if (!entry.is_filter()) return;
   const core::bloom::ScalableFilter& filter = entry.filter();

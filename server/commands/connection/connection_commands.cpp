@@ -36,7 +36,8 @@ void ping(Context& ctx) {
     return ctx.reply.error("ERR wrong number of arguments for 'ping' command");
   }
   if (ctx.session.is_in_subscriber_mode()) {
-    // The reply has the form of a message, so that a client's message loop can read it.
+    // To a subscriber, the reply has the form of a message, so that the client's message loop can
+    // read it.
     ctx.reply.array(2);
     ctx.reply.bulk("pong");
     return ctx.reply.bulk(ctx.args.size() == 2 ? ctx.args[1] : "");

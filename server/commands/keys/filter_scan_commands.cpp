@@ -20,7 +20,7 @@
 namespace server {
 namespace {
 
-// Half a million bits give a fill ratio to about a thousandth.
+// Half a million bits give a fill ratio with an error of about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 struct FilterLine {

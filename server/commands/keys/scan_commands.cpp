@@ -19,8 +19,8 @@
 namespace server {
 namespace {
 
-// Names copied under a lock, to be matched after unlocking. One match may take many steps, and
-// writers of the stripe would wait for it.
+// Names copied under a lock, to be matched after unlocking. One match may take many steps, during
+// which writers of the stripe would have to wait.
 class CopiedNames {
  public:
   void add(std::string_view name) {
@@ -150,7 +150,7 @@ std::optional<std::string> first_own_key(const Context& ctx, const OwnKeys& own)
 
 /* RANDOMKEY */
 void randomkey(Context& ctx) {
-  // Needs no cryptographic quality, but each thread needs its own generator.
+  // The generator needs no cryptographic quality, but each thread needs its own one.
   thread_local std::mt19937_64 random(std::random_device{}());
   const OwnKeys own(ctx);
   constexpr int kDrawsMax = 100;

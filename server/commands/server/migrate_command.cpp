@@ -139,7 +139,7 @@ class AwaitedMigration final : public AwaitedReply {
     keyspace().unwatch(database_, ref, key.flag);
   }
 
-  // Dumps the keys that exist and begins to send them. Each is watched before it is dumped.
+  // Dumps the keys that exist and begins to send them. Each key is watched before it is dumped.
   core::Result<bool> send(std::vector<std::string> names, bool replaces) {
     std::vector<DumpedKey> dumped;
     for (std::string& name : names) {

@@ -24,8 +24,8 @@ constexpr std::string_view kPushesToReplica =
     "ERR a connection that subscribes or tracks keys cannot become a replica";
 constexpr std::string_view kPendingOutput = "ERR SYNC and PSYNC are invalid with pending output";
 
-// Turns the connection into a replica's, which gets no further replies from here. If that is
-// impossible, replies with the error.
+// Turns the connection into a replica's link, which gets no further replies from this command. If
+// that is impossible, replies with the error.
 void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
   // As in Redis, PSYNC of a monitor has no effect and no reply.
@@ -78,8 +78,8 @@ void sync(Context& ctx) {
   serve_stream(ctx, {.is_sync = true});
 }
 
-// Parses the value of "rdb-filter-only": the parts wanted, of which only "functions" is known.
-// Bloomery has no functions, so every filter leaves an empty snapshot.
+// Parses the value of "rdb-filter-only": the requested parts, of which only "functions" is
+// supported. Bloomery has no functions, so every filter selects an empty snapshot.
 core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
   traits.wants_no_keys = true;
   while (!words.empty()) {

@@ -85,7 +85,7 @@ void incrbyfloat(Context& ctx) {
   const auto found = ctx.find_string(key);
   if (!found) return;
   const auto old = long_double_of(*found);
-  // A wrong increment is reported only here, because WRONGTYPE takes precedence.
+  // An invalid increment is reported after the type check, because WRONGTYPE takes precedence.
   if (!old || !delta) return ctx.reply.error(kNotAFloat);
   const long double sum = *old + *delta;
   if (!std::isfinite(sum)) {

@@ -129,7 +129,7 @@ core::Result<MsetexRequest> parse_msetex(const Context& ctx) {
   return request;
 }
 
-// Journals a SET, which every server knows.
+// Journals a SET, because every kind of server supports SET.
 void journal_pair(const Context& ctx, const MsetexRequest& request, size_t index) {
   const std::string_view key = request.pairs[index];
   const std::string_view text = request.pairs[index + 1];

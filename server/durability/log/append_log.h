@@ -97,7 +97,7 @@ class AppendLog final : public ReplyLog {
   // Called while a child saves, if no-appendfsync-on-rewrite is set.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
 
-  // Makes replies that wait for the log check again.
+  // Wakes the threads whose replies wait for the log, so that they check again.
   void notify_progress() const;
 
   // Returns whether a sync is running, for INFO.

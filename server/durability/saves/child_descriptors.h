@@ -15,8 +15,9 @@ namespace server {
 
 struct ChildDescriptors {
   std::vector<int> kept{};
-  // Closed after all others; -1 for none. If it holds a lock, the lock is released last. A process
-  // that gets the lock then knows that no child of its former owner holds a socket.
+  // Descriptor that is closed after all others; -1 for none. If it holds a lock, the lock is
+  // released last. A process that gets the lock can rely on this: no child of the former owner
+  // holds a socket.
   int closed_last = -1;
 };
 

@@ -136,7 +136,7 @@ void SaveChild::await_detached() const {
   constexpr useconds_t kPauseUs = 200;
   while (!result_here_ && !shared_->figures.is_detached) {
     siginfo_t info{};
-    // The exit status is left for poll().
+    // Does not collect the exit status, which poll() does.
     const int asked =
         ::waitid(P_PID, static_cast<id_t>(process_id_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (asked != 0 || info.si_pid != 0) return;

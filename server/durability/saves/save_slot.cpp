@@ -116,7 +116,7 @@ std::optional<SaveEnd> SaveSlot::take_ended() {
   const std::scoped_lock lock(mutex_);
   if (child_ == nullptr) return std::nullopt;
   const auto result = child_->poll();
-  // A failed sync is not waited for, because the new base makes up for it.
+  // Does not wait for a failed sync, because the new base replaces the lost bytes.
   const persistence::AofWriter& writer = log_.writer();
   if (!writer.awaits_sync() || writer.has_lost_sync()) child_->let_begin();
   if (!result) return std::nullopt;

@@ -15,14 +15,15 @@ namespace server {
 
 class Config;
 
-// The question of a check: whether the server serves, or only whether it is alive. A server that is
-// loading, has a full disk or no room for another client is alive: restarting it would not help.
+// What a health check tests: whether the server serves clients, or only whether it is alive. A
+// server that is loading, has a full disk, or has reached maxclients is alive: restarting it would
+// not help.
 enum class HealthQuestion { kServes, kLives };
 
 struct HealthLimits {
   std::chrono::seconds answer{2};  // timeout of connecting, sending and receiving, each
-  // A server that hangs at one address hangs at all. So if an attempt took longer than this, no
-  // other address is tried.
+  // A server that hangs at one address hangs at all addresses. So after an attempt that took
+  // longer, no other address is tried.
   std::chrono::seconds slow{1};
 };
 

@@ -23,8 +23,8 @@ class Supervisor {
   // Sends "NAME=value" lines; replaced in tests.
   using Send = std::function<void(const std::string& lines)>;
 
-  // With kAuto the environment decides. watchdog_us: interval of signs of life that the manager
-  // asks for; 0 for none.
+  // With kAuto, the environment selects the mode. watchdog_us: interval of watchdog messages that
+  // the service manager requests; 0 for none.
   explicit Supervisor(Supervised mode);
   Supervisor(bool listens, uint64_t watchdog_us, Send send);
 

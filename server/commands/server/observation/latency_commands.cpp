@@ -88,8 +88,8 @@ void collect(const Context& ctx, const RegisteredCommand& command,
   for (const RegisteredCommand* subcommand : command.subcommands) collect(ctx, *subcommand, found);
 }
 
-// Writes powers of two from about a microsecond on, each with the number of calls up to it. Powers
-// that add no calls are left out.
+// Writes a cumulative histogram: powers of two from about a microsecond on, each with the number of
+// calls up to that time. Powers that add no calls are omitted.
 void write_distribution(const TickClock& ticks, const LatencyCounts& counts,
                         protocol::ReplyWriter& reply) {
   constexpr uint64_t kFirstNs = 1024;
