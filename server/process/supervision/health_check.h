@@ -15,9 +15,9 @@ namespace server {
 
 class Config;
 
-// What a health check tests: whether the server serves clients, or only whether it is alive. A
-// server that is loading, has a full disk, or has reached maxclients is alive: restarting it would
-// not help.
+// The subject of a health check: kServes if the server serves clients, kLives if it is at least
+// alive. A server that is loading, has a full disk, or has reached maxclients is alive: restarting
+// it would not help.
 enum class HealthQuestion { kServes, kLives };
 
 struct HealthLimits {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Writes the source that says which commit is built, unless it says so already.
+# Writes the source file with the commit that is built, unless the file is up to date.
 # Usage: cmake -D OUTPUT=FILE -D SOURCES=FOLDER -D BUILD_TYPE=TYPE [-D COMMIT=DIGITS] -P THIS
-# Without COMMIT it asks git; a tree without a repository has no commit.
+# Without COMMIT, git determines the commit. A tree without a repository has no commit.
 set(modified false)
 if(NOT COMMIT)
   # The owner of a mounted folder may be another user. A lock would disturb a commit that runs.
