@@ -55,7 +55,7 @@ TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
   EXPECT_EQ(facts().position.epoch, 7U);
   EXPECT_EQ(replication_.cluster_place().epoch, 7U);
   EXPECT_EQ(facts().led_epoch, 7U);
-  // A replica of an earlier role: it may send its stream to no replica.
+  // This replica connected before the role changed. It must not send its stream to other replicas.
   host_.promote(0);
   EXPECT_EQ(facts().led_epoch, 0U);
   EXPECT_EQ(facts().position.epoch, 7U);

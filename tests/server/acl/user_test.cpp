@@ -77,7 +77,8 @@ TEST_F(UserTest, WrongSelectorsAreRejected) {
   EXPECT_EQ(apply({"(on)"}), "(on): Syntax error");
   EXPECT_EQ(apply({"(+foo)"}), "(+foo): Unknown command or category name in ACL");
   EXPECT_EQ(apply({"foo)"}), "foo): Syntax error");
-  // When written out, it would end too early.
+  // ACL LIST writes the selector in parentheses, so a `)` in a pattern would end the selector
+  // early.
   EXPECT_EQ(apply({"(", "+get", "~x))"}), "( +get ~x)): Syntax error");
 }
 

@@ -83,7 +83,7 @@ TEST_F(UsersTest, APublishedUserDoesNotChange) {
   EXPECT_EQ(before->describe(), "on resetchannels -@all");
   EXPECT_EQ(users_.find("alice")->id, before->id);
   EXPECT_GT(users_.version(), version);
-  // Created again, it is a different user.
+  // A user that is deleted and created again is a different user.
   EXPECT_TRUE(users_.remove("alice"));
   EXPECT_FALSE(users_.remove("alice"));
   ASSERT_EQ(set("alice", {"on"}), "");

@@ -41,7 +41,7 @@ TEST_F(AccessTest, WithoutPasswordThisMachineIsTheDefaultUser) {
   EXPECT_EQ(ask("", kElsewhere, "bloomery.example"), 200U);
 }
 
-// Any password would do for a user that needs none: it is no proof.
+// A user with `nopass` accepts every password, so the password proves nothing.
 TEST_F(AccessTest, RejectsAPasswordForAPasswordlessUser) {
   const std::string anything = "Basic ZGVmYXVsdDp4";  // default:x
   EXPECT_EQ(ask(anything, kElsewhere), 403U);

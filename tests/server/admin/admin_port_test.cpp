@@ -47,7 +47,7 @@ class AdminPortTest : public CommandTest {
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
 
-    // All that comes; "(end)" behind it when the server has closed.
+    // Sends `bytes` and returns the whole response, followed by "(end)" if the server has closed.
     std::string ask(const std::string& bytes) {
       (void)::send(sockets.far, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       std::string all;

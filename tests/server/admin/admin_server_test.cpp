@@ -66,7 +66,7 @@ class AdminServerTest : public CommandTest {
     ::close(descriptor);
     return bytes;
   }
-  // Whether the server lets go without an answer.
+  // Returns whether the server closes the connection without a response.
   static bool is_let_go(int descriptor) {
     char byte = 0;
     const ssize_t size = ::recv(descriptor, &byte, 1, 0);

@@ -72,7 +72,7 @@ class HttpConnectionTest : public ::testing::Test {
   int client_ = -1;
   unsigned status_ = 200;
   size_t answers_ = 0;
-  HttpResponse::Deliver deliver_;  // of the answer to "/later"
+  HttpResponse::Deliver deliver_;  // delivers the response to "/later"
   std::string body_;
   bool is_at_end_ = false;
 };
@@ -101,7 +101,7 @@ TEST_F(HttpConnectionTest, AnAnswerMayComeLater) {
   send("GET /later HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
   EXPECT_EQ(received(), "");
   deliver_(plain_response(200, "at last"));
-  EXPECT_EQ(received(), "");  // not on the thread that delivers
+  EXPECT_EQ(received(), "");  // the thread that delivers a response does not send it
   send("");
   const std::string bytes = received();
   EXPECT_THAT(bytes, HasSubstr("\r\n\r\nat last\nHTTP/1.1 200"));

@@ -38,7 +38,7 @@ constexpr Action kActions[] = {
     {"/api/log", "slowlog|get"},
     {"/api/user", ""},
 };
-// The paths that answer with 200. Any other status is that of a missing right.
+// The paths that answer with 200. Any other status means that the user lacks a right.
 using Granted = std::set<std::string>;
 
 Granted granted_to(const std::set<std::string>& commands) {
@@ -108,7 +108,7 @@ class SiteTest : public CommandTest {
         refusals.insert(status);
       }
     }
-    // The port says 403 to a user who has logged in, and 401 to all others.
+    // The port answers 403 to a user who has logged in, and 401 to all others.
     for (const unsigned status : refusals) EXPECT_EQ(status, granted.empty() ? 401U : 403U);
     return granted;
   }
@@ -182,14 +182,14 @@ TEST_F(SiteTest, OnlyThePagesOwnScriptMayWrite) {
   EXPECT_EQ(status(), 200U);
   request.method = "GET";
   EXPECT_EQ(status(), 405U);
-  // The name of another page, pointed at this machine.
+  // A request that a page of another host makes to this machine.
   request.method = "POST";
   run({"CONFIG", "SET", "protected-mode", "no"});
   request.host = "evil.example:9121";
   EXPECT_EQ(status(), 403U);
   request.host = "127.0.0.1:9121";
   EXPECT_EQ(status(), 200U);
-  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // nothing has run yet
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // no request has executed its command yet
 }
 
 TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {

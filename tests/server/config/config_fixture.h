@@ -33,7 +33,7 @@ class ConfigTest : public ::testing::Test {
     return persistence::read_whole_file(path, 1 << 20).value();
   }
 
-  // "" when the arguments loaded, else what would be printed.
+  // Loads the arguments. Returns "" on success, otherwise the error that a start would print.
   static std::string load(Config& config, const std::vector<std::string>& arguments,
                           int stdin_descriptor = -1) {
     std::vector<const char*> argv = {"bloomery-server"};

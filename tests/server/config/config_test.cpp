@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CONFIG GET, SET and REWRITE. The error texts are those redis-server 7.0.15 gave.
+// CONFIG GET, SET and REWRITE. The error texts are those of redis-server 7.0.15.
 #include "server/config/config.h"
 
 #include <thread>
@@ -171,7 +171,7 @@ TEST_F(ConfigTest, BloomOptionsRefuseWithTheTextsOfRedisBloom) {
   EXPECT_EQ(BloomDefaults(config_).layout(), core::bloom::ValkeyBloomLayout::kId);
 }
 
-// As redis-server 7.0 answers.
+// The order of the checks is that of redis-server 7.0.
 TEST_F(ConfigTest, FirstWrongNameIsReportedBeforeAnyWrongValue) {
   EXPECT_EQ(set({{"hz", "x"}, {"f\r\noo", "1"}, {"databases", "1"}}),
             "ERR Unknown option or number of arguments for CONFIG SET - 'f  oo'");
@@ -216,7 +216,7 @@ TEST_F(ConfigTest, SetIsAllOrNothing) {
   EXPECT_EQ(RunOptions(config_).log_level(), LogLevel::kNothing);
 }
 
-// The texts and the values are those of Redis 7.0.15.
+// The error texts and values of maxmemory-clients are those of Redis 7.0.15.
 TEST_F(ConfigTest, MemoryOfClientsIsBytesOrAPartOfMaxmemory) {
   const auto becomes = [this](const std::string& text, const std::string& shown) {
     EXPECT_EQ(set({{"maxmemory-clients", text}}), "OK") << text;
@@ -266,7 +266,7 @@ TEST_F(ConfigTest, AppendOnlyNeedsAHook) {
   EXPECT_EQ(set({{"appendonly", "no"}}), "OK");
 }
 
-// REPLICAOF holds what a hook may wait for.
+// REPLICAOF holds a lock that a hook may wait for, so the server's own change must not run hooks.
 TEST_F(ConfigTest, TheServersOwnChangeWaitsForNoHook) {
   config_.on_change(OptionId::kTimeout, [this] {
     config_.replace(OptionId::kReplicaOf, "10.0.0.2 6380");

@@ -172,7 +172,8 @@ TEST_F(DirectivesTest, AStartFindsAFileThatWouldIncludeItself) {
   EXPECT_THAT(read.error().message, HasSubstr("includes itself"));
 }
 
-// The first one is the start itself, the second CONFIG REWRITE that looks what a start would read.
+// The first read is that of a start. The second one is that of CONFIG REWRITE, which reads the
+// files as a start does.
 TEST_F(DirectivesTest, AnIncludeThatIsAFifoIsRefused) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   const std::string fault = "it is a FIFO; include needs a regular file";

@@ -226,7 +226,7 @@ TEST_F(ConfigTest, RewriteForgetsTheLeaderOfAServerThatHasNone) {
   EXPECT_EQ(read(path), "port 7000\n");
 }
 
-// A replica that was promoted would else come back as one.
+// Otherwise a promoted replica whose included file has `replicaof` would restart as a replica.
 TEST_F(ConfigTest, RewriteIsTheLastWordOverAnIncludedFile) {
   const auto part = write("r.conf",
                           "replicaof 127.0.0.1 7499\nsave 900 1\nappendonly no\n"
@@ -271,7 +271,7 @@ TEST_F(ConfigTest, RewriteReadsLaterAndNestedIncludes) {
   EXPECT_EQ(again.timeout_s(), 0);
 }
 
-// A server goes into its `dir` once it has read its files.
+// A server changes its working directory to `dir` only after it has read its files.
 TEST_F(ConfigTest, RewriteFindsIncludesFromTheStartDirectory) {
   const auto part = write("r.conf", "timeout 5\n");
   const std::filesystem::path here = std::filesystem::current_path();
@@ -337,7 +337,8 @@ TEST_F(ConfigTest, ShippedFileLoadsToTheDefaults) {
   EXPECT_EQ(config_.get(all), Config().get(all));
 }
 
-// Options of ours open a line, bare or commented out; the others stand in a list.
+// Returns whether the sample file has the option. Options with effect begin a line, bare or
+// commented out; options without effect are words of a list.
 bool is_explained(const std::string& text, const Option& option) {
   const std::string name(option.name);
   for (const char* before : {"\n", "\n# ", " "}) {

@@ -53,7 +53,7 @@ TEST(Rewrite, NoValueWritesALineOfItsOwn) {
   const std::string hostile = "x\nenable-debug-command yes\r\n\"'\\";
   for (const Option& option : option_table()) {
     if (option.kind != OptionKind::kString && option.kind != OptionKind::kList) continue;
-    if (option.line_writer != nullptr) continue;  // of values in a form that they assert
+    if (option.line_writer != nullptr) continue;  // writes only values whose form it asserts
     const std::string text = rewrite("", {{std::string(option.name), hostile}});
     EXPECT_EQ(text.find("\nenable-debug-command"), std::string::npos) << option.name;
   }

@@ -34,7 +34,7 @@ TEST(MemoryText, UnitsAreThoseOfRedisConf) {
   EXPECT_EQ(parse_memory("9223372036854775807").bytes, kInt64Max);
 }
 
-// Redis takes "gb" and "" for zero and stops at a zero byte; none of these can be meant.
+// Redis reads "gb" and "" as zero and stops at a zero byte. Such values are surely mistakes.
 TEST(MemoryText, AllElseIsMalformed) {
   for (const auto text : {""sv, "gb"sv, "-1"sv, "+1"sv, " 1"sv, "1 gb"sv, "1tb"sv, "1.5gb"sv,
                           "1gb\0"sv, "b"sv, "1kk"sv}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which commands a server rejects while it loads, follows a leader, or lacks replicas.
+// Commands that a server rejects while it loads, while it is a replica, or while it lacks replicas.
 #include "server/durability/durability.h"
 #include "server/process/server_state.h"
 #include "server/session/session.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which notifications each command publishes, in both forms. They were measured on Redis 7.0.15;
-// tests/system/data/notification_test.py compares random streams of commands.
+// Notifications that each command publishes, in both forms. The expected ones were measured on
+// Redis 7.0.15; tests/system/data/notification_test.py compares random streams of commands.
 #include <initializer_list>
 #include <string>
 #include <utility>

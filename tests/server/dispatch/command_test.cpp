@@ -54,7 +54,7 @@ TEST(KeysBehindKeywordTest, KeywordStandsInForTheEmptyKey) {
   EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "COPY"}), ArgumentWords{""});
   EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "keys", "a", "b"}), (ArgumentWords{"a", "b"}));
   EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "COPY", "KEYS"}), ArgumentWords{});
-  // All of them, when the request is wrong.
+  // A malformed MIGRATE names both the single key and the keys of the list.
   EXPECT_EQ(keys_of({"m", "h", "p", "a", "0", "KEYS", "b"}), (ArgumentWords{"a", "b"}));
   EXPECT_EQ(keys_of({"m", "h"}), ArgumentWords{});
 }

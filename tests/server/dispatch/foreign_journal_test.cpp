@@ -23,7 +23,7 @@ class ForeignJournalTest : public CommandTest {
     const std::vector<std::string_view> words(command.begin(), command.end());
     return std::string(replayer_.execute(words));
   }
-  // Returns the layout's name in BF.STATS, or the whole reply if there is none.
+  // Returns whether BF.STATS reports `layout` for the filter.
   bool has_layout(const std::string& key, const std::string& layout) {
     return run({"BF.STATS", key}).find("\r\n" + layout + "\r\n") != std::string::npos;
   }
@@ -73,7 +73,7 @@ TEST_F(ForeignJournalTest, LoadThatWasJournalledAsInsertionIsALoad) {
             array({integer(1)}));
   EXPECT_EQ(run({"BF.CARD", "f"}), integer(50));
   EXPECT_EQ(run({"BF.EXISTS", "f", "item:7"}), integer(1));
-  // With another seed, it would be an item.
+  // With another seed, valkey-bloom's payload is treated as an item.
   replay({"BF.INSERT", "g", "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5", "SEED",
           kForeignSeed, "EXPANSION", "2", "ITEMS", payload});
   EXPECT_EQ(run({"BF.CARD", "g"}), integer(1));

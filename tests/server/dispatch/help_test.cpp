@@ -35,7 +35,7 @@ TEST_F(HelpTest, SummariesAreIndentedAndEndWithAStop) {
     EXPECT_EQ(help[help.find('\r', at) - 1], '.');
     ++summaries;
   }
-  // Two lines for each, and one for the container.
+  // HELP prints two lines for each subcommand, and one for the container command.
   EXPECT_THAT(help, StartsWith("*" + std::to_string(2 * summaries + 1) + "\r\n"));
 }
 

@@ -20,7 +20,7 @@ class JournalEffects : public CommandTest {
       journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
     });
     journal_.set_active(true);
-    run({"SET", "first", "1"});  // so that SELECT 0 is journalled already
+    run({"SET", "first", "1"});  // journals the first SELECT 0
     journalled();
   }
 

@@ -32,10 +32,10 @@ using WordList = std::vector<std::string>;
 // One way to call a command. Its words differ from each other and from the names of other keys.
 struct Sample {
   WordList command;
-  std::vector<WordList> before{};  // what makes its keys
+  std::vector<WordList> before{};  // commands that create the keys
 };
 
-// WordList that stand for the reply to a command before it.
+// Words that are replaced by the reply to an earlier command.
 const std::string kDump = "<DUMP>";
 const std::string kChunk = "<CHUNK>";
 
@@ -143,7 +143,7 @@ const std::vector<Sample> kAnyType = {
     {{"SUNSUBSCRIBE", "k"}, {kText}},
 };
 
-// These reach keys that they do not name: all of them, or none.
+// These commands access keys that they do not name: all keys or a random one.
 const std::set<std::string> kNameless = {
     "keys",   "randomkey", "scan",    "dbsize",  "flushall",       "flushdb",
     "swapdb", "lolwut",    "bf.scan", "bf.plan", "debug|populate", "function|flush"};
@@ -180,7 +180,7 @@ class KeyPositionsTest : public CommandTest {
     return reply.substr(0, reply.size() - 2);
   }
 
-  // The command with what its placeholders stand for.
+  // Replaces the placeholders of the command by their replies.
   WordList spelled(const Sample& sample) {
     EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);
     run_as_other({"BF.ADD", "k", "loaded"});
@@ -199,8 +199,8 @@ class KeyPositionsTest : public CommandTest {
   }
 
   struct Effect {
-    bool has_changed = false;  // what lies under the name
-    std::string rest;          // the reply, and what lies under all other words
+    bool has_changed = false;  // the value under the name
+    std::string rest;          // the reply, and the values under all other words
   };
 
   // Runs the command with a kind of value under one name.
@@ -242,7 +242,7 @@ class KeyPositionsTest : public CommandTest {
     return rests.size() > 1;
   }
 
-  // Whether a user who may use all words as keys but this one is refused.
+  // Returns whether the server rejects a user who has rights to all words except this one.
   bool needs(const RegisteredCommand& command, const WordList& words, const std::string& name) {
     acl::User user("u", users_.table(), acl::ChannelDefault::kAllChannels);
     const std::vector<std::string_view> all_commands = {"+@all"};

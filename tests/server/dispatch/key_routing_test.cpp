@@ -51,7 +51,7 @@ TEST_F(KeyRoutingTest, KeysOfOthersAreMoved) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// The keys of a pipeline are hashed ahead, so their slots are known.
+// Pipelines hash their keys ahead, so the slot of each key is already known at its command.
 TEST_F(KeyRoutingTest, PipelinesAreRoutedAsSingleCommandsAre) {
   const std::vector<std::vector<std::string_view>> commands = {{"SET", "bar", "1"},
                                                                {"GET", "foo"},
@@ -253,7 +253,7 @@ TEST_F(KeyRoutingTest, ClassicChannelsAreRefusedRatherThanLost) {
   EXPECT_EQ(run({"PSUBSCRIBE", "a*"}),
             "-ERR PSUBSCRIBE is not allowed in a cluster: use shard channels\r\n");
   EXPECT_EQ(run({"UNSUBSCRIBE"}).front(), '*');
-  // Each server's own.
+  // Each server publishes its own key events, so the pattern needs no slot.
   EXPECT_EQ(run({"PSUBSCRIBE", "__keyevent@0__:*"}).front(), '*');
   EXPECT_EQ(run_as_other({"SUBSCRIBE", "__redis__:invalidate"}).front(), '*');
 }

@@ -68,7 +68,7 @@ TEST_F(PermissionsTest, ChannelsAreCheckedWhereTheyAreUsed) {
   EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"PUBLISH", "c", "d"}), "OK");
   EXPECT_EQ(denial({"+@pubsub"}, {"PUBLISH", "c", "d"}),
             "This user has no permissions to access the 'c' channel");
-  // Neither channels nor keys.
+  // These commands need no rights to keys. UNSUBSCRIBE and PUBSUB need none to channels either.
   EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"SPUBLISH", "c", "d"}), "OK");
   EXPECT_EQ(denial({"+@pubsub"}, {"UNSUBSCRIBE", "x"}), "OK");
   EXPECT_EQ(denial({"+@pubsub"}, {"PUBSUB", "NUMSUB", "x"}), "OK");
@@ -94,7 +94,7 @@ TEST_F(PermissionsTest, AWrongCountOfKeysIsLeftToTheCommand) {
   EXPECT_EQ(denial({"+@all", "~a"}, {"LCS", "a", "b"}), no_key("b"));
 }
 
-// The fast checks must agree with the full one.
+// The fast checks of permissions must agree with the full check.
 TEST_F(PermissionsTest, EveryWayToAskGivesTheSameAnswer) {
   const std::vector<std::vector<std::string_view>> all_rules = {
       {"+@all", "~*"},

@@ -54,7 +54,8 @@ TEST(RegistryTest, FindsNamesInAnyCase) {
   }
 }
 
-// Replicas that run Redis 7.0 receive these commands. Those on filters need a module there.
+// Replicas that run Redis 7.0 receive these commands. They receive commands on filters only with a
+// module.
 TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
   const auto registry = std::move(*Registry::create({}));
   size_t count = 0;

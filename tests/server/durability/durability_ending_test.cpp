@@ -96,7 +96,7 @@ TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   expect_found();
 }
 
-// Each operation in turn is the first that fails.
+// Repeats the shutdown with each operation in turn as the first one that fails.
 TEST(DurabilityEnding, EndsWithoutSnapshotIfTheLogHoldsAll) {
   int ends_without = 0;
   bool has_failed = true;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // A server's life on a simulated disk, compared with a naive model. Commands, writes, syncs,
-// rewrites and log switches run in random order. Operations fail, then come a kill and a start.
+// rewrites and log switches run in random order. Operations fail, then the process is killed and
+// started again.
 //
 // The journal is one ordered stream, so a start must find the state after some command or
-// transaction. That one is at least the last one synced (after a kill: written).
-// BLOOMERY_MODEL_RUNS=n makes n runs, BLOOMERY_MODEL_SEED=n repeats one seed alone.
+// transaction. All commands that were synced before a power cut, or written before a kill, must be
+// included. BLOOMERY_MODEL_RUNS=n makes n runs, BLOOMERY_MODEL_SEED=n repeats one seed alone.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -93,7 +94,7 @@ class Twin {
   std::map<std::pair<int, std::string>, ModelValue> values_;
 };
 
-// One process, from its start to its end.
+// One process of the server, from its start to its end.
 class Life {
  public:
   persistence::Journal journal;
@@ -227,7 +228,8 @@ class World {
 
  private:
   struct State {
-    uint64_t offset;  // of the journal behind it; kNever when the log was off
+    uint64_t
+        offset;  // journal offset after the last command of the state; kNever while the log was off
     Twin twin;
   };
   static constexpr uint64_t kNever = virtual_disk::kNever;
@@ -247,7 +249,8 @@ class World {
         disk_.fail_from_operation(1 + static_cast<uint64_t>(number(40)));
       }
       make_life();
-      // It may get through; then it has to find what any start would.
+      // A start may succeed despite the faults. It must then find a valid state, as any other
+      // start.
       if (life_->recover() && !find_state()) return false;
       life_.reset();
       record_damage();
@@ -445,7 +448,8 @@ class World {
 
   std::pair<WordList, std::string> filter_command(Twin& twin, int database) {
     const std::string& key = one_of(kFilters);
-    // Two items to a layer, so that filters grow. Where there is one the answer is an error.
+    // Each layer holds two items, so that filters grow. BF.RESERVE of an existing filter is an
+    // error.
     if (!twin.has(database, key) && number(3) == 0) {
       twin.value(database, key).is_filter = true;
       return {{"BF.RESERVE", key, "0.0000001", "2", "EXPANSION", "2"}, "+OK\r\n"};
@@ -474,10 +478,10 @@ class World {
   VirtualDisk disk_;
   std::unique_ptr<Life> life_;
   std::vector<State> states_;
-  size_t safe_ = 0;       // a start finds this state or a later one
-  size_t written_ = 0;    // as safe_, after a kill
-  size_t least_ = 0;      // one of the two, after the end of a life
-  size_t rewritten_ = 0;  // the state that the running rewrite saves
+  size_t safe_ = 0;     // index of the oldest state that a start after a power cut may find
+  size_t written_ = 0;  // index of the oldest state that a start after a kill may find
+  size_t least_ = 0;    // index of the oldest state that the next start may find: safe_ or written_
+  size_t rewritten_ = 0;  // index of the state that the running rewrite saves
   // A failed sync leaves holes in files. The running server reports them and does not read around
   // them. A process that starts on such a disk cannot know of them, so that start is the last.
   bool may_be_damaged_ = false;

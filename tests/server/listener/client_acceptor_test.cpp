@@ -26,7 +26,7 @@ using Kind = ClientAcceptor::Kind;
 
 class ClientAcceptorTest : public ListenerFixture {
  protected:
-  // The bytes that a peer on a socket pair gets before it sends anything.
+  // Returns the bytes that a client on a socket pair receives before it sends anything.
   std::string greeting(Kind kind) {
     SocketPair pair;
     listener_.clients().accept(std::exchange(pair.near, -1), kind);
@@ -38,7 +38,7 @@ class ClientAcceptorTest : public ListenerFixture {
 };
 
 TEST_F(ClientAcceptorTest, RejectsAndCountsClientsAboveTheLimit) {
-  // Those that the fixture has are clients, too.
+  // The limit also counts the clients of the fixture.
   set_option(config_, OptionId::kMaxClients, std::to_string(clients_.count() + 1));
   serve();
   const Caller first;

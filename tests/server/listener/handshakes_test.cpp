@@ -21,7 +21,7 @@ class HandshakesTest : public CommandTest {
     const NamedValue limit{"maxclients", "8"};
     EXPECT_TRUE(config_.set({&limit, 1}));
   }
-  // A client that says nothing.
+  // Adds a client that sends nothing.
   std::shared_ptr<Session> begin() {
     auto session = std::make_shared<Session>(clients_.next_id());
     session->socket.tls = std::make_shared<TlsStream>(nullptr, TlsStream::Side::kServer, -1);

@@ -45,7 +45,7 @@ class TlsPortTest : public ListenerFixture {
     serve_tls(auth_clients, authority_.issue("server"));
   }
   bool is_served() { return TlsCaller(authority_).is_served(tls_port_); }
-  // Raw connections that have sent this and say nothing more.
+  // Opens raw connections that send `sent` and nothing more.
   std::vector<std::unique_ptr<Caller>> hold(size_t count, const std::string& sent) const {
     std::vector<std::unique_ptr<Caller>> held;
     for (size_t i = 0; i < count; ++i) {
@@ -63,7 +63,8 @@ class TlsPortTest : public ListenerFixture {
 
 enum class Certificate { kNone, kOwn, kStrangers, kExpired };
 
-// The option's word, and whom it lets in.
+// Parameters: the value of tls-auth-clients, the client's certificate, whether the client is
+// served.
 class ClientCertificateTest
     : public TlsPortTest,
       public ::testing::WithParamInterface<std::tuple<const char*, Certificate, bool>> {};
@@ -144,7 +145,7 @@ TEST_F(TlsPortTest, HandshakesTakeHalfOfThePlaces) {
   const auto others = hold(14, kHalfHello);
   ASSERT_TRUE(await([&] { return clients_.count() >= count + 12; })) << clients_.count();
   TlsCaller late(authority_);
-  // Until the oldest have had their second the next ones wait in the kernel's queue.
+  // Until the oldest handshakes are a second old, new connections wait in the kernel's queue.
   std::thread clock([this] { advance_ms(1001); });
   EXPECT_TRUE(late.is_served(tls_port_));
   clock.join();

@@ -13,7 +13,7 @@
 namespace server::net {
 namespace {
 
-// Closes the set, so that the context is as it was without one.
+// Closes the set, so that the context runs without a socket set.
 struct NoSockets : SocketSet {
   explicit NoSockets(asio::io_context& context) : SocketSet(context) {
     close();
@@ -121,7 +121,7 @@ TEST_F(EventLoopSocketsTest, OneClientAloneIsNotAskedForAgain) {
   };
   first_.make_ready();
   loop_.run();
-  // At once, or after one more poll that Asio had already planned.
+  // The posted function runs after at most one more poll, which Asio may already have planned.
   EXPECT_LE(seen_.find('p'), seen_.find("1.1.1.1.")) << seen_;
 }
 

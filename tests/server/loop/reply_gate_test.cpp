@@ -92,7 +92,7 @@ TEST_F(ReplyGateTest, WritesWaitForAcknowledgements) {
   EXPECT_EQ(two_->sent, "read");
   EXPECT_TRUE(is_waiting_);
   EXPECT_EQ(acks.requests, 1);
-  // Later replies of the client stay behind.
+  // Later replies of the client are still held back.
   gate_.release_safe();
   EXPECT_EQ(one_->sent, "");
   acks.acked = 10;

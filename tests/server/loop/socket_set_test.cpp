@@ -57,7 +57,7 @@ TEST_F(SocketSetTest, UnreadSocketIsReportedAgain) {
     EXPECT_EQ(one_.calls, round);
   }
   sockets_.change(first_.near, one_, 0);
-  // The kernel may have reported it once more before.
+  // The kernel may have reported the socket once more before the removal.
   (void)look(std::chrono::milliseconds(1));
   EXPECT_FALSE(look(std::chrono::milliseconds(1)));
   EXPECT_EQ(one_.calls, 3);

@@ -75,7 +75,7 @@ Expected ok() {
 Expected no_cluster() {
   return error_like("ERR This instance has cluster support disabled");
 }
-// Four clients take any answer but an error for a promise of messages.
+// Four client libraries take any reply other than an error as a promise to send push messages.
 Expected no_maintenance() {
   return error_like(StartsWith("ERR unknown subcommand"));
 }
@@ -194,7 +194,7 @@ TEST_F(ClientHandshakesTest, GoRedisKnowsEveryFieldOfBfInfo) {
                                  "Number of items inserted", "Expansion rate"));
 }
 
-// A protocol that is not known must be said so, in words that clients look for.
+// The server must answer an unknown protocol version with NOPROTO, which these clients search for.
 TEST_F(ClientHandshakesTest, JedisAndLettuceFallBackFromResp3) {
   shake({
       {{"HELLO", "4"}, error_like(StartsWith("NOPROTO "))},
@@ -311,7 +311,7 @@ TEST_F(ClientHandshakesTest, Sentinel) {
   });
 }
 
-// HAProxy's two ways, and what monit and scripts say by telnet.
+// The health check of HAProxy, as a RESP array.
 TEST_F(ClientHandshakesTest, HealthChecksByArray) {
   EXPECT_EQ(answer("*1\r\n$4\r\nPING\r\n"), "+PONG\r\n");
   EXPECT_EQ(answer("QUIT\r\n"), "+OK\r\n(end)");
@@ -328,7 +328,7 @@ TEST_F(ClientHandshakesTest, HealthChecksByTelnet) {
   EXPECT_EQ(answer("PING\nQUIT\n"), "+PONG\r\n+OK\r\n(end)");
 }
 
-// As redis-cli sends the lines that it reads from its input.
+// Sends the commands that redis-cli reads from its standard input.
 TEST_F(ClientHandshakesTest, RedisCliSendsASession) {
   const std::vector<std::vector<std::string>> session = {{"SET", "a key", "line\r\nbreak"},
                                                          {"STRLEN", "a key"},

@@ -30,7 +30,7 @@ TEST(ClientInput, TheRestComesBeforeWhatFollows) {
   input.keep(joined.substr(4), true);
   joined = input.join("");
   EXPECT_EQ(joined, "three");
-  input.keep(joined, true);  // held back: nothing of it was executed
+  input.keep(joined, true);  // held back: none of the bytes was executed
   joined = input.join("!");
   EXPECT_EQ(joined, "three!");
 }

@@ -77,7 +77,7 @@ TEST_F(ClientOutputTest, AWholeBufferIsTakenWithoutACopy) {
   stream_.room = 5;
   EXPECT_TRUE(output_.flush(true));
   EXPECT_EQ(stream_.taken, "replyxxx");
-  // The buffer stays where bytes wait already: these must leave first.
+  // The caller keeps its buffer while earlier bytes are unsent, because these must be sent first.
   protocol::OutputBuffer next;
   next.append("next");
   EXPECT_TRUE(output_.send(next.view(), &next));
@@ -131,7 +131,7 @@ TEST_F(ClientOutputTest, NothingLeavesWhileBytesAreHeld) {
 TEST_F(ClientOutputTest, AnErrorStandsForTheRepliesToWrites) {
   stream_.room = 1;
   EXPECT_TRUE(output_.send("xy"));
-  // A read, a write, a refused write, a silent one, a write.
+  // The replies to a read, a write, a rejected write, a write without a reply, and a write.
   const std::vector<ReplySpan> writes{{2, 7}, {7, 15}, {15, 15}, {15, 19}};
   output_.hold("+r+OK\r\n-ERR x\r\n:1\r\n", writes);
   EXPECT_EQ(output_.release("IOERR full", protocol::RespVersion::kResp2), 2u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Messages on their way to the sockets of subscribers: what comes when, and what a subscriber that
-// does not read may cost.
+// Delivery of messages to the sockets of subscribers: their order, and the memory that a subscriber
+// costs that does not read.
 #include "server/net/message_delivery.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class MessageDeliveryTest : public ClientsFixture {
     ASSERT_EQ(run({"CONFIG", "SET", "client-output-buffer-limit", words}), kOk);
   }
   std::string publish(const std::string& text) { return run({"PUBLISH", "c", text}); }
-  // Has the thread bring what has been published.
+  // Publishes the text, then lets the I/O thread deliver it.
   std::string publish_and_serve(const std::string& text) {
     const std::string reply = publish(text);
     serve();
@@ -276,7 +276,7 @@ TEST_F(MonitorDeliveryTest, AMonitorThatDoesNotReadIsClosed) {
 
 TEST_F(MonitorDeliveryTest, AMonitorWhoseLinesWereLostIsClosed) {
   const std::string value(100'000, 'v');
-  // The thread does not come to it, and its inbox overflows.
+  // The I/O thread does not drain its inbox, which overflows.
   for (int i = 0; i < 450; ++i) run({"SET", "k", value});
   serve();
   EXPECT_TRUE(monitor_.is_closed());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Requests as no client of good will sends them, on a socket: cut, empty, wrong, too big, in
-// numbers; before a login and after it.
+// Malformed requests on a socket: truncated, empty, wrong, too big or too many, before and after a
+// login.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -19,12 +19,12 @@ constexpr size_t kMib = size_t{1} << 20;
 
 class OddRequestsTest : public ConnectionFixture {
  protected:
-  // A client of its own for each request.
+  // Returns the reply to the request of a new client.
   static std::string answer_to_a_new_client(std::string_view request, size_t part_size) {
     OddRequestsTest fresh;
     return fresh.answer_in_parts(request, part_size);
   }
-  // A request that is bigger than what the socket takes at once.
+  // Sends a request that is bigger than the socket's buffer, and returns the reply.
   std::string answer_to_much(std::string_view request) {
     return answer_in_parts(request, size_t{64} << 10);
   }
@@ -121,7 +121,7 @@ TEST_F(OddRequestsTest, ALoweredBulkLimitReachesAClientThatIsThere) {
             "-ERR Protocol error: invalid bulk length\r\n(end)");
 }
 
-// Not one argument that is too big, but a command that never ends.
+// The limit must close a client whose command never ends, even if each argument is small.
 TEST_F(OddRequestsTest, QueryBufferLimitReachesExistingClients) {
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
   run({"CONFIG", "SET", "client-query-buffer-limit", "1mb"});

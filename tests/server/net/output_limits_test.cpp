@@ -30,7 +30,7 @@ class OutputLimitsTest : public ClientsFixture {
   void limit(const std::string& words) {
     ASSERT_EQ(run({"CONFIG", "SET", "client-output-buffer-limit", words}), kOk);
   }
-  // A client that has asked for more than its socket holds and reads nothing yet.
+  // A client that has requested more than its socket's buffer holds and has read nothing yet.
   Remote& slow_client() {
     Remote& client = connect();
     client.send(request_of({"GET", "big"}));
@@ -74,7 +74,8 @@ TEST_F(OutputLimitsTest, ASilentClientOverTheSoftLimitIsFound) {
 TEST_F(OutputLimitsTest, AClientThatDrainsInTimeIsLeftAlone) {
   limit("normal 0 1mb 2");
   Remote& client = slow_client();
-  // Over the limit three times, longer in sum than the limit allows at once.
+  // The client exceeds the limit three times. Only the sum of these periods exceeds the allowed
+  // seconds.
   for (int i = 0; i < 3; ++i) {
     advance_ms(1800);
     tick();
@@ -104,7 +105,7 @@ TEST_F(OutputLimitsTest, TheHardLimitCountsWhileRepliesAreBuilt) {
   EXPECT_EQ(client.received(), "(end)") << "nothing of a torn reply is sent";
   EXPECT_EQ(disconnections(), "1");
   EXPECT_LT(thread_.gate.replies().capacity(), 6 * kMebibyte);
-  // The fast reader of a reply below the limit gets all of it.
+  // A client that reads fast receives a whole reply whose size is below the limit.
   Remote& other = connect();
   other.send(request_of({"GET", "big"}));
   serve();
@@ -190,7 +191,7 @@ TEST_F(ClientSumsTest, MemoryOfABigCommandIsFreed) {
   client.send_all(request_of({"SET", "k", std::string(5 * kMebibyte, 'x')}));
   EXPECT_EQ(client.replies(), "+OK");
   EXPECT_LT(client.session().memory_bytes(), kMebibyte);
-  // The beginning of another command does not keep it either.
+  // The beginning of another command does not retain the memory of the earlier one either.
   client.send("*1\r\n$4\r\nPI");
   serve();
   auto shown = figures(client);
@@ -288,7 +289,7 @@ TEST_F(ClientSumsTest, SubscriptionsCount) {
   EXPECT_EQ(run({"PUBSUB", "CHANNELS"}), "*0\r\n");
 }
 
-// The allocator of a sanitizer has other size classes.
+// A sanitizer's allocator has other size classes, so the exact comparison needs jemalloc.
 TEST_F(ClientSumsTest, SubscriptionsCountAsMuchAsTheyTake) {
   struct Case {
     std::string command;
@@ -326,7 +327,7 @@ TEST_F(ClientSumsTest, ManySmallClientsAreEvictedAtOnce) {
     serve();
   }
   const auto open = std::ranges::count_if(clients, [](Remote* one) { return !one->is_closed(); });
-  // Each takes some 50 kB.
+  // Each client takes about 50 kB.
   EXPECT_GE(open, 18);
   EXPECT_LE(open, 25);
   EXPECT_EQ(evicted(), std::to_string(30 - open));
@@ -343,7 +344,7 @@ TEST_F(ClientSumsTest, ALoweredLimitActsWithoutATick) {
   EXPECT_EQ(control.call("CONFIG SET maxmemory-clients 1mb"), "+OK");
   serve();
   const auto open = std::ranges::count_if(clients, [](Remote* one) { return !one->is_closed(); });
-  // Each takes 100 kB and its session.
+  // Each client takes 100 kB in addition to its session.
   EXPECT_EQ(open, 10);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Real time: each test takes as long as its ticks do.
+// Uses real time: each test lasts as long as its ticks.
 class PeriodicTest : public CommandTest {
  protected:
   static constexpr int64_t kHz = 100;
@@ -86,7 +86,7 @@ TEST_F(PeriodicTest, AnotherHzHoldsFromTheNextTick) {
   EXPECT_EQ(run({"CONFIG", "SET", "hz", "500"}), kOk);
   const auto start = steady_clock::now();
   await_ticks(101);
-  // At 100 a second it would take one.
+  // At 100 ticks a second, 101 ticks would take one second.
   EXPECT_GE(steady_clock::now() - start, std::chrono::milliseconds(190));
 }
 

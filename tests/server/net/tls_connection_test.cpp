@@ -33,7 +33,7 @@ class TlsConnectionTest : public ClientsFixture {
           stream_(context_of(owner.identity_, trusted, protocols), TlsStream::Side::kClient,
                   ::dup(remote_.sockets.far)) {}
 
-    // Keeps what the server sends meanwhile.
+    // Stores the bytes that the server sends during the call.
     bool send(std::string_view bytes) {
       int refusals = 0;
       do {
@@ -49,7 +49,8 @@ class TlsConnectionTest : public ClientsFixture {
       EXPECT_TRUE(send(bytes));
       return received();
     }
-    // All that comes as long as it is read; "(end)" behind it when the server has said so.
+    // Returns all bytes received until no more arrive, then "(end)" if the server has sent
+    // close_notify.
     std::string received() {
       for (size_t before = 1; before != received_.size();) {
         before = received_.size();
@@ -248,7 +249,7 @@ TEST_F(TlsReloadTest, InvalidFilesChangeNothing) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"tls-cert-file", garbage},
            {"tls-cert-file", absent},
-           {"tls-cert-file", next_.certificate_file()},  // the key is another's
+           {"tls-cert-file", next_.certificate_file()},  // the key belongs to another certificate
            {"tls-key-file", garbage},
            {"tls-ca-cert-file", garbage},
            {"tls-dh-params-file", garbage},

@@ -17,7 +17,8 @@ using ::testing::StartsWith;
 class HttpGuardTest : public CommandTest {
  protected:
   HttpGuardTest() {
-    // Later than the warnings of all other tests.
+    // Starts each test long after the warnings of the other tests, because warnings are limited by
+    // time.
     static int64_t start_ms = clock_.now_ms + 1'000'000;
     clock_.now_ms = start_ms += 1'000'000;
   }

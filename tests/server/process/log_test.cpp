@@ -167,7 +167,7 @@ TEST_F(LogTest, AFifoNeedsAReader) {
 TEST_F(RotatedLogTest, OnlyRegularFilesAreOpened) {
   open();
   std::filesystem::rename(path_, old_path_);
-  // No process reads it: opening it would wait forever.
+  // No process reads the FIFO, so a blocking open would wait forever.
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   log_notice("one");
   EXPECT_THAT(read(old_path_), EndsWith(" * one\n"));

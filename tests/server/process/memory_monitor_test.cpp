@@ -35,7 +35,7 @@ TEST(MemoryMonitorTest, ArraysMadeSinceTheLastMeasurementAreCounted) {
   MemoryMonitor memory;
   memory.set_limit(memory.refresh() + 200 * kMiB);
   std::vector<BitArray> arrays;
-  // Big and small ones. Only the monitor itself measures in between.
+  // Allocates big and small arrays. Between the allocations only the monitor measures memory.
   for (const uint64_t size_bytes : {64 * kMiB, 8 * kMiB, kMiB / 2}) {
     const uint64_t before_bytes = memory.available_bytes();
     arrays.push_back(*BitArray::allocate(size_bytes * 8));
@@ -83,12 +83,12 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
 TEST(MemoryMonitorTest, TheHeapIsCountedExactly) {
   MemoryMonitor memory;
   const uint64_t before = memory.refresh();
-  constexpr size_t kSize = 4096;  // one of the allocator's sizes
+  constexpr size_t kSize = 4096;  // a size class of the allocator
   std::vector<std::unique_ptr<char[]>> blocks;
   blocks.reserve(1000);
   const uint64_t reserved = memory.refresh() - before;
   for (int i = 0; i < 1000; ++i) blocks.push_back(std::make_unique<char[]>(kSize));
-  // Other allocators have other sizes.
+  // Other allocators have other size classes.
   const double tolerance = core::thread_heap_bytes() ? 0 : 1000 * kSize / 4;
   const auto grown = [&] { return static_cast<double>(memory.refresh() - before - reserved); };
   EXPECT_NEAR(grown(), 1000 * kSize, tolerance);

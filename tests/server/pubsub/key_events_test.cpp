@@ -14,7 +14,7 @@ class KeyEventsTest : public ::testing::Test {
  protected:
   KeyEventsTest() { pubsub_.subscribe(SubscriptionKind::kPattern, "*", {1, 0}); }
 
-  // Returns "channel=payload" of each message.
+  // Returns "channel=payload" for each published message.
   std::vector<std::string> taken() {
     std::vector<std::string> texts;
     while (const auto delivery = pubsub_.take(0)) {

@@ -212,8 +212,8 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
   EXPECT_EQ(pubsub.name_count(Kind::kPattern), 0U);
 }
 
-// A client that subscribes to a pattern and then to a matching channel gets both messages, or the
-// pattern's.
+// A client subscribes to a pattern, then to a matching channel. During these calls it receives
+// either both messages or only that of the pattern.
 TEST(PubSubThreadsTest, MessageReachesAllPresentSubscribers) {
   constexpr uint64_t kVisits = 3000;
   CountingWaker waker;
@@ -298,7 +298,7 @@ TEST(PubSubThreadsTest, MatchingPatternsBlocksNoThread) {
   constexpr int kRoundsMax = 20;
   std::atomic<bool> is_over{false};
   std::atomic<int> visits{0};
-  int visits_max = 0;  // during one message
+  int visits_max = 0;  // the most subscriptions during one message
   std::thread publisher([&] {
     for (int round = 0; round < kRoundsMax && visits_max <= kVisitsWanted; ++round) {
       const int before = visits;

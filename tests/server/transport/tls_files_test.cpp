@@ -84,7 +84,7 @@ TEST_F(TlsFilesTest, ADirectoryIsReadWhenAHandshakeAsks) {
   EXPECT_FALSE(trusts());
   std::filesystem::copy_file(authority_.certificate_file(), hashed_path());
   EXPECT_TRUE(trusts());
-  // The store keeps an authority once it was read.
+  // The certificate store retains an authority once it has been read.
   std::filesystem::remove(hashed_path());
   EXPECT_TRUE(trusts());
 }

@@ -58,7 +58,7 @@ TEST_F(TlsTest, FollowsItsOptionsFromTheStart) {
   EXPECT_NE(tls.server_context(), nullptr);
   EXPECT_FALSE(config.set(std::vector<NamedValue>{{"tls-ciphers", "none-such"}}));
   EXPECT_NE(tls.server_context(), nullptr);
-  // A Tls that starts with these options applies them at once, or reports why it cannot.
+  // When a Tls is created with these options, it applies them at once, or reports why it cannot.
   Config later;
   set_option(later, OptionId::kTlsPort, "1");
   EXPECT_EQ(Tls(later).follow().error().message,

@@ -42,7 +42,7 @@ TEST(PlanCurveTest, AWindowKeepsItsRateWithAllGenerationsAlive) {
   EXPECT_GT(curve[19].error_rate, 0.001);
 }
 
-// The same filter, filled: the figures are those of BF.STATS.
+// The figures equal those of BF.STATS for a filled filter with the same parameters.
 TEST(PlanCurveTest, IsThePredictionOfAFilterThatHasGrown) {
   for (const uint32_t expansion : {0U, 1U, 2U}) {
     FilterParameters parameters;

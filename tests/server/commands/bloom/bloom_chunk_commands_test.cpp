@@ -152,7 +152,8 @@ TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
       run({"DEL", "g"});
       std::string loaded;
       for (const Chunk& chunk : mutated) loaded = load("g", chunk);
-      // A journal may contain a load that had not ended, so it is not checked.
+      // A journal may contain a load in chunks that was never completed, so replay does not check
+      // it.
       client_->session->origin = CommandOrigin::kOwnJournal;
       ASSERT_EQ(load("g", mutated.back()), kOk);
       client_->session->origin = CommandOrigin::kClient;

@@ -270,7 +270,7 @@ TEST_F(BloomCommandsTest, EachLayoutFindsWhatItWasGiven) {
     run({"BF.ADD", layout, "one"});
     run({"BF.MADD", layout, "two", "three"});
   }
-  // Each is looked up while new filters get another layout.
+  // Each layout is looked up while new filters get another layout.
   for (const std::string& guess : layouts) {
     configure("bf-layout", guess);
     for (const std::string& layout : layouts) {
@@ -304,7 +304,7 @@ TEST_F(BloomCommandsTest, LookupsCountHitsAndMisses) {
   EXPECT_EQ(statistics_.thread(0).keyspace_misses.value(), 1U);
 }
 
-// With several threads, such an add only looks the items up.
+// With several threads, an add of present items first looks them up under the shared lock.
 TEST_F(BloomCommandsTest, AnAddOfWhatIsThereIsAUse) {
   set_option(config_, OptionId::kIoThreads, "2");
   run({"BF.MADD", "k", "a", "b"});

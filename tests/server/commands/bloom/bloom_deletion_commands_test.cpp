@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// How to reserve a filter of each deletable layout.
+// Commands that reserve a filter of each deletable layout.
 const std::vector<std::vector<std::string>> kKinds = {
     {"DELETABLE"}, {"DELETABLE", "REGIONS", "4"}, {"LAYOUT", "regions", "REGIONS", "1"}};
 
@@ -213,7 +213,7 @@ TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
     const auto grown_size = field("SIZE");
     EXPECT_GE(grown_size, 2 * small_size);
     EXPECT_GE(usage() - small_usage, (grown_size - small_size) * 9 / 10);
-    // The last item created the second layer. Without the other items the first one is removed.
+    // The last item created the second layer. Deleting all other items removes the first layer.
     added.pop_back();
     std::vector<std::string> command{"BF.DEL", "f"};
     command.insert(command.end(), added.begin(), added.end());

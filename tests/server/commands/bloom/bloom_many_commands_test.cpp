@@ -87,7 +87,7 @@ TEST_F(BloomManyCommandsTest, AgreesWithLookupsOneByOneInEveryLayout) {
     for (int i = 0; i < 20; ++i) {
       keys.push_back(layout + std::to_string(i));
       std::vector<std::string> command{"BF.MADD", keys.back()};
-      // Some of them have several layers.
+      // Some of the filters have several layers.
       for (int n = 0; n < 3 + 20 * i; ++n) command.push_back(std::to_string(n * (i + 1)));
       run(command);
     }
@@ -146,7 +146,7 @@ TEST_F(BloomManyCommandsTest, KaddMakesWhatIsMissing) {
             array({row({0, 1, 1}), array({integer(1), full}), row({1, 1, 1})}));
   EXPECT_EQ(run({"BF.CARD", "new"}), integer(3));
   EXPECT_EQ(run({"BF.INFO", "new", "CAPACITY"}), array({integer(100)}));
-  // Both names are the same key.
+  // The command names the same key twice.
   EXPECT_EQ(run({"BF.KADD", "2", "twice", "twice", "x"}), array({row({1}), row({0})}));
 }
 

@@ -260,7 +260,7 @@ void append_number(std::string& bytes, Number number) {
   bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-// An empty filter of valkey-bloom, as BF.LOAD takes it.
+// Payload of BF.LOAD for an empty filter of valkey-bloom.
 std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
   constexpr uint64_t kArrayBytes = 120;
   std::string blob;

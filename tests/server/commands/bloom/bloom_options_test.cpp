@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The expiry that a filter gets when it is created. The other options are tested in
-// bloom_commands_test.cpp.
+// Expiry of filters that is set at their creation. bloom_commands_test.cpp tests the other options.
 #include "server/commands/bloom/bloom_options.h"
 
 #include <string>
@@ -83,7 +82,7 @@ TEST_F(BloomExpiryTest, ErrorsAreThoseOfSet) {
   EXPECT_EQ(run({"BF.PLAN", "0.01", "100", "EX", "10"}), error("Unknown argument received: 'EX'"));
 }
 
-// As with SET, it is stored, and the next lookup deletes the key.
+// As with SET, an expiry in the past is stored, and the next lookup deletes the key.
 TEST_F(BloomExpiryTest, ATimeInThePastMakesAKeyThatIsGone) {
   EXPECT_EQ(run({"SET", "s", "x", "PXAT", "1"}), kOk);
   EXPECT_EQ(run({"BF.RESERVE", "k", "0.01", "100", "PXAT", "1"}), kOk);

@@ -196,7 +196,7 @@ TEST_F(ClientTrackingRequestsTest, PrefixesMustNotOverlap) {
                   "client must not overlap."));
 }
 
-// Redis compares each prefix with the existing ones, and then with those after it.
+// Redis compares each prefix with the client's existing prefixes, then with the later arguments.
 TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
   std::mt19937_64 random(1);
   const auto word = [&] {

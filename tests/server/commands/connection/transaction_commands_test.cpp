@@ -20,7 +20,7 @@ class TransactionCommandsTest : public CommandTest {
   }
 };
 
-// With quadratic time, each of the three took minutes here.
+// An implementation with quadratic time needs minutes for each of these three commands.
 TEST_F(TransactionCommandsTest, ManyKeysMayBeWatched) {
   constexpr size_t kKeys = 200'000;
   const auto command = watch_of(kKeys);
@@ -44,7 +44,7 @@ TEST_F(TransactionCommandsTest, TheSameNameInTwoDatabasesIsTwoKeys) {
   run_as_other({"SET", "a", "1"});
   run({"MULTI"});
   EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
-  // No watch is left.
+  // EXEC has removed every watch.
   run({"MULTI"});
   EXPECT_EQ(run({"EXEC"}), "*0\r\n");
 }

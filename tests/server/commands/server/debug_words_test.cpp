@@ -132,7 +132,7 @@ TEST_F(DebugWordsTest, WordsThatWouldHarmAreUnknown) {
   }
 }
 
-// Each type of reply, as Redis 7.0.15 samples it.
+// Samples of each reply type, compared with those of Redis 7.0.15.
 class DebugProtocolTest : public CommandTest {
  protected:
   DebugProtocolTest() { config_.replace(OptionId::kEnableDebugCommand, "yes"); }

@@ -58,7 +58,7 @@ TEST_F(IntrospectionCommandsTest, CommandsOfOurOwnHaveAGroupOfTheirOwn) {
   EXPECT_TRUE(in_group("get", "string"));
 }
 
-// As for RedisBloom's commands, the reply depends only on the keys that they name.
+// As with RedisBloom's commands, the replies of BF.* depend only on the keys that they name.
 TEST_F(IntrospectionCommandsTest, CommandsOfTheModuleCarryNoTips) {
   size_t count = 0;
   for (const RegisteredCommand* command : registry_->commands()) {
@@ -78,7 +78,7 @@ TEST_F(IntrospectionCommandsTest, ModuleListNamesBf) {
   EXPECT_GE(std::stoi(version), 20820);
 }
 
-// No latency distribution is kept, so none is shown.
+// A command that was never executed has no latency distribution, so the section omits the command.
 TEST_F(IntrospectionCommandsTest, LatencystatsNameWhatHasRun) {
   run({"PING"});
   const std::string reply = run({"INFO", "latencystats"});

@@ -91,7 +91,7 @@ TEST(SampleFile, NothingIsRead) {
   EXPECT_THAT(sections[0].paragraphs, IsEmpty());
 }
 
-// The file that is shipped: this source lies somewhere below the root of the tree.
+// Reads conf/bloomery.conf, searching upwards from the folder of this source.
 std::vector<SampleSection> shipped_sections() {
   for (std::filesystem::path place = std::filesystem::absolute(__FILE__);;
        place = place.parent_path()) {
@@ -140,7 +140,7 @@ TEST(ShippedSample, ListsWhatHasNoEffect) {
 // The words about CONFIG SET must agree with the table.
 TEST(ShippedSample, SaysWhatIsMutable) {
   for (const auto& section : shipped_sections()) {
-    bool all = false;  // a paragraph without options may speak of those that follow
+    bool all = false;  // set by a paragraph without options that describes those after it
     for (const auto& paragraph : section.paragraphs) {
       const std::string words = joined(paragraph.words);
       all = all || (paragraph.options.empty() && words.find(" mutable") != std::string::npos);
@@ -148,7 +148,7 @@ TEST(ShippedSample, SaysWhatIsMutable) {
                            words.find("while the server runs") != std::string::npos;
       for (const auto& name : paragraph.options) {
         const Option& option = option_table()[*find_option(name)];
-        if (name == "replicaof") continue;  // by a command of its own
+        if (name == "replicaof") continue;  // changed by REPLICAOF instead of CONFIG SET
         EXPECT_EQ(is_said, option.mutability != Mutability::kImmutable) << name;
       }
     }

@@ -175,7 +175,7 @@ aof-rewrite-incremental-fsync yes
 rdb-save-incremental-fsync yes
 jemalloc-bg-thread yes
 )";
-// Lines that other files set as well, or otherwise.
+// Lines in the sample files of later servers that Redis 7.0's file lacks or sets differently.
 constexpr std::string_view kSince72 =
     "locale-collate \"\"\nset-max-listpack-entries 128\nset-max-listpack-value 64\n";
 constexpr std::string_view kSinceValkey80 =
@@ -240,7 +240,7 @@ TEST_F(NewerOptionsTest, SampleFilesOfOthersLoad) {
   for (const auto& [server, more] : kFiles) {
     Config config;
     EXPECT_EQ(load(config, {write("a.conf", std::string(kStock70) + more)}), "") << server;
-    // Only what has no effect is named.
+    // The warnings name only options that have no effect.
     EXPECT_THAT(config.take_warnings(), Each(HasSubstr("has no effect"))) << server;
   }
 }

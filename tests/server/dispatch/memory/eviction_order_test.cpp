@@ -18,8 +18,8 @@ class EvictionOrderTest : public EvictionFixture {
  protected:
   static constexpr int kKeys = 3000;
 
-  // Makes the keys in random order; options_of(i) are those of RESTORE for key i, its time to live
-  // first. Returns the mean rank of those that are evicted.
+  // Makes the keys in random order. options_of(i) returns RESTORE's options for key i, the time to
+  // live first. Returns the mean rank of the evicted keys.
   template <class OptionsOf>
   double mean_rank_of_evicted(const std::string& policy, OptionsOf options_of) {
     run({"FLUSHALL"});

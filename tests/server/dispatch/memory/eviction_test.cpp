@@ -97,7 +97,7 @@ TEST_F(EvictionTest, EveryWriteNearTheLimitIsJudgedExactly) {
     most = std::max(most, memory_.refresh());
     journalled();
   }
-  // One value may be over, and what its entry and its journal take.
+  // Usage may exceed the limit by one value with its entry and its journal bytes.
   EXPECT_LT(most, memory_.limit_bytes() + 16'000);
 }
 
@@ -110,8 +110,8 @@ TEST_F(EvictionTest, RoomForABigArrivingValueIsMadeBefore) {
   journalled();
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 50'000);
   EXPECT_GT(evicted(), 900U);
-  // No other key can be evicted, but the value is accepted while the other memory is below the
-  // limit.
+  // No other key can be evicted, but the value is accepted while the rest of the memory is below
+  // the limit.
   run({"FLUSHALL"});
   limit_to_used(50'000);
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
@@ -169,7 +169,7 @@ TEST_F(EvictionTest, ArraysKeptForAChildEvictNothing) {
   fill(100, "more");
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
   EXPECT_EQ(evicted(), 0U);
-  // Without eviction the limit holds for the process.
+  // With noeviction the limit applies to the memory of the whole process.
   set_policy("noeviction");
   EXPECT_EQ(run({"SET", "a", "1"}), kOom);
 }
@@ -208,7 +208,7 @@ TEST_F(EvictionTest, PausesAndLoadingPreventEviction) {
 TEST_F(EvictionTest, ALoweredLimitIsReachedWithoutACommand) {
   fill(500);
   set_policy("allkeys-lru");
-  run({"CONFIG", "SET", "maxmemory-eviction-tenacity", "0"});  // one key at a time
+  run({"CONFIG", "SET", "maxmemory-eviction-tenacity", "0"});  // evicts one key at a time
   limit_to_used(-200'000);
   eviction_.tick();
   EXPECT_EQ(evicted(), 1U);

@@ -227,7 +227,8 @@ TEST_P(DataReplacerLogTest, NoRoomForACopyLeavesTheOldData) {
   EXPECT_EQ(after_restart(), with_later);
 }
 
-// Until the log has its base, a start would find the old data, so new writes are rejected.
+// Until the log has a base of the new data, a start would find the old data. So new writes are
+// rejected.
 TEST_P(DataReplacerLogTest, FailingLogRejectsWritesUntilItWorks) {
   begin();
   disk_->restart_count();
@@ -257,7 +258,7 @@ TEST_P(DataReplacerLogTest, FailingLogRejectsWritesUntilItWorks) {
   EXPECT_TRUE(has_been_refused);
 }
 
-// It passed the checks before clients got LOADING, and may still wait for its stripes.
+// The write passed its checks before clients got LOADING, and may still wait for its stripes.
 TEST_P(DataReplacerTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
   begin();
   int drains = 0;

@@ -35,7 +35,7 @@ constexpr const char* kSecond = "appendonly.aof.2.incr.aof";
 // Records the commands, and replies `reply` to each.
 struct Recorded {
   std::vector<std::string> commands;
-  std::vector<CommandOrigin> origins;  // one per file
+  std::vector<CommandOrigin> origins;  // origin of the commands of each file
   std::string reply = "+OK\r\n";
 };
 class RecordingReplayer final : public Replayer {
@@ -194,7 +194,7 @@ TEST_F(RecoveryTest, OnlyTheNewestFileMayBeTorn) {
   EXPECT_NE(error_of(recover_log()).find(kFirst), std::string::npos);
   EXPECT_TRUE(recorded_.commands.empty());
   EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
-  // If nothing follows it, it is the newest all the same.
+  // An empty file after the torn one does not change which file is the newest with commands.
   put_commands(kSecond, {});
   EXPECT_EQ(error_of(recover_log()), "");
   EXPECT_EQ(recorded_.commands, std::vector<std::string>{"SET a v"});
@@ -235,7 +235,7 @@ TEST_F(RecoveryTest, AForeignJournalMayHoldWhatHadFailed) {
   const auto recovered = recover_log();
   ASSERT_TRUE(recovered) << recovered.error().message;
   EXPECT_EQ(recorded_.origins, std::vector{CommandOrigin::kForeignJournal});
-  // The file is not continued.
+  // The log of another server is not continued: new commands go to a new file.
   EXPECT_FALSE(recovered->tail);
   recorded_.reply = "-OOM no memory\r\n";
   const std::string error = error_of(recover_log());
@@ -350,7 +350,7 @@ TEST_F(RecoveryTest, ASnapshotMayBeAheadOfItsPlace) {
   }
 }
 
-// Its replicas have them.
+// The leader skipped keys of foreign types, which its replicas still have.
 TEST_F(RecoveryTest, ALeaderThatLeftKeysOutHasNoPlaceInAStream) {
   snapshots::Container container;
   add_place(container);
@@ -392,7 +392,7 @@ TEST_F(RecoveryTest, ASnapshotToBeLoadedAloneMustBeThere) {
   EXPECT_TRUE(has("a"));
 }
 
-// The log and the replicas keep the keys until they receive a DEL.
+// The append log and the replicas retain expired keys until they receive a DEL.
 TEST_F(RecoveryTest, ASnapshotLoadedAloneKeepsItsExpiredKeys) {
   snapshots::Container container;
   container.u8(persistence::rdb::kExpiryMilliseconds);

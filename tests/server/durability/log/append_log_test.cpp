@@ -32,7 +32,7 @@ namespace {
 using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
 
-// Each read advances it by `step_us`, which is the apparent duration of a sync.
+// Each read advances the clock by `step_us`, which is the apparent duration of a sync.
 class SteppingClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return 0; }
@@ -65,7 +65,7 @@ class AppendLogTest : public ::testing::Test {
     journal_.set_active(true);
     disk_.restart_count();
   }
-  // Returns the end of the stream after it.
+  // Appends SET of the name and returns the offset of the stream's end.
   uint64_t append(std::string_view name) {
     journal_.append(0, std::array<std::string_view, 3>{"SET", name, "value"});
     return persistence::Journal::end_of_last_append();
@@ -176,9 +176,9 @@ TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
   EXPECT_TRUE(log_.takes_more());
 }
 
-// With everysec the offset is safe once it is written, with always it is not. A reply that waits
-// for it from then on must be notified of the sync, although the log has announced this offset
-// before.
+// With everysec a reply waits until its offset is written, with always until it is synced. After
+// the switch, a waiting reply must be notified of the sync, even if the log has already announced
+// this offset.
 TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
   open("everysec");
   // The log's thread outlives this function.
@@ -295,8 +295,8 @@ TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   EXPECT_EQ(forgotten, 0);
 }
 
-// Clients in loops, as many as threads. If a thread relies on others to wake the log's thread and
-// they do not come, it must still get its reply.
+// As many clients as threads write in loops. A thread may rely on later writers to wake the log's
+// thread. It must get its reply even if no other thread writes.
 TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   constexpr int kClients = 4;
   constexpr int kWrites = 300;
@@ -308,7 +308,8 @@ TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   std::array<int, kClients> answered{};
   for (int client = 0; client < kClients; ++client) {
     clients.emplace_back([this, client, &answered] {
-      // Each writes less than the one before, so that the groups shrink.
+      // Each client writes less than the one before, so that fewer and fewer clients write
+      // together.
       for (int i = 0; i < kWrites / (client + 1); ++i) {
         const uint64_t end = append(std::to_string(client) + ":" + std::to_string(i));
         log_.commit(1);

@@ -22,7 +22,7 @@ bool is_open(int descriptor) {
   return ::fcntl(descriptor, F_GETFD) >= 0;
 }
 
-// From now on the system call of this number fails as if the kernel lacked it.
+// Makes close_range() fail from now on, as on a kernel that lacks the call.
 bool refuse_close_range() {
   std::array<sock_filter, 4> rules = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -49,7 +49,7 @@ class LostSyncTest : public ::testing::Test {
     EXPECT_FALSE(durability_.append_log().flush());
     ASSERT_TRUE(durability_.log_writer().has_lost_sync());
   }
-  // Runs as the server's own thread does, for `time_ms` or until `is_enough`. Returns the time it
+  // Ticks as the server's main thread does, for `time_ms` or until `is_enough`. Returns the time it
   // took.
   template <class Condition>
   int64_t live(int64_t time_ms, Condition is_enough) {

@@ -211,7 +211,7 @@ TEST_F(SnapshotSaverTest, StepsOfTheWallClockMoveNoSavePoint) {
   EXPECT_EQ(saver().record().count, 1U);
 }
 
-// A leader's data replace those that are being saved.
+// The data of a new leader replace the data that the child is saving.
 TEST_F(SnapshotSaverTest, OneThatANewSnapshotStopsIsNoFailure) {
   begin(durable_process::start_slow_child);
   core::keyspace::Keyspace leaders(1, 1);

@@ -24,7 +24,7 @@
 namespace server {
 namespace {
 
-// A thread that runs functions, one after the other.
+// A thread that runs the given functions one after the other.
 class Worker {
  public:
   Worker() : thread_([this] { run(); }) {}
@@ -86,7 +86,7 @@ class WatchdogTest : public ::testing::Test {
     for (size_t at = 0; (at = text.find(kTitle, at)) != std::string::npos; ++at) ++count;
     return count;
   }
-  // Keeps the worker busy until a report has come.
+  // Keeps the worker busy until the watchdog has reported it.
   void be_stuck_until_reported() {
     const size_t before = reports();
     worker_.post(

@@ -76,7 +76,7 @@ class HealthCheckTest : public ::testing::Test {
  protected:
   static constexpr auto kServes = HealthQuestion::kServes;
   static constexpr auto kLives = HealthQuestion::kLives;
-  // For servers that reply, however late their threads run.
+  // Limits for servers that reply, even if the machine schedules their threads late.
   static constexpr HealthLimits kPatient{.answer = std::chrono::seconds(20),
                                          .slow = std::chrono::seconds(20)};
   static constexpr int kPatienceMs = 60'000;

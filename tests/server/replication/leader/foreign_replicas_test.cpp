@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which replicas of other kinds a leader serves, and when it disconnects them.
+// Replicas of other kinds: those that a leader serves, and the moment when it disconnects them.
 #include "server/replication/leader/foreign_replicas.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST_F(ForeignReplicasTest, AFilterThatItCannotHoldDisconnectsIt) {
   EXPECT_EQ(log.count("is disconnected: " + lacks("native", "seen", "auto")), 1U) << log.text();
 }
 
-// It also acknowledges commands that it did not understand.
+// A foreign replica also acknowledges commands that it did not understand.
 TEST_F(ForeignReplicasTest, ItsAcknowledgementOfAFilterDoesNotCount) {
   Foreign peer(*this);
   follow(peer);
@@ -170,7 +170,7 @@ TEST_F(ForeignReplicasTest, CommandsThatItDoesNotKnowTakeANewSnapshot) {
   again.client.session->replica.takes_eof_mark = true;
   EXPECT_EQ(psync(again, before), "");
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
-  // From there on the stream contains only commands that it supports.
+  // From here on the stream contains only commands that the replica supports.
   Foreign later(*this);
   run({"SET", "a", "1"});
   EXPECT_EQ(follow(later), "");

@@ -106,7 +106,8 @@ TEST_F(LeaderTest, AReplicaThatKeepsUpStaysWhileTheStreamGrows) {
   std::jthread writer([this] {
     for (size_t i = 0; i < kAppends; ++i) {
       journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "1"});
-      // Often as long as it takes to send what there is, so that one comes just then.
+      // Pauses for about the time that the sender needs, so that appends often happen just as it
+      // finishes.
       for (std::atomic<size_t> pause = i % 4096; pause > 0; --pause) continue;
     }
   });
@@ -118,7 +119,8 @@ TEST_F(LeaderTest, AReplicaThatKeepsUpStaysWhileTheStreamGrows) {
   EXPECT_EQ(leader().count(), 1);
 }
 
-// A superfluous one would be a byte of the stream that a promoted replica's siblings lack.
+// Replicas must receive no extra PING: its bytes would be missing from the stream of a promoted
+// replica's siblings.
 TEST_F(LeaderTest, ThePeriodOfPingsMayChange) {
   const std::string ping = "*1\r\n$4\r\nPING\r\n";
   const auto set_period = [this](const char* seconds) {

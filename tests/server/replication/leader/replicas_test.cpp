@@ -165,13 +165,13 @@ TEST_F(ReplicasTest, SilenceEndsLinksThatMustAcknowledge) {
   const int64_t late = now_ + 61 * core::kSecondUs;
   EXPECT_THAT(replicas_.timed_out(60, now_ + 60 * core::kSecondUs), IsEmpty());
   EXPECT_THAT(replicas_.timed_out(60, late), ElementsAre(1));
-  // It loads its snapshot, and sends empty lines meanwhile.
+  // The replica loads its snapshot and sends empty lines while it loads.
   replicas_.finish_snapshot(batch, late);
   EXPECT_THAT(replicas_.timed_out(60, late + core::kSecondUs), ElementsAre(1));
   replicas_.heard(2, late + 50 * core::kSecondUs);
   EXPECT_THAT(replicas_.timed_out(60, late + 100 * core::kSecondUs), ElementsAre(1));
   EXPECT_THAT(replicas_.timed_out(60, late + 111 * core::kSecondUs), ElementsAre(1, 2));
-  // Once it has acknowledged, it must continue to do so.
+  // A replica that has acknowledged once must continue to acknowledge.
   replicas_.ack(3, 1, std::nullopt, late);
   EXPECT_THAT(replicas_.timed_out(60, late + 61 * core::kSecondUs), ElementsAre(1, 3));
 }

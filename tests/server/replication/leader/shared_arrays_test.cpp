@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How the child that writes a snapshot sees big filters that change meanwhile, and which commands
-// may follow the snapshot.
+// Big filters that change while a child writes a snapshot: the bits that the child sees, and the
+// commands that may follow the snapshot.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 namespace server {
 namespace {
 
-// Two ends of a connection; closed when it goes.
+// Both ends of a connection, which the destructor closes.
 struct ConnectedPair {
   ConnectedPair() {
     ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());
@@ -101,8 +101,9 @@ TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
   EXPECT_LT(rest.size(), big_.size());
 }
 
-// The others receive nothing meanwhile, and may have the same timeout as the sink. The measured
-// time includes this pause: it begins with the first piece, and ends when the second arrives.
+// While the sink waits for the stuck replica, the other replicas receive nothing, and their timeout
+// may equal that of the sink. The measured time includes this pause: it lasts from the first piece
+// until the second arrives.
 TEST_F(SocketSinkTest, ShutsOutWhoKeepsOthersWaitingBeforeTheyGiveUp) {
   ConnectedPair stuck;
   ConnectedPair good;

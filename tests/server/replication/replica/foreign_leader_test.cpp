@@ -24,7 +24,7 @@ class ForeignLeaderTest : public ReplicaFixture {
  protected:
   using Words = std::vector<std::string>;
 
-  // The file of that folder whose name ends so.
+  // Returns the content of the file in the vendor's folder whose name has this ending.
   static std::string read_log(const std::string& vendor, const std::string& folder,
                               std::string_view ending) {
     const std::string name = vendor + "/" + folder + "/appendonlydir";
@@ -49,7 +49,7 @@ class ForeignLeaderTest : public ReplicaFixture {
     EXPECT_NE(found, all.end());
     return *found;
   }
-  // Its figures, and for which absent items it answers 1.
+  // Expects the figures of the filter, and the absent items for which it answers 1.
   void expect_filter(const vectors::Expected& filter) {
     const std::string name = filter.name == "binkey" ? std::string("bin\0key\xff", 8) : filter.name;
     const auto figure = [&](const char* field) { return run({"BF.INFO", name, field}); };

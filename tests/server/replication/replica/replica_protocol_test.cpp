@@ -306,7 +306,7 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
       "-ERR something else\r\n",
       "$5\r\nhello\r\n",
       std::string(5000, 'x'),
-      psync + "+CONTINUE\r\n",  // not requested
+      psync + "+CONTINUE\r\n",  // the replica did not request a continuation
       psync + "+FULLRESYNC\r\n",
       psync + "+FULLRESYNC \r\n",
       psync + "+FULLRESYNC " + kId + "\r\n",

@@ -16,7 +16,7 @@
 namespace server {
 namespace {
 
-// A leader whose stream a test takes from its backlog.
+// A leader; the test reads its stream from its backlog.
 class LeadingNode final : public CommandTest {
  public:
   LeadingNode() {
@@ -47,7 +47,7 @@ class ReplicaSettingsTest : public ReplicaFixture {
   void set(const std::string& option, const std::string& value) {
     ASSERT_EQ(run({"CONFIG", "SET", option, value}), kOk) << option;
   }
-  // Applies what the leader has done, and compares all keys.
+  // Applies the leader's new commands, and compares all keys of both servers.
   void expect_the_leaders_data() {
     const std::string stream = leading_.stream();
     begin_stream(own_snapshot());

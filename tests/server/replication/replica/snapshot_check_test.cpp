@@ -27,7 +27,7 @@ class SnapshotCheckTest : public ::testing::Test {
     const auto facts = check_snapshot(disk_, "received", check);
     return facts ? "" : facts.error().message;
   }
-  // As a leader writes it.
+  // Returns a snapshot as a leader writes it.
   std::string written(const persistence::RdbWriteOptions& options = {}) {
     Keyspace keyspace(4, 1);
     for (int i = 0; i < 10; ++i) {

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kPatienceMs = 60'000;
 
-// Time passes as ever, but who looks at it from another thread than the test's may have to wait.
+// A clock of real time whose reads can be blocked for all threads except the test's own.
 class GatedClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return time_.wall_ms(); }
@@ -135,7 +135,7 @@ TEST_F(ReplicaControllerTest, EndedLinkDoesNotRevokeALaterHandover) {
   ASSERT_TRUE(gate_.await_arrivals(1));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
   gate_.open();
-  // Without it, the other side would remain a replica, and no server would lead.
+  // Without FAILOVER in its PSYNC the heir would remain a replica, and no server would lead.
   EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }
@@ -154,7 +154,7 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }
 
-// If the thread misses the request, stop() waits: for a minute without a leader, forever with one.
+// If the thread missed the request, stop() would wait: a minute without a leader, forever with one.
 TEST_F(ReplicaControllerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
   constexpr int kRounds = 500;
   for (const bool has_leader : {true, false}) {

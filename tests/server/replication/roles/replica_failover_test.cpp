@@ -43,7 +43,8 @@ class ReplicaFailoverTest : public LeaderFixture {
     EXPECT_EQ(run({"SET", "a", "1"}), kOk);
     return replica;
   }
-  // Until it has everything, including the leader's GETACK.
+  // Drives the failover until the replica has acknowledged the whole stream, including the leader's
+  // GETACK.
   void hand_over_to(Remote& replica) {
     await([&] {
       replica.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});

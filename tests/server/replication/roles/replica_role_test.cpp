@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Requests that a replica rejects, and how it becomes a leader or follows another one.
+// Requests that a replica rejects, and changes of its role: a promotion, and a switch to another
+// leader.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -100,7 +101,7 @@ TEST_F(ReplicaRoleTest, PromotedReplicaIgnoresItsOldLeader) {
   run({"REPLICAOF", "NO", "ONE"});
   const uint64_t end = replication_.offset();
   (void)played_.try_to_say(command({"SET", "late", "4"}));
-  // The thread of the link reads nothing after it has left.
+  // The link's thread reads nothing after it has disconnected.
   EXPECT_TRUE(played_.await_end());
   EXPECT_EQ(run({"GET", "late"}), kNull);
   EXPECT_EQ(replication_.offset(), end);

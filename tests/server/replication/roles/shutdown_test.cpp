@@ -42,7 +42,8 @@ TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
   EXPECT_EQ(shutdown_.state(), Shutdown::State::kWaits);
   EXPECT_TRUE(writes_are_held());
   EXPECT_EQ(shutdown_.left_ms(), std::nullopt);
-  // However long that takes, and whichever thread checks meanwhile.
+  // The shutdown waits until the writes end, even if that takes long and other threads check the
+  // state.
   advance_ms(60'000);
   shutdown_.look();
   shutdown_.begin({.waits_for_replicas = false});

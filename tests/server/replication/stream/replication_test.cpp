@@ -244,7 +244,7 @@ TEST_F(RestoredNodeTest, ReplicaContinues) {
 
 TEST_F(RestoredNodeTest, ReplicaWithChangesNeedsAFullSync) {
   restore();
-  change();  // as when a key expires before the node has a role
+  change();  // as the expiry of a key does before the node has a role
   EXPECT_TRUE(replication_.has_diverged()) << "a snapshot names no position";
   become_replica();
   EXPECT_TRUE(replication_.has_diverged());

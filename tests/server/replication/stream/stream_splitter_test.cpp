@@ -141,7 +141,7 @@ TEST(StreamSplitterTest, AUnitBeyondTheLimitIsAnError) {
   EXPECT_EQ(splitter.next(), Status::kError);
   EXPECT_TRUE(splitter.unit_is_too_big());
 
-  // Whether it arrived whole or in pieces.
+  // The unit is too big whether it arrives whole or in pieces.
   for (const size_t cut : {size_t{0}, size_t{1100}}) {
     StreamSplitter other(1000);
     const std::string text = std::string(900, '\n') + set;

@@ -13,7 +13,7 @@ namespace {
 class WindowRotatorTest : public CommandTest {
  protected:
   WindowRotatorTest() {
-    while (schedule_.take_due(clock_.now_ms)) {  // those of other tests in this process
+    while (schedule_.take_due(clock_.now_ms)) {  // removes the names of other tests
     }
     journal_.set_active(true);
     run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
@@ -54,7 +54,7 @@ TEST_F(WindowRotatorTest, RotatesIdleWindowsUntilTheyAreEmpty) {
   EXPECT_TRUE(schedule_.empty());
   wait_a_generation();
   EXPECT_EQ(rotations_after_tick(), 0);
-  // The next item makes it active again.
+  // The next item makes the window active again.
   run({"BF.ADD", "w", "b"});
   journalled();
   EXPECT_FALSE(schedule_.empty());
@@ -108,7 +108,7 @@ TEST_F(WindowRotatorTest, AReplicaTurnsWhenItWasPromoted) {
   state_.is_replica = true;
   wait_a_generation();
   EXPECT_EQ(rotations_after_tick(), 0);
-  // The replica replies by the rotations that it received.
+  // The replica replies according to the rotations that it received.
   advance_ms(100'000);
   EXPECT_EQ(run({"BF.EXISTS", "w", "a"}), integer(1));
   state_.is_replica = false;

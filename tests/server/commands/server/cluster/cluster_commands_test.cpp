@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTER, and the rules of a cluster whose nodes are all emulated by one server.
+// CLUSTER, and the rules of a cluster when one server emulates all of its nodes.
 #include "core/keyspace/keyspace.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
@@ -125,7 +125,7 @@ TEST_F(ClusterTest, QueuedKeysOfSeveralSlotsAreRefusedByExec) {
 TEST_F(ClusterTest, CommandOfSeveralSlotsSpoilsItsTransaction) {
   run({"MULTI"});
   EXPECT_EQ(run({"MGET", "a", "b"}), kCrossed);
-  // The commands are no longer queued, so these cross no slots.
+  // The transaction has ended, so these commands are single ones and cross no slots.
   EXPECT_EQ(run({"SET", "a", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"SET", "b", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"EXEC"}), "-EXECABORT Transaction discarded because of previous errors.\r\n");

@@ -78,7 +78,7 @@ TEST_F(ReplicaSectionTest, AnUpLinkHasTheLeadersIdAndOffset) {
   EXPECT_EQ(field("master_replid"), played_.kId);
   EXPECT_EQ(field("master_link_down_since_seconds"), "(none)");
   EXPECT_EQ(field("master_link_down_reason"), "(none)");
-  // After the leader's other commands it sends GETACK.
+  // The leader sends GETACK after its other commands.
   const std::string question = command({"REPLCONF", "GETACK", "*"});
   const std::string end = std::to_string(100 + set.size() + question.size());
   await([&] { return field("slave_repl_offset") == end; });

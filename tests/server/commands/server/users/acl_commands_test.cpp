@@ -230,7 +230,7 @@ TEST_F(AclCommandsTest, SubscribersNeedTheirChannels) {
   EXPECT_THAT(run({"PSUBSCRIBE", "a*"}), HasSubstr("psubscribe"));
 }
 
-// How users with these rules are shown, as in Redis.
+// Descriptions of users by ACL LIST and GETUSER, as in Redis.
 class AclDescriptionsTest : public CommandTest {
  protected:
   // The rules after the name in ACL LIST, and the commands of GETUSER.
@@ -364,7 +364,7 @@ TEST_F(LiveRightsTest, ForbiddenListenersAreGoneAtOnce) {
   connect({"AUTH u p", "CLIENT SETNAME loses", "PSUBSCRIBE a"});
   connect({"AUTH u p", "CLIENT SETNAME keeps", "SUBSCRIBE b"});
   EXPECT_EQ(run(net::words_in("ACL SETUSER u resetchannels &b")), kOk);
-  // No thread has served its connections yet.
+  // The rights apply at once, although no I/O thread has handled these connections yet.
   EXPECT_THAT(run({"CLIENT", "LIST"}), Not(HasSubstr("name=loses")));
   EXPECT_THAT(run({"CLIENT", "LIST"}), HasSubstr("name=keeps"));
   EXPECT_EQ(run({"ACL", "DELUSER", "u"}), integer(1));
