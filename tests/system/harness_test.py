@@ -211,7 +211,7 @@ class ModeMatrixTest(unittest.TestCase):
         cells = self.choose(rules=[refused])
         found = [cell.event for cell in cells if mode_matrix.matches(cell, refused[1])]
         self.assertEqual(sorted(found), events)
-        # They cover no other pair, since the event may end early.
+        # The cells with a rejected event cover no other pair, because the event may end early.
         others = [cell for cell in cells if not mode_matrix.matches(cell, refused[1])]
         kinds = {(cell.kind, cell.event) for cell in others}
         self.assertEqual(
@@ -224,7 +224,7 @@ class ModeMatrixTest(unittest.TestCase):
 
 
 class ExactFilters:
-    """A fake server whose filters make no errors except those that a test makes."""
+    """A fake server whose filters make no errors except those that the test injects."""
 
     def __init__(self):
         self.items = {}

@@ -21,7 +21,7 @@ from harness import SERVER, Process, wait_until  # noqa: E402
 from harness.replication_peer import RawReplica, info  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "upgrade"
-FAR = 100_000_000  # seconds: nothing expires, and no generation turns, while the tests are young
+FAR = 100_000_000  # seconds: no key expires and no generation rotates in the first years
 END_MARK = "end-of-the-stream"
 
 # Every kind of value that the keyspace has, in two halves: the second follows a snapshot.
@@ -70,7 +70,7 @@ QUESTIONS = [
 
 
 def plain(reply):
-    """As JSON has it."""
+    """Converts a reply into a value that JSON can hold."""
     if isinstance(reply, bytes):
         return reply.decode()
     return [plain(one) for one in reply] if isinstance(reply, list) else reply

@@ -17,7 +17,7 @@ from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import encode
 
 TROUBLE = r"(?i)error|warning|could not|unknown"
-# Requests of the tests below; a sanitized server gets a twentieth of them.
+# Number of requests in the tests below. A sanitized server gets a twentieth of them.
 SHARE = 20 if SANITIZED else 1
 
 
@@ -68,7 +68,7 @@ class CliTest(ServerTest):
         self.assertEqual(self.cli("GET", "k"), "from stdin\n")
 
     def test_hints_while_typing(self):
-        """redis-cli reads them from COMMAND DOCS; it does not know BF.* itself."""
+        """redis-cli reads the hints from COMMAND DOCS, because it does not know BF.* itself."""
         terminal = Terminal(["redis-cli", "-p", self.server.port])
         self.addCleanup(terminal.close)
         terminal.wait_for(b"> ")
@@ -108,7 +108,7 @@ class CliTest(ServerTest):
 
     def test_stat_shows_what_info_says(self):
         self.cli("SET", "k", "v")
-        # It runs until it is killed, and would lose its unflushed output.
+        # `redis-cli --stat` runs until it is killed, and would then lose its buffered output.
         with subprocess.Popen(
             ["timeout", "20", "stdbuf", "-oL",
              "redis-cli", "-p", str(self.server.port), "--stat", "-i", "0.2"],
@@ -121,7 +121,9 @@ class CliTest(ServerTest):
         self.assertEqual(lines[2].split()[0], "1", lines)
 
     def test_latency(self):
-        """Without a terminal it prints minimum, maximum, mean and count of a second of PINGs."""
+        """Without a terminal, --latency prints minimum, maximum, mean and count of a second of
+        PINGs.
+        """
         least, most, mean, count = map(float, self.cli("--latency").split())
         self.assertLessEqual(least, mean)
         self.assertLessEqual(mean, most)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients of Redis Cluster with one server that emulates a cluster."""
+"""Clients of Redis Cluster, with one server that emulates a whole cluster."""
 
 import pathlib
 import re

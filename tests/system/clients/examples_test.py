@@ -14,10 +14,10 @@ import unittest
 from harness import ROOT, ServerTest, free_port
 from harness.pages import PORT, PROGRAMS, blocks_of, reasons_of, run_program
 
-# Debian has no package of their libraries.
+# Debian has no package of the client libraries of these languages.
 NOT_RUN = {"java", "go"}
 PAGES = [path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]]
-# The pages whose blocks other tests run, by language.
+# Pages whose code blocks other tests run, by language.
 RUN_ELSEWHERE = {
     "docs/backup.md": {"sh": "walks_test.py"},
     "docs/cluster.md": {language: "partition_test.py" for language in PROGRAMS},
@@ -131,7 +131,7 @@ class ExamplesTest(ServerTest):
     def test_password_and_tls_in_ten_commands(self):
         configuration = self.folder / "server.conf"
         configuration.write_text("", encoding="utf-8")
-        # The harness gives options only; the file must come before them.
+        # The server reads the file before the options, but the harness passes only options.
         server = self.start_server(prefix=("sh", "-c", f'exec "$0" {configuration} "$@"'))
         (text,) = [text for _, text in blocks_of("docs/security.md") if "openssl req" in text]
         self.assertEqual(len(text.replace("\\\n", "").splitlines()), 10)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Current Node clients, each in the protocols it speaks; scripts/test.sh installs them."""
+"""Current Node clients, each with every protocol that it supports. scripts/test.sh installs them.
+"""
 
 import tempfile
 import unittest

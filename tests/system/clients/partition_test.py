@@ -13,7 +13,7 @@ from harness import ServerTest
 from harness.pages import PORT, PROGRAMS, blocks_of, run_program
 
 PARTITIONS = 64
-CAPACITY = 16188  # of 1,000,000 items in 64 filters: 15625 and 4.5 times its square root
+CAPACITY = 16188  # a million items in 64 filters: the mean 15625 plus 4.5 times its square root
 
 
 class PartitionTest(ServerTest):

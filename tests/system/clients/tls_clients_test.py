@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients of other projects, by TLS; the Node clients are in node_clients_test.py."""
+"""Clients of other projects over TLS; the Node clients are in node_clients_test.py."""
 
 import unittest
 

@@ -26,7 +26,7 @@ def arity(name):
 
 
 def answers(*flags):
-    """An array of the answers of BF.ADD or BF.EXISTS for each item."""
+    """Returns an array reply with the answers of BF.ADD or BF.EXISTS for each item."""
     head = b"*%d\r\n" % len(flags)
     return tuple(head + b"".join((NO, YES)[flag][i] for flag in flags) for i in (0, 1))
 
@@ -226,7 +226,7 @@ TRANSACTION = [
     ("MULTI", OK),
     ("PING", b"+QUEUED\r\n"),
     ("EXEC", b"*-1\r\n", b"_\r\n"),
-    # Nothing changes, so no data is lost.
+    # BF.ADD of a present item does not modify the key, so EXEC succeeds.
     ("WATCH k", OK),
     ("BF.ADD k a", *NO),
     ("MULTI", OK),
@@ -261,7 +261,8 @@ class BfCommandsTest(ServerTest):
     def test_tables(self):
         for name, rows in TABLES.items():
             for protocol in (2, 3):
-                # A table may end its connection without an effect on the next one.
+                # Each table has its own connection, so a table that ends its connection does not
+                # affect the next.
                 with self.server.connect() as client:
                     client.call("FLUSHALL")
                     client.call("HELLO", protocol)

@@ -38,7 +38,7 @@ DELIBERATE = {}
 # Types that this server does not support, and scripts.
 MISSING_GROUPS = {b"list", b"hash", b"set", b"sorted-set", b"stream", b"geo", b"hyperloglog",
                   b"scripting"}  # fmt: skip
-# Commands of other groups. The last one is only for Redis' own use.
+# Commands that we do not support. The last one is only for Redis' own use.
 MISSING = {b"sort", b"sort_ro", b"restore-asking"}
 
 
@@ -58,7 +58,7 @@ def command_table(connection):
 
 
 def without_note(specification):
-    """Notes are prose, and each server has its own; the test compares only whether there is one."""
+    """Removes the notes, which each server words differently. Only their presence is compared."""
     words = list(specification)
     if words[0] == b"notes":
         words[1] = b"..." if words[1] else b""
@@ -82,7 +82,8 @@ class CommandTableTest(ServerTest):
         return {name: (ours[name], theirs[name]) for name in sorted(shared)}
 
     def newer_than_the_oracle(self):
-        """Requests commands by the flags of their rows."""
+        """Returns the commands that only newer versions of Redis have, by the flags of their rows.
+        """
         connection = self.server.connect()
         self.addCleanup(connection.close)
         connection.call("HELLO", "3")
@@ -116,8 +117,8 @@ class CommandTableTest(ServerTest):
         self.assertEqual(found, set(DELIBERATE), "a listed difference no longer exists")
 
     def test_replies_are_the_same_bytes(self):
-        """Strings or simple strings, sets or arrays: the parsers of clients treat these
-        differently.
+        """The replies must use the same types, because the parsers of clients distinguish strings
+        from simple strings, and sets from arrays.
         """
         different = {name for name, _ in DELIBERATE}
         noted = {b"bitfield", b"getex", b"set"}
@@ -149,7 +150,7 @@ class CommandTableTest(ServerTest):
         self.assertGreater(compared, 100)
 
     def test_missing_commands_are_listed(self):
-        """docs/compatibility.md lists them too."""
+        """docs/compatibility.md must list the missing commands."""
         groups = []
         for connection in (self.ours, self.theirs):
             connection.call("HELLO", "3")
@@ -168,7 +169,7 @@ class CommandTableTest(ServerTest):
         """Returns the group and version of a command and of its subcommands."""
         flat = {name: (document[b"group"], document[b"since"])}
         for sub_name, one in document.get(b"subcommands", {}).items():
-            # Our table has one row for every HELP, so they have one version.
+            # All HELP subcommands share one row of our table, so their versions are equal.
             version = None if sub_name.endswith(b"|help") else one[b"since"]
             flat[sub_name] = (one[b"group"], version)
         return flat

@@ -22,7 +22,7 @@ SHOWN_BEFORE_DIFFERENCE = 60
 
 
 class Pair:
-    """One connection to each server, and the queue of its transaction."""
+    """Holds one connection to each server, and the commands queued in its transaction."""
 
     def __init__(self, ours, theirs, protocol):
         self.both = [ours.connect(), theirs.connect()]
@@ -78,7 +78,7 @@ class DifferentialTest(ServerTest):
                 self.compare_scans(pair)
         print(f"{sent} commands in {pipelines} pipelines, {self.errors} errors, "
               f"{self.transactions} transactions, seed {self.seed}")
-        # A stream of errors would prove nothing.
+        # If most commands failed, the comparison would prove nothing.
         self.assertLess(self.errors, sent / 2)
         self.assertGreater(self.transactions, 0)
 
@@ -95,7 +95,7 @@ class DifferentialTest(ServerTest):
             self.transactions += name == b"EXEC" and isinstance(ours, list)
 
     def compare_scans(self, pair):
-        """Runs a whole SCAN on both. Only the set of keys is guaranteed, not its order."""
+        """Runs a whole SCAN on both servers. Only the set of keys is guaranteed, not its order."""
         # An open transaction would queue the cursor calls.
         pair.call("DISCARD")
         pair.queued = []
@@ -114,7 +114,7 @@ class DifferentialTest(ServerTest):
                 return keys
 
     def report(self, command, ours, theirs):
-        """Fails with the history: the last commands on the keys of this one."""
+        """Fails with the last commands on the keys of the differing command."""
         keys = set(KEYS) & set(command[1:])
         related = [
             (index, pair, words)

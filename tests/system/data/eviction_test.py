@@ -45,7 +45,7 @@ class EvictionTest(ServerTest):
                     client.call("SET", "source", "value")
                     payload = client.call("DUMP", "source")
                     client.call("RESTORE", "k", 10**9, payload, option, value)
-                    other.call("FLUSHALL")  # or it is from the other direction
+                    other.call("FLUSHALL")  # deletes the opposite direction's key
                     other.call("REPLICAOF", "127.0.0.1", leader.port)
                     wait_until(lambda: other.call("EXISTS", "k") == 1, what="the snapshot")
                     got = other.call("OBJECT", option, "k")
@@ -89,7 +89,7 @@ class EvictionTest(ServerTest):
     def test_one_client_near_the_limit_is_never_refused(self):
         server = self.start_server("--maxmemory-policy", "allkeys-lru")
         with server.connect() as client:
-            for i in range(300):  # the tables stay when their keys are deleted
+            for i in range(300):  # the hash tables keep their size when the keys are deleted
                 client.call("SETEX", f"old:{i}", 1000, b"v" * 1000)
             limit = memory(client) + 100_000
             client.call("CONFIG", "SET", "maxmemory", limit)
@@ -110,7 +110,9 @@ class EvictionTest(ServerTest):
             self.assertGreater(figure(client, "evicted_keys"), 150)
 
     def test_reads_publish_evictions_before_the_reply(self):
-        """As in redis-server: otherwise a cache would drop the value that it has just read."""
+        """As in redis-server, evictions are published before the reply. Otherwise a cache would
+        drop the value that it has just read.
+        """
         for server in (self.start_server(), self.start_redis()):
             server.expect_log("the new maxmemory value set via CONFIG SET")
             with server.connect() as client:
@@ -120,7 +122,7 @@ class EvictionTest(ServerTest):
                 client.call("SETBIT", "big", 1_600_000, 0)  # its flag forbids eviction
                 client.call("SETEX", "goes", 10_000, "x")
                 client.call("GET", "goes")
-                # All three are in one batch.
+                # All three commands are in one batch.
                 client.send(
                     encode("CONFIG", "SET", "maxmemory", "100kb")
                     + encode("GETBIT", "big", 0)
@@ -209,7 +211,7 @@ class ChildTest(ServerTest):
         return figure(client, "mem_filter_arrays_resident", "memory")
 
     def make(self, client, key):
-        """Makes a filter of 1.2 MB whose pages are all in use."""
+        """Makes a filter of 1.2 MB, all of whose pages are touched."""
         client.call("BF.RESERVE", key, "0.01", 1_000_000)
         client.call("BF.MADD", key, *range(5000))
 

@@ -139,12 +139,12 @@ class FilterKindsTest(ServerTest):
         return items
 
     def check_expiring(self, connection, copy, items, deadline):
-        """The filter is whole before its expiry, and absent after it."""
+        """Checks that the filter is complete before its expiry and absent after it."""
         asked = time.time()
         found = connection.call("BF.MEXISTS", copy, *items)
         if time.time() < deadline:
             self.assertEqual(set(found), {1}, copy)
-        elif asked > deadline + 0.002:  # in the millisecond after it
+        elif asked > deadline + 0.002:  # the key may survive the millisecond after its deadline
             self.assertEqual(set(found), {0}, copy)
 
     def test_expiry_during_saves_rewrites_and_reloads(self):

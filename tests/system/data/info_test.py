@@ -35,7 +35,7 @@ class InfoTest(ServerTest):
         self.addCleanup(self.client.close)
 
     def make_events(self, server, client):
-        """Sends commands for each counter of INFO."""
+        """Sends commands that increase each counter of INFO."""
         client.call("CONFIG", "SET", "maxclients", "2")
         with server.connect(), server.connect() as refused:
             refused.read_to_end()
@@ -70,7 +70,7 @@ class InfoTest(ServerTest):
             for figures in after:
                 self.assertLess(float(figures[name]), 20_000 if "bytes" in name else 10, name)
         for name in after[1].keys() & after[0].keys():
-            # Our threads read and write like those of Redis, also for this INFO.
+            # As in Redis, the threads also count the reads and writes of this INFO itself.
             if float(after[1][name]) == 0 and not name.startswith("io_threaded_"):
                 self.assertEqual(float(after[0][name]), 0, name)
 

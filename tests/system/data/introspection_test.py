@@ -10,7 +10,7 @@ import unittest
 from harness import ServerTest, wait_until
 from harness.resp import encode
 
-# Commands, and whether both servers run them alike; MONITOR shows failing ones too.
+# Pairs of a command and whether both servers execute it alike. MONITOR also shows failing commands.
 COMMANDS = [
     ["SET", "k", "a b\"c\\d\n\r\t\a\b\x00\x7f"],
     [b"SET", b"bin\xff\x80", b"\x01\x02"],

@@ -30,10 +30,10 @@ BATCH = 1000 if IS_LONG else 100
 PAGE_BYTES = 4096
 CHUNK_BYTES_MAX = 16 << 20
 TAIL_BYTES = 1 << 20
-HEADER_BYTES = 1000  # at most this is used beside the array in INFO
+HEADER_BYTES = 1000  # maximum difference between INFO's size and that of the array
 MB = 1_000_000
 OTHER_MEMORY_BYTES = 200 * MB
-ITEM_FILE_BYTES_MAX = 200  # where each item is in a page of its own
+ITEM_FILE_BYTES_MAX = 200  # above this size each item is in a page of its own
 
 
 class LargeFilterTest(ServerTest):
@@ -64,7 +64,7 @@ class LargeFilterTest(ServerTest):
         return int(memory.split("mem_filter_arrays_resident:")[1].split()[0])
 
     def add_from(self, number, added, failures):
-        """Adds the items of this client and those of all clients, in turns."""
+        """Adds this client's own items and, in alternation, the items shared by all clients."""
         try:
             with self.server.connect() as connection:
                 for start in range(0, ITEMS_PER_CLIENT, BATCH):
@@ -100,7 +100,9 @@ class LargeFilterTest(ServerTest):
         self.assertEqual(found, [0] * BATCH)
 
     def expect_resident(self, size_bytes):
-        """The resident pages match random lines, and other memory is small."""
+        """Checks that the resident pages match the number of random lines, and that other memory is
+        small.
+        """
         pages = size_bytes // PAGE_BYTES
         lines = ITEMS + BATCH
         expected = pages * (1 - math.exp(-lines / pages)) * PAGE_BYTES

@@ -15,7 +15,7 @@ from harness import SERVER_IS_REDIS, ServerTest, wait_until
 from harness.resp import encode
 
 MIB = 1 << 20
-# Larger than the kernel's buffers of both ends.
+# Larger than the kernel's buffers at both ends of a connection.
 REPLY_BYTES = 16 * MIB
 
 
@@ -36,7 +36,7 @@ class OutputLimitTest(ServerTest):
         client = self.server.connect()
         self.addCleanup(client.close)
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
-        # An answered client was accepted, so CLIENT LIST has it from here on.
+        # The server accepts a client before it replies, so CLIENT LIST now contains the client.
         self.assertEqual(client.call("PING"), b"PONG")
         client.send(encode("GET", "big"))
         return client
@@ -87,7 +87,7 @@ class LowerLimitsTest(ServerTest):
         options += ["--enable-debug-command", "yes"]
         first = self.start_server(*options, directory=directory)
         with first.connect() as client:
-            # No base holds the following commands, so the start replays them.
+            # The log has no base that contains the following commands, so a start replays them.
             self.assertEqual(client.call("CONFIG", "SET", "proto-max-bulk-len", "8mb"), b"OK")
             client.call("SETBIT", "bits", 16 << 20, 1)
             client.call("SET", "big", b"x" * (3 << 20))

@@ -28,9 +28,9 @@ from harness.resp import ErrorReply
 
 SCALE = 20 if os.environ.get("BLOOMERY_TIER") == "long" else 1
 IO_THREADS = 16
-STEPS = 60 * SCALE  # for each worker
+STEPS = 60 * SCALE  # steps of each worker
 SAVES = 2 * SCALE
-LIVES = 5 * SCALE  # for each client that is killed
+LIVES = 5 * SCALE  # connections of each client that is killed
 ADDERS = COUNTERS = WRITERS = TRANSFERS = SWAP_COUNTERS = 6
 PUBLISHERS = SUBSCRIBERS = MONITORS = 3
 VICTIMS = FLUSHERS = 3
@@ -51,7 +51,7 @@ class ManyThreadsTest(ServerTest):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-threads-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.failed = threading.Event()  # ends the other workers early
-        self.failures = []  # the first is the cause, the others may follow from it
+        self.failures = []  # the first failure is the cause; later ones may be its consequences
         self.victims = queue.Queue()  # ids of clients to be killed
 
     def start(self):
@@ -67,7 +67,8 @@ class ManyThreadsTest(ServerTest):
             self.assertEqual(connection.call("SELECT", database), b"OK")
         return connection
 
-    # Workers. Each gets its number and its random generator; its result is summed or checked.
+    # Worker methods. Each gets the worker's number and random generator. Its result is summed or
+    # checked.
 
     def add_items(self, number, _):
         """Returns the number of replies of 1. Half of the items are added by every adder."""
@@ -88,7 +89,7 @@ class ManyThreadsTest(ServerTest):
         return STEPS * 10
 
     def write_keys(self, number, choices):
-        """Half of the keys expire, some of them while the others are written."""
+        """Writes keys. Half of them expire, some of them while other keys are being written."""
         connection = self.connect()
         for step in range(STEPS):
             connection.pipeline([
@@ -120,7 +121,8 @@ class ManyThreadsTest(ServerTest):
             self.assertEqual(received, SUBSCRIBERS)
 
     def subscribe(self, connection):
-        """Every message arrives once, those of one publisher in their order."""
+        """Checks that every message arrives once, and that each publisher's messages stay in order.
+        """
         found = [[] for _ in range(PUBLISHERS)]
         for _ in range(PUBLISHERS * STEPS):
             kind, channel, message = connection.read_reply()[0]
@@ -194,7 +196,7 @@ class ManyThreadsTest(ServerTest):
             self.assertEqual(connection.call("SWAPDB", LEFT, RIGHT), b"OK")
 
     def flush(self, number, _):
-        """Fills and flushes a database that others fill and flush too."""
+        """Fills and flushes a database that other workers also fill and flush."""
         connection = self.connect(FLUSHED)
         for step in range(STEPS):
             connection.call("SET", f"key:{number}:{step}", "")
@@ -266,12 +268,12 @@ class ManyThreadsTest(ServerTest):
         self.assertEqual(int(call("GET", "transfers")), sum(results["transfer"]))
         by_victims = int(call("GET", "by victims"))
         acknowledged = sum(results["be_killed"])
-        # One command of each life may have run without its reply.
+        # In each connection one command may have been executed without a reply.
         self.assertIn(by_victims - acknowledged, range(VICTIMS * LIVES + 1))
         self.expect_databases(sum(results["count_in_swapped"]))
 
     def expect_databases(self, swapped):
-        # The filter, four counters, what the writers keep, two accounts, two more counters.
+        # The filter, four counters, the writers' remaining keys, two accounts, two more counters.
         expected = 1 + 4 + WRITERS * (STEPS + 1) + len(ACCOUNTS) + 2
         wait_until(
             lambda: self.connection.call("DBSIZE") == expected,

@@ -51,7 +51,7 @@ class ScriptedTarget:
 
 class MigrateTest(ServerTest):
     def setUp(self):
-        # One I/O thread: a client that waits must not keep another one from being served.
+        # With one I/O thread, a client that waits for a target must not block other clients.
         self.directory = tempfile.mkdtemp(prefix="bloomery-migrate-")
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.source = self.start_source()

@@ -23,7 +23,7 @@ FENCE = b"fence"
 
 
 class Listener:
-    """Collects everything that is published on one server, until a fence."""
+    """Collects all messages published on one server, until a marker message."""
 
     def __init__(self, server):
         self.subscriber, self.publisher = server.connect(), server.connect()
@@ -40,7 +40,9 @@ class Listener:
             messages.append((channel, payload))
 
     def events(self):
-        """'"event key" of each message that names one, with the database if it is not 0."""
+        """Returns "event key" of each message that names an event, with the database if it is not
+        0.
+        """
         events = []
         for channel, payload in self.take():
             head, _, event = channel.decode("latin1").partition("__:")
@@ -123,7 +125,7 @@ class NotificationTest(ReplicaTest):
         related = [command for command in commands if names & set(command)]
         self.fail(f"{where}\nours:    {differing[0]}\nredis's: {differing[1]}\n{related[:40]}")
 
-    # --- what Redis does not have ---
+    # --- replicas, which publish nothing in Redis ---
 
     def test_replica_publishes_its_leaders_changes(self):
         redis = self.start_redis("--repl-diskless-sync-delay", "0")
@@ -140,7 +142,7 @@ class NotificationTest(ReplicaTest):
             self.wait_until_applied(leader, replica)
             self.assertEqual(*(listener.events() for listener in listeners))
 
-    # --- what notifications meet ---
+    # --- notifications together with other features ---
 
     def test_a_subscriber_sees_the_change(self):
         server = self.start_server("--io-threads", "3")

@@ -31,7 +31,7 @@ PAYLOADS = [b"", b"hi", b"1", b"\x00\xff\r\n", b"y" * 5000]
 
 
 class Client:
-    """One connection to each server."""
+    """Holds one connection to each server."""
 
     def __init__(self, servers):
         self.both = [server.connect() for server in servers]
@@ -182,7 +182,7 @@ class PubSubDifferentialTest(ServerTest):
         self.assertGreater(self.messages, 8)
 
     def test_transactions(self):
-        """EXEC answers with the confirmations in place of replies, one array element each."""
+        """EXEC returns the confirmations in place of replies, one array element each."""
         listener, client = self.new_client(), self.new_client()
         self.run_step(listener, [b"SUBSCRIBE", b"a"])
         for connection in client.both:

@@ -159,7 +159,9 @@ class PubSubTest(ServerTest):
         pubsub.subscribe("c")
 
         def was_checked_twice():
-            """Health checks are PINGs in subscriber mode, whose replies look like messages."""
+            """The client's health checks are PINGs in subscriber mode, whose replies look like
+            messages.
+            """
             pubsub.get_message(timeout=0.2)
             with server.connect() as connection:
                 stats = connection.call("INFO", "commandstats")

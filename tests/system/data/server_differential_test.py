@@ -30,7 +30,7 @@ NEWER_CHOICES = {b"repl-diskless-load"}
 
 
 class Client:
-    """One connection to each server, with its id there."""
+    """Holds one connection to each server, and the id that each server gave it."""
 
     def __init__(self, servers, protocol):
         self.both = [server.connect() for server in servers]
@@ -54,7 +54,8 @@ class ServerDifferentialTest(ServerTest):
     def setUp(self):
         self.seed = seed_from_environment()
         self.rng = random.Random(self.seed)
-        # The time of a command differs between the servers; the stream logs all or none.
+        # The duration of a command differs between the servers, so the slow log records all or
+        # none.
         quick = ("--slowlog-log-slower-than", "-1")
         self.servers = [self.start_server("--io-threads", "2", *quick), self.start_redis(*quick)]
         self.servers[1].expect_log("Deprecation warning: Allowing a first arg")
@@ -67,7 +68,7 @@ class ServerDifferentialTest(ServerTest):
         self.ended = [set(), set()]  # clients that a server has closed
 
     def shared_options(self):
-        """Options with the same value on both servers."""
+        """Returns the options that have the same value on both servers."""
         both = []
         for connection in self.clients[0].both:
             words = connection.call("CONFIG", "GET", "*")
@@ -77,7 +78,7 @@ class ServerDifferentialTest(ServerTest):
 
     def test_replies_and_messages_equal_those_of_redis(self):
         stream = ServerStream(self.rng, CONNECTIONS, self.shared_options())
-        # This connection gets messages about the others.
+        # This connection receives messages about the other connections.
         listener = self.clients[0]
         for connection in listener.both:
             connection.call("PSUBSCRIBE", "__key*__:*")
@@ -127,7 +128,9 @@ class ServerDifferentialTest(ServerTest):
         self.replace_ended()
 
     def replace_ended(self):
-        """A change of a user ends the connections of that user, on both servers."""
+        """A change of a user closes that user's connections on both servers. Replaces these
+        connections.
+        """
         ours, theirs = self.ended
         if ours != theirs:
             self.fail(self.trace(f"closed connections differ\nours:    {ours}\nredis's: {theirs}"))
@@ -172,7 +175,7 @@ class ServerDifferentialTest(ServerTest):
             # Inside MULTI no command is answered at once; its messages come with a later reply.
             if client.queued is not None:
                 continue
-            # Ours may still answer before another thread closes it.
+            # Our server may still reply before another thread closes the connection.
             if expected is not None and index in self.ended[1]:
                 if connection.is_closed_by_server():
                     ended.add(index)
@@ -274,9 +277,9 @@ class ServerDifferentialTest(ServerTest):
             fields = dict(FIELD.findall(line))
             for name in (b"id", b"redir"):
                 fields[name] = self.logical(server, int(fields[name]))
-            # Ours does not show that a watched key has changed, and RESET ends NO-EVICT.
+            # Our server does not show that a watched key has changed, and its RESET ends NO-EVICT.
             fields[b"flags"] = re.sub(rb"[de]", b"", fields[b"flags"]) or b"N"
-            # Inside EXEC ours shows that the transaction has ended.
+            # Inside EXEC our server already shows the client as being outside a transaction.
             if fields[b"cmd"] == b"exec":
                 fields[b"multi"], fields[b"flags"] = b"-1", b"N"
             lines.append({name: fields[name] for name in CLIENT_FIELDS})
@@ -329,8 +332,8 @@ class ServerDifferentialTest(ServerTest):
         return counts[0] == counts[1]
 
     def users_match(self, ours, theirs):
-        """Returns all fields except rules about commands. Redis 7.0 shows rules that would have had
-        the same effect on its own commands; ours and 7.2 show the given ones. DRYRUN compares
+        """Returns all fields except rules about commands. Redis 7.0 shows other rules with the same
+        effect on its own commands. Our server and Redis 7.2 show the given rules. DRYRUN compares
         effects.
         """
         return self.without_rules(ours) == self.without_rules(theirs)
@@ -382,7 +385,7 @@ class ServerDifferentialTest(ServerTest):
             self.run_step(client, [b"AUTH", user, b"pass"])
             for _ in range(40):
                 command = stream.next()
-                # A change of a user ends connections, perhaps also this one.
+                # A change of a user closes connections, possibly also this one.
                 if command[0] not in (b"ACL", b"RESET", b"HELLO", b"AUTH"):
                     self.run_step(client, command)
                     refused += self.last_was_noperm
@@ -402,7 +405,7 @@ class ServerDifferentialTest(ServerTest):
         for _ in range(COMMANDS // 20):
             client = self.rng.choice(self.clients[1:])
             command = [word for word in stream.next() if isinstance(word, bytes)]
-            # For refused commands Redis shows EXEC alone.
+            # For commands that were rejected in a transaction Redis shows EXEC alone.
             if command[0].upper() in (b"HELLO", b"RESET") or command[:-1] == [b"EXEC"]:
                 continue
             # Redis shows all arguments of an AUTH that has too many.

@@ -71,7 +71,7 @@ class ContactsStoryTest(StoryTest):
         words = ("CAPACITY", 1000, "ERROR", RATE)
         end_ms = int(time.time() * 1000) + 1500
         first = ("BF.INSERT", "seen", *words, "PXAT", end_ms, "ITEMS", "contact")
-        # The expiry is set at the creation: later adds do not change it.
+        # The expiry is set when the filter is created. Later adds do not change it.
         later = ("BF.INSERT", "seen", *words, "EX", 3600, "ITEMS", "contact", "other")
         self.assertEqual(self.send([first, later]), [[1], [0, 1]])
         self.assertEqual(self.client.execute_command("PEXPIRETIME", "seen"), end_ms)

@@ -32,7 +32,9 @@ class Reader:
 
 class FeedStoryTest(StoryTest):
     def flip(self, readers, each):
-        """Hides some posts of each reader and shows others again. Returns how many answered 0."""
+        """Hides some posts of each reader and shows others again. Returns the number of BF.ADD that
+        answered 0.
+        """
         commands, notes = [], []
         for reader in readers:
             hidden = reader.hidden()

@@ -30,7 +30,7 @@ def is_news(value):
 
 
 class Client:
-    """One connection to each server; `news` holds all that it received except replies."""
+    """Holds one connection to each server. `news` contains everything received except replies."""
 
     def __init__(self, servers):
         self.both = [server.connect() for server in servers]
@@ -55,7 +55,9 @@ class Client:
         return replies
 
     def fence(self):
-        """Returns when everything sent before has arrived, unless PING would be queued."""
+        """Returns when everything that was sent earlier has arrived. Does nothing if PING would be
+        queued.
+        """
         if self.is_in_multi:
             return
         for side, connection in enumerate(self.both):
@@ -104,7 +106,8 @@ class TrackingDifferentialTest(ServerTest):
         return re.sub(rb"(redirect\r\n:|tracking-redir-broken\r\n:|^:)[1-9]\d*", rb"\1ID", raw)
 
     def compare_news(self):
-        """Waits until ours has as many as Redis, which sends them before the reply to the writer.
+        """Waits until our server has sent as many invalidations as Redis, which sends them before
+        it replies to the writer.
         """
         news = []
 
@@ -208,7 +211,8 @@ class CachingClient(threading.Thread):
             self.read(*self.random.sample(self.keys, 5))
 
     def catch_up(self):
-        """Returns the invalidations since; those of another thread may still be under way."""
+        """Returns the invalidations since the last call. Those of another thread may arrive later.
+        """
         while self.connection.has_reply():
             self.take(self.connection.read_reply()[0])
 

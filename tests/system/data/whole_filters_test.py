@@ -48,7 +48,7 @@ class WholeFiltersTest(ReplicaTest):
                         connection.call("BF.MADD", key, *range(start, start + 1000))
 
     def commands(self):
-        """The server executes all of them and refuses none."""
+        """Returns commands that the server must execute without an error."""
         chance = self.rng
         layout = chance.choice(LAYOUTS)
         one, other = (f"{layout}:{name}" for name in chance.sample("abc", 2))

@@ -45,7 +45,7 @@ class WindowTest(ReplicaTest):
             self.assertEqual(len(connection.call("BF.MADD", key, *items)), len(items))
 
     def disturb(self, connection, step):
-        """Runs one of the events on a key, or on all of them."""
+        """Runs one of the events on one key or on all keys."""
         key = self.rng.choice(list(FILTERS))
         what = step % 8
         if what == 0:
@@ -91,7 +91,9 @@ class WindowTest(ReplicaTest):
         wait_until(lambda: self.is_rich(connection), "generations and layers")
 
     def is_rich(self, connection):
-        """After some more items: whether filters have all generations, and layers in one."""
+        """Adds items, then returns whether the filters have all generations, and one generation has
+        several layers.
+        """
         self.add(connection)
         layers = [fields[fields.index(b"layers") + 1] for fields in
                   self.generations(connection, "grown")]  # fmt: skip
@@ -116,13 +118,13 @@ class WindowTest(ReplicaTest):
         self.assertEqual(digest(replica), before)
         leader.crash()
 
-        # A replica rotates nothing by itself, so it shows the state of the log.
+        # A replica rotates no generation by itself, so its data equal those of the log.
         server = self.start_logged("--replicaof", f"127.0.0.1 {free_port()}")
         again = self.connect(server)
         wait_until(lambda: info(again, "persistence")["loading"] == "0", "the data")
         self.assertEqual(digest(again), before)
 
-        # After promotion both rotate again, although no client writes.
+        # After promotion both servers rotate again, although no client writes.
         for promoted in (again, replica):
             self.assertEqual(promoted.call("REPLICAOF", "NO", "ONE"), b"OK")
         for promoted in (again, replica):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests bloomery-server --check-aof on the files of other servers, whole and torn."""
+"""Tests bloomery-server --check-aof on the files of other servers, complete and torn."""
 
 import os
 import pathlib

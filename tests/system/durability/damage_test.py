@@ -115,8 +115,8 @@ class DamageTest(ServerTest):
         return target
 
     def expected_digests(self, size):
-        """Returns the digest of the last state that is whole in the first bytes of the file, and of
-        the next one. Only the last annotation of the next one may be missing.
+        """Returns the digest of the last state that is complete in the first bytes of the file, and
+        that of the next state. The next state may lack only its last annotation.
         """
         count = sum(at <= size for at, _ in self.digests)
         return {digest for _, digest in self.digests[max(0, count - 1) : count + 1]}
@@ -127,7 +127,7 @@ class DamageTest(ServerTest):
         damage(incremental)
         outcome = Outcome(directory, "--appendonly", "yes")
         self.assertIn(outcome.digest, self.expected_digests(size), outcome.log)
-        # The cut-off bytes are gone at the next start, which reports nothing.
+        # The first start has cut off the bytes, so the next start reports nothing.
         again = Outcome(directory, "--appendonly", "yes")
         self.assertEqual(again.digest, outcome.digest, again.log)
         self.assertNotIn("is torn", again.log)

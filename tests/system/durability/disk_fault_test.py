@@ -35,7 +35,8 @@ def limit_file_size():
 
 
 def strace(*calls, path=None):
-    """Runs a program under strace, which makes calls fail; only those on `path`, if given."""
+    """Runs a program under strace, which makes system calls fail: all of them, or those on `path`.
+    """
     options = [word for call in calls for word in ("-e", "inject=" + call)]
     return ["strace", "-D", "-f", "-o", os.devnull, *(["-P", path] if path else []), *options]
 
@@ -118,8 +119,8 @@ class DiskFaultTest(ServerTest):
             load = Load(self.rng.random())
 
     def serve_with_slow_syncs(self, fsync):
-        """From a thread's third sync on, each takes three seconds; meanwhile there are a reader and
-        a writer.
+        """Starts a server with a reader and a writer. From each thread's third sync on, a sync
+        lasts three seconds.
         """
         slow = strace("fdatasync:delay_enter=3000000:when=3+")
         server = self.start(fsync, prefix=slow)
@@ -163,8 +164,8 @@ class DiskFaultTest(ServerTest):
             self.assertEqual(set(connection.call("BF.MEXISTS", "filter", *items)), {1})
 
     def ask_beside_an_overdue_sync(self, reader, writer, other, item):
-        """When a sync has taken two seconds, writers wait and readers do not. Counts the requests
-        of both while it took longer.
+        """While a sync is overdue by two seconds, writers wait and readers do not. Counts the
+        requests of both during that time.
         """
         let_time_pass(2.2, why="a sync that takes more than two seconds makes writers wait")
         writer.send(encode("INCR", "n") + encode("BF.ADD", "filter", item))
@@ -198,8 +199,8 @@ class DiskFaultTest(ServerTest):
         self.fill_and_free("no")
 
     def test_full_disk_answers_everyone(self):
-        """The write that meets the full disk gets an error that it may be kept; the next ones are
-        refused.
+        """The write that hits the full disk gets an error, and may be stored nevertheless. Later
+        writes are rejected.
         """
         for fsync in ("everysec", "no"):
             disk = self.small_disk()
@@ -254,7 +255,7 @@ class DiskFaultTest(ServerTest):
         fields = {}
 
         def is_overdue():
-            """On a busy machine the sync may have ended before the test checks it."""
+            """On a busy machine the sync may have completed before the test checks it."""
             writer.call("INCR", "n")
             fields.update(replication_info(reader))
             reason = fields.get("master_link_down_reason", "")
@@ -384,7 +385,8 @@ class DiskFaultTest(ServerTest):
         self.assertEqual(list(disk.path.rglob("*.base.rdb")), [])
 
     def test_failing_sync_always(self):
-        # Each thread counts its own calls; the one that starts the server needs two.
+        # strace counts the calls of each thread separately. The thread that starts the server needs
+        # two.
         for count in (3, 4, 5, 30):
             load = Load(self.rng.random())
             prefix = strace(f"fdatasync:error=EIO:when={count}")

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Other servers read our files: Debian's Redis loads our strings, its checker our snapshots."""
+"""Other servers read our files: Debian's Redis loads strings, and its checker accepts our
+snapshots.
+"""
 
 import pathlib
 import shutil

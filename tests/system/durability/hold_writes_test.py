@@ -34,12 +34,12 @@ class HoldWritesTest(ServerTest):
         return connection
 
     def await_command(self, connection, name):
-        """Returns when some client's last command is this one."""
+        """Waits until the last command of some client is `name`."""
         seen = f" cmd={name} ".encode()
         wait_until(lambda: seen in connection.call("CLIENT", "LIST"), what=f"{name} runs")
 
     def begin_slow_transaction(self, server, watching):
-        """Starts a transaction that takes its time and then writes one key."""
+        """Starts a transaction that is slow and then writes one key."""
         writing = self.connect(server)
         parts = (("MULTI",), ("DEBUG", "SLEEP", "0.5"), ("SET", "key", "value"), ("EXEC",))
         writing.send(b"".join(encode(*part) for part in parts))
@@ -62,7 +62,8 @@ class HoldWritesTest(ServerTest):
         server = self.start()
         watching, ending = self.connect(server), self.connect(server)
         writing = self.connect(server)
-        # Between the checks and the lock it hashes its items, for as long as a small save takes.
+        # Between its checks and its lock the command hashes its items, for as long as a small save
+        # lasts.
         sent = threading.Thread(
             target=writing.send, args=(encode("BF.MADD", "filter", *range(300_000)),)
         )

@@ -45,7 +45,7 @@ class KillTest(ServerTest):
         return server
 
     def kill_while_loading(self, options):
-        """A start that is killed early must leave the files as good as they were."""
+        """A start that is killed early must not damage the files."""
         server = Process(SERVER, self._defaults(options), directory=self.directory)
         let_time_pass(self.rng.uniform(0, 0.02), why="the kill may come at any step of the start")
         server.crash()

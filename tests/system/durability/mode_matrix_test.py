@@ -33,7 +33,7 @@ SEED = seed_from_environment()
 
 class ModeMatrixTest(ReplicaTest):
     def launch(self, *options, **more):
-        """Starts a server, and does not wait until it is ready."""
+        """Starts a server without waiting until it is ready."""
         return Process(SERVER, self._defaults(options), **more)
 
     @classmethod

@@ -107,7 +107,7 @@ class RewriteFaultTest(ServerTest):
         manifest = (self.directory / "appendonlydir" / "appendonly.aof.manifest").read_text("ascii")
         named = set(re.findall(r"file (\S+)", manifest)) | {"appendonly.aof.manifest"}
         found = {path.name for path in (self.directory / "appendonlydir").iterdir()}
-        # The next rewrite repeats the work of one whose manifest did not name it yet.
+        # The next rewrite repeats an interrupted rewrite that the manifest did not name yet.
         newest = dict(sorted(map(sequence_of, named)))
         places = {name: sequence_of(name) for name in found - named}
         left = [name for name, (kind, number) in places.items() if number <= newest.get(kind, 0)]

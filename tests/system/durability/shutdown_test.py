@@ -62,7 +62,7 @@ class ShutdownTest(ServerTest):
         )
 
     def shut_down(self, server, *options):
-        """Returns the reply, if any, or None when the server ended."""
+        """Returns the reply to SHUTDOWN, or None if the server ended without one."""
         with server.connect() as connection:
             connection.send(encode("SHUTDOWN", *options))
             try:
@@ -106,7 +106,9 @@ class ShutdownTest(ServerTest):
             server.crash()
 
     def test_save_options_decide_about_the_snapshot(self):
-        """SAVE and NOSAVE decide; without them the save points do. A signal acts like SHUTDOWN."""
+        """SAVE and NOSAVE decide about the snapshot; without them the save points do. A signal acts
+        like SHUTDOWN.
+        """
         cases = (
             ((), "", False),
             (("SAVE",), "", True),
@@ -188,7 +190,7 @@ class ShutdownTest(ServerTest):
         with server.connect() as connection:
             connection.call("SET", "key", "value")
         options = ("--save", "", "--appendonly")
-        # Both start at once, because each waits a while for the lock.
+        # Both servers start at once, because each waits a while for the lock.
         others = [Process(SERVER, [*options, log], directory=self.directory) for log in LOGS]
         for second in others:
             self.assertEqual(second.wait_for_exit(), 1)
@@ -217,7 +219,7 @@ class ShutdownTest(ServerTest):
             self.start()  # no server uses the old directory any longer
             reply = connection.call("CONFIG", "SET", "dir", self.directory)
             self.assertIn(TAKEN, str(reply))
-            # An open log stays where it was begun.
+            # An open log remains in the directory where it was created.
             self.assertEqual(connection.call("CONFIG", "SET", "appendonly", "yes"), b"OK")
             reply = connection.call("CONFIG", "SET", "dir", tempfile.gettempdir())
             self.assertIn("the append log is in use", str(reply))
@@ -244,7 +246,7 @@ class ShutdownTest(ServerTest):
                 again.crash()
 
     def test_child_holds_no_socket_without_close_range(self):
-        """The kernel lacks the call, or a sandbox refuses it."""
+        """The kernel lacks close_range(), or a sandbox rejects it."""
         server = self.start(prefix=process_faults(NO_CLOSE_RANGE=1))
         with server.connect() as connection:
             for number in range(100):
@@ -263,7 +265,7 @@ class ShutdownTest(ServerTest):
         self.assertFalse([name for name in held if name.startswith("socket:")], held)
 
     def test_the_directory_is_free_after_a_kill(self):
-        """This holds even when a child was saving: it ends with its parent."""
+        """A child that saves ends with its parent, so the directory's lock is free."""
         server = self.start()
         with server.connect() as connection:
             for number in range(100):

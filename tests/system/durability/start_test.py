@@ -29,7 +29,9 @@ class StartTest(ServerTest):
         return self.start_server("--appendonly", "yes", directory=self.directory)
 
     def make_log(self):
-        """One batch for each command; returns the file with them."""
+        """Writes a log with one batch for each command. Returns the path of the file that has the
+        commands.
+        """
         server = self.start()
         with server.connect() as connection:
             for number in range(3):

@@ -81,7 +81,9 @@ class TakeoverTest(VectorChecks, ServerTest):
                 self.assertEqual(connection.call("BF.EXISTS", "g", "b"), 1)
 
     def test_streams_of_redis_8_6_are_skipped(self):
-        """A stream with one entry and one producer, whose type is new in that release."""
+        """The snapshot has a stream with one entry and one producer, whose type is new in Redis
+        8.6.
+        """
         name, text = b"\x06stream", b"\x01k\x01v"
         entries = b"\x01\x10" + bytes(16) + b"\x08listpack"
         numbers = b"\x01" * 8 + b"\x00"  # no consumer groups
@@ -96,7 +98,9 @@ class TakeoverTest(VectorChecks, ServerTest):
         self.assertEqual(connection.call("GET", "k"), b"v")
 
     def test_configuration_of_valkey_9(self):
-        """Its original file, except for paths and the port, with an option of each kind."""
+        """Starts with Valkey's original file, except for paths and the port, and with an option of
+        each kind.
+        """
         self.begin()
         lines = [
             "protected-mode yes", "tcp-backlog 511", "hide-user-data-from-log yes",

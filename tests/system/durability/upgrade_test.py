@@ -97,7 +97,7 @@ class UpgradeTest(ServerTest):
                 self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_later_format_is_refused_by_name(self):
-        """A log that a later version would write: the start ends, and changes nothing."""
+        """A log of a later format version: the start fails and changes no file."""
         for version in RECORDED:
             directory = self.directory()
             shutil.copytree(version / "appendonlydir", directory / "appendonlydir")

@@ -20,11 +20,11 @@ from harness.server_case import ServerTest
 from harness.waiting import DEADLINE_S, wait_until
 
 BROWSER_MODULES = MODULES / "node_modules_browser"
-LIMIT_S = 2 * DEADLINE_S  # for all checks of one call
+LIMIT_S = 2 * DEADLINE_S  # time for all checks of one call
 
 
 class Browser:
-    """One Chromium, which runs checks in contexts of their own, several at once if so wished."""
+    """One Chromium. It runs checks in separate contexts, several at once if requested."""
 
     def __init__(self, chromium):
         self.folder = tempfile.TemporaryDirectory(
@@ -40,7 +40,7 @@ class Browser:
         )
 
     def run(self, tasks):
-        """Runs the tasks at once; returns their failures, without those that passed."""
+        """Runs the tasks in parallel and returns the failures."""
         for number, task in enumerate(tasks):
             self.process.stdin.write(json.dumps({**task, "number": number}) + "\n")
         self.process.stdin.flush()
@@ -106,7 +106,7 @@ class BrowserTest(ServerTest):
         super().setUp()
 
     def start_http_server(self, *options, **more):
-        """The server's `http_port` is that of its dashboard."""
+        """Starts a server whose dashboard has the port `http_port`."""
         http_port = free_port()
         server = self.start_server("--http-port", http_port, *options, **more)
         server.http_port = http_port
@@ -127,7 +127,7 @@ class BrowserTest(ServerTest):
         self.browse_all([self.task(check, server, **more)])
 
     def browse_with(self, steps, *arguments, **more):
-        """Runs a check. `steps`: what to do when it has reached each of them, in order."""
+        """Runs a check. `steps` are called in order, each when the check reaches that step."""
         signs = Signs(self)
 
         def follow():
@@ -139,6 +139,6 @@ class BrowserTest(ServerTest):
         try:
             self.browse(*arguments, signs=str(signs.folder), **more)
         finally:
-            for step in steps:  # a check that failed reaches no further step
+            for step in steps:  # a failed check reaches no further step
                 (signs.folder / step).touch()
             follower.join()

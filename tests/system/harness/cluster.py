@@ -25,7 +25,7 @@ class ClusterTest(EtcdTest, ServerTest):
     """A test case that starts clusters."""
 
     def start_node(self, etcd, index, *options, host=LOCAL, timeout_ms=2500, **more):
-        """A node that waits for its topology. `host`: where others reach it."""
+        """Starts a node that waits for its topology. Other nodes reach it at `host`."""
         more.setdefault("port", free_port())
         server = self.start_server(
             "--port", more["port"], "--bind", LOCAL, *([host] if host != LOCAL else []),
@@ -39,8 +39,9 @@ class ClusterTest(EtcdTest, ServerTest):
         return server
 
     def start_cluster(self, shards, replicas=0, *options, members=1, network=None, timeout_ms=2500):
-        """Server s leads shard s; behind the leaders come their replicas in turn. With a network
-        the last leader is on its node 0, all else outside."""
+        """Starts a cluster in which server s leads shard s; the replicas follow in turn. With a
+        network, the last leader runs on the network's node 0, all other servers outside of it.
+        """
         outside = network.outside if network else LOCAL
         self.etcd = self.start_etcd(members, host=outside)
         servers = []
@@ -78,7 +79,7 @@ class ClusterTest(EtcdTest, ServerTest):
         self.etcd.control("put", TOPOLOGY, json.dumps(document))
 
     def run_tool(self, *words):
-        """Runs bloomery-cluster; what has become of it."""
+        """Runs bloomery-cluster and returns the completed process."""
         return subprocess.run(
             [CLUSTER_TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", NAME,
              *map(str, words)],
@@ -120,7 +121,7 @@ class ClusterTest(EtcdTest, ServerTest):
         wait_until(is_there, f"{server.port} is {state}")
 
     def wait_for_replicas(self, servers, shards):
-        """Until each replica has its leader's data and may take over, and each server says so."""
+        """Waits until each replica is in sync and may be promoted, and each server reports this."""
         def is_whole():
             found = self.topology()["shards"]
             return all(set(one["insync"]) == set(one["members"]) for one in found.values())
@@ -128,7 +129,7 @@ class ClusterTest(EtcdTest, ServerTest):
         def is_seen_by(server):
             with server.connect() as connection:
                 slots = connection.call("CLUSTER", "SLOTS")
-            # A server that was restarted says LOADING while it takes its leader's snapshot.
+            # A restarted server replies LOADING while it receives its leader's snapshot.
             return isinstance(slots, list) and all(
                 len(row) == 2 + len(servers) // shards for row in slots
             )

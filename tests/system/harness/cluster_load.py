@@ -44,7 +44,8 @@ class Reply:
 
 class Witness(threading.Thread):
     """Sends writes of one shard to its servers and records which server acknowledges which write,
-    and when. Each server has its own connection, which waits for the reply without a limit."""
+    and when. Each server has its own connection, which waits for replies without a timeout.
+    """
 
     PAUSE_S = 0.04
     OPEN_MAX = 300
@@ -145,7 +146,7 @@ class Pulse(threading.Thread):
 
 
 class ClusterLoadTest(ClusterTest):
-    """Starts cluster and writers; keeps what must not be lost."""
+    """Starts a cluster and its writers, and records the writes that must not be lost."""
 
     shards = SHARDS
 
@@ -170,7 +171,7 @@ class ClusterLoadTest(ClusterTest):
             shards, 1, *options, members=members, network=network, timeout_ms=timeout_ms
         )
         for server in self.servers:
-            # That its leader, or etcd, is gone is what this is about.
+            # These tests cut off leaders and etcd, which causes warnings.
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, shards)
         self.pulse = Pulse()
@@ -179,7 +180,9 @@ class ClusterLoadTest(ClusterTest):
         self.writers = []
 
     def start_writers(self, *kinds):
-        """Each kind with the folder of its Node modules; None for a program in Python."""
+        """Starts the writers: pairs of a kind and the folder of its Node modules, None for a Python
+        program.
+        """
         addresses = [f"{server.host}:{server.port}" for server in self.servers]
         for kind, folder in kinds:
             if folder is None:
@@ -196,14 +199,14 @@ class ClusterLoadTest(ClusterTest):
     def start_writer(self, name, command):
         for lane, tag in enumerate(TAGS):
             with self.leader(lane).connect() as connection:
-                # So exact that a lost item is not taken for one that is there.
+                # At this error rate the test cannot mistake a lost item for a present one.
                 connection.call("BF.RESERVE", f"{tag}:{name}:f", "0.0000001", "100000")
         writer = WriterProgram(name, command)
         self.addCleanup(writer.stop)
         self.writers.append(writer)
         return writer
 
-    # --- who is who ---
+    # --- roles of the servers ---
 
     def shard(self, lane):
         number = lane * self.shards // len(TAGS)
@@ -220,7 +223,7 @@ class ClusterLoadTest(ClusterTest):
         return self.server(next(one for one in shard["members"] if one != shard["leader"]))
 
     def restart(self, server):
-        """A process that was killed, with its data, if it keeps any."""
+        """Restarts a process that was killed, with its data directory if it has one."""
         index = self.servers.index(server)
         new = self.start_node(
             self.etcd, index, *self.options, host=server.host, port=server.port,
@@ -238,8 +241,9 @@ class ClusterLoadTest(ClusterTest):
     # --- waiting ---
 
     def wait_for_writers(self, since, lanes=range(SHARDS)):
-        """Until each writer's write on each lane that was sent after the moment is acknowledged;
-        returns the seconds from the moment to each."""
+        """Waits until each writer has an acknowledged write on each lane that was sent after
+        `since`. Returns each writer's seconds from `since` to that acknowledgement.
+        """
         def last():
             return {(w.name, lane): w.last_sent(lane) for w in self.writers for lane in lanes}
 
@@ -261,7 +265,7 @@ class ClusterLoadTest(ClusterTest):
         self.wait_for_writers(time.monotonic())
 
     def watch(self, lane):
-        """A witness of the lane's shard: what it sees, and who leads and follows now."""
+        """Returns a witness of the lane's shard, and its present leader and replica."""
         leader, replica = self.leader(lane), self.replica(lane)
         witness = Witness(lane, [leader, replica])
         self.addCleanup(witness.stop)
@@ -276,7 +280,7 @@ class ClusterLoadTest(ClusterTest):
         self.unsafe.append((witness.lane, since - REPLICATED_S, taken))
         return taken - since
 
-    # --- what must hold ---
+    # --- checks of guarantees ---
 
     def check_order(self, witness, old, new):
         """The old leader acknowledged nothing after the new one's first acknowledgement."""
@@ -285,7 +289,9 @@ class ClusterLoadTest(ClusterTest):
         self.assertEqual(late, [], f"the new leader acknowledged first at {first}")
 
     def check_present(self):
-        """All that was acknowledged, but for what no replica had got when its leader died."""
+        """Checks all acknowledged writes, except those that no replica had received when their
+        leader died.
+        """
         total = 0
         for lane in range(SHARDS):
             with self.leader(lane).connect() as connection:
@@ -321,9 +327,10 @@ class ClusterLoadTest(ClusterTest):
         print(f"{self.check_present()} acknowledged writes were looked up", flush=True)
 
     def check_errors(self, since, lanes, *, may_be_down=False):
-        """Checks that clients of the lanes' shards saw lost connections only, and others no error.
-        But ioredis does not know BF.ADD's key and asks any node, so any shard's write may go to a
-        node that is away."""
+        """Checks that clients of the lanes' shards got no errors except lost connections, and other
+        clients none. An exception is ioredis: it does not know BF.ADD's key and asks any node, so
+        its writes to any shard may reach a node that is down.
+        """
         found = [
             (writer.name, lane, when, text)
             for writer in self.writers

@@ -28,7 +28,7 @@ from harness.resp import Connection
 from harness.settings import module_command
 from harness.waiting import DEADLINE_S, pace
 
-# One for each lane: their slots lie in the first, second and third third.
+# One hash tag for each lane. Their slots lie in the first, second and third third.
 TAGS = ("{b}", "{c}", "{d}")
 TIMEOUT_S = 1.5
 PAUSE_S = 0.015
@@ -89,7 +89,7 @@ class WriterProgram:
                 self.errors.append((int(lane), int(rest[0]) / 1e9, rest[1]))
 
     def last_sent(self, lane):
-        """When the last acknowledged write of the lane was sent; 0 while there is none."""
+        """Returns the time when the lane's last acknowledged write was sent; 0 if it has none."""
         return next((ack.sent for ack in reversed(self.acknowledged) if ack.lane == lane), 0)
 
     def first_after(self, lane, moment):
@@ -122,7 +122,7 @@ def node_program(kind, modules, name, addresses):
 
 
 class Clients:
-    """The lanes of one program; they end with its input."""
+    """The lanes of one program. They end when the program's standard input ends."""
 
     def __init__(self, name):
         self.name = name
@@ -134,7 +134,9 @@ class Clients:
             print(line, flush=True)
 
     def run(self, lane, write):
-        """`write` sends a command and returns the port that has answered; else it raises."""
+        """`write` sends a command and returns the port of the server that replied; otherwise it
+        raises.
+        """
         number = 0
         while not self.is_over.is_set():
             number += 1
@@ -171,7 +173,7 @@ class RedisPy:
         except redis.exceptions.RedisClusterException:
             self.cluster = None
             raise
-        except LookupError as error:  # of its own, when the node that it asks knows no leader
+        except LookupError as error:  # redis-py, if the node knows no leader
             self.cluster = None
             raise redis.exceptions.ClusterDownError("the cluster is down") from error
         return 0
@@ -182,8 +184,9 @@ class RedisPyDefaults(RedisPy):
 
 
 class RedisCli:
-    """redis-cli -c, fed line by line. One that hangs, or has lost its server, gives way to another
-    one, as a person would start it again."""
+    """redis-cli -c, which receives commands line by line. If redis-cli hangs or has lost its
+    server, a new one is started, as a person would do.
+    """
 
     REDIRECTED = re.compile(r"-> Redirected to slot \[\d+\] located at .*:(\d+)")
 
@@ -243,7 +246,7 @@ class RedisCli:
 
 
 class Loyal:
-    """Stays with one server, as a client on the wrong side of a cut would."""
+    """Always uses the same server, like a client that is cut off together with its server."""
 
     def __init__(self, addresses):
         ((self.host, self.port),) = addresses

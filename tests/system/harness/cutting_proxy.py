@@ -96,7 +96,8 @@ class CuttingProxy:
             self._open.discard(pair)
         for one in pair:
             with contextlib.suppress(OSError):
-                # Forwarded data still arrives; shutdown wakes the other thread.
+                # The peer still receives data that was forwarded. shutdown() wakes the other
+                # thread.
                 one.shutdown(socket.SHUT_RDWR)
             with contextlib.suppress(OSError):
                 one.close()

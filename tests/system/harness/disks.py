@@ -25,7 +25,8 @@ def run(*command):
 
 
 def enter_own_namespace():
-    """Call once, before any thread is started. Raises OSError if the machine forbids it."""
+    """Must be called once, before any thread is started. Raises OSError if the machine forbids it.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
@@ -58,8 +59,8 @@ class Disk:
         return status.f_bavail * status.f_frsize
 
     def fill(self, leave_bytes=0):
-        """Takes the space that is left, except `spare` bytes, page by page. A bigger step that
-        fails would give space back, and another writer that has failed would work again.
+        """Fills the disk page by page, except `leave_bytes` bytes. A larger write that fails would
+        free space again, so that another writer could continue.
         """
         with open(self.path / "filler", "ab") as file:
             size = file.tell()
@@ -94,7 +95,7 @@ class PowerDisk(Disk):
         run("mount", "-o", "loop", self.image, self.path)
 
     def cut_power(self):
-        """Drops everything that was not synced; every later call fails."""
+        """Drops everything that was not synced. Every later system call on the disk fails."""
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             flags = array.array("I", [EXT4_GOING_FLAGS_NOLOGFLUSH])
@@ -103,7 +104,7 @@ class PowerDisk(Disk):
             os.close(descriptor)
 
     def restore_power(self):
-        """REQUIRES: no process has a file of it open."""
+        """REQUIRES: no process has a file of this disk open."""
         run("umount", self.path)
         self.mount()
 

@@ -147,9 +147,10 @@ class Etcd:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def control(self, *words, member=None, check=True, user=None):
-        """Runs etcdctl; its output, or None if it failed and `check` is not set."""
+        """Runs etcdctl and returns its output; None if it failed and `check` is not set."""
         endpoints = member.endpoint if member else ",".join(self.endpoints)
-        # The health check retries by itself. Other calls wait, above all for a password's hash.
+        # A health check is retried by its caller. Other calls may need long, especially to hash a
+        # password.
         patience = ("5s", "2s") if not check else ("25s", "10s")
         command = ["etcdctl", "--endpoints", endpoints, f"--command-timeout={patience[0]}",
                    f"--dial-timeout={patience[1]}"]  # fmt: skip
@@ -168,7 +169,7 @@ class Etcd:
         return done.stdout.decode()
 
     def status(self, member):
-        """Returns a member's status; None if it does not answer or knows no leader."""
+        """Returns a member's status; None if the member does not answer or knows no leader."""
         text = self.control("endpoint", "status", "-w", "json", member=member, check=False)
         if not text or not (statuses := json.loads(text)):
             return None
@@ -176,7 +177,9 @@ class Etcd:
         return status if status.get("leader") else None
 
     def leader(self):
-        """The member that leads. Asks members that run; one must not be suspended."""
+        """Returns the member that leads. Asks the running members, one of which must not be
+        suspended.
+        """
         found = []
 
         def is_led():
@@ -214,7 +217,7 @@ def etcd_help():
 
 
 class EtcdTest(unittest.TestCase):
-    """A test case that starts clusters of etcd, which end with it."""
+    """A test case that starts clusters of etcd and stops them at its end."""
 
     def start_etcd(self, members=1, tls=None, host="127.0.0.1"):
         etcd = Etcd(members, tls, host)

@@ -11,7 +11,7 @@ MASK = (1 << 64) - 1
 
 
 class Refused(Exception):
-    """The other server answers an error, which its leader never sees."""
+    """An error of the other server, which its leader never sees."""
 
 
 def murmur_64(data, seed):
@@ -63,7 +63,7 @@ def sip_13(key, message):
 
 
 class Layer:
-    """One bit array, with the fields that the modules store of it."""
+    """One bit array, with the fields that the modules store for it."""
 
     def __init__(self, capacity, error, hashes, size, items=0):
         self.capacity, self.error, self.hashes, self.items = capacity, error, hashes, items
@@ -79,7 +79,7 @@ class Layer:
 
 
 class Filter:
-    """The common part of both modules' filters. `growth` 0 makes one that never grows."""
+    """The common part of both modules' filters. With `growth` 0 the filter never grows."""
 
     def __init__(self, growth):
         self.growth = growth
@@ -212,7 +212,7 @@ class ValkeyBloomFilter(Filter):
 
 
 class Replica:
-    """Applies commands, and refuses those that are not in `commands`."""
+    """A replica that applies commands and rejects those that are not in `commands`."""
 
     def __init__(self):
         self.filters = {}
@@ -251,7 +251,7 @@ class Replica:
 
     def add_all(self, key, items):
         if key not in self.filters:
-            # The other server would make the filter by its own configuration.
+            # The other server would create the filter with its own configuration.
             raise Refused(f"an add to a filter that is not there: {key}")
         for item in items:
             self.filters[key].add(item)

@@ -43,7 +43,7 @@ class NamespaceNetwork:
         self.namespaces = []
         subnet = f"10.{random.randrange(200, 250)}.{random.randrange(256)}"
         self.addresses = [f"{subnet}.{node + 1}" for node in range(count)]
-        self.outside = f"{subnet}.254"  # of the machine itself
+        self.outside = f"{subnet}.254"  # address of the machine itself in the network
         try:
             self._add(self.hub)
             self._in_hub("ip", "link", "add", "bridge", "type", "bridge", "forward_delay", "0")
@@ -70,7 +70,7 @@ class NamespaceNetwork:
 
     def close(self):
         for namespace in self.namespaces:
-            # Removes the ends of its links with it.
+            # Deleting a namespace also deletes the ends of its links.
             subprocess.run(["ip", "netns", "delete", namespace], check=False)
         self.namespaces = []
 

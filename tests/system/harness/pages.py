@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs on the pages of docs/: finds them and runs them."""
+"""Finds the programs on the pages of docs/ and runs them."""
 
 import pathlib
 import re
@@ -9,7 +9,8 @@ from harness.node import MODULES
 from harness.settings import ROOT
 from harness.waiting import DEADLINE_S
 
-PORT = "7000"  # the command that runs a block of a language; {} is its file
+PORT = "7000"
+# Language of a block: the command that runs the block. {} is the file of the block.
 PROGRAMS = {
     "sh": ["sh", "-e", "{}.sh"],
     "python": ["/usr/bin/python3", "{}.py"],
@@ -42,7 +43,8 @@ def run_program(folder, language, text, name="example"):
     command = [word.format(folder / name) for word in PROGRAMS[language]]
     pathlib.Path(command[-1]).write_text(text, encoding="utf-8")
     if language == "javascript":
-        library = "ioredis5" if "ioredis" in text else "redis5"  # The page installs it like this.
+        # The page installs the library under this name.
+        library = "ioredis5" if "ioredis" in text else "redis5"
         modules = folder / "node_modules"
         modules.unlink(missing_ok=True)
         modules.symlink_to(MODULES / f"node_modules_{library}" / "node_modules")

@@ -6,7 +6,7 @@ import contextlib
 import random
 import socket
 
-CLAIMS_MAX = 200  # each is a descriptor
+CLAIMS_MAX = 200  # limit on claims, because each claim needs a descriptor
 _claims = collections.deque()
 
 

@@ -24,8 +24,8 @@ from harness.waiting import DEADLINE_S, wait_until
 # A line is `PID:role date time level text`; only `#` is a warning or worse.
 WARNING_LINE = re.compile(r"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ # (.*)$")
 SANITIZER_LINE = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
-# A healthy start logs these. Some are about settings of the machine that we must not change; every
-# Redis logs the others at its start or end.
+# A healthy server logs these warnings. Some are about settings of the machine that the tests must
+# not change. Every Redis logs the others when it starts or ends.
 HARMLESS_WARNINGS = [
     r"overcommit_memory",
     r"TCP backlog setting",
@@ -76,8 +76,9 @@ class Process:
         setup=None,
         config_file=None,
     ):
-        """`directory` is kept at the end, a temporary one is not. `setup` runs in the new process
-        before the program does. A `config_file` is read before the options."""
+        """A given `directory` is not removed at the end, a temporary one is. `setup` runs in the
+        new process before the program does. A `config_file` is read before the options.
+        """
         self.keeps_directory = directory is not None
         self.directory = str(directory or tempfile.mkdtemp(prefix="bloomery-test-"))
         self.host = "127.0.0.1"
@@ -235,8 +236,7 @@ class Process:
 
 
 def process_state(pid):
-    """Returns the state as ps(1) shows it: T is stopped, Z a zombie. X is also a missing process.
-    """
+    """Returns the state as ps(1) shows it: T is stopped, Z a zombie, X also a missing process."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:

@@ -9,11 +9,12 @@ from harness.waiting import DEADLINE_S, pace
 
 
 class FollowingClient(threading.Thread):
-    """Adds numbered items to a filter, one after the other, and follows MOVED at once, with a new
-    connection. When a connection is lost it asks the next one of the servers."""
+    """Adds numbered items to a filter, one after the other. Follows MOVED at once, with a new
+    connection. When a connection is lost, asks the next server.
+    """
 
     PAUSE_S = 0.002
-    MOVED_MAX = 1000  # a request gives up then
+    MOVED_MAX = 1000  # redirects after which a request gives up
 
     def __init__(self, name, *ports):
         super().__init__(daemon=True)
@@ -21,9 +22,9 @@ class FollowingClient(threading.Thread):
         self.ports = ports
         self.port = ports[0]
         self.added = 0
-        self.moved = []  # of each request
+        self.moved = []  # number of redirects of each request
         self.unknown = 0  # requests whose connection was closed before the reply
-        self.pauses = []  # seconds, of each request
+        self.pauses = []  # duration of each request in seconds
         self.errors = []
         self.connection = None
         self.is_ending = threading.Event()

@@ -47,8 +47,8 @@ class ReplicaTest(ServerTest):
         )
 
     def wait_until_deleted_what_expired(self, connection):
-        """Compares the database of the connection. KEYS shows only live keys, DBSIZE and DIGEST
-        count all existing ones.
+        """Compares the databases of both connections. KEYS shows only live keys; DBSIZE and DIGEST
+        count all.
         """
         wait_until(
             lambda: connection.call("DBSIZE") == len(connection.call("KEYS", "*")),

@@ -57,7 +57,7 @@ class RawReplica:
         return data
 
     def psync(self, replication_id="?", offset=-1):
-        """Returns the leader's answer; after a full one, id and offset are known."""
+        """Returns the leader's reply. If it is a full sync, id and offset are set."""
         self.link.send(encode("PSYNC", replication_id, offset))
         line = self.read_line()
         if line.startswith(b"+FULLRESYNC"):
@@ -66,7 +66,7 @@ class RawReplica:
         return line
 
     def read_snapshot(self):
-        """Returns the RDB, in either form."""
+        """Reads and returns the snapshot, sent with its size or with an end mark."""
         line = self.read_line()
         assert line.startswith(b"$"), line
         if not line.startswith(b"$EOF:"):
@@ -92,7 +92,7 @@ class RawReplica:
         self.link.send(encode("REPLCONF", "ACK", self.offset if offset is None else offset, *more))
 
     def read_stream(self, size):
-        """Reads this many bytes of the stream, and counts them."""
+        """Reads `size` bytes of the stream, and counts them."""
         data = self.read_exactly(size)
         self.stream += data
         self.offset += size

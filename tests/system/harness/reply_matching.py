@@ -3,7 +3,7 @@
 
 from harness.command_stream import TTL_COMMANDS
 
-# Both servers get a command within this time, even on a busy machine.
+# Both servers receive a command within this time, even on a busy machine.
 CLOCK_TOLERANCE_S = 20
 SHARED_INTEGER_REFCOUNT = 2147483647
 

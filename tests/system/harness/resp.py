@@ -41,7 +41,7 @@ class ProtocolError(Exception):
 
 
 def encode(*arguments):
-    """One command as an array of bulk strings."""
+    """Returns one command as an array of bulk strings."""
     out = [b"*%d\r\n" % len(arguments)]
     for argument in arguments:
         if isinstance(argument, str):
@@ -57,7 +57,7 @@ def _parse_double(text):
 
 
 class Connection:
-    """One socket. Not thread-safe."""
+    """One socket connection. Not thread-safe."""
 
     def __init__(self, port=None, *, unix_path=None, host="127.0.0.1", timeout_s=None):
         timeout_s = DEADLINE_S if timeout_s is None else timeout_s
@@ -126,7 +126,9 @@ class Connection:
         return rest
 
     def is_closed_by_server(self, timeout_s=DEADLINE_S):
-        """True if the server closes within the time, whatever it says before."""
+        """Returns True if the server closes the connection within the time, whatever it sends
+        before.
+        """
         self.socket.settimeout(timeout_s)
         try:
             self.read_to_end()

@@ -129,8 +129,8 @@ class ProgramWriter(Writer):
 
 
 def write_to_one(host, port, password):
-    """Writes to one server and never looks for another, like a client that is cut off with its
-    leader. Prints the acknowledged keys. Ends with its input.
+    """Writes to one server and never looks for another, like a client that is cut off together with
+    its leader. Prints the acknowledged keys. Ends when its standard input ends.
     """
     is_over = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()

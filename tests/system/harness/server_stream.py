@@ -27,7 +27,8 @@ UNTOUCHED = {
     b"tracking-table-max-keys", b"aclfile", b"masterauth", b"client-query-buffer-limit",
     b"client-output-buffer-limit", b"cluster-announce-hostname",
 }  # fmt: skip
-# These are fixed at the start. Redis rejects setting them; Bloomery accepts their present value.
+# Options that are fixed at the start. Redis rejects setting them; Bloomery accepts their present
+# value.
 FIXED = {
     b"always-show-logo", b"aof-rewrite-cpulist", b"aof_rewrite_cpulist", b"bgsave-cpulist",
     b"bgsave_cpulist", b"bio-cpulist", b"bio_cpulist", b"cluster-config-file", b"cluster-enabled",
@@ -37,8 +38,8 @@ FIXED = {
     b"socket-mark-id", b"supervised", b"syslog-enabled", b"syslog-facility", b"syslog-ident",
     b"tcp-backlog", b"unixsocket", b"unixsocketperm",
 }  # fmt: skip
-# COMMAND lists all commands, and CONFIG SET already ends randomly. Redis executes the beginning of
-# a HELLO whose last word it rejects.
+# Commands whose arguments are not altered randomly. COMMAND lists all commands, and CONFIG SET
+# already ends randomly. Redis executes the beginning of a HELLO whose last word it rejects.
 UNSPOILT = {b"COMMAND", b"CONFIG", b"SWAPDB", b"HELLO"}
 
 
@@ -144,7 +145,7 @@ class ServerStream:
     def config_get(self):
         rng = self.rng
         names = rng.sample(self.names, rng.randint(1, 3))
-        # A pattern is as good as a name if both servers match the same names with it.
+        # A pattern may replace a name if it matches the same names on both servers.
         return ["CONFIG", "GET", *[name.upper() if rng.random() < 0.2 else name for name in names]]
 
     def config_set(self):
@@ -211,7 +212,7 @@ class ServerStream:
         if self.rng.random() < 0.5:
             classes = self.rng.choice([b"KEA", b"KA", b"EA", b"KEAm", b"", b"Kg$", b"q", b"KEn$g"])
         if b"A" in classes:
-            # Redis 7.0 hides an `n` beside it, and loses it with the next value that it rejects.
+            # Redis 7.0 hides an `n` next to `A`, and loses it with the next value that it rejects.
             classes = classes.replace(b"n", b"")
         return ["CONFIG", *self.rng.choice([["SET", "notify-keyspace-events", classes],
                                             ["GET", "notify-keyspace-events"]])]  # fmt: skip

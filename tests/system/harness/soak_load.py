@@ -18,8 +18,8 @@ PIPELINE = 350
 
 
 class Gate:
-    """A closed gate stops the loads between two rounds. There each kind always holds the same data,
-    except for expired keys.
+    """A closed gate pauses the loads between two rounds. At that point each kind of load always has
+    the same data, except for expired keys.
     """
 
     def __init__(self):
@@ -88,8 +88,9 @@ class Load(threading.Thread):
 
 
 class BloomBatches(Load):
-    """Makes eight filters in turn again and adds the same number of items to each. Seven are sized
-    for these. One has room for 400 times as many, in memory that it shares with children that save.
+    """Repeatedly creates eight filters in turn and adds the same number of items to each. Seven
+    filters are sized for these items. One has room for 400 times as many, in memory shared with
+    children that save.
     """
 
     ITEMS = 50_000
@@ -135,7 +136,7 @@ class Bits(Load):
 
 
 class Counters(Load):
-    """Counters that expire, some while they are still counted."""
+    """Counters that expire, some of them while they are still being incremented."""
 
     def round(self):
         keys = [f"counter:{self.random.randrange(5000)}" for _ in range(PIPELINE // 2)]
@@ -146,7 +147,7 @@ class Counters(Load):
 
 
 class ExpiringKeys(Load):
-    """Keys that are written once: strings, and filters of their own."""
+    """Keys that are written once: strings and filters."""
 
     def round(self):
         number = next(self.serial)
@@ -159,7 +160,7 @@ class ExpiringKeys(Load):
 
 
 class Deletable(Load):
-    """Items that are added and deleted again, in either kind of deletable filter."""
+    """Items that are added and deleted again, in both kinds of deletable filters."""
 
     KINDS = {"fingerprints": ["DELETABLE"], "regions": ["DELETABLE", "REGIONS", 4]}
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Shared parts of the users' stories (story_*_test.py): their size, and the allowed error rate.
 
-By default they run small, for some seconds each. In the users' full size they take minutes:
+By default each story runs for some seconds at a small size. In the users' full size it takes
+minutes:
   BLOOMERY_STORY_SCALE=1 BLOOMERY_SERVER=build/release/bloomery-server \\
     /usr/bin/python3 tests/system/data/story_feed_test.py
 """

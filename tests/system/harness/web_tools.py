@@ -20,7 +20,7 @@ UNKNOWN_TYPE = "unknown type: MBbloom-- for key: f"
 
 class ToolsTest(ServerTest):
     def start_tool(self, command, url):
-        """A program that serves HTTP; it ends with the test."""
+        """Starts a program that serves HTTP. It is stopped when the test ends."""
         process = subprocess.Popen(
             [str(word) for word in command],
             stdout=subprocess.PIPE,

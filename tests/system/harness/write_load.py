@@ -15,14 +15,15 @@ from harness.waiting import DEADLINE_S, wait_until
 
 FILTER_CAPACITY = 50
 BITMAP_BITS = 2048
-# Arguments that make deletable filters: of either kind, of one layer and growing.
+# Arguments of BF.RESERVE for both kinds of deletable filters, of fixed size and growing.
 DELETABLE = [
     ("CAPACITY", 2000, "DELETABLE"),
     ("CAPACITY", 2000, "DELETABLE", "REGIONS", 4),
     ("CAPACITY", 40, "DELETABLE"),
     ("CAPACITY", 40, "DELETABLE", "REGIONS", 4),
 ]
-# Windows whose generations have one layer, and two: they are too small for a generation's items.
+# Windows whose generations have one layer or two: the first layer may be too small for a
+# generation's items.
 WINDOW_ITEMS = 60
 WINDOWS = {
     "w1": ("CAPACITY", WINDOW_ITEMS, "WINDOW", WINDOW_ITEMS, "ITEMS", "GENERATIONS", 3),
@@ -33,7 +34,7 @@ ANY_COUNT = (0, 1 << 60)
 
 
 def is_uncertain(reply):
-    """The log failed after this write: the server may keep or lose it."""
+    """Returns whether the log failed after this write, so that the server may keep or lose it."""
     return isinstance(reply, ErrorReply) and reply.text.startswith("IOERR")
 
 
@@ -82,7 +83,7 @@ class Step:
     def take_reply(self, replies):
         last = replies[-1]
         if is_uncertain(last):
-            return  # Treated as if it had no reply.
+            return  # The reply is treated as missing.
         self.reply = last
         self.acked_at = time.monotonic()
         self.was_refused = isinstance(last, ErrorReply)
@@ -184,10 +185,10 @@ class Writer:
         self.longest_pipeline = longest_pipeline
         self.base = Model()  # state of the server at the last comparison
         self.steps = []  # sent since then
-        # For each filter, the items acknowledged as added or present. In deletable filters, only
-        # those added and not to be deleted.
+        # For each filter, the items acknowledged as added or present. For deletable filters, only
+        # items that were added and will not be deleted.
         self.items = {}
-        self.window_items = {}  # for each filter with a window: all items sent, in their order
+        self.window_items = {}  # for each filter with a window: all sent items, in order
         self.faults = []
         self.sequence = 0
         self.acked_count = 0
@@ -315,7 +316,7 @@ class Writer:
         return missing
 
     def find_prefix(self, actual, least):
-        """Finds the longest prefix of the steps whose model is `actual`."""
+        """Returns the longest prefix of the steps after which the model equals `actual`."""
         model = Model(self.base.values)
         keys = self.all_keys()
         wrong = {k for k in keys if not fits(model.values.get(k), actual.get(k))}
@@ -459,7 +460,7 @@ class Load:
         return any(thread.is_alive() for thread in self._threads)
 
     def join(self):
-        """Waits until the server's end has ended the threads; ends them if it lives."""
+        """Stops the threads and waits for them. A server that has ended has already ended them."""
         self._stop.set()
         for thread in self._threads:
             thread.join(DEADLINE_S)
@@ -492,7 +493,7 @@ class Load:
         self.observer.check(connection, lost_since=lost_since)
         known = {self.observer.KEY}.union(*(writer.base.values for writer in self.writers))
         held = {key.decode() for key in connection.call("KEYS", "*")}
-        # All items of such a filter may have been deleted.
+        # All items of a deletable filter may have been deleted.
         known.update(f"{w.name}:bf:d{i}" for w in self.writers for i in range(len(DELETABLE)))
         if held - known:
             raise AssertionError(f"keys that no writer has written: {sorted(held - known)[:9]}")

@@ -6,7 +6,7 @@ import subprocess
 
 
 def documents_in(text):
-    """The documents of a YAML text; empty ones are left out."""
+    """Returns the documents of a YAML text, except empty ones."""
     program = "puts YAML.load_stream(STDIN.read).compact.to_json"
     done = subprocess.run(
         ["ruby", "-ryaml", "-rjson", "-e", program], input=text.encode(), capture_output=True,

@@ -48,7 +48,7 @@ VARIANTS = {
 
 
 def merged(defaults, changes):
-    """As Helm merges values: maps by key, everything else as a whole."""
+    """Merges values as Helm does: maps key by key, everything else as a whole."""
     if not (isinstance(defaults, dict) and isinstance(changes, dict)):
         return changes
     return {**defaults, **{key: merged(defaults.get(key), changes[key]) for key in changes}}
@@ -240,11 +240,12 @@ class ChartTest(ServerTest):
         self.assertNotIn("replicaof", self.start_script(changes, "rel-bloomery-0").read_text())
         path = self.start_script(changes, "rel-bloomery-1")
         self.assertTrue(path.read_text().endswith(leader))
-        # Promoted: the server has rewritten its file. The next start of the pod leaves it a leader.
+        # The server was promoted and has rewritten its file. The next start of the pod keeps it a
+        # leader.
         path.write_text(path.read_text().replace(leader, ""))
         again = self.start_script(changes, "rel-bloomery-1", data=path.parent)
         self.assertNotIn("replicaof", again.read_text())
-        # Sentinel made pod 0 a replica: it stays one.
+        # Sentinel has made pod 0 a replica, and its next start keeps it one.
         path = self.start_script(changes, "rel-bloomery-0")
         path.write_text(path.read_text() + "replicaof elsewhere 6379\n")
         again = self.start_script(changes, "rel-bloomery-0", data=path.parent)

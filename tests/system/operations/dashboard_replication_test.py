@@ -25,7 +25,7 @@ class DashboardReplicationTest(BrowserTest):
     def test_a_replica_shows_its_leader(self):
         leader = self.start_server()
         replica = self.start_http_server("--replicaof", f"127.0.0.1 {leader.port}")
-        replica.expect_log(".*")  # it can no longer reach its leader
+        replica.expect_log(".*")  # the replica can no longer reach its leader
         self.browse_with({"in step": leader.crash}, "replica", replica)
 
 

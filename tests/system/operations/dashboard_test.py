@@ -73,7 +73,9 @@ class Load:
 
 class DashboardTest(BrowserTest):
     def fill(self, server):
-        """Filters of every kind. Some have grown, one errs more than requested."""
+        """Makes filters of every kind. Some have grown, and one has a higher error rate than
+        requested.
+        """
         with server.connect() as client:
             client.call("BF.RESERVE", "small", "0.01", "1000")
             client.call("BF.RESERVE", "grown", "0.001", "100")
@@ -172,8 +174,8 @@ class DashboardTest(BrowserTest):
         self.browse("many", server)
 
     def test_charts_and_every_view_in_every_look(self):
-        """One leader with replicas, one of which is late. Five visitors at once: one reloads the
-        charts. Four see all views in light and dark, at 1280 and 390 pixels; axe checks them.
+        """Shows one leader with replicas, one of which lags. One of five visitors reloads the
+        charts. Four view all pages in light and dark, at 1280 and 390 pixels; axe checks the pages.
         """
         server = self.start_http_server(
             "--maxmemory", "1gb", "--appendonly", "yes", "--slowlog-log-slower-than", "1000",

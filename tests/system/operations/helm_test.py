@@ -15,7 +15,8 @@ from harness.tls import TlsTest
 
 
 class HelmTest(TlsTest):
-    """The init container of valkey-helm writes these files; a server of each must start."""
+    """The init container of valkey-helm writes these files. A server must start with each of them.
+    """
 
     ACL = "user default on #{} ~* &* +@all\nuser replication on #{} +psync +replconf +ping\n"
 

@@ -105,7 +105,7 @@ class TlsHttpTest(TlsTest):
 
 
 class PrometheusTest(HttpTest, ToolsTest):
-    # Metrics of the exporter itself, or of one thread among several.
+    # Metrics of the exporter itself, or of one thread.
     NOT_OURS = ("redis_exporter_", "redis_target_", "redis_last_key_groups_", "redis_cpu_sys_main",
                 "redis_cpu_user_main")  # fmt: skip promtool rejects these names.
     ABBREVIATED = ("_duration_sec",)

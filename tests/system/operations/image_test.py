@@ -27,7 +27,7 @@ from harness.debian_root import in_root, make_root, run
 
 # The limit for all that the image adds to its base.
 SIZE_MB_MAX = 60
-# As the scripts that make Debian's slim images have it.
+# Paths that the scripts for Debian's slim images remove.
 NOT_IN_SLIM = ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale",
                "usr/share/lintian", "usr/share/linda", "usr/share/groff")  # fmt: skip
 
@@ -52,7 +52,7 @@ def value_of(stage, verb):
 
 class InstructionsTest(unittest.TestCase):
     def test_every_instruction_is_known(self):
-        """A new instruction needs a replay, or a reason for none."""
+        """A new instruction of the Dockerfile needs a replay here, or a reason for having none."""
         build, final = instructions()
         self.assertEqual(
             [verb for verb, _ in build], ["FROM", "WORKDIR", "COPY", "RUN", "COPY", "ARG", "RUN"]
@@ -141,7 +141,7 @@ class ImageTest(ServerTest):
             encoding="ascii",
         )
         in_root(cls.root, "sh", "-c", "apt-get clean && rm -f /var/cache/apt/*.bin")
-        # An image of the base has no lists of packages; apt-get update makes them.
+        # The base image has no package lists; apt-get update downloads them.
         in_root(cls.root, "sh", "-c", "rm -rf /var/lib/apt/lists/*")
         cls.base_mb = cls.megabytes()
 
@@ -235,7 +235,9 @@ class ImageTest(ServerTest):
         self.assertEqual(self.inside(process, "redis-cli", "bf.exists", "f", "x"), (0, "1"))
 
     def test_health_check(self):
-        """The script is there, with what it calls; container_health_test.py tries it."""
+        """Checks that the image has the script and the programs that it calls.
+        container_health_test.py runs it.
+        """
         (script,) = json.loads(value_of(self.final, "HEALTHCHECK").partition("CMD")[2])
         process = self.start("sh", "-c", f"exec {script}")
         said = process.communicate(timeout=DEADLINE_S)[0].strip()

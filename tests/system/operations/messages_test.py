@@ -119,7 +119,7 @@ class StartMessagesTest(ServerTest):
             self.limits,
         ]  # fmt: skip
         rows = quoted_messages()
-        # A new row needs a start that prints it.
+        # A new row needs a scenario here, a start that prints the message.
         self.assertEqual(len(rows), len(scenarios), rows)
         for patterns, scenario in zip(rows, scenarios):
             with self.subTest(scenario=scenario.__name__):

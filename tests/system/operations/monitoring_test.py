@@ -22,7 +22,7 @@ from harness.web_tools import ToolsTest
 RULES = ROOT / "conf" / "prometheus-alerts.yml"
 DASHBOARD = ROOT / "conf" / "grafana-dashboard.json"
 RULE_TESTS = pathlib.Path(__file__).parent / "prometheus" / "alerts.yml"
-# Prometheus itself makes these when it scrapes.
+# Metrics that Prometheus itself adds when it scrapes.
 OF_PROMETHEUS = {"up"}
 NAME = re.compile(r"\b(?:redis|bloomery|bf_bloom)_\w+\b|\bup\b")
 CONFIG = """
@@ -212,7 +212,7 @@ class ScrapeTest(MonitoringTest):
             self.assertEqual(rule["health"], "ok", rule)
 
     def check_queries(self):
-        """Each query of the Grafana dashboard has an answer."""
+        """Checks that each query of the Grafana dashboard returns data."""
         self.make_events()
         for expression in expressions():
             query = without_variables(expression)

@@ -41,7 +41,8 @@ class UnitTest(unittest.TestCase):
 
 
 class PackageTest(ServerTest):
-    """Boots a Debian in a container whose network is its own, and installs into it as it runs."""
+    """Boots a Debian in a container with its own network, and installs the package while it runs.
+    """
 
     @classmethod
     def setUpClass(cls):
@@ -196,7 +197,7 @@ class PackageTest(ServerTest):
 
         for restart in (
             lambda: self.inside("systemctl", "restart", "bloomery-server"),
-            # systemd restarts it.
+            # systemd restarts the killed server.
             lambda: self.inside("systemctl", "kill", "-s", "KILL", "bloomery-server"),
             # An upgrade keeps the data, and the changed configuration.
             lambda: self.install(self.next_version()),

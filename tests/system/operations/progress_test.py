@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Long work on a terminal: a line that is overwritten, and the log beside it."""
+"""Progress of long operations on a terminal: a line that is overwritten, and the log lines."""
 
 import os
 import pty

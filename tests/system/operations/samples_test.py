@@ -41,7 +41,7 @@ class SamplesTest(ServerTest):
                     seen += 1
                     # A health check reads its options like a start, and starts no server.
                     words = [word for word in words if word != "--health-check"]
-                    # Kubernetes fills these in.
+                    # Kubernetes replaces the variables in these arguments.
                     words = [re.sub(r"\$\(POD_IP\)", "10.0.0.1", word) for word in words]
                     words = [re.sub(r"\$\(POD_NAME\)", "pod-0", word) for word in words]
                     done = subprocess.run(
@@ -55,7 +55,7 @@ class SamplesTest(ServerTest):
     def test_compose_installs_nothing_publishes_locally(self):
         for path in (ROOT / "conf/compose").glob("*.yml"):
             text = path.read_text(encoding="ascii")
-            # A container that installs at its start needs a mirror each time.
+            # A container that installs packages at its start needs a mirror each time.
             self.assertNotRegex(text, r"apt-get|\bapk\b|pip install|curl", path)
             (document,) = documents_of(path)
             for service in document["services"].values():

@@ -21,7 +21,7 @@ WARM_UP_S = 30  # every event has happened once by then
 # A shorter run detects only errors, no growth.
 JUDGED_FROM_MINUTES = 1
 # Under load memory goes up and down by megabytes, with children, full syncs and memory that the
-# allocator keeps. So it is compared at calm points. There the load pauses, expired keys are
+# allocator keeps. So memory is compared at calm points. Then the load pauses, expired keys are
 # deleted, no child saves, the replica has all, and MEMORY PURGE has returned the free pages.
 CALM_EVERY_S = 10
 KEYS_LIVE_S = 2.2
@@ -65,7 +65,7 @@ class SoakServer(Process):
     def __init__(self, *options):
         self.http_port = free_port()
         super().__init__(SERVER, ["--http-port", self.http_port, "--hz", 50, *options])
-        self.samples = []  # one a second, under load
+        self.samples = []  # one sample a second, under load
         self.calm_samples = []
 
     def info(self, client, section):

@@ -29,7 +29,7 @@ class WalksTest(ServerTest):
         self.addCleanup(self.end_server)
 
     def end_server(self):
-        """The commands of the page started it as a daemon."""
+        """Ends the server that the commands of the page started as a daemon."""
         log = self.folder / "var/lib/bloomery/log"
         try:
             self.call("SHUTDOWN", "NOSAVE")

@@ -141,8 +141,8 @@ class ModelReplicaTest(ForeignReplicaTest):
             ])  # fmt: skip
 
     def run_model(self, layout, model):
-        """Returns the leader's client. Our replica and the log hold the same data, whatever layout
-        they configure.
+        """Returns the leader's client. Our replica and the log must have the same data, whatever
+        layout they configure.
         """
         client = self.start_leader("--bf-layout", layout, "--appendonly", "yes")
         replica = self.attach()
@@ -250,7 +250,7 @@ class RedisServerTest(ForeignReplicaTest):
         client.call("CONFIG", "SET", "min-replicas-to-write", 0)
         self.assertEqual(redis.call("GET", "a"), b"1")
         self.assertEqual(info(redis)["master_link_status"], "down")
-        # It is served again when the last filter is deleted.
+        # The leader serves the replica again when the last filter is deleted.
         client.call("DEL", "seen")
         client.call("SET", "c", "3")
         self.wait_for_value(redis, "c", b"3")

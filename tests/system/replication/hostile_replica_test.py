@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Replicas that send arbitrary data: the leader lives, serves clients, and others still follow it.
+"""Replicas that send arbitrary data. The leader must survive, serve its clients, and keep its other
+replicas.
 """
 
 import random

@@ -223,7 +223,7 @@ class StreamTest(LeaderTest):
         with leader.connect() as client:
 
             def only_the_good_one_is_left():
-                good.ack()  # otherwise this one would soon count as stuck, too
+                good.ack()  # otherwise this replica would soon count as stuck, too
                 fields = info(client)
                 return fields["connected_slaves"] == "1" and "state=online" in fields["slave0"]
 

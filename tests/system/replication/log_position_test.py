@@ -30,7 +30,7 @@ class LogPositionTest(ReplicaTest):
         self.numbers = iter(range(1000))
         with self.replica.connect() as connection:
             self.wait_for_link(connection)
-        # After the snapshot, so that the replica's log has these commands.
+        # Written after the snapshot, so that the replica's log contains these commands.
         self.write()
         self.wait_until_equal()
 
@@ -40,7 +40,7 @@ class LogPositionTest(ReplicaTest):
         return server
 
     def write(self):
-        """Writes to several databases; the stream's last one is not 0."""
+        """Writes to several databases. The last database of the stream is not 0."""
         number = next(self.numbers)
         with self.leader.connect() as connection:
             for database in (0, 5):

@@ -24,7 +24,7 @@ from harness.resp import Connection, ErrorReply
 
 KILLS = count("PROMOTION_KILLS")
 WRITERS = 3
-# With this much data a snapshot and a new base take a while.
+# With this much data, writing a snapshot or a new base lasts a while.
 BALLAST_KEYS = 200
 BALLAST_BYTES = 50_000
 COMMON = ("--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10")
@@ -65,7 +65,7 @@ class Writer(threading.Thread):
 
 
 def write(connection, name, number):
-    """The writes failed with these errors."""
+    """Writes may fail with these errors."""
     for command in (("SET", f"{name}:{number}", number), ("BF.ADD", f"filter:{name}", number)):
         reply = connection.call(*command)
         if isinstance(reply, ErrorReply):
@@ -148,7 +148,7 @@ class PromotionTest(ReplicaTest):
             self.promote_under_load(cycle, leader, replica)
             self.end_soon(cycle, replica)
             leader = self.start(directories[(cycle + 1) % 2], "--appendfsync", fsync)
-            # The writes that an earlier one lost are also missing at the end.
+            # At the end, the writes that an earlier promotion lost are still missing.
             is_last = cycle + 1 == KILLS
             of_cycle = {n: c for n, c in self.held.items() if n.endswith(f".{cycle}")}
             self.check(leader, self.held if is_last else of_cycle)

@@ -14,7 +14,7 @@ from harness.resp import Connection, encode
 
 
 class Writer(threading.Thread):
-    """Strings and bitmaps over one connection, until stop()."""
+    """Writes strings and bitmaps over one connection, until stop()."""
 
     def __init__(self, port, name, seed):
         super().__init__(daemon=True)
@@ -123,7 +123,8 @@ class RedisLeaderTest(ReplicaTest):
         seed = seed_from_environment()
         chance = random.Random(seed)
         redis, leader = self.start_leader("--repl-backlog-size", "512mb")
-        # The first connection gets everything it needs; later ones are cut, even in the handshake.
+        # The first connection receives the whole snapshot. Later connections are cut, even in the
+        # handshake.
         budgets = iter([200_000])
         proxy = CuttingProxy(
             redis.port, lambda: next(budgets, None) or int(10 ** chance.uniform(0, 5.5))

@@ -103,7 +103,7 @@ class ReplicationMemoryTest(ReplicaTest):
         )
         server.expect_log("Replica .* is disconnected|snapshot for replicas")
         leader = self.connect(server)
-        leader.call("SET", "text", b"x" * (64 << 20))  # more than the sockets hold
+        leader.call("SET", "text", b"x" * (64 << 20))  # more bytes than the sockets buffer
         self.assertEqual(leader.call("BF.RESERVE", "big", "0.01", 40_000_000), b"OK")
         leader.call("BF.ADD", "big", "item")
 
@@ -119,7 +119,7 @@ class ReplicationMemoryTest(ReplicaTest):
             lambda: info(leader)["connected_slaves"] == "0"
             and memory("mem_filter_arrays_kept_for_child") == 0,
             "the replica is dropped and its child ends",
-            timeout_s=20,  # less than repl-timeout
+            timeout_s=20,  # shorter than repl-timeout
         )
         self.assertLess(memory("used_memory"), with_filter - (40 << 20))
 

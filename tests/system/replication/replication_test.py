@@ -237,7 +237,7 @@ class ReplicationTest(ReplicaTest):
 
     def test_promotion_in_a_chain(self):
         seed = seed_from_environment()
-        # A PING that the middle one misses would be one more command of the old leader.
+        # A PING that the middle server misses would be one more command of the old leader.
         quiet = ("--repl-ping-replica-period", "1000")
         leader_server, leader = self.start(*quiet)
         middle_server, middle = self.start(*quiet)
@@ -252,7 +252,7 @@ class ReplicationTest(ReplicaTest):
             for writer in writers:
                 writer.stop()
             self.check_equal(leader, middle, last)
-            # The middle one leads; the old leader follows at the end of the chain.
+            # The middle server becomes the leader. The old leader follows at the end of the chain.
             self.assertEqual(middle.call("REPLICAOF", "NO", "ONE"), b"OK")
             self.follow(leader, last_server.port)
             self.wait_for_link(last)
@@ -277,7 +277,8 @@ class ReplicationTest(ReplicaTest):
         for round_number in range(5):
             writers = self.start_writers(first_server.port, seed + round_number * 10)
             self.wait_for_writes(writers, 1000)
-            # Sentinel's order: first the new leader, then the old one, which still accepts writes.
+            # As with Sentinel, the new leader is promoted first. Until it is demoted, the old
+            # leader accepts writes.
             second.call("REPLICAOF", "NO", "ONE")
             self.wait_for_writes(writers, 200)
             self.follow(first, second_server.port)

@@ -35,7 +35,7 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         return leader, replica
 
     def check_promoted(self, replica, vendor):
-        """Filters still grow in their layout after this server has become their leader."""
+        """Checks that filters still grow in their layout after this server was promoted."""
         self.assertEqual(replica.call("REPLICAOF", "NO", "ONE"), b"OK")
         replica.call("SELECT", "0")
         for number in range(200, 1000):
@@ -47,7 +47,9 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         self.assertGreater(replica.call("BF.INFO", "scaled", "FILTERS")[0], 5)
 
     def test_a_log_whose_base_is_a_snapshot_of_others(self):
-        """The base is loaded by their rules, and the following commands count as our effects."""
+        """The base is loaded by the other server's rules. The commands after it count as our
+        effects.
+        """
         for vendor in VENDORS:
             with self.subTest(vendor=vendor):
                 directory = tempfile.mkdtemp(prefix="bloomery-scripted-")

@@ -104,7 +104,7 @@ class SentinelTest(ServerTest):
         self.assertIsNot(new_leader, leader)
         self.assertEqual(new_leader.call("SET", "key", "value"), b"OK")
         cluster.wait_until_equal(new_leader)
-        # The server refused none of their commands.
+        # No server has rejected a command of Sentinel or of a replica.
         for node in cluster.nodes:
             self.assertEqual(node.call("ACL", "LOG"), [])
 
@@ -212,7 +212,9 @@ class SentinelTest(ServerTest):
         self.assertEqual(lost["python-wait"], [])
 
     def isolate(self, cluster, leader):
-        """Separates the leader from its replicas: from all others, if the network can be cut."""
+        """Cuts the leader off from its replicas, or from all other processes if the network can be
+        cut.
+        """
         if cluster.network.can_cut:
             return cluster.network.cut(leader.index)
         for node in cluster.nodes:

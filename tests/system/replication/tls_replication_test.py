@@ -56,7 +56,7 @@ class TlsReplicationTest(ReplicaTest):
         # After a cut the stream continues.
         leader.call("CLIENT", "KILL", "TYPE", "replica")
         leader.call("SET", "after", "the cut")
-        # The old link may still have carried it.
+        # The old link may still have carried the write.
         wait_until(lambda: info(leader, "stats")["sync_partial_ok"] == "1")
         wait_until(lambda: replica.call("GET", "after") == b"the cut")
         self.assertEqual(info(leader, "stats")["sync_full"], "1")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks the protections that the linker and compiler of the release build add against exploits.
 
-They are read from the binary, not from our flags, because a toolchain may ignore these.
+The test reads the binary, not the build flags, because a toolchain may ignore flags.
 """
 
 import os

@@ -67,7 +67,9 @@ class OutputLimitTest(ServerTest):
         self.check_closed(("MULTI",), *reads, ("EXEC",))
 
     def test_a_pipeline_of_a_client_that_does_not_read(self):
-        """Its commands wait once some megabytes are unsent, so it is not even closed."""
+        """The commands of a pipeline wait once some megabytes are unsent, so its client is not even
+        closed.
+        """
         self.start("--client-output-buffer-limit", f"normal {LIMIT_BYTES} 0 0")
         with self.server.connect() as client:
             self.request(client, *[("GET", "key")] * COUNT)

@@ -31,8 +31,8 @@ class ClientsTest(ServerTest):
         return self.client.call(*words)
 
     def test_cve_2026_81934_56684_23479_killed_clients(self):
-        """Clients are killed while they pipeline, wait, listen or are in a transaction, by
-        themselves and by others.
+        """Clients are killed while they pipeline, wait, listen or are in a transaction. They are
+        killed by themselves and by other clients.
         """
         stop = threading.Event()
 
@@ -91,7 +91,7 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
 
     def test_cve_2025_27151_names_given_to_the_check_tools(self):
-        """Long names, odd bytes, and files of other kinds."""
+        """The check tools get long names, odd bytes, and files of other kinds."""
         with tempfile.TemporaryDirectory() as directory:
             odd = pathlib.Path(directory) / "x"
             for path in ("/" + "a/" * 3000 + "x", "a" * 255, "a" * 5000, "\x1b[31m", "%s%n", ""):

@@ -62,7 +62,9 @@ class HostilePeerTest(TlsTest):
         client = self.connect_tls()
 
         def is_served_beside_them():
-            """On a very slow machine the server may have closed one, so the test retries."""
+            """On a very slow machine the server may have closed the connection, so the test
+            retries.
+            """
             held = [self.connect_raw(HALF_HELLO if i % 2 else b"") for i in range(1500)]
             self.assert_served(server)
             self.assertEqual(client.call("PING"), b"PONG")

@@ -63,7 +63,7 @@ class HandshakeLogTest(TlsTest):
                         pass
         line = r"Error accepting a client connection: [a-z ]+.* \(addr=127\.0\.0\.1:\d+ "
         server.wait_for_log(line)
-        # The other errors occur within the ten seconds that share one line.
+        # The other errors occur within ten seconds, for which the server logs one line.
         self.assertEqual(sum("Error accepting a client" in one for one in server.log), 1)
 
 

@@ -55,7 +55,7 @@ class DeletableFilter:
         return offset // self.region_bits
 
     def _bitfields(self, key, operation, offset_lists, *value):
-        """One BITFIELD per item, all in one pipeline."""
+        """Sends one BITFIELD per item, all in one pipeline."""
         pipe = self.client.pipeline(transaction=False)
         for item_offsets in offset_lists:
             words = []
@@ -82,7 +82,9 @@ class DeletableFilter:
         return [all(reply) for reply in replies]
 
     def delete(self, item):
-        """Clears the bits that no other item can need; returns True if the item is gone then."""
+        """Clears the bits that no other item can need. Returns True if the filter no longer finds
+        the item.
+        """
         places = offsets(item)
         (marks,) = self._bitfields(
             self.collision_key, "GET", [[self.region(offset) for offset in places]]

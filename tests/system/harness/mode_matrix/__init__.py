@@ -76,14 +76,15 @@ def rules_of(cell, rules):
 
 
 def refusal_of(cell):
-    """The pattern of the error that ends the event, None where no error may."""
+    """Returns the pattern of the error that must end the event; None if the event must succeed."""
     return next((r.pattern for r in rules_of(cell, RULES) if isinstance(r, Refused)), None)
 
 
 def choose_cells(strength, rng, parameters=PARAMETERS, rules=RULES):
     """Returns cells in which all values of any `strength` parameters meet, and one cell for each
-    combination of values that a rule says is refused. An event that is refused may end early, so it
-    covers no other combination."""
+    combination of values that a rule says is refused. A rejected event may end early, so its cell
+    covers no other combination.
+    """
     names = [list(values) for values in parameters.values()]
     array = covering_array(names, strength, rng, lambda row: not rules_of(Cell(*row), rules))
     cells = [Cell(*row) for row in array]

@@ -28,7 +28,8 @@ def errors_in(reply):
 
 
 class Client:
-    """Connections that take turns, so that all threads of a server get commands."""
+    """Two or more connections that are used in turn, so that all threads of a server get commands.
+    """
 
     def __init__(self, connections, names):
         self.connections = connections
@@ -54,7 +55,7 @@ class Client:
 
 @dataclasses.dataclass
 class Node:
-    """A server and two clients of it: an application, and an operator who may do everything."""
+    """A server and two of its clients: an application, and an operator with all rights."""
 
     server: Process
     port: int
@@ -114,7 +115,7 @@ class CellRun:
         return self.start(directory, configuration=self.configuration.of_replicas)
 
     def launch(self, directory):
-        """Starts a server without waiting for it. The caller must end it."""
+        """Starts a server without waiting until it is ready. The caller must end it."""
         port = free_port()
         options = self.options(port, self.configuration)
         return self.test.launch(*options, port=port, directory=directory, prefix=self.clock.prefix)
@@ -152,18 +153,22 @@ class CellRun:
         node.configuration.disturb(self, node)
 
     def contents(self, node):
-        """Returns what a copy of the data must have too. Expired keys are deleted first."""
+        """Returns the data that every copy must equal. Expired keys are deleted first."""
         self.test.wait_until_deleted_what_expired(node.operator)
         return node.configuration.contents(self, node)
 
     def check(self, node, expected=None):
-        """The server holds what the model says, and if given, the expected contents."""
+        """Checks that the server's data agree with the model and, if given, with the expected
+        contents.
+        """
         self.model.check(node.app)
         if expected is not None:
             node.configuration.compare(self.test, expected, self.contents(node))
 
     def check_replica(self, leader, *replicas):
-        """Every replica holds what its leader holds, which is what the model says."""
+        """Checks that every replica has the data of its leader, and that these agree with the
+        model.
+        """
         expected = self.contents(leader)
         self.test.wait_until_equal_offsets(
             leader.operator, *(replica.operator for replica in replicas)

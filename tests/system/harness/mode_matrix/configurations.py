@@ -36,7 +36,7 @@ class Configuration:
         return Connection(port)
 
     def disturb(self, run, node):
-        """Changes other keys in the way that this configuration is about."""
+        """Changes other keys, to exercise the feature of this configuration."""
 
     def contents(self, run, node):
         return digest(node.operator)
@@ -85,7 +85,8 @@ class TlsOnly(Configuration):
 
 
 class ReplicaOfCluster(Configuration):
-    """A cluster refuses REPLICAOF, so the replica of one is a server without special options."""
+    """A cluster rejects REPLICAOF, so its data are replicated to a server without special options.
+    """
 
     database = 0
 
@@ -102,8 +103,9 @@ class EmulatedCluster(Configuration):
 
 
 class Eviction(Configuration):
-    """Victims, which expire before any key of the cell, fill the memory and are evicted. A start
-    may evict more of them, but must bring none back."""
+    """Other keys fill the memory and are evicted. They expire before any key of the cell. A start
+    may evict more of them, but must not restore evicted keys.
+    """
 
     VICTIM_BYTES = 512 << 10
     EVICTED_MIN = 5
@@ -142,7 +144,9 @@ class Eviction(Configuration):
 
 
 class ClientEviction(Configuration):
-    """A client that takes too much memory is evicted, and what it has sent changes nothing."""
+    """A client that uses too much memory is disconnected, and the commands that it has sent change
+    nothing.
+    """
 
     VALUE_BYTES = 4 << 20
 
@@ -187,11 +191,11 @@ class SeveralDatabases(Configuration):
 
 
 class Access:
-    """Without users: the default user may do everything."""
+    """No users are configured: the default user has all rights."""
 
     options = ()
     redis_options = ()
-    migrate_words = ()  # by which MIGRATE logs in at its target
+    migrate_words = ()  # arguments with which MIGRATE logs in at its target
 
     def log_in(self, client, user):
         """Logs in as `operator` or `app`."""

@@ -10,8 +10,8 @@ def covering_array(parameters, strength, rng, is_possible=lambda row: True):
     `strength` parameters is in a row, unless no possible row has it. is_possible() says which rows
     are possible.
 
-    Greedy: while a combination is missing, the row that contains it and the most other missing
-    ones is added. The largest sets of combinations come first, since they need the most rows.
+    Greedy: while a combination is missing, adds the row that contains it and the most other missing
+    combinations. The largest sets of combinations come first, since they need the most rows.
     """
     columns = list(itertools.combinations(range(len(parameters)), strength))
     columns.sort(key=lambda chosen: -math.prod(len(parameters[i]) for i in chosen))

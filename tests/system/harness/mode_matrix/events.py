@@ -18,8 +18,9 @@ BALLAST = f"{KEY_PREFIX}:ballast"
 
 
 def suspend_child(node, command, end):
-    """Runs the command until a child that it forks is stopped before it has ended. `end` is in the
-    log line of a child's end. Returns the child."""
+    """Runs the command until it forks a child that can be suspended while it saves. `end` is part
+    of the log line about a child's end. Returns the child.
+    """
 
     def ended():
         return sum(end in line for line in node.server.log)
@@ -35,7 +36,7 @@ def suspend_child(node, command, end):
 
 
 class Event:
-    options = ()  # of every server of the cell
+    options = ()  # options of every server of the cell
     expected_log = ()  # warnings that the event causes
 
     def run(self, run):
@@ -91,7 +92,7 @@ class SnapshotDuringWrites(Event):
         expected = run.contents(node)
         node.operator.run("CONFIG", "SET", "rdb-key-save-delay", self.KEY_SAVE_DELAY_US)
         child = suspend_child(node, "BGSAVE", self.SAVED)
-        # No time passes, so that nothing in the snapshot expires.
+        # The clock does not advance, so that nothing in the snapshot expires.
         run.model.write(node.app)
         self.make_and_delete(node)
         os.kill(child, signal.SIGCONT)
@@ -116,7 +117,7 @@ class SnapshotDuringWrites(Event):
 class KillDuringRewrite(Event):
     options = LOG
     expected_log = (r"is torn: .* cut off at offset", r"no sound checksum line follows")
-    BALLAST_BITS = 128 << 20  # so that the child takes a while, though the log stays short
+    BALLAST_BITS = 128 << 20  # lets the child run for a while, although the log stays short
     REWRITTEN = "rewriting finished successfully"
 
     def run(self, run):
@@ -223,7 +224,7 @@ class PartialResync(Replicated):
 
 
 class Promotion(Replicated):
-    """The leader dies. It comes back as the replica of its successor."""
+    """The leader dies, and returns as a replica of its successor."""
 
     options = LOG
 
@@ -250,7 +251,7 @@ class Promotion(Replicated):
 
 
 class RedisReplica(Replicated):
-    """Debian's redis-server follows. It has no module that knows filters."""
+    """The replica is Debian's redis-server, which has no module for filters."""
 
     options = ("--replica-foreign", "strings")
     expected_log = (*Replicated.expected_log, r"Replica .* is refused")
@@ -309,7 +310,7 @@ class Handover(Replicated):
 
 
 class Transfer(Event):
-    """Each key is read from one server and given to another."""
+    """Moves or copies each key from one server to another."""
 
     def run(self, run):
         source, target = run.start(run.directory()), run.start(run.directory())

@@ -19,12 +19,12 @@ UNION_FOUND_MAX = ABSENT_ITEMS // 2
 
 
 class Items:
-    """The items of one filter."""
+    """The items of one filter, and the answers that they got."""
 
     def __init__(self):
-        self.counted = {}  # item: when it was counted, by the clock and by counted items
+        self.counted = {}  # item: the time and the item count when it was counted
         self.repeated = set()  # items whose add answered 0
-        self.count = 0  # of items that were ever counted
+        self.count = 0  # number of items ever counted
 
     def clear(self):
         self.__init__()
@@ -45,8 +45,8 @@ class Items:
 
 
 class FilterModel:
-    """A filter, a copy of it that other items are added to, and the union of both if the kind has
-    one."""
+    """A filter, a copy of it with further items, and the union of both if the kind supports unions.
+    """
 
     STEP_MS = 1_000_000  # a generation of a window by time
 
@@ -145,7 +145,7 @@ class FilterModel:
             found = (self.found_items(items) for items in self.items.values())
             self.union_items = list({item: None for items in found for item in items})
         else:
-            # One of them has grown more often.
+            # The union fails because one of the filters has more layers.
             assert "layers" in str(reply), reply
 
     def repeat_an_item_of_a_full_generation(self, client, key):
@@ -176,8 +176,9 @@ class FilterModel:
         return [*items.counted, *items.repeated]
 
     def cardinalities(self, items):
-        """Returns the least and the most that BF.CARD may answer. A window may still hold its
-        oldest generation."""
+        """Returns the smallest and the largest valid reply to BF.CARD. A window may still hold its
+        oldest generation.
+        """
         if self.window_items:
             most = self.window_items * (GENERATIONS + 1) // GENERATIONS
             return len(self.found_items(items)), min(items.count, most)

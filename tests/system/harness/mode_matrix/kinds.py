@@ -21,7 +21,9 @@ class Kind:
 
 
 def filters(*words, layout="native", **rules):
-    """Filters that are reserved with these words, or made by their first item if there are none."""
+    """Filters that are reserved with these arguments, or created by their first item if there are
+    none.
+    """
     return Kind(lambda run: FilterModel(run, words, **rules), ("--bf-layout", layout))
 
 
@@ -100,8 +102,8 @@ class ExpiringStrings:
     def __init__(self, run):
         self.rng = run.rng
         self.clock = run.clock
-        self.values = {}  # key: its value and expiry, -1 if it has none
-        self.soon_gone = {}  # key: expiry
+        self.values = {}  # key: its value and its expiry, -1 for none
+        self.soon_gone = {}  # key: the time when it expires
 
     def keys(self):
         return list(self.values)
@@ -136,7 +138,7 @@ class ExpiringStrings:
             self.soon_gone[key] = self.clock.now_ms + self.STEP_MS // 2
 
     def write_on_condition(self, client, first, second):
-        """Commands that Redis 7 does not know, so its replicas must get their effect."""
+        """Commands that Redis 7 does not know, so its replicas must receive their effect."""
         (value, _), end = self.values[first], self.clock.now_ms + 3 * self.LIFE_MS
         assert client.run("SET", first, "1", "IFEQ", value, "PXAT", end) == b"OK"
         assert client.run("SET", first, "2", "IFEQ", "another value") is None
