@@ -27,7 +27,7 @@ void insert(ByteSet& set, char c) {
   set[byte / 64] |= uint64_t{1} << (byte % 64);
 }
 
-// The bits below `end` in the word whose first bit is `begin`.
+// Returns the bits of a word that lie below `end`. `begin` is the index of the word's first bit.
 uint64_t bits_below(unsigned end, unsigned begin) {
   if (end <= begin) return 0;
   return end - begin >= 64 ? ~uint64_t{0} : (uint64_t{1} << (end - begin)) - 1;
@@ -133,7 +133,7 @@ Glob::Element GlobCompiler::take_set() {
   return static_cast<Glob::Element>(Glob::kFirstSet + glob_.sets_.size() - 1);
 }
 
-// REQUIRES: neither at the end nor at a star.
+// Consumes one element of the pattern. REQUIRES: neither at the end nor at a star.
 Glob::Element GlobCompiler::take_element() {
   if (is_at('[')) return take_set();
   if (is_at('?')) {
@@ -238,7 +238,8 @@ bool Glob::matches_at(const Run& run, const Place& place, const char* text) cons
   return true;
 }
 
-// The leftmost match of the run in the text; nullptr if there is none or no steps are left.
+// Returns the leftmost match of the run in the text; nullptr if there is no match or no steps are
+// left.
 const char* Glob::find(const Run& run, const Place& place, std::string_view text,
                        size_t& steps_left) const {
   if (text.size() < run.size) return nullptr;

@@ -112,10 +112,10 @@ class Glob {
   bool is_impossible_ = false;  // true if some element matches no character
   bool has_star_ = false;
   size_t size_min_ = 0;  // minimum size of a matching text
-  uint64_t head_ = 0;    // of a prefix pattern: its first bytes, and a mask of the bytes that exist
+  uint64_t head_ = 0;    // prefix pattern: its first bytes, and a mask of the bytes that exist
   uint64_t head_mask_ = 0;
-  size_t prefix_text_size_min_ = kNoPrefix;  // of a prefix pattern: minimum size of a text
-  std::vector<Run> runs_;  // the first starts the text; after a star the last ends it
+  size_t prefix_text_size_min_ = kNoPrefix;  // prefix pattern: minimum size of a text
+  std::vector<Run> runs_;  // the first run starts the text; after a star the last run ends it
   std::string plain_;      // the characters of all plain runs, concatenated
   std::vector<Element> elements_;
   std::vector<Set> sets_;

@@ -20,7 +20,7 @@ struct Error {
   std::string message;
 };
 
-// An error's message without the reply code, which would only disturb within a log line.
+// Returns an error's message without the reply code, which would only disturb within a log line.
 inline std::string_view without_code(std::string_view message) {
   for (const std::string_view code : {"ERR ", "OOM "}) {
     if (message.starts_with(code)) return message.substr(code.size());

@@ -6,7 +6,7 @@
 #include <shared_mutex>
 #include <vector>
 
-// Absent if another allocator is linked.
+// Null if another allocator is linked.
 extern "C" [[gnu::weak]] int mallctl(const char* name, void* old_value, size_t* old_size,
                                      void* new_value, size_t new_size);
 

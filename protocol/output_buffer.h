@@ -81,7 +81,7 @@ class OutputBuffer {
     if (end_ < whole_end_) has_overflowed_ = false;
   }
 
-  // The content must not grow to this size.
+  // From now on the buffer overflows if its content would grow to this size.
   void set_limit(size_t size_bytes) { limit_ = size_bytes; }
   // Number of bytes until the limit.
   size_t room() const { return limit_ - std::min(limit_, size()); }

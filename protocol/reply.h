@@ -30,17 +30,17 @@ struct Reply {
     kMap,
     kSet,
     kPush,
-    kAttribute,  // used while parsing; the finished attribute is in `attributes` of the described
-                 // reply
+    kAttribute,  // used while parsing; a finished attribute is moved to `attributes` of the reply
+                 // it describes reply
   };
 
   bool is_error() const { return type == Type::kError || type == Type::kBulkError; }
 
   Type type = Type::kNull;
-  int64_t integer = 0;  // for integers and booleans
+  int64_t integer = 0;  // value of integers and booleans
   double number = 0;
   std::string text;
-  std::string format;  // for verbatim strings: "txt", "mkd"
+  std::string format;  // format of verbatim strings: "txt", "mkd"
   std::vector<Reply> elements;
   std::vector<Reply> attributes;  // key, value, key, value…
 };

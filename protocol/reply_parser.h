@@ -39,7 +39,7 @@ class ReplyParser {
 
  private:
   enum class Step : uint8_t { kContinue, kReply, kNeedMore, kError };
-  // An aggregate whose elements are not complete yet.
+  // A received aggregate whose elements are not complete yet.
   struct Frame {
     Reply reply;
     size_t elements_left;

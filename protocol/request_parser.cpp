@@ -251,7 +251,7 @@ void RequestParser::publish(std::string_view buffered, Words& words) {
 
 void RequestParser::set_apart(size_t offset, std::string_view text) {
   assert(phase_ != Phase::kBulkBody || position_ != offset || bulk_size_bytes_ == text.size());
-  // The fast path knows nothing of bodies that are apart.
+  // The fast path does not support bodies outside of the buffer, so resume() parses this request.
   if (phase_ == Phase::kStart) phase_ = Phase::kCount;
   apart_offset_ = offset;
   apart_text_ = text;

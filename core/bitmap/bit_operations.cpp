@@ -11,11 +11,12 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-// Small enough that the block of `out` stays in the first-level cache while the sources are
-// combined into it one after another.
+// With this size a block of `out` stays in the first-level cache while all sources are combined
+// into it.
 constexpr size_t kBlockBytes = 8192;
 
-// The part of a source in the block [start, start + length). Shorter than `length` near its end.
+// Returns the part of a source in the block [start, start + length). It is shorter near the end of
+// the source.
 Bytes block_of(Bytes source, size_t start, size_t length) {
   if (start >= source.size()) return {};
   return source.subspan(start, std::min(length, source.size() - start));

@@ -165,8 +165,8 @@ class HalvedTable {
   static bool is_for(const Geometry& geometry) {
     return HalvedShape::is_for(geometry.hash_count, geometry.cell_bits);
   }
-  // Only if the bucket does not fit a word of 8 bytes. A single item waits for each step, and one
-  // such word takes fewer steps.
+  // True if the bucket does not fit one word of 8 bytes. A single item waits for each step, and one
+  // word needs fewer steps than two halves.
   static bool is_for_one_item(const Geometry& geometry) {
     return is_for(geometry) && !kBucketShapes[geometry.hash_count][geometry.cell_bits].is_narrow;
   }

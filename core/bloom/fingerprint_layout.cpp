@@ -28,7 +28,7 @@ bool displace(const Table& table, ItemHash hash) {
   uint64_t bucket = table.bucket(hash.first);
   uint64_t random = hash.first ^ hash.second;
   for (Move& move : moves) {
-    // Knuth's MMIX generator, whose high bits are good.
+    // A step of Knuth's MMIX generator. Only its high bits are random enough.
     random = random * 6364136223846793005 + 1442695040888963407;
     move = {bucket, static_cast<unsigned>(fast_range(random, table.slot_count()))};
     fingerprint = table.exchange(bucket, move.slot, fingerprint);

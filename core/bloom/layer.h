@@ -63,7 +63,8 @@ class Layer {
     return Layout::check(bits_.words(), geometry(), hash);
   }
   ArrayView view() const { return {bits_.words(), geometry()}; }
-  // Counts the item if it is new. Never returns kNoRoom unless the layout is deletable.
+  // Adds the item, and counts it if it is new. Never returns kNoRoom unless the layout is
+  // deletable.
   template <class Layout>
   Insertion insert(ItemHash hash) {
     Insertion insertion{};
@@ -76,13 +77,13 @@ class Layer {
     item_count_ += insertion == Insertion::kAdded;
     return insertion;
   }
-  // Returns true, and counts the item, if it is new.
+  // Adds the item. Returns true, and counts the item, if it is new.
   template <class Layout>
   bool mark(ItemHash hash) {
     return insert<Layout>(hash) == Insertion::kAdded;
   }
-  // Counts the item even if its bits were set before. For replaying adds that are known to be new.
-  // Returns false, with nothing changed, if there is no room.
+  // Adds and counts the item even if its bits were set before. For replaying adds that are known to
+  // be new. Returns false, with nothing changed, if there is no room.
   template <class Layout>
   bool insert_new(ItemHash hash) {
     if constexpr (Layout::kRow.clears_bits) {
@@ -100,7 +101,7 @@ class Layer {
     item_count_ -= removal == Removal::kGone && item_count_ != 0;
     return removal;
   }
-  // True if the removal with this outcome took the layer's last item. A removal that returns kStays
+  // Returns true if the removal with this outcome emptied the layer. A removal that returns kStays
   // is not journaled, so it must not drop a layer.
   bool is_emptied_by(Removal removal) const {
     return removal == Removal::kGone && item_count_ == 0;

@@ -41,7 +41,7 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
   { Layout::hash(item, settings) } -> std::same_as<ItemHash>;
   // Plans a layer of `count` items; nullopt if no array of an addressable size keeps the rate.
   { Layout::plan(parameters, count, rate) } -> std::same_as<std::optional<LayerPlan>>;
-  // Error rate of layer `index` of a growing filter, and that of the layer that follows one with
+  // Error rate of layer `index` of a growing filter, and error rate of the layer after one with
   // `rate`.
   { Layout::layer_error_rate(parameters, index) } -> std::same_as<double>;
   { Layout::next_error_rate(parameters, index, rate) } -> std::same_as<double>;
@@ -87,7 +87,7 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
   { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::error_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::residue_now(words, geometry, count) } -> std::same_as<double>;
-  // The share of items whose removal returns kStays after that many insertions and no removal.
+  // Predicted share of items whose removal returns kStays, in a filter without earlier removals.
   { Layout::predicted_residue(geometry, rate) } -> std::same_as<double>;
   // True if the members above can produce these bits. Touches no untouched page.
   { Layout::is_sound(bits, geometry, count) } -> std::same_as<bool>;

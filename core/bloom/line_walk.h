@@ -150,7 +150,7 @@ template <class Line>
   }
 }
 
-// The fields of an array that check_together() needs. They fit in a few registers.
+// The fields of an array that check_together() needs. They are few, so that they stay in registers.
 template <class Line>
 struct LineArray {
   const uint64_t* words = nullptr;

@@ -51,8 +51,8 @@ struct SolvedSize {
 
 std::optional<Geometry> NativeLayout::size(uint64_t capacity, double error_rate) {
   if (capacity > kMaxLayerCapacity) return std::nullopt;
-  // The solver takes longer than all other work for a new filter, and most filters of a server have
-  // the same parameters.
+  // The solver needs more time than all other work for a new filter, and most filters of a server
+  // have the same parameters. So recent results are cached.
   constexpr size_t kSizesKept = 16;
   constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;
   thread_local std::array<SolvedSize, kSizesKept> solved;

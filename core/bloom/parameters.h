@@ -32,11 +32,12 @@ inline constexpr LayoutId kRegionLayout{5};
 struct LayoutRow {
   LayoutId id{};
   std::string_view name{};  // the name in the configuration
-  // True if the layout is that of another server or of its module.
+  // True if the layout comes from another server or from its module.
   bool is_foreign = false;
   // Bits may be cleared. A child that saves must not see that, so the arrays are in private memory.
   bool clears_bits = false;
-  // All filters hash an item alike, so items can be hashed before the filter is known.
+  // True if all filters of the layout hash an item alike, so that items can be hashed before the
+  // filter is known.
   bool has_fixed_hash = false;
   bool takes_seed = false;
   bool takes_tightening = false;
@@ -48,7 +49,8 @@ struct LayoutRow {
   bool takes_window = false;
   // True if the layout has older forms: 32-bit hashes, rounded arrays, and a growth without effect.
   bool has_older_forms = false;
-  // True if FilterParameters::region_bits applies. It is also the cell_bits of all layers.
+  // True if FilterParameters::region_bits applies to the layout. It is also the cell_bits of all
+  // layers.
   bool takes_region_bits = false;
   // Files mark an item count as estimated. Such a count may exceed a layer's capacity.
   bool marks_estimates = false;
@@ -70,7 +72,7 @@ inline std::string_view layout_name(LayoutId id) {
   return layout_row(id).name;
 }
 
-// In the order of the list, in which messages name them.
+// Returns the rows in the order of the list, which is also their order in messages.
 std::span<const LayoutRow> layout_rows();
 std::string layout_names(std::string_view separator, std::string_view last_separator);
 
@@ -94,9 +96,9 @@ enum class WindowUnit : uint8_t { kNone, kMilliseconds, kItems };
 struct WindowSettings {
   uint64_t length = 0;
   WindowUnit unit = WindowUnit::kNone;
-  // Generations of one window; one more is alive.
+  // Number of generations of a full window. One more generation is alive, the oldest.
   uint8_t generations = 0;
-  // Adding an item again restarts the time or count until it is forgotten.
+  // True if adding an item again restarts the time or count until the item is forgotten.
   bool refreshes = false;
 
   static constexpr uint8_t kGenerationsMax = 64;
@@ -154,7 +156,7 @@ enum class Removal : uint8_t { kGone, kAbsent, kStays };
 
 // The shape of a layer's bit array.
 struct Geometry {
-  // Also the modulus of the layouts that use one.
+  // Number of bits. Also the modulus of the layouts that use a modulus.
   uint64_t bit_count = 0;
   uint16_t hash_count = 0;
   // Independent cache lines over which the hash_count bits are spread; 0 if the layout has no
@@ -188,10 +190,11 @@ struct ArrayFigures {
 // nullopt for layouts without deletion. Takes up to some milliseconds.
 std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
                                           uint64_t item_count);
-// Only the fill ratio of these figures; takes constant time.
+// Returns only the fill ratio of these figures, in constant time.
 std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
                                        uint64_t item_count);
-// Share of `item_count` items whose deletion returns kStays, if none was deleted before.
+// Predicted share of `item_count` items whose deletion returns kStays, if no item was deleted
+// before.
 std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
                                         double item_count);
 
@@ -249,8 +252,8 @@ inline bool is_rate(double rate) {
   return rate > 0 && rate < 1;
 }
 
-// Plans the first layer, or that of each generation; nullopt if no array of an addressable size
-// keeps the error rate.
+// Plans the first layer, or the first layer of each generation. Returns nullopt if no array of an
+// addressable size keeps the error rate.
 std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters);
 
 // Plans layer `index` (of a generation, if there is a window), which follows `last`; nullopt if

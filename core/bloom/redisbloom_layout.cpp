@@ -9,7 +9,7 @@
 namespace core::bloom {
 namespace {
 
-// RedisBloom's own roundings of ln(2)^2 and ln(2). Other digits would give other sizes.
+// RedisBloom's own roundings of ln(2)^2 and ln(2). More exact values would give other sizes.
 constexpr double kModuleLn2Squared = 0.480453013918201;
 constexpr double kModuleLn2 = 0.693147180559945;
 

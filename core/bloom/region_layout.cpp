@@ -12,7 +12,7 @@
 namespace core::bloom {
 namespace {
 
-// Words that follow the lines.
+// Counters stored in the words after the lines.
 enum CountWord : size_t { kOnes, kOnesMax, kFlags, kCountWords };
 constexpr uint64_t kCountBits = 64 * kCountWords;
 
@@ -181,8 +181,8 @@ struct OtherBits {
 
   double throws;
   double line_bits;
-  // Expected number, for each bit, of pairs of draws by one item that hit it. Such a pair is no
-  // collision.
+  // For each bit, the expected number of pairs of draws by one item that hit the same bit. Such a
+  // pair is not a collision between items.
   double own_pairs;
 
   // Probability that `clear` given bits are not hit and `single` further bits are hit at most once

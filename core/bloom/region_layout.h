@@ -70,8 +70,8 @@ struct RegionLayout {
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return NativeLayout::accounted_bytes(layer_count, bits_bytes);
   }
-  // Share of the items that could not be removed now, each considered alone. For a filter without
-  // removals, because removals do not clear flags.
+  // Predicted share of the items that could not be removed, each considered separately. For a
+  // filter without removals, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);
   // Computed from the array, whatever was added and removed.
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
@@ -88,7 +88,7 @@ struct RegionLayout {
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash);
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found);
-  // `capacity` is the layer's; it decides when the layer is full.
+  // Adds an item. `capacity` is that of the layer and decides when the layer is full.
   static Insertion insert(uint64_t* words, const Geometry& geometry, uint64_t capacity,
                           ItemHash hash);
   static bool insert_new(uint64_t* words, const Geometry& geometry, uint64_t capacity,

@@ -140,8 +140,8 @@ class ScalableFilter::Adder {
   AddOutcome add(ItemHash hash) {
     if (filter_.window() != nullptr) {
       if (generation_room() == 0) {
-        // Only an item that changes the filter may start a generation, because journals contain no
-        // other.
+        // Journals contain only items that change the filter, so only such items may start a
+        // generation.
         if (is_add_without_effect<Layout>(hash)) return AddOutcome::kPresent;
         if (!rotate_by_items()) return AddOutcome::kCannotGrow;
       }
@@ -241,7 +241,7 @@ class ScalableFilter::Adder {
     const bool is_older = check_layers<Layout>(all.first(older), hash);
     const AddOutcome outcome = add_to_last<Layout>(hash);
     if (!is_older) return outcome;
-    // If there is no room, the item is nevertheless present in an older generation.
+    // If the newest generation has no room, the item is still present in an older generation.
     return outcome == AddOutcome::kAdded ? AddOutcome::kRefreshed : AddOutcome::kPresent;
   }
 

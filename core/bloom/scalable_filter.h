@@ -46,7 +46,7 @@ struct LayerInfo {
   uint64_t item_count = 0;
   double error_rate = 0;
   Geometry geometry;
-  // Error rate of the layer as it is now, computed by formula.
+  // Present error rate of the layer, computed by formula.
   double predicted_error_rate = 0;
 };
 
@@ -177,7 +177,7 @@ class ScalableFilter {
 
   void drop_layers(size_t first, size_t count);
 
-  // The only layer, or an empty one if there is a chain. Its spare bits hold state of both forms.
+  // The only layer, or an empty layer if there is a chain. Its spare bits hold state of both forms.
   Layer first_;
   union {
     double error_rate_;

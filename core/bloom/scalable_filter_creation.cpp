@@ -66,7 +66,8 @@ Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
   return {};
 }
 
-// Memory for the next generation is not checked: it takes as much as the existing ones.
+// Memory for the next generation is not checked, because each generation needs as much as the
+// existing ones.
 Result<> check_window(const FilterParameters& parameters, const Window* window,
                       std::span<const LayerParts> parts) {
   if (!parameters.window.is_set() && window == nullptr) return {};
@@ -220,7 +221,7 @@ std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter) 
   parts.push_back({first.geometry, first.capacity, 0, first.error_rate, std::move(*bits)});
   std::optional<Window> window;
   if (const Window* const old = filter.window()) {
-    // Keeps only the newest generation, so that the grid continues.
+    // Keeps the newest generation of the window, empty, so that the grid of rotations continues.
     const WindowRotation newest = old->newest();
     window = Window::restore(old->settings(), newest, {{newest.ordinal, 1}});
     if (!window) return nullptr;

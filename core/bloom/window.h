@@ -91,8 +91,8 @@ class Window {
   // True if the rotation begins a generation; otherwise it only moves the grid.
   bool is_new(const WindowRotation& rotation) const { return rotation.ordinal != newest_ordinal(); }
   // Carries out a rotation and returns the number of oldest layers to drop. An empty newest
-  // generation becomes the new one. If it is not empty, the caller must append a layer. REQUIRES:
-  // allows(turn).
+  // generation becomes the new generation. Otherwise the caller must append a layer. REQUIRES:
+  // allows(rotation).
   size_t rotate(const WindowRotation& rotation, bool is_newest_empty);
   // True if the newest generation may grow by a layer.
   bool may_grow() const { return layer_count() < kGrownLayersMax; }

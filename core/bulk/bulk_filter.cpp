@@ -13,7 +13,7 @@
 namespace core::bloom {
 namespace {
 
-// Smaller batches are added one by one, because threads would cost more than they save.
+// Smaller batches are added one item at a time, because threads would cost more than they save.
 constexpr size_t kBatchItemsMin = 1024;
 constexpr size_t kBatchItemsMax = size_t{1} << 16;
 // Maximum number of marks per batch, all threads together: 32 MiB.

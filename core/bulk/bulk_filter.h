@@ -28,7 +28,7 @@ namespace core::bloom {
 
 class BulkFilter {
  public:
-  // `budget` and `team` must outlive it. Errors: as ScalableFilter::create.
+  // `budget` and `team` must outlive the filter. Errors: as ScalableFilter::create.
   static Result<std::unique_ptr<BulkFilter>> create(const FilterParameters& asked,
                                                     const MemoryBudget& budget, ThreadTeam& team);
 
@@ -36,7 +36,7 @@ class BulkFilter {
   // Errors: the filter is full, or the next layer does not fit in memory.
   Result<> add(std::span<const ItemHash> hashes);
   uint64_t item_count() const;
-  // REQUIRES: called once, after all other members.
+  // Returns the filter. REQUIRES: called once, after all other members.
   Result<std::unique_ptr<ScalableFilter>> finish();
 
  private:
@@ -81,7 +81,7 @@ class BulkFilter {
   std::unique_ptr<ScalableFilter> whole_;
   // Indexed as marks_[member][region].
   std::vector<std::vector<Marks>> marks_;
-  // For each item of the batch: 1 if it has set a bit.
+  // One entry for each item of the batch: 1 if the item has set a bit.
   std::vector<uint8_t> has_changed_;
   std::atomic<size_t> next_region_{0};
 };

@@ -30,7 +30,8 @@ bool ByteBuffer::assign(std::string_view bytes) {
     shrink(0);
     return true;
   }
-  // Another size class needs a new block anyway. realloc would copy the old content for nothing.
+  // A block of another size class is allocated anyway, and realloc would copy the old content
+  // needlessly.
   if (data_ == nullptr || allocation_size(bytes.size()) != allocation_size(size_)) {
     auto* fresh = static_cast<char*>(std::malloc(allocation_size(bytes.size())));
     if (fresh == nullptr) return false;
@@ -78,7 +79,8 @@ void ByteBuffer::shrink(size_t size) {
     std::free(std::exchange(data_, nullptr));
     size_ = 0;
   } else if (!reallocate(size)) {
-    // The allocator would not move the block to a smaller one, so the larger block is kept.
+    // The allocator would not move the block to a smaller one, so the buffer retains the larger
+    // block.
     size_ = size;
   }
 }

@@ -42,7 +42,7 @@ void count_key(Database& share, SlotSizes* slots, const KeyRef& key, int64_t del
     slots->count(slot_of_hash(key.hash), delta);
 }
 
-// The latest expiry of the keys with this hash; nullopt if there is none.
+// Returns the latest expiry of the keys with this hash; nullopt if none of them has an expiry.
 std::optional<int64_t> latest_expiry(const Keyspace& keyspace, const Database& share,
                                      uint64_t hash) {
   std::optional<int64_t> latest_ms;

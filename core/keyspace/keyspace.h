@@ -60,7 +60,7 @@ struct alignas(128) Stripe {
   WatchTable watches;
 };
 
-// Tables that a flush has removed from the keyspace. The caller frees them later.
+// Tables that a flush has detached from the keyspace. The caller frees the tables later.
 using DetachedTables = std::vector<std::unique_ptr<Table>>;
 
 struct ScanOptions {
@@ -83,7 +83,7 @@ class Keyspace {
   // Called when all keys of one or of all databases are removed, with all stripes locked.
   using FlushedHook = std::function<void()>;
 
-  // Must be called before other threads start.
+  // Sets the hooks. Must be called before other threads start.
   void set_hooks(ExpiredHook expired, FlushedHook flushed = {}) {
     hooks_ = {std::move(expired), std::move(flushed)};
   }
@@ -113,8 +113,9 @@ class Keyspace {
   StripeLock lock_shared(const KeyRef& key) { return lock(mask_of(key), LockMode::kShared); }
   StripeLock lock_exclusive(const KeyRef& key) { return lock(mask_of(key), LockMode::kExclusive); }
 
-  // REQUIRES for single keys: the key's stripe, shared for find and prefetch, else exclusive. An
-  // expired entry counts as absent but remains: deleting it needs the exclusive lock.
+  // Functions on single keys. REQUIRES: the key's stripe is locked, shared for find and prefetch,
+  // otherwise exclusively. An expired entry counts as absent but remains: deleting it needs the
+  // exclusive lock.
   Entry* find(unsigned database, const KeyRef& key, int64_t now_ms) const {
     Entry* entry = find_any(database, key);
     return entry != nullptr && entry->expired(now_ms) ? nullptr : entry;
@@ -155,9 +156,9 @@ class Keyspace {
   // kNoExpiry removes the expiry.
   void set_expiry(unsigned database, const KeyRef& key, Entry& entry, int64_t expires_at_ms);
 
-  // Watches. REQUIRES: the key's stripe, exclusive. Each write command calls notify_modified() for
-  // the keys it changed. The keyspace itself notifies only of expiry, flush and swap.
-  // watch() returns true if `flag` did not watch the key before.
+  // Functions on watches. REQUIRES: the key's stripe is locked exclusively. Each write command
+  // calls notify_modified() for the keys it changed. The keyspace itself notifies only of expiry,
+  // flush and swap. watch() returns true if `flag` did not watch the key before.
   bool watch(unsigned database, const KeyRef& key, WatchFlagPtr flag, int64_t now_ms);
   void unwatch(unsigned database, const KeyRef& key, const WatchFlagPtr& flag);
   void notify_modified(unsigned database, const KeyRef& key) {
@@ -177,7 +178,7 @@ class Keyspace {
   // Whole databases. REQUIRES: all stripes, exclusive. Watchers of existing keys are notified.
   DetachedTables flush(unsigned database);
   DetachedTables flush_all();
-  // A key that has expired by `now_ms` counts as absent in either database.
+  // Swaps two databases. A key that has expired by `now_ms` counts as absent in either database.
   void swap(unsigned first, unsigned second, int64_t now_ms);
 
   // Calls visitor(const Entry&), also for expired entries, and returns the next cursor, 0 at the

@@ -26,7 +26,7 @@ class Reclaimer {
  public:
   static constexpr size_t kQueueMax = 1024;
 
-  // If `queue_max` is 0, the caller frees everything.
+  // If `queue_max` is 0, the caller's thread frees every value.
   explicit Reclaimer(size_t queue_max = kQueueMax) : queue_max_(queue_max) {}
   ~Reclaimer();
   Reclaimer(const Reclaimer&) = delete;
@@ -37,14 +37,14 @@ class Reclaimer {
   void drop(DetachedTables tables);
   // Items that are queued or being freed: INFO's lazyfree_pending_objects.
   size_t pending() const;
-  // Bytes of the queued values. They count as free, because the reply that they are deleted has
-  // been sent.
+  // Bytes of the queued values. They count as free, because clients were already told that the keys
+  // are deleted.
   uint64_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
 
  private:
   using Item = std::variant<EntryPtr, DetachedTables>;
   void enqueue(Item item);
-  // Starts the thread if needed; true if it runs. REQUIRES: mutex_ is held.
+  // Starts the thread if needed. Returns true if the thread runs. REQUIRES: mutex_ is held.
   bool ensure_thread();
   void run();
 

@@ -18,7 +18,7 @@ struct Stripe;
 
 enum class LockMode : uint8_t { kShared, kExclusive };
 
-// Whether to wait for a stripe that another thread, or the caller itself, holds.
+// What to do about a stripe that another thread, or the caller itself, holds.
 enum class StripeWait : uint8_t { kWait, kSkip };
 
 // One bit per stripe.
@@ -30,7 +30,7 @@ class StripeLock {
  public:
   StripeLock() = default;
   StripeLock(Stripe* stripes, StripeMask mask, LockMode mode);
-  // Takes all of the stripes, or none if it would have to wait.
+  // Takes all stripes of the mask, or no stripe if one of them would require waiting.
   static StripeLock try_take(Stripe* stripes, StripeMask mask, LockMode mode);
   StripeLock(StripeLock&& other) noexcept
       : stripes_(other.stripes_), mask_(std::exchange(other.mask_, 0)), mode_(other.mode_) {}

@@ -83,7 +83,7 @@ const Table::Buckets& Table::home(uint64_t hash) const {
   return is_resizing() && (hash & main_.mask()) < moved_ ? next_ : main_;
 }
 
-// The slots of `bucket` that hold an entry with this tag: one bit in each slot's byte.
+// Returns the slots of `bucket` that hold an entry with this tag: one bit in each slot's byte.
 uint64_t Table::matching_slots(const Bucket& bucket, uint64_t hash) {
   uint64_t bytes;
   std::memcpy(&bytes, &bucket, sizeof(bytes));
@@ -155,7 +155,8 @@ inline const Entry* Table::probable_entry(uint64_t hash) const {
   const Bucket& bucket = buckets.at[hash & buckets.mask()];
   const uint64_t matches = matching_slots(bucket, hash);
   if (matches == 0) return nullptr;
-  // A removed entry leaves its tag and its pointer behind.
+  // A removed entry leaves its tag and pointer in the slot, so the tag alone does not prove an
+  // entry.
   const auto slot = static_cast<unsigned>(std::countr_zero(matches) / 8);
   return (bucket.used_slots() >> slot & 1) != 0 ? bucket.entry(slot) : nullptr;
 }
@@ -277,7 +278,7 @@ void Table::reserve(size_t entry_count) {
 }
 
 void Table::start_resize(size_t count) {
-  // If the allocation fails, the table keeps its size. Chains get longer, but it stays correct.
+  // If the allocation fails, the table keeps its size. Its chains get longer, but it stays correct.
   next_ = allocate_buckets(count);
   moved_ = 0;
 }

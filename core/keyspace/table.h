@@ -23,7 +23,7 @@
 
 namespace core::keyspace {
 
-// The steps of prefetching a key, in their order. Each reads what the step before has fetched.
+// The steps of prefetching a key, in order. Each step reads what the step before has fetched.
 enum class PrefetchStep { kBucket, kEntry, kValue };
 inline constexpr std::array kPrefetchSteps = {PrefetchStep::kBucket, PrefetchStep::kEntry,
                                               PrefetchStep::kValue};
@@ -105,7 +105,7 @@ class Table {
   };
   static_assert(sizeof(Bucket) == 64, "a bucket is one cache line");
 
-  // An array of buckets whose count is a power of two. An unused one has count 0 and no memory.
+  // An array of buckets whose count is a power of two. An unused array has count 0 and no memory.
   struct Buckets {
     Bucket* at = nullptr;
     void* allocation = nullptr;

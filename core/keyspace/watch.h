@@ -19,7 +19,7 @@
 
 namespace core::keyspace {
 
-// One per connection that watches keys. If it is dirty, EXEC returns null.
+// One flag per connection that watches keys. If the flag is dirty, EXEC returns null.
 struct WatchFlag {
   std::atomic<bool> dirty{false};
 };
@@ -33,7 +33,8 @@ class WatchTable {
   bool add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired);
   void remove(unsigned database, std::string_view key, const WatchFlagPtr& flag);
   void mark_modified(unsigned database, std::string_view key);
-  // The key was deleted because it had expired. Only watchers that saw it alive see a change.
+  // Called when the key was deleted because it had expired. Only watchers that saw the key alive
+  // see a change.
   void mark_expired(unsigned database, std::string_view key);
   // State of a key before and after its database is swapped, and whether it has expired afterwards.
   // As in Redis, a key that is absent or expired on both sides has not changed.

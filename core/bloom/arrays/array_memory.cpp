@@ -37,7 +37,8 @@ bool is_overcommit_strict() {
 }
 
 int make_file(uint64_t size_bytes) {
-  // MFD_NOEXEC_SEAL, known to kernels since 6.3. Some of these refuse to create a file without it.
+  // MFD_NOEXEC_SEAL, which kernels know since 6.3. Some of these kernels refuse to create a file
+  // without the flag.
   constexpr unsigned kNoExecSeal = 8;
   constexpr const char* kName = "bloomery-arrays";
   int descriptor = ::memfd_create(kName, MFD_CLOEXEC | kNoExecSeal);
@@ -50,8 +51,8 @@ int make_file(uint64_t size_bytes) {
 
 }  // namespace
 
-// Lies at the end of each mapping, after the array's last byte. It is not part of BitArray because
-// most arrays are small and are not mapped.
+// A record at the end of each mapping, after the array's last byte. It is not part of BitArray
+// because most arrays are small and are not mapped.
 struct ArrayMemory::Tail {
   int64_t offset;         // offset of the range in the file, or kNoOffset
   uint64_t mapped_bytes;  // tail included
@@ -139,7 +140,7 @@ void* ArrayMemory::map(uint64_t size_bytes) {
 
 void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
   give_back_or_keep(tail_of(memory, size_bytes), size_bytes);
-  // Subtracted last: freeing many pages takes time, and they count until it is done.
+  // Subtracted last: freeing many pages takes time, and the pages count until they are freed.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
@@ -187,7 +188,7 @@ uint64_t ArrayMemory::data_end(const void* memory, uint64_t size_bytes, uint64_t
   const uint64_t asked_bytes = std::min(kPagesAtOnce * kArrayPageBytes, all_bytes - page);
   std::array<unsigned char, kPagesAtOnce> in_memory{};
   auto* const start = static_cast<std::byte*>(const_cast<void*>(memory)) + page;
-  // Swapped-out pages count as absent here; next_data() finds them.
+  // mincore() reports swapped-out pages as absent; next_data() finds these pages.
   if (::mincore(start, asked_bytes, in_memory.data()) != 0) return page + kArrayPageBytes;
   size_t pages = 1;
   while (pages < asked_bytes / kArrayPageBytes && (in_memory[pages] & 1) != 0) ++pages;
@@ -232,7 +233,7 @@ void ArrayMemory::release(Children::iterator child) {
     Tail* const tail = std::exchange(unseen, unseen->next_freed);
     const uint64_t size_bytes = tail->size_bytes;
     tail->give_back();
-    // Subtracted last: freeing many pages takes time, and they count until it is done.
+    // Subtracted last: freeing many pages takes time, and the pages count until they are freed.
     kept_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   }
 }

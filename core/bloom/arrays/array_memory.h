@@ -44,18 +44,18 @@ class ArrayMemory {
   void* map(uint64_t size_bytes);
   // REQUIRES: `memory` came from map(size_bytes).
   void unmap(void* memory, uint64_t size_bytes);
-  // Offset of the first byte at or after `offset` whose page was touched, or size_bytes if none
-  // was. REQUIRES: `memory` came from map(size_bytes); offset <= size_bytes.
+  // Returns the offset of the first byte at or after `offset` whose page was touched; size_bytes if
+  // there is no such page. REQUIRES: `memory` came from map(size_bytes); offset <= size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Offset of the end of a page such that all pages from `offset` up to it were touched. Further
-  // touched pages may follow. REQUIRES: as next_data(), which returned `offset`.
+  // Returns the end of a run of touched pages that begins at `offset`. Further touched pages may
+  // follow. REQUIRES: as next_data(), which returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
   // Bytes of all arrays that are not freed, touched or not.
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
-  // Bytes of freed arrays that are kept because a child may read them.
+  // Bytes of freed arrays that stay in memory because a forked child may read them.
   uint64_t kept_bytes() const { return kept_bytes_.load(std::memory_order_relaxed); }
-  // Resident bytes of all these arrays, whichever process touched the pages.
+  // Resident bytes of all mapped arrays, whichever process touched the pages.
   uint64_t resident_bytes() const;
   // File descriptor, which children must keep open; -1 if there is no file.
   int descriptor() const { return descriptor_; }
@@ -115,9 +115,9 @@ class ArrayMemory::ChildGuard {
 // Bytes of all mapped arrays of the process that are not freed, those of PrivateMemory included,
 // touched or not. Thread-safe.
 uint64_t mapped_bytes();
-// Bytes of freed arrays that are kept because a forked child may read them.
+// Bytes of freed arrays that stay in memory because a forked child may read them.
 uint64_t kept_array_bytes();
-// Resident bytes of all these arrays, as ArrayMemory and PrivateMemory count them.
+// Resident bytes of all mapped arrays, as ArrayMemory and PrivateMemory count them.
 uint64_t resident_array_bytes();
 
 }  // namespace core::bloom

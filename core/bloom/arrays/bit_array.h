@@ -23,7 +23,8 @@
 
 namespace core::bloom {
 
-// kPrivate is for arrays whose bits may be cleared.
+// kPrivate is for arrays whose bits may be cleared. kShared arrays share their memory with
+// children.
 enum class ArraySharing : uint8_t { kShared, kPrivate };
 
 class BitArray {
@@ -97,7 +98,7 @@ class BitArray {
   struct Extent {
     bool is_mapped : 1 = false;
     bool is_private : 1 = false;
-    uint64_t bit_count : 62 = 0;  // above the flags, so that one shift gives a line count
+    uint64_t bit_count : 62 = 0;  // above the flags, so that one shift gives the line count
   };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;

@@ -31,7 +31,7 @@ struct alignas(64) BucketShape {
   uint128_t lows;         // the lowest bit of each slot
   uint128_t highs;        // the highest bit of each slot
   uint64_t reciprocal;    // 2^64 / buckets of a line, rounded up
-  uint64_t fingerprints;  // number of different fingerprints, also the greatest of them
+  uint64_t fingerprints;  // number of different fingerprints, which equals the largest fingerprint
   uint32_t buckets_per_line;
   uint16_t bucket_bits;
   uint8_t slots;
@@ -50,7 +50,7 @@ constexpr unsigned bucket_word_begin(unsigned bit, unsigned word_bytes) {
   return std::min(bit / 8, kLineBits / 8 - word_bytes);
 }
 
-// Index of a line, and of a bucket in it.
+// Index of a line, and index of a bucket in that line.
 struct BucketIndex {
   uint64_t line;
   unsigned index;
@@ -126,7 +126,7 @@ class FingerprintTable {
     const Word second = load(places.buckets[1]) ^ wanted;
     return ((zeros(first) | zeros(second)) & highs()) != 0;
   }
-  // Frees a slot that holds the fingerprint. Returns false if there is none.
+  // Frees a slot that holds the fingerprint. Returns false if no slot holds it.
   bool free_slot(const FingerprintPlaces& places) const {
     const Word wanted = pattern(places.fingerprint);
     const Word in_first = zeros(load(places.buckets[0]) ^ wanted) & highs();
@@ -160,15 +160,15 @@ class FingerprintTable {
   Word lows() const { return static_cast<Word>(shape_.lows); }
   Word highs() const { return static_cast<Word>(shape_.highs); }
 
-  // The slots of a bucket, lowest first. The bits above them belong to other buckets.
+  // Returns the slots of a bucket, lowest first. Higher bits of the result belong to other buckets.
   Word load(const BucketPlace& place) const {
     Word word;
     std::memcpy(&word, bytes() + place.byte, sizeof(word));
     return word >> (place.shift % 64);  // the compiler cannot know that shift < 64
   }
   Word pattern(uint64_t value) const { return lows() * value; }
-  // ANDed with highs(), sets the top bit of each slot that is zero. Exact up to the lowest such
-  // slot. Slots above it may be set wrongly, which no caller reads.
+  // ANDed with highs(), the result has the top bit of each slot that is zero. It is exact up to the
+  // lowest such slot. Higher slots may be wrong, but no caller reads them.
   Word zeros(Word slots) const { return (slots - lows()) & ~slots; }
 
   // Number of bits below the lowest slot whose top bit is set.

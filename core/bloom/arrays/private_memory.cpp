@@ -80,7 +80,7 @@ void PrivateMemory::unmap(void* memory, uint64_t size_bytes) {
     sizes_.erase(memory);
   }
   ::munmap(memory, round_to_pages(size_bytes));
-  // Subtracted last: freeing many pages takes time, and they count until it is done.
+  // Subtracted last: freeing many pages takes time, and the pages count until they are freed.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
@@ -88,7 +88,7 @@ uint64_t PrivateMemory::next_data(const void* memory, uint64_t size_bytes, uint6
   PageMap page_map(page_map_);
   const auto* const start = static_cast<const std::byte*>(memory);
   Entries entries;
-  // A short first read, because callers have often skipped just one hole.
+  // The first read is short, because callers have often skipped just one hole.
   size_t count = 8;
   for (uint64_t page = offset / kArrayPageBytes * kArrayPageBytes; page < size_bytes;) {
     const uint64_t left = round_to_pages(size_bytes - page) / kArrayPageBytes;
@@ -119,7 +119,7 @@ uint64_t PrivateMemory::resident_bytes() const {
   constexpr size_t kPages = 4096;
   std::array<unsigned char, kPages> in_memory;
   uint64_t pages = 0;
-  // Without the lock, another mapping could take the place of an array that is unmapped now.
+  // Without the lock, another mapping could reuse the address of an array that is being unmapped.
   const std::lock_guard guard(mutex_);
   for (const auto& [memory, size_bytes] : sizes_) {
     for (uint64_t offset = 0; offset < size_bytes; offset += kPages * kArrayPageBytes) {

@@ -32,17 +32,18 @@ class PrivateMemory {
   void* map(uint64_t size_bytes);
   // REQUIRES: `memory` came from map(size_bytes).
   void unmap(void* memory, uint64_t size_bytes);
-  // Offset of the first byte at or after `offset` whose page was touched, or size_bytes if none
-  // was. REQUIRES: `memory` came from map() of at least size_bytes; offset <= size_bytes.
+  // Returns the offset of the first byte at or after `offset` whose page was touched; size_bytes if
+  // there is no such page. REQUIRES: `memory` came from map() of at least size_bytes; offset <=
+  // size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Offset of the end of a page such that all pages from `offset` up to it were touched. Further
-  // touched pages may follow. REQUIRES: as next_data(), which returned `offset`.
+  // Returns the end of a run of touched pages that begins at `offset`. Further touched pages may
+  // follow. REQUIRES: as next_data(), which returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
   // Bytes of all arrays that are not freed, touched or not.
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
   // Resident bytes of these arrays in this process, including pages that were only read. Queries
-  // every page, at a few nanoseconds each.
+  // every page, which costs a few nanoseconds each.
   uint64_t resident_bytes() const;
 
  private:

@@ -11,8 +11,8 @@ namespace {
 constexpr unsigned kBitsPerLine = 512;
 
 // Limits of tables, indexed by slots per bucket. `load` is the share of slots that large tables can
-// fill. `slack` is the number of items that small tables hold less than that. Both are measured
-// (docs/bloom_math.md), with a small safety margin.
+// fill. `slack` is the number of items by which small tables fall below that share. Both values are
+// measured (docs/bloom_math.md), with a small safety margin.
 struct Reach {
   double load;
   double slack;

@@ -36,8 +36,9 @@ struct LineModel {
   double items_of_ones(double ones) const;
 };
 
-// The smallest shape that keeps `error_rate` at `capacity` items. It has the fewest lines per
-// lookup whose memory is within kMemorySlack of the classic optimum, and then the least memory.
+// The smallest shape that keeps `error_rate` at `capacity` items. Among the shapes whose memory is
+// within kMemorySlack of the classic optimum, it has the fewest lines per lookup, then the least
+// memory.
 inline constexpr double kMemorySlack = 0.04;
 std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
                                           unsigned line_bits = kLineBits);

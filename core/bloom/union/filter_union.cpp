@@ -89,7 +89,8 @@ Result<> check_pair(const ScalableFilter& first, const ScalableFilter& other) {
   return check_growth(first, other);
 }
 
-// The first of the filters with the most layers. It has every layer that any other filter has.
+// Returns the first of the filters with the most layers. Every layer of another filter has a
+// counterpart in it.
 const ScalableFilter& longest_of(UnionInputs inputs) {
   return **std::ranges::max_element(inputs, {}, &ScalableFilter::layer_count);
 }
@@ -131,8 +132,8 @@ void add_bits(BitArray& bits, const BitArray& other) {
 double items_within(double estimate, uint64_t most, uint64_t sum) {
   const double lower = static_cast<double>(most);
   const double upper = static_cast<double>(sum);
-  // Bound of the estimate's error. An estimate above it shows that the bits contain items which no
-  // count includes.
+  // Upper bound of the estimate's error. A larger estimate shows that the bits contain items which
+  // no count includes.
   const double slack = 3 * std::sqrt(upper) + 1;
   if (estimate > upper + slack) return estimate;
   return std::clamp(estimate, lower, upper);

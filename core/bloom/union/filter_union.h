@@ -27,7 +27,7 @@ using UnionInputs = std::span<const ScalableFilter* const>;
 // filters cannot be united.
 Result<uint64_t> union_bytes(UnionInputs inputs);
 
-// Whether a layer may hold more items than its error rate allows.
+// Decides whether a layer of the union may hold more items than its error rate allows.
 enum class Overfill : uint8_t { kRefused, kAllowed };
 
 // Errors: as union_bytes(); a layer that would be too full; a failed allocation.

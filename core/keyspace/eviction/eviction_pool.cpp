@@ -100,7 +100,7 @@ void EvictionPool::sample_stripe(unsigned stripe, unsigned database,
                                  Sample& out) const {
   uint64_t cursor = out.chance.draw();
   Entries chosen;
-  Entries seen;  // entries at one position of the table
+  Entries seen;  // entries at one cursor position of the table
   bool is_second_round = false;
   for (size_t steps = 0; steps < kStepsMax && count > 0;) {
     const StripeMask mask = StripeMask{1} << stripe;
@@ -113,7 +113,7 @@ void EvictionPool::sample_stripe(unsigned stripe, unsigned database,
       cursor = table->scan(cursor, [&](const Entry& entry) {
         if (!is_volatile(settings.policy) || entry.has_expiry()) seen.push_back(&entry);
       });
-      // Entries are drawn at random, because a bucket lists them by age.
+      // Entries are drawn at random, because a bucket lists its entries by age.
       for (; !seen.empty() && count > 0; seen.pop_back(), --count) {
         std::swap(seen[out.chance.draw() % seen.size()], seen.back());
         prefetch(reinterpret_cast<const std::byte*>(seen.back()));

@@ -52,7 +52,7 @@ constexpr bool is_random(EvictionPolicy policy) {
 struct EvictionSettings {
   EvictionPolicy policy = EvictionPolicy::kNoEviction;
   size_t sample_size = 5;  // per database
-  uint32_t now_s = 0;      // on the clock of the entries' uses
+  uint32_t now_s = 0;      // present time on the clock of KeyUse
   StripeWait wait = StripeWait::kWait;
   UseRules rules{};
 };
@@ -68,7 +68,7 @@ class EvictionPool {
   };
   struct Choice {
     std::optional<Candidate> candidate;
-    // If there is no candidate: true if some evictable key exists but was not found.
+    // Set if there is no candidate: true if an evictable key exists that the search did not find.
     bool is_any_left = false;
   };
 
@@ -93,7 +93,7 @@ class EvictionPool {
   // The entries sampled for one choice.
   struct Sample {
     Chance chance;
-    // Entries with this score or less are ignored, because there are enough better ones.
+    // Entries with this score or less are ignored, because enough better entries are known.
     std::optional<uint64_t> score_floor{};
     size_t seen_count = 0;
     std::vector<Candidate> found{};
@@ -110,7 +110,7 @@ class EvictionPool {
   void merge(std::vector<Candidate> found);
 
   Keyspace& keyspace_;
-  std::mutex mutex_;  // guards the members below; no other lock is taken while it is held
+  std::mutex mutex_;  // guards the members below; no other lock is taken while this one is held
   std::mt19937_64 random_;
   size_t next_database_ = 0;  // used by policies that draw at random
   EvictionPolicy scored_by_ = EvictionPolicy::kNoEviction;

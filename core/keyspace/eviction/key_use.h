@@ -26,7 +26,7 @@ struct UseRules {
 class KeyUse {
  public:
   static constexpr uint32_t kClockMask = 0xFFFFFF;
-  // The last hour before the clock wraps counts as one hour of the future.
+  // Longest idle time. The last hour before the clock wraps is reserved for uses in the near future.
   static constexpr uint32_t kIdleMaxS = kClockMask - 3600;
 
   constexpr KeyUse(uint32_t clock_s, uint8_t count) : bits_(clock_s << kUseCountBits | count) {}

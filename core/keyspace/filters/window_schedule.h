@@ -52,7 +52,7 @@ class WindowSchedule {
     bool was_missing = false;
   };
 
-  // REQUIRES for both: mutex_ is held.
+  // REQUIRES for the two functions below: mutex_ is held.
   void make_all_due();
   void insert(std::string key, Plan plan);
 
