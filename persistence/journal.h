@@ -33,7 +33,7 @@ using Words = std::span<const std::string_view>;
 // Appends the words as an array of bulk strings.
 void append_command(std::string& out, Words words);
 
-// Receives the stream as it is produced: whole commands, whole groups.
+// Receives the stream as it is produced, in whole commands and whole groups.
 class StreamSink {
  public:
   virtual void append(std::string_view bytes) = 0;
@@ -59,7 +59,7 @@ class Journal {
     struct Command {
       std::optional<unsigned> database;
       size_t end;         // offset in bytes_
-      bool is_published;  // for the second sink only
+      bool is_published;  // the command goes to the second sink only
     };
     void add(std::optional<unsigned> database, Words words, bool is_published);
 
@@ -72,7 +72,7 @@ class Journal {
 
   // An inactive journal ignores commands, at the cost of one load.
   bool is_active() const { return active_.load(std::memory_order_acquire); }
-  // Activates the journal for an append log, which will take() everything appended from now on.
+  // Activates the journal for an append log, which must take() all bytes appended from now on.
   void set_active(bool active);
   // The second sink receives the same bytes, under the journal's lock; null removes it. Without an
   // append log the bytes are not kept and not counted in end_offset(). The sink must stay alive

@@ -122,7 +122,7 @@ class CommandBaseWriter {
     for_each_run(entry.filter().layer_bits(index), limits,
                  [&](uint64_t offset, std::string_view run) {
                    // The iterator that BF.SCANDUMP would return: the end of the piece, counted from
-                   // one.
+                   // 1.
                    const uint64_t end = layer_start + offset + run.size() + 1;
                    const Decimal iterator(static_cast<int64_t>(end));
                    command({"BF.LOADCHUNK", entry.key(), iterator.text(), run});

@@ -31,7 +31,7 @@ struct CommandBaseOptions {
   // Size of the pieces in which a value is written.
   size_t piece_bytes = size_t{1} << 20;
   RdbProgressCallback on_progress;
-  // Called after each key, if set.
+  // Called after each key has been written, if set.
   std::function<void()> after_key{};
 };
 

@@ -100,7 +100,7 @@ class Checker {
     files.insert(files.end(), manifest->incrementals().begin(), manifest->incrementals().end());
     for (const AofFile& file : files) {
       const auto checked = check_file(directory_of(path) + "/" + file.name);
-      // Continues with the other files even if one cannot be read.
+      // If one file cannot be read, the other files are still checked.
       if (!checked) {
         is_sound_ = false;
         say("{}", checked.error().message);
@@ -199,7 +199,8 @@ class Checker {
     return cut_from(*file, kept_bytes);
   }
 
-  // From the last file backwards: what a crash leaves is the beginning of the log, without a gap.
+  // Cuts from the last file backwards, so that a crash leaves the beginning of the log without a
+  // gap.
   core::Result<> cut_from(size_t first, uint64_t kept_bytes) {
     for (size_t i = scans_.size(); i-- > first;) {
       const uint64_t size_bytes = i == first ? kept_bytes : 0;

@@ -25,8 +25,9 @@ struct AofCheckReport {
 
 struct AofRepair {
   bool cuts_torn_end = false;
-  // Unix time. Cuts off all that was written after this second, and a torn tail. The `#TS:` lines
-  // say when; the log must have one of this second or of an earlier one.
+  // Unix time. Cuts off all commands that were written after this second, and a torn tail. The
+  // `#TS:` lines have the times. The log must have a `#TS:` line of this second or of an earlier
+  // one.
   std::optional<uint64_t> keeps_until_s;
 };
 

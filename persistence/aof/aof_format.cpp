@@ -35,7 +35,8 @@ bool is_checksum(std::string_view digits) {
   return digits.size() == kChecksumDigits && std::ranges::all_of(digits, is_lower_hex);
 }
 
-// The whole text as a number; nullopt for signs, other characters or a value that is too large.
+// Returns the whole text as a number; nullopt for signs, other characters or a value that is too
+// large.
 std::optional<uint64_t> number(std::string_view text, int base) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);

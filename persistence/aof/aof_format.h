@@ -46,9 +46,11 @@ class AofNames {
   std::string name_;
 };
 
-// Name of a base that is complete but not in place yet. It lies in the directory above the log's.
+// Name of a base that is complete but not yet in the log's directory. The file lies in the parent
+// directory.
 std::string aof_finished_rewrite_name(int64_t process_id);
-// True for such a name, and for the name of a base that Redis was writing.
+// True for a name of aof_finished_rewrite_name(), and for the name of a base that Redis was
+// writing.
 bool is_aof_rewrite_name(std::string_view name);
 
 // CRC-64 of a file from its first byte. Copy it before a write that may fail, to be able to go
@@ -89,11 +91,11 @@ std::string checksum_text(uint64_t checksum);
 struct AofAnnotation {
   enum class Kind : uint8_t {
     kOther,      // another server's annotation, or a comment
-    kTimestamp,  // value: unix seconds
-    kVersion,    // value: the version
-    kChecksum,   // value: the checksum of the bytes before
-    kPosition,   // position
-    kMalformed,  // begins like a line of ours but is invalid
+    kTimestamp,  // `value` is the unix time in seconds
+    kVersion,    // `value` is the version
+    kChecksum,   // `value` is the checksum of the bytes before the line
+    kPosition,   // `position` is the position in the replication stream
+    kMalformed,  // begins like one of our lines but is invalid
   };
   Kind kind = Kind::kOther;
   uint64_t value = 0;

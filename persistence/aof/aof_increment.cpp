@@ -18,7 +18,8 @@ core::Result<AofIncrement> AofIncrement::create(FileSystem& files, const std::st
   RunningChecksum checksum;
   append_aof_header(header, checksum);
   if (auto written = (*file)->write(header); !written) return written.error();
-  // Syncs the header: a file without it would be taken for another server's, which has other rules.
+  // Syncs the header. A start would read a file without a header by the rules for other servers'
+  // files.
   if (auto synced = (*file)->sync(); !synced) return synced.error();
   return AofIncrement(std::move(*file), header.size(), checksum);
 }

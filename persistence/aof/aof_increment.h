@@ -24,7 +24,7 @@ class FileSystem;
 
 class AofIncrement {
  public:
-  // No file: accepts no bytes.
+  // An increment without a file, which accepts no bytes.
   AofIncrement() = default;
   // Creates a file. Its header is on the disk when the call returns.
   static core::Result<AofIncrement> create(FileSystem& files, const std::string& path);

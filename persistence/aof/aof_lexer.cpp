@@ -13,7 +13,7 @@ namespace {
 bool is_word(std::string_view argument, std::string_view upper) {
   if (argument.size() != upper.size()) return false;
   for (size_t i = 0; i < upper.size(); ++i) {
-    // The words are letters only, whose case is this bit.
+    // The words consist of letters only, and this bit is the case of a letter.
     if ((argument[i] & ~0x20) != upper[i]) return false;
   }
   return true;
@@ -129,7 +129,7 @@ core::Result<bool> AofLexer::read_more() {
   auto got = file_.read(std::span(buffer_).subspan(kept, static_cast<size_t>(count)));
   if (!got) return got.error();
   end_ += *got;
-  // The file became shorter while it was read, so it ends here.
+  // The file became shorter while it was being read, so the lexer treats this as its end.
   if (*got < count) size_bytes_ = offset_ + (end_ - begin_);
   return *got > 0;
 }

@@ -37,7 +37,8 @@ class AofLexer {
     kWrong,  // an invalid byte
   };
 
-  // `file` is at its start, and its first `size_bytes` bytes are read. It must outlive the lexer.
+  // Reads the first `size_bytes` bytes of `file`, which is at its start. `file` must outlive the
+  // lexer.
   AofLexer(InputFile& file, uint64_t size_bytes, const AofLimits& limits)
       : file_(file), size_bytes_(size_bytes), limits_(limits) {}
 
@@ -88,7 +89,7 @@ class AofLexer {
 
   std::vector<std::string_view> arguments_;
   size_t position_ = 0;
-  // Minimum size of the item, once it is known.
+  // Minimum size of the item, once the lexer knows it.
   uint64_t wanted_bytes_ = 0;
   size_t wrong_at_ = 0;
   std::string_view reason_;

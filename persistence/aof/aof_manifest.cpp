@@ -13,7 +13,7 @@
 namespace persistence {
 namespace {
 
-// Line end included, as Redis counts it.
+// Maximum size of a line, including its line end, as Redis counts it.
 constexpr size_t kLineMaxBytes = 1024;
 constexpr size_t kManifestMaxBytes = size_t{16} << 20;
 constexpr std::string_view kWhiteSpace = " \t\r\n";

@@ -48,7 +48,7 @@ struct AofScan {
   // End of the last whole command or annotation outside an open transaction. In a torn file the
   // bytes after it are cut off.
   uint64_t sound_bytes = 0;
-  // Checksum of the sound part. An AofWriter that continues the file takes it over.
+  // Checksum of the sound part. An AofWriter that continues the file continues this checksum.
   RunningChecksum checksum;
 
   // Number of commands after the last checksum line of a file of ours, included in command_count. A
@@ -71,7 +71,7 @@ struct AofScan {
 };
 
 struct AofCommand {
-  // At least one argument. The views are valid until the handler returns.
+  // The arguments of a command, at least one. The views are valid until the handler returns.
   std::span<const std::string_view> arguments;
   uint64_t offset = 0;
   // True between MULTI and EXEC, which are not passed to the handler.

@@ -35,7 +35,8 @@ struct AofTail {
   }
 };
 
-// `wrong_offset` is the offset of a byte that could not be parsed, if there is one.
+// Checks the bytes from `begin` on. `wrong_offset` is the offset of a byte that could not be
+// parsed, if any.
 core::Result<AofTail> look_at_tail(FileSystem& files, const std::string& path, uint64_t begin,
                                    std::optional<uint64_t> wrong_offset);
 

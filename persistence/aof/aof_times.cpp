@@ -28,7 +28,8 @@ core::Result<AofTimes> read_aof_times(FileSystem& files, const std::string& path
   auto skipped = lexer.skip(scan.preamble_bytes, [](std::string_view) {});
   if (!skipped) return skipped.error();
   AofTimes times;
-  // Where what cannot be divided begins: a transaction, or the item itself.
+  // `begin` is the offset of the present unit that must not be divided: a transaction, or a single
+  // item.
   bool in_transaction = false;
   uint64_t begin = 0;
   for (;;) {

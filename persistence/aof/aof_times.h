@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// read_aof_times: when the commands of one file of the append log were written, by its `#TS:`
-// lines.
+// read_aof_times: the times at which the commands of one append log file were written, from its
+// `#TS:` lines.
 //
 // Invariants: a place to cut never lies inside of a transaction.
-// Thread safety: none; different files may be read side by side.
+// Thread safety: none; different files may be read in parallel.
 // Source: docs/formats.md, "Append log".
 #pragma once
 
@@ -19,9 +19,10 @@
 namespace persistence {
 
 struct AofTimes {
-  // The first line's unix time; nullopt: the file has none.
+  // Unix time of the first `#TS:` line; nullopt if the file has none.
   std::optional<uint64_t> first_s;
-  // Where the first later line begins, or the MULTI around it.
+  // Offset of the first later `#TS:` line, or of the MULTI of the transaction that contains the
+  // line.
   std::optional<uint64_t> later_offset;
 };
 

@@ -97,7 +97,7 @@ void AofWriter::close() {
 }
 
 core::Result<> AofWriter::write() {
-  // Most calls find that another thread has already written their bytes.
+  // Usually another thread has already written this thread's bytes.
   if (journal_.end_offset() == written_offset()) return {};
   const std::scoped_lock lock(mutex_);
   return write_locked();
@@ -179,7 +179,7 @@ core::Result<> AofWriter::sync() {
 }
 
 core::Result<> AofWriter::prepare_rotation() {
-  // Syncs now, so that little is left to sync when the next file waits for it.
+  // Syncs now, so that the last sync of this file has little left to do.
   if (!has_lost_sync()) {
     if (auto synced = sync(); !synced) return synced;
   }
@@ -203,8 +203,8 @@ core::Result<> AofWriter::rotate() {
   if (older_ != nullptr && !has_lost_sync()) {
     return core::Error{"ERR the file of the last rewrite is not synced yet"};
   }
-  // Writes pending commands to the old file: the new base contains them, so they must not follow
-  // it.
+  // Writes the pending commands to the old file. The new base contains these commands, so they must
+  // not be in the new file.
   if (older_ == nullptr) {
     if (auto written = write_locked(); !written) return written;
     older_ = current_.file();

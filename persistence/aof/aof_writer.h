@@ -54,8 +54,9 @@ class AofWriter {
   };
   enum class Begin : uint8_t {
     kNow,       // the files in the manifest contain all data
-    kWithBase,  // they do not: the manifest does not change before replace_base()
-    kAfresh,    // as kWithBase, for files with discarded data; syncs do not count before
+    kWithBase,  // some data are in no file: the manifest does not change before replace_base()
+    kAfresh,    // as kWithBase, if the files have discarded data; syncs do not count before
+                // replace_base()
   };
   // Opens the log. `files_bytes` is the size of all files read. Without a tail a new incremental
   // file is created. The journal may be activated afterwards.
@@ -74,7 +75,7 @@ class AofWriter {
   // Writes the position line of the data, if it differs from the last one. Does nothing while
   // commands wait to be written.
   core::Result<> write_position();
-  // Waits until everything written before the call is on the disk.
+  // Waits until everything that was written before the call is on the disk.
   core::Result<> sync();
   uint64_t written_offset() const { return written_.load(std::memory_order_acquire); }
   uint64_t synced_offset() const { return synced_.load(std::memory_order_acquire); }
@@ -89,7 +90,7 @@ class AofWriter {
   core::Result<> rotate();
   core::Result<> replace_base(const std::string& new_base_path, AofBaseFormat format);
 
-  uint64_t size_bytes() const;       // of all files that a start would read
+  uint64_t size_bytes() const;       // size of all files that a start would read
   uint64_t base_size_bytes() const;  // size_bytes() after the last rewrite, or at the start
   uint64_t buffered_bytes() const;   // taken from the journal but not written because of an error
 
@@ -114,13 +115,13 @@ class AofWriter {
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> synced_{0};
 
-  std::mutex sync_mutex_;  // one sync at a time; taken before mutex_
+  std::mutex sync_mutex_;  // allows one sync at a time; locked before mutex_
 
   mutable std::mutex mutex_;  // guards the members below
   const std::unique_ptr<BatchLines> lines_;
   AofIncrement current_;
   std::shared_ptr<AppendFile> older_;  // written before current_ and not synced yet, or null
-  std::shared_ptr<AppendFile> lost_;   // the file whose sync has failed
+  std::shared_ptr<AppendFile> lost_;   // the file whose sync has failed, or null
   std::string batch_;                  // taken from the journal
   uint64_t batch_end_ = 0;             // journal offset of the end of the batch
   size_t covered_bytes_ = 0;           // bytes of the batch that the next base contains

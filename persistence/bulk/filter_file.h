@@ -46,7 +46,7 @@ struct FilterFileRequest {
   // Written to the snapshot's AUX fields.
   std::string server_version;
   int64_t created_at_s = 0;
-  // Distinguishes the temporary files, which lie beside the output, from those of other processes.
+  // Makes the name of the temporary file unique. The file lies in the output's directory.
   int64_t process_id = 0;
   std::function<void(const BuildProgress&)> on_progress;
 };

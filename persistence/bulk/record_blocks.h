@@ -47,7 +47,7 @@ struct RecordOptions {
 
 class RecordBlocks {
  public:
-  // The source must outlive it.
+  // `source` must outlive the object.
   RecordBlocks(ByteSource& source, const RecordOptions& options)
       : source_(source), options_(options) {}
 
@@ -56,7 +56,7 @@ class RecordBlocks {
   core::Result<RecordBlock> next();
 
  private:
-  // Bytes of whole records in the buffer; 0 if there are none but more may come.
+  // Returns the number of bytes of whole records in the buffer; 0 if more bytes must be read first.
   core::Result<size_t> whole_bytes(RecordBlock& block);
   core::Result<size_t> whole_lines(RecordBlock& block) const;
   core::Result<size_t> whole_lengths(RecordBlock& block) const;

@@ -44,9 +44,9 @@ class ByteReader {
   }
   std::string_view rest() const { return rest_; }
 
-  // Returns the next `count` bytes, or nothing if fewer are left.
+  // Returns the next `count` bytes, or an empty view if fewer bytes are left.
   std::string_view take(uint64_t count);
-  // Little-endian, like everything except lengths.
+  // Integers are little-endian, except lengths.
   uint8_t u8() { return number<uint8_t>(); }
   uint16_t u16() { return number<uint16_t>(); }
   uint32_t u32() { return number<uint32_t>(); }

@@ -53,7 +53,7 @@ class StringSink final : public ByteSink {
 
 class MemorySource final : public ByteSource {
  public:
-  // `bytes` must outlive it.
+  // `bytes` must outlive the source.
   explicit MemorySource(std::string_view bytes) : rest_(bytes), size_(bytes.size()) {}
   core::Result<size_t> read(std::span<char> out) override {
     const size_t count = std::min(out.size(), rest_.size());

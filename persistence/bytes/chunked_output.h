@@ -26,20 +26,20 @@ class ChunkedOutput {
   struct Options {
     size_t buffer_bytes = size_t{256} << 10;
     bool sums = true;
-    std::function<void()> on_piece;  // called after each piece
+    std::function<void()> on_piece;  // called after each piece that was written
   };
-  // The sink must outlive it.
+  // `sink` must outlive the object.
   ChunkedOutput(ByteSink& sink, Options options);
 
   void append(std::string_view bytes);
-  // Writes the rest of the buffer. Errors: the sink's first one.
+  // Writes the buffered bytes. Errors: the sink's first error.
   core::Result<> flush();
 
   bool ok() const { return !error_; }
   core::Result<> status() const { return error_ ? core::Result<>(*error_) : core::Result<>(); }
   // Bytes that the sink accepted.
   uint64_t sent_bytes() const { return sent_bytes_; }
-  // Checksum of everything appended; 0 without `sums`.
+  // Checksum of all bytes appended so far; 0 without `sums`.
   uint64_t sum() const;
 
  private:

@@ -42,9 +42,9 @@ class StreamReader {
     bool sums = false;
     std::function<void()> on_piece;  // called after each piece that was read
   };
-  // Reads bytes in memory, which must outlive it and are not copied.
+  // Reads `bytes`, which must outlive the reader and are not copied.
   explicit StreamReader(std::string_view bytes);
-  // The source must outlive it.
+  // `source` must outlive the reader.
   StreamReader(ByteSource& source, Options options);
   StreamReader(const StreamReader&) = delete;
   StreamReader& operator=(const StreamReader&) = delete;
@@ -60,7 +60,7 @@ class StreamReader {
   // CRC-64 of the bytes consumed; 0 without `sums`.
   uint64_t sum();
 
-  // Little-endian, like everything except lengths.
+  // Integers are little-endian, except lengths.
   uint8_t u8() { return parse(&ByteReader::u8, 1); }
   uint16_t u16() { return parse(&ByteReader::u16, 2); }
   uint32_t u32() { return parse(&ByteReader::u32, 4); }
@@ -68,7 +68,7 @@ class StreamReader {
   int64_t i64() { return parse(&ByteReader::i64, 8); }
   double f64() { return parse(&ByteReader::f64, 8); }
   uint64_t length();
-  // Returns the next string. It must be read or skipped before anything else.
+  // Returns a reader of the next string. The string must be read or skipped before anything else.
   StringReader string();
   // Fills `out` completely, or fails.
   bool read(std::span<char> out);
@@ -146,8 +146,8 @@ class StringReader {
   // Returns the next bytes without a copy: at most `size_max`, and only those loaded. They are
   // valid until the reader is used again. Empty if the bytes must be unpacked, or after a fault.
   std::string_view take_loaded(uint64_t size_max);
-  // As take_loaded(), for the whole string; nullopt if it is not contiguous in memory or must be
-  // unpacked. REQUIRES: nothing of it has been read.
+  // As take_loaded(), for the whole string. Returns nullopt if the string is not contiguous in
+  // memory or must be unpacked. REQUIRES: no part of the string has been read.
   std::optional<std::string_view> take_whole();
   // Skips the rest, without checking packed bytes.
   bool skip();

@@ -25,8 +25,8 @@ std::string temporary_name(const std::string& path) {
 
 core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::string_view bytes) {
   struct stat existing {};
-  // Group and others lose their permissions: the new text may contain a secret that the old one did
-  // not.
+  // Removes the permissions of group and others: the new text may contain a secret that the old
+  // text did not.
   if (::stat(path.c_str(), &existing) == 0 &&
       ::fchmod(file.get(), existing.st_mode & kOwnerOnly) != 0) {
     return io_failure("set the permissions of", path, errno);

@@ -36,7 +36,7 @@ class Descriptor {
 
   bool is_open() const { return number_ >= 0; }
   int get() const { return number_; }
-  // The caller closes it.
+  // Returns the descriptor, which the caller must close.
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
   // Returns close()'s result: NFS may report a late write error only here.
   int close() { return ::close(release()); }
@@ -45,7 +45,7 @@ class Descriptor {
   int number_;
 };
 
-// A path and, for messages, the option that names it.
+// A path, and the name of its option for messages.
 struct NamedFile {
   NamedFile(std::string file_path, std::string_view option_name = {})  // NOLINT: a path is a file
       : path(std::move(file_path)), option(option_name) {}
@@ -58,8 +58,8 @@ struct NamedFile {
 enum class FileKinds : uint8_t {
   // Regular files only. For every file that may be opened while the server serves clients.
   kRegular,
-  // Also character devices, and FIFOs whose other end is open. Reads and writes never wait. For
-  // `logfile`.
+  // Accepts also character devices, and FIFOs whose other end is open. Reads and writes never wait.
+  // For `logfile`.
   kStreams,
   // As kStreams, but waits for the other end of a FIFO and for its bytes. For programs that start:
   // the configuration file of a command line, the password files of bloomery-cluster.

@@ -31,8 +31,8 @@ std::optional<core::bloom::Geometry> accept_bloomery(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
 
-// The parts that the forms of all our own layouts share, including those with deletion
-// (deletable_codec.h). Cells: whether each layer stores its Geometry::cell_bits.
+// The parts that the forms of all our own layouts share, including layouts with deletion
+// (deletable_codec.h). `Cells` decides whether each layer stores its Geometry::cell_bits.
 enum class Cells : uint8_t { kNone, kOfEachLayer };
 enum class Runs : uint8_t { kNone, kOfBigArrays };
 struct LayerForm {

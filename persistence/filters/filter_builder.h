@@ -33,7 +33,7 @@ namespace persistence {
 class ModuleReader;
 class StringReader;
 
-// The error for bytes that no filter has. The caller adds their position.
+// Error for bytes that do not describe a filter. The caller adds their position.
 inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
 inline constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 
@@ -113,7 +113,7 @@ class FilterBuilder {
 
  private:
   std::optional<core::bloom::Geometry> checked_geometry(LayerClaim& claim);
-  // Also changes `claim` to what the encoder will write, if the forms differ.
+  // Returns the validated geometry. Also changes `claim` to the form that the encoder will write.
   std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
 
   uint64_t left_bytes_;

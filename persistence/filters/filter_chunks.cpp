@@ -33,7 +33,7 @@ constexpr uint64_t kOldLayerBytes = 49;
 
 // Combined with the option of a layout that marks estimates: the item counts are estimated.
 constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
-// The numbers of a window follow all other fields.
+// Set in the options if the numbers of a window follow all other fields.
 constexpr uint64_t kWindowOption = uint64_t{1} << 17;
 
 struct HeaderForm {
@@ -264,7 +264,7 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
                        place->offset + bytes.size() == stored_array_bytes(geometry);
   const bool is_checked = check == ChunkCheck::kOfTheWhole && is_last &&
                           layout_codec(filter.layout()).is_sound != nullptr;
-  std::string before;  // to undo an unsound chunk
+  std::string before;  // the old bytes, to undo an unsound chunk
   if (is_checked) {
     ByteWriter copy(before);
     write_plain(copy, bits, start, start + size);

@@ -35,9 +35,9 @@ std::string_view chunk_at(const core::bloom::ScalableFilter& filter, uint64_t po
                           std::string& padded);
 
 enum class ChunkOutcome : uint8_t { kLoaded, kPastTheEnd, kCrossesLayers, kUnsound };
-// With kOfTheWhole, is_sound() must accept the arrays after the last chunk of the last layer, as in
-// decode_filter(). With kNone nothing is checked, because a journal may contain a load that had not
-// ended.
+// With kOfTheWhole, the last chunk of the last layer is accepted only if is_sound() accepts all
+// arrays, as in decode_filter(). With kNone chunks are not checked, because a journal may contain a
+// load that was never completed.
 enum class ChunkCheck : uint8_t { kNone, kOfTheWhole };
 // Overwrites the bytes at `position` by a chunk. Any outcome but kLoaded leaves the filter
 // unchanged.

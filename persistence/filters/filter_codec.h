@@ -29,7 +29,7 @@ void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
     StreamReader& reader, const core::MemoryBudget& budget);
 // As decode_filter() after the module's id, for snapshots. Accepts bits that disagree with their
-// counts: the filter may have been saved while it was being loaded in chunks.
+// counts, because a filter may be saved while it is being loaded in chunks.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
 // True if the arrays of all layers agree with their counts, or if the layout's arrays say nothing

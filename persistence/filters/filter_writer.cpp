@@ -24,7 +24,7 @@ LayerClaim claim_of(const ScalableFilter& filter, size_t index) {
   claim.array_bytes = stored_array_bytes(info.geometry);
   claim.lines_per_lookup = info.geometry.lines_per_lookup;
   claim.cell_bits = info.geometry.cell_bits;
-  // If another machine has sized the layer, RedisBloom still requires that these two agree.
+  // Even if another machine has sized the layer, RedisBloom requires that these two fields agree.
   claim.bits_per_item = RedisBloomLayout::bits_per_item(info.error_rate, claim.hash_count)
                             .value_or(RedisBloomLayout::bits_per_item(info.error_rate));
   if (info.geometry.is_rounded) {

@@ -22,7 +22,8 @@ namespace persistence {
 
 // The fields of a layer in its stored form. REQUIRES: index < layer_count().
 LayerClaim claim_of(const core::bloom::ScalableFilter& filter, size_t index);
-// The array in its stored form. If that is longer than the filter's array, `padded` holds it.
+// Returns the array in its stored form. `padded` holds the bytes if that form is longer than the
+// filter's array.
 std::string_view stored_array(const core::bloom::ScalableFilter& filter, size_t index,
                               std::string& padded);
 

@@ -56,7 +56,7 @@ struct LayoutCodec {
 };
 
 const LayoutCodec& layout_codec(core::bloom::LayoutId layout);
-// Null if no layout has it.
+// Returns the codec of the module; null if no layout uses the module.
 const LayoutCodec* layout_codec_of_module(std::string_view module);
 const LayoutCodec* layout_codec_of_chunks(uint64_t options);
 

@@ -22,7 +22,7 @@ namespace persistence {
 bool take_valkeybloom_settings(const SettingsClaim& claim,
                                core::bloom::FilterParameters& parameters);
 
-// The 45 bytes that precede a layer's bits; together they are the layer's blob.
+// Returns the 45 bytes that precede a layer's bits. Head and bits together are the layer's blob.
 std::string encode_valkeybloom_blob_head(const core::bloom::ScalableFilter& filter, size_t index);
 
 struct SeedRules {

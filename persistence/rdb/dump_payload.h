@@ -14,19 +14,19 @@
 
 namespace persistence {
 
-// Type bytes of values, as in snapshots. This server supports only these types.
+// Type bytes of values, as in snapshots. This server supports only these three types.
 inline constexpr uint8_t kStringType = 0;
 inline constexpr uint8_t kModuleType = 7;
 
 // Appends the footer to a payload of type byte and value.
 void append_dump_footer(std::string& payload);
 
-// The payload in a form that servers from Redis 7.0 on accept: `payload` itself, or a copy in
-// `scratch` with another footer if a newer server wrote it. REQUIRES: checked_dump_body() accepts
-// it.
+// Returns the payload in a form that servers from Redis 7.0 on accept. This is `payload` itself, or
+// a copy in `scratch` with another footer if a newer server wrote it. REQUIRES: checked_dump_body()
+// accepts the payload.
 std::string_view widely_readable_dump(std::string_view payload, std::string& scratch);
 
-// The payload without its footer; nullopt if it is too short, too new, or damaged.
+// Returns the payload without its footer; nullopt if it is too short, too new, or damaged.
 std::optional<std::string_view> checked_dump_body(std::string_view payload);
 
 }  // namespace persistence

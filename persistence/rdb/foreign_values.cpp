@@ -17,10 +17,10 @@ enum class Form : uint8_t {
   kOneString,
   kStrings,          // a count and as many strings
   kPairs,            // a count and twice as many strings
-  kTextScores,       // a count; for each a string and a number as text
-  kDoubleScores,     // a count; for each a string and a double
-  kContainers,       // a count; for each a length and a string
-  kPairsWithExpiry,  // a count; for each two strings and 8 bytes
+  kTextScores,       // a count, then for each element a string and a number as text
+  kDoubleScores,     // a count, then for each element a string and a double
+  kContainers,       // a count, then for each element a length and a string
+  kPairsWithExpiry,  // a count, then for each element two strings and 8 bytes
   kHashWithExpiry,   // 8 bytes, a count; for each a length and two strings
   kListpackExpiry,   // 8 bytes and a string
   kStream1,
@@ -31,7 +31,7 @@ enum class Form : uint8_t {
   kArray,
   kTemplate,                // a count, as many names, a string
   kTemplateArray,           // a count and twice as many strings
-  kTemplateArrayReference,  // a template's id, as many strings as it has fields
+  kTemplateArrayReference,  // a template's id, then one string for each field of the template
   kLength,
 };
 
@@ -94,7 +94,7 @@ std::optional<ForeignType> find_type(uint8_t type, RdbDialect dialect) {
   return std::nullopt;
 }
 
-// Numbers stored as text, after their size. Special sizes stand for infinities and NaN.
+// Skips a number that is stored as text after its size. Special sizes encode infinities and NaN.
 void skip_text_score(StreamReader& reader) {
   constexpr uint8_t kFirstSpecial = 253;
   const uint8_t size = reader.u8();

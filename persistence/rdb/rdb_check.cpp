@@ -37,7 +37,8 @@ class Counter final : public RdbVisitor {
     return {};
   }
   core::Result<> entry(uint64_t database, EntryPtr entry) override {
-    // Detects duplicate names by 128 bits of each, which take less memory than the names.
+    // Detects duplicate keys by a 128-bit hash of each name, because hashes need less memory than
+    // names.
     const std::string place = fmt::format("{} {}", database, entry->key());
     if (!seen_.insert(core::bloom::hash_native(place)).second) {
       return core::Error{fmt::format("a key of database {} occurs twice", database)};

@@ -20,16 +20,17 @@
 
 namespace persistence {
 
-// Keys by type, for each database.
+// Number of keys of each type, for each database.
 using RdbCounts = std::map<uint64_t, std::map<std::string, uint64_t>>;
 
 struct RdbSummary {
-  RdbReadResult file;  // after an error: only the defaults
+  RdbReadResult file;  // has only its defaults after an error
   std::vector<std::pair<std::string, std::string>> aux;
   RdbCounts keys;
   RdbCounts foreign;  // types that this server does not support
   uint64_t keys_with_expiry = 0;
-  std::optional<core::Error> error;  // if set, the counts cover the part before it
+  std::optional<core::Error>
+      error;  // if set, the counts cover the part of the file before the error
 };
 
 RdbSummary check_rdb(ByteSource& source, const RdbProgressCallback& on_progress = {});

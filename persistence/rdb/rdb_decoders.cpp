@@ -35,7 +35,7 @@ RdbDecoders::RdbDecoders(unsigned helper_count, Decode decode) : decode_(std::mo
       ::pthread_setname_np(helpers_.back().native_handle(), "load");
     }
   } catch (const std::system_error&) {
-    // If the system allows no more threads, the existing ones and the caller do the work.
+    // If the system allows no more threads, the existing threads and the caller do the work.
   }
 }
 

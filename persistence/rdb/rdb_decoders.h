@@ -23,7 +23,7 @@
 
 namespace persistence {
 
-// Consecutive keys, each from its name to the end of its value.
+// Bytes of consecutive keys, each from its name to the end of its value.
 struct RdbBatch {
   struct Key {
     uint8_t type = 0;
@@ -37,7 +37,7 @@ class RdbDecoders {
  public:
   using Decode = std::function<core::Result<>(const RdbBatch&)>;
 
-  // REQUIRES: at least one helper. Objects that `decode` uses must outlive this one.
+  // REQUIRES: at least one helper. Objects that `decode` uses must outlive the RdbDecoders.
   RdbDecoders(unsigned helper_count, Decode decode);
   ~RdbDecoders();
   RdbDecoders(const RdbDecoders&) = delete;

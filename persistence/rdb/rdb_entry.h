@@ -30,14 +30,15 @@ struct RdbKeyAttributes {
 
 class RdbEntryReader {
  public:
-  // Both must outlive it. Without `builds_values` entries have their names only.
+  // `reader` and `budget` must outlive the object. Without `builds_values`, entries have their
+  // names only.
   RdbEntryReader(StreamReader& reader, const core::MemoryBudget& budget, bool builds_values)
       : reader_(reader), budget_(budget), builds_values_(builds_values) {}
 
   std::string name();
   // Reads the value after the name; null after a fault.
   core::keyspace::EntryPtr string(const std::string& name);
-  // Reads a filter after the module's id. REQUIRES: the id is that of a filter.
+  // Reads a filter after the module's id. REQUIRES: the id belongs to a filter module.
   core::keyspace::EntryPtr filter(const std::string& name, uint64_t id);
 
  private:

@@ -27,7 +27,7 @@ using core::keyspace::Entry;
 struct TargetRow {
   ExportTarget target;
   std::string_view name;
-  std::optional<LayoutId> layout;  // the layout of filters that it supports
+  std::optional<LayoutId> layout;  // the layout of filters that the target supports
 };
 constexpr std::array<TargetRow, 3> kTargets = {{
     {ExportTarget::kRedis, "redis", std::nullopt},

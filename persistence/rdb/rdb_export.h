@@ -36,7 +36,8 @@ std::optional<ExportTarget> parse_export_target(std::string_view name);
 struct ExportRequest {
   std::string source;
   RdbPlace place;
-  // Default: the module that most filters belong to, or Redis if there are none.
+  // Target server. Default: the module that most filters belong to, or Redis if there are no
+  // filters.
   std::optional<ExportTarget> target;
   bool may_replace = false;
   std::string server_version;
@@ -56,7 +57,7 @@ struct ExportFigures {
   uint64_t filter_count = 0;
   uint64_t file_bytes = 0;
   uint64_t database_max = 0;                // the highest database that has a key
-  std::map<std::string, LeftOut> left_out;  // by kind: "native filter", "list"
+  std::map<std::string, LeftOut> left_out;  // keys left out, by kind: "native filter", "list"
   bool replaced = false;
 };
 

@@ -20,9 +20,9 @@ inline constexpr size_t kHeaderBytes = 9;
 inline constexpr unsigned kWrittenVersion = 10;
 // Redis 5.0's version: the oldest that supports all fields we write (idle times and frequencies).
 inline constexpr unsigned kOldestWrittenVersion = 9;
-// Versions from this one on have a checksum.
+// From this version on, snapshots end with a checksum.
 inline constexpr unsigned kFirstVersionWithSum = 5;
-// Versions from this one on assign other meanings to type ids.
+// From this version on, type ids have other meanings (Valkey).
 inline constexpr unsigned kFirstValkeyVersion = 80;
 inline constexpr size_t kSumBytes = 8;
 
@@ -53,7 +53,7 @@ inline constexpr std::string_view kAofBaseAux = "aof-base";
 inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
 inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
-// Marks a snapshot of ours: commands of a journal after it count items by their effect.
+// Marks our own snapshots. Commands after such a snapshot count items by their effect.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
 // "1": the replication stream after the snapshot comes from another kind of server.
 inline constexpr std::string_view kForeignStreamAux = "bloomery-foreign-stream";

@@ -25,7 +25,7 @@ using core::keyspace::EntryPtr;
 constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
 // Batch size for keys that other threads decode. A longer key is a batch of its own.
 constexpr size_t kBatchBytes = size_t{256} << 10;
-// Longer keys are not batched; they are read directly into their entries.
+// Longer keys are not batched. The reader decodes them directly into their entries.
 constexpr uint64_t kBatchedKeyBytesMax = uint64_t{16} << 20;
 
 class RdbReader {
@@ -101,7 +101,7 @@ class RdbReader {
   RdbKeyAttributes attributes_;
   bool is_done_ = false;
   RdbBatch batch_;
-  // Null if one thread reads. Must be the last member, because its threads use the others.
+  // Null if one thread reads. Must be the last member, because its threads use the other members.
   std::unique_ptr<RdbDecoders> decoders_;
 };
 
@@ -151,7 +151,7 @@ bool RdbReader::key_attribute(uint8_t opcode) {
     default:
       return false;
   }
-  // A time before 1970 has passed like any other, but -1 would mean no expiry.
+  // An expiry before 1970 has passed like any other, but -1 would mean no expiry.
   attributes_.expires_at_ms = std::max<int64_t>(attributes_.expires_at_ms, 0);
   return true;
 }
@@ -215,7 +215,7 @@ void RdbReader::aux() {
 }
 
 void RdbReader::module_aux() {
-  // Modules write this even if they are not used, so it does not indicate lost data.
+  // Modules write this field even if they do not use it, so it does not indicate lost data.
   reader_.length();
   ModuleReader fields(reader_);
   fields.skip_to_end();

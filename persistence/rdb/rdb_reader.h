@@ -57,7 +57,7 @@ struct RdbReadOptions {
   size_t buffer_bytes = size_t{256} << 10;
   // With several threads, entry() and the budget are called from all of them.
   unsigned thread_count = 1;
-  // Called on the caller's thread after each piece that was read.
+  // Called on the caller's thread after each piece of the file that was read.
   RdbProgressCallback on_progress;
 };
 

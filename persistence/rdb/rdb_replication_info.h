@@ -21,7 +21,8 @@ struct RdbReplicationInfo {
   // snapshot, its data do not equal a replica's at that offset until the stream after it was
   // applied.
   bool is_ahead = false;
-  // Cluster: epoch of the leader whose history it is; 0 if unknown. Only the append log keeps it.
+  // In a cluster: epoch of the leader that produced this history; 0 if unknown. Only the append log
+  // stores the epoch.
   uint64_t epoch = 0;
 };
 

@@ -26,7 +26,7 @@ namespace persistence {
 
 class RdbStream {
  public:
-  // Both must outlive it.
+  // `sink` and `options` must outlive the stream.
   RdbStream(ByteSink& sink, const RdbWriteOptions& options);
   RdbStream(const RdbStream&) = delete;
   RdbStream& operator=(const RdbStream&) = delete;

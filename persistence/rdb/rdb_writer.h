@@ -57,9 +57,9 @@ struct RdbWriteOptions {
   // For other servers only: writes a version that Redis 5 also reads, without fields of ours.
   bool is_for_others = false;
   size_t buffer_bytes = size_t{256} << 10;
-  // Called after each piece. The bytes are those that reached the sink.
+  // Called after each piece. Its argument counts the bytes that reached the sink.
   RdbProgressCallback on_progress;
-  // Called after each key, if set.
+  // Called after each key has been written, if set.
   std::function<void()> after_key;
 };
 
@@ -68,7 +68,8 @@ struct RdbPlace {
   std::string temporary;
 };
 
-// Returns the total written. Errors: those of the sink, after which nothing more is written.
+// Returns the total written. Errors: those of the sink; after the first one nothing more is
+// written.
 core::Result<RdbProgress> write_rdb(ByteSink& sink, const core::keyspace::Keyspace& keyspace,
                                     const RdbWriteOptions& options);
 
@@ -82,7 +83,8 @@ core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& p
 std::string temporary_snapshot_name(int64_t process_id);
 // Name of a snapshot that a process is receiving.
 std::string received_snapshot_name(int64_t process_id);
-// Removes such files that a crash has left in the directory, except `kept`. Returns their names.
+// Removes temporary snapshots that a crash has left in the directory, except `kept`. Returns their
+// names.
 core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& files,
                                                                   const std::string& directory,
                                                                   const std::string& kept);
