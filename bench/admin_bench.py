@@ -18,7 +18,8 @@ import time
 
 from server_bench import Server, encode, fill_keys, free_port
 
-# Pages that the dashboard asks for each second, by view. It asks for SELDOM each ten seconds.
+# Pages that the dashboard requests each second, by view. Pages in SELDOM are requested each ten
+# seconds.
 VIEWS = {
     "metrics": ("/metrics",),
     "filters": ("/api/overview", "/api/filters?cursor=0"),

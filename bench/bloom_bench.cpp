@@ -90,8 +90,9 @@ struct Chunk {
   Item item(uint64_t index) const { return Item(kind, start + index * step); }
 };
 
-// Alone: each item waits for the one before, as when other work separates two commands.
-// Loop: one by one, but the processor may overlap several items. Batch: in groups.
+// kAlone: an item is started when the one before has finished, as when other work separates two
+// commands. kLoop: one item per call, but the processor may overlap several items. kBatch: in
+// groups.
 enum Way : size_t { kAlone, kLoop, kBatch, kWays };
 constexpr uint64_t kLeastItems = kWays * kBatchItems;
 
@@ -107,7 +108,7 @@ void touch_pages(std::span<std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += 4096) static_cast<volatile std::byte&>(bytes[i]) = {};
 }
 
-// The product: a filter as the server uses it, which hashes before it takes the lock.
+// The filter as the server uses it: it hashes the item before it takes the lock.
 class Product {
  public:
   Product(LayoutId layout, uint64_t items, double error_rate) {
@@ -164,7 +165,7 @@ class Product {
   ItemHasher hash_{NativeLayout::kId, false, kFixedSeed};
 };
 
-// The reference, without the code around it.
+// Bits and hashes of the classic filter, without a server's other code.
 class Classic {
  public:
   Classic(uint64_t items, double error_rate)

@@ -37,7 +37,7 @@ def cases(pipelines):
 
 
 class Load:
-    """Runs redis-benchmark against one server, stopped except in its turns."""
+    """Runs redis-benchmark against one server, suspended except in its turns."""
 
     def __init__(self, server, words, pipeline, clients=CLIENTS):
         self.server = server
@@ -100,7 +100,7 @@ def start(binary, pin):
 
 
 def print_row(case, costs):
-    """`costs` holds the costs of each start, turn by turn."""
+    """Prints one row of the table. `costs` holds the costs of each start, turn by turn."""
     name, _, pipeline, _ = case
     before, after = (statistics.median(cost for turns in costs for cost in turns[i])
                      for i in (0, 1))

@@ -39,7 +39,7 @@ std::vector<Subject> subjects(bool with_native) {
   return all;
 }
 
-// The times of one kind of operation: one item at a time, and in batches.
+// Times of one kind of operation: with one item per call, and in batches.
 struct Cost {
   double single_ns = 0;
   double batch_ns = 0;
@@ -196,7 +196,7 @@ void print_timings(uint64_t count) {
   }
 }
 
-// Items in the filter are replaced one by one.
+// Replaces the items of a filter one by one.
 class Churn {
  public:
   Churn(const Subject& subject, double error_rate, uint64_t capacity, double load)
@@ -221,7 +221,8 @@ class Churn {
     for (uint64_t i = 0; i < kProbes; ++i) found += filter_->may_contain(item_hash(hash_, 2, i));
     return double(found) / kProbes;
   }
-  // Deletes a tenth of the items from a copy, and counts those that it still reports as present.
+  // Deletes a tenth of the items from a copy. Returns the share of deleted items that the copy
+  // still finds.
   double residue() const {
     const auto copy = filter_->clone();
     const size_t count = live_.size() / 10;

@@ -50,7 +50,7 @@ def cost(server, commands):
             connection.sendall(request)
             for _ in part:
                 reply = stream.readline()
-                if reply[:1] == b"*":  # BF.DEL answers for each of its items
+                if reply[:1] == b"*":  # BF.DEL replies with an array, one answer per item
                     reply = stream.readline()
                 if reply[:1] == b"-":
                     raise SystemExit(f"{server.name}: {reply.decode()}")
@@ -59,7 +59,9 @@ def cost(server, commands):
 
 
 def measure(subject, count, turn):
-    """Fills a new filter, looks items up, deletes every other item, looks them up again."""
+    """Fills a new filter, looks up its items, deletes every other item, and looks up all items
+    again.
+    """
     server, key = subject.server, f"filter:{turn}"
     reply = server.command(*[word.replace("KEY", key) for word in subject.reserve])
     if reply.startswith("-"):

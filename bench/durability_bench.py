@@ -93,7 +93,7 @@ class Sampler:
         return int(self.server.command("BF.CARD", "big")[1:])
 
     def watch(self, seconds=None, until=None):
-        """Returns the rate of each 100 ms."""
+        """Returns the operations per second in each 100 ms."""
         rates, begin = [], time.monotonic()
         extra_kib = 0
         while (until is None or not until()) and (seconds is None or
@@ -115,7 +115,9 @@ def info(server, field):
 
 
 def save(server, command, running):
-    """One save: its figures, and throughputs as shares of the usual throughput before it."""
+    """Runs one save. Returns its figures, and throughputs as shares of the usual throughput before
+    it.
+    """
     sampler = Sampler(server)
     before, _ = sampler.watch(seconds=3)
     before_kib = memory_kib(server.process.pid, "Private_Dirty")

@@ -28,7 +28,7 @@ SECTIONS = ("load", "events", "idle", "effort")
 
 
 class Pipeline:
-    """A connection whose replies a thread of its own reads and counts."""
+    """A connection whose replies are read and counted by a separate thread."""
 
     def __init__(self, server):
         self.socket = socket.create_connection(("127.0.0.1", server.port), 60)

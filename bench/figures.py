@@ -17,11 +17,11 @@ class Figures:
         self.values[name] = value
 
     def matching(self, pattern):
-        """(name, value) of each name that the pattern fits."""
+        """Returns (name, value) of each name that matches the pattern."""
         return [pair for pair in self.values.items() if fnmatch.fnmatchcase(pair[0], pattern)]
 
     def write(self, path):
-        """To the file that --figures names; nowhere without one."""
+        """Writes the figures to the file that --figures names. Does nothing without a file."""
         if path is not None:
             pathlib.Path(path).write_text(json.dumps(self.values, indent=1), encoding="ascii")
 

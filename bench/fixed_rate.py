@@ -29,7 +29,7 @@ class FixedRate:
         for _ in range(connections):
             link = socket.create_connection(("127.0.0.1", port), 60)
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            due = []  # when the requests without a reply were due, oldest first
+            due = []  # due times of the unanswered requests, oldest first
             self.selector.register(link, selectors.EVENT_READ, due)
             self.links.append((link, due))
         self.number = 0
@@ -42,7 +42,8 @@ class FixedRate:
     def run(self, rate, seconds, while_running=None):
         """Delays in seconds, sorted. `while_running` is called once, after a warm-up."""
         begin = time.monotonic()
-        # All are sent, however late this thread is. Skipped ones would have been the worst.
+        # All requests are sent, however late this thread is. A skipped request would have been one
+        # of the slowest.
         total = int((WARM_UP_S + seconds) * rate)
         delays, sent, is_warm = [], 0, False
         while True:

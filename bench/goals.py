@@ -23,9 +23,9 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 MB = 1 << 20
 LIMITS = ("limits_bench.py",)
 EXPIRY = ("expiry_bench.py",)
-# The option that names the other build's server belongs to the command.
+# The other build's server is an option of the command.
 BUILDS = ("builds_bench.py", "--before")
-# An option that takes a value, and what a goal without it says.
+# Options that need a value, and the text for a goal whose option was not given.
 NEEDED = {"--before": "no earlier build given: --before SERVER"}
 
 
@@ -33,21 +33,23 @@ NEEDED = {"--before": "no earlier build given: --before SERVER"}
 class Goal:
     name: str
     command: tuple
-    pattern: str  # of the figures' names
+    pattern: str  # matches the names of the figures
     at_least: float = -math.inf
     at_most: float = math.inf
     form: str = "{:.2f}"
-    is_mean: bool = False  # of all the figures; their worst is shown beside it
+    is_mean: bool = False  # the bound applies to the mean of all figures
 
     def worst(self, figures):
-        """(name, value) of the figure that is furthest on the wrong side; None without figures."""
+        """Returns (name, value) of the figure that misses the bound most or meets it least; None
+        without figures.
+        """
         found = figures.matching(self.pattern)
         if not found:
             return None
         return (max if math.isfinite(self.at_most) else min)(found, key=lambda pair: pair[1])
 
     def deciding_value(self, figures):
-        """The value that must meet the bound; None without figures."""
+        """Returns the value that must meet the bound; None without figures."""
         values = [value for _, value in figures.matching(self.pattern)]
         if not values:
             return None
@@ -93,7 +95,7 @@ GOALS = (
 
 
 def missing_option(command, options):
-    """The option that the command needs and that was not given; None as a rule."""
+    """Returns the option that the command needs but was not given; None if nothing is missing."""
     last = command[-1]
     return last if last in NEEDED and getattr(options, last[2:]) is None else None
 

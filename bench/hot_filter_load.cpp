@@ -44,7 +44,7 @@ constexpr std::string_view kRandomKey = ":?????";  // 16^5, a little more than a
   std::exit(1);
 }
 
-// Commands that are sent at once, with the shape of their replies.
+// Commands that are sent in one write, with the shape of their replies.
 class Burst {
  public:
   // Each `?` in a word is sent as a random letter. Each `?` in the reply is a 0 or a 1, counted by
@@ -218,7 +218,7 @@ int main(int argc, char** argv) {
   const auto end = start + std::chrono::duration_cast<Clock::duration>(
                                std::chrono::duration<double>(std::strtod(argv[5], nullptr)));
   std::vector<std::thread> threads;
-  // Each run has its own items: adds of a later run are new too.
+  // Each run uses other items, so that the adds of a later run are new, too.
   const auto seed = static_cast<uint64_t>(start.time_since_epoch().count());
   for (size_t i = 0; i < descriptors.size(); ++i) {
     threads.emplace_back(run_connection, descriptors[i], *burst, seed + i * 1'000'003, end,

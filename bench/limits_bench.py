@@ -103,7 +103,7 @@ def bench_writes(options, verdicts):
 def row(ours, theirs, case, options, verdicts):
     policy, value_bytes, pipeline, requests, keys, limit = case
     rates = {ours: [], theirs: []}
-    for server in rates:  # until the limit is reached
+    for server in rates:  # fills each server until its memory limit is reached
         rate_of(server, value_bytes, limit // value_bytes + 100, PIPELINES[-1], keys)
     for turn in range(options.rounds):
         for server in (ours, theirs) if turn % 2 == 0 else (theirs, ours):
@@ -124,7 +124,7 @@ def row(ours, theirs, case, options, verdicts):
 
 
 def send_lines(server, requests, batch=100):
-    """Returns the number of errors among the replies, one line each."""
+    """Sends the requests. Returns the number of errors among the replies, one line each."""
     return sum(line.startswith("-") for line in server.replies(requests, batch))
 
 
@@ -172,7 +172,7 @@ def bench_rotating(options, verdicts):
 
 
 def await_child(server):
-    """Finds the process that saves, and suspends it so that it stays."""
+    """Finds the child that saves, and suspends it so that it does not end."""
     while True:
         for task in glob.glob(f"/proc/{server.process.pid}/task/*/children"):
             with open(task, encoding="ascii") as file:

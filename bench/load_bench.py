@@ -22,7 +22,7 @@ from harness import free_port
 BINARY = os.path.abspath(os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server"))
 MODULE = os.environ.get("REDISBLOOM_MODULE", "")
 BIG_ITEMS = 700_000
-# Words before each program, such as `chrt -f 10` on a machine that others use, too.
+# Words before each program, such as `chrt -f 10` on a machine with other busy processes.
 PREFIX = os.environ.get("BLOOMERY_BENCH_PREFIX", "").split()
 
 
@@ -33,7 +33,7 @@ def command(*words):
 
 
 class Server:
-    """Starts a server that loads; call() waits until it has loaded."""
+    """Starts a server that loads a snapshot. call() waits until the snapshot is loaded."""
 
     def __init__(self, program, directory, options, cores):
         self.port = free_port()
@@ -54,7 +54,7 @@ class Server:
                 time.sleep(0.01)
 
     def call(self, *words):
-        """Sends one command and reads its reply: a short one, or a bulk string."""
+        """Sends one command and reads its reply: a single line or a bulk string."""
         with self.connect() as connection:
             connection.sendall(command(*words))
             reply = connection.makefile("rb")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Measures a request before its handler runs, and a reply after it.
+// Measures the parsing of a request before its handler runs, and the writing of a reply.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -20,7 +20,7 @@ std::string encode(const std::vector<std::string>& arguments) {
   return std::string(buffer.view());
 }
 
-// Parses a pipeline of 64 equal requests; reports the time of one.
+// Parses a pipeline of 64 equal requests. Reports the time of one request.
 void parse_pipeline(benchmark::State& state, const std::string& request) {
   constexpr int64_t kDepth = 64;
   std::string pipeline;

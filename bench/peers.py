@@ -55,7 +55,8 @@ def measure_commands(ours, theirs, options):
     return rows
 
 
-# Latency. Each event returns once the server says that it has begun.
+# Events during which latency is measured. Each function returns once the server reports that its
+# event has begun.
 
 
 def save(server):
@@ -67,7 +68,7 @@ def rewrite(server):
 
 
 class FullSync:
-    """Replicas that take a snapshot and follow; threads throw away what they receive."""
+    """Replicas that load a snapshot and follow the stream. Threads discard all received bytes."""
 
     def __init__(self):
         self.links = []
@@ -113,7 +114,7 @@ def wait_until_calm(server):
 
 
 def measure_latency(servers, options):
-    """Rows of event, rate, then the quantiles in milliseconds of each server in turn."""
+    """Returns rows: the event, the rate, then the quantiles in milliseconds for each server."""
     rows = []
     loads = [FixedRate(server.port, request_of(server)) for server in servers]
     try:
@@ -135,7 +136,7 @@ def measure_latency(servers, options):
 
 
 def measure(name, command, options):
-    """(version, rows of commands, rows of latency) of one peer."""
+    """Returns (version, rows of commands, rows of latency) of one peer."""
     ours = OurServer(options, persistence=("--appendonly", "yes"))
     theirs = Server(name, command, options.pin, persistence=("--appendonly", "yes"))
     try:

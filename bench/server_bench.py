@@ -39,7 +39,7 @@ class Server:
         self._wait()
 
     def _wait(self):
-        """Waits until the server answers: loading may take a while."""
+        """Waits until the server replies, because loading may last a while."""
         for _ in range(1200):
             try:
                 if self.command("PING") == "+PONG" and self.command("DBSIZE").startswith(":"):

@@ -79,7 +79,7 @@ def frame(title, x_label, y_label, height=HEIGHT):
 
 
 def line_chart(title, x_label, y_label, series, *, log_x=False, log_y=False):
-    """`series`: name -> pairs of x and y, drawn in their order."""
+    """Draws a line chart. `series` maps names to pairs of x and y, drawn in their order."""
     points = [point for line in series.values() for point in line]
     x_axis = Axis([x for x, _ in points], LEFT, WIDTH - RIGHT, log=log_x)
     y_axis = Axis([y for _, y in points], HEIGHT - BOTTOM, TOP, log=log_y)

@@ -33,14 +33,14 @@ from server_bench import Server, encode, fill_keys
 LOADS = {"single": "one filter, BF.EXISTS and BF.ADD", "keys": "a million keys, SET and GET",
          "madd": "one filter, BF.MADD of 100"}
 FILTER_CAPACITY = 100_000_000
-KEY_LETTERS = "abcdefghijklmnop"  # the names of keys, as hot_filter_load.cpp makes them
+KEY_LETTERS = "abcdefghijklmnop"  # one letter for each key, as in hot_filter_load.cpp
 CONNECTIONS_PER_THREAD = 4
 SHARED_BELOW_CORES = 4
 BUSY = 0.9  # A process that uses a larger share of its cores counts as busy.
 
 
 def physical_cores():
-    """The usable logical cores, grouped by the physical core that they share."""
+    """Returns the usable logical cores, grouped by the physical core that they share."""
     usable, groups = os.sched_getaffinity(0), {}
     for core in sorted(usable):
         path = pathlib.Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
@@ -121,7 +121,7 @@ class Subject:
         return len(self.cores) if self.cores else min(self.threads, self.all_cores)
 
     def measure(self, load):
-        """Runs one round."""
+        """Runs one round of the load."""
         before = self.server.cpu_ns()
         operations, seconds, new_items, load_cpu_s = self.run_load(load)
         used_ns = self.server.cpu_ns() - before

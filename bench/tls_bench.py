@@ -28,7 +28,7 @@ CASES = [
 
 
 def cpu_us(server, port, options, requests):
-    """Returns the server CPU of one request."""
+    """Returns the server's CPU time for one request."""
     if "-d" in options:
         server.command("SET", "key:__rand_int__", "x" * int(options[options.index("-d") + 1]))
     before = server.cpu_ns()

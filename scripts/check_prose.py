@@ -33,7 +33,7 @@ import prose_rules as rules
 
 EXCEPTIONS = "scripts/prose_exceptions.txt"
 RULES = "scripts/prose_rules.py"
-# These files quote what the rules forbid.
+# Files that quote what the rules forbid.
 EXCLUDED = (
     "scripts/check_prose.py", RULES, EXCEPTIONS, "tests/scripts/check_prose_test.py",
 )  # fmt: skip
@@ -344,7 +344,7 @@ class Check:
 
 
 def is_added(finding, lines):
-    """Returns whether the finding is on one of the lines; None stands for all lines."""
+    """Returns whether the finding is on one of the lines. None means all lines."""
     return lines is None or not lines.isdisjoint(range(finding.first, finding.last + 1))
 
 

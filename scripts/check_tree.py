@@ -58,8 +58,8 @@ ASIO_ALLOWED = (
 )  # fmt: skip
 ASIO = re.compile(r"boost/(asio|beast)\b")
 
-# System headers without a dot belong to the standard library; these belong to the C library and
-# Linux.
+# System headers without a dot belong to the standard library. The headers listed here belong to the
+# C library and Linux.
 POSIX_HEADERS = re.compile(
     r"^(sys|netinet|arpa|linux|asm)/|^(unistd|fcntl|poll|signal|pthread|time|errno|string|stdio"
     r"|stdlib|stdint|stddef|limits|math|float|sched|netdb|dirent|malloc|[a-z0-9]*intrin)\.h$"
@@ -81,8 +81,8 @@ BANNED = [
     (re.compile(r"(?<![\w.])/(ho" r"me|Us" r"ers)/[A-Za-z]|(?<![\w.])/ro" r"ot/"),
      "a path of one machine: write it relative to the tree, or take it as an option"),
 ]  # fmt: skip
-# Tests wait for conditions and get their ports from one allocator, so that none fails by chance.
-# {pattern: (folders, the helpers that may, cure)}
+# Patterns that make tests fail by chance. Tests wait for conditions and get their ports from one
+# allocator. {pattern: (folders, the helpers that may use it, cure)}
 LUCK = {
     re.compile(
         r"\btime\.sleep\(|\basyncio\.sleep\(|\bfrom time import .*\bsleep\b"
@@ -113,7 +113,7 @@ LIMITS = re.compile(
     r"|kBloomMemoryUsageLimit|memory_?\.(fits|available_bytes|measure_available|over_limit))\b"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
-# These open a body that is not a function's.
+# Keywords that open a body which is not a function body.
 NOT_A_FUNCTION = re.compile(
     r"\b(namespace|class|struct|union|enum|extern)\b[^()]*$|=\s*$|\b(return|do|else|try)\s*$"
 )
@@ -276,8 +276,10 @@ class Tree:
         done.add(node)
 
     def check_folder_pairs(self):
-        """Two folders that include each other are one folder in two places."""
-        first = {}  # for each pair of folders: an include from one to the other
+        """Reports pairs of folders that include each other: such folders are one folder in two
+        places.
+        """
+        first = {}  # for each pair of folders: an include from the first to the second
         for path in self._product_sources():
             for own, _, line in self.includes[path]:
                 pair = path.parent, pathlib.Path(own or path).parent
@@ -480,7 +482,7 @@ class Tree:
         for entry in json.loads(database.read_text(encoding="utf-8")):
             built |= sources_of(pathlib.Path(build, entry["directory"], entry["file"]).resolve())
         for path in self.sources:
-            # The fuzzers have a preset of their own.
+            # The fuzzers are built by another preset.
             if path.suffix == ".cpp" and path.parts[:2] != ("tests", "fuzz"):
                 if root / path not in built:
                     self.complain(path, 1, "no target builds this: add it to one or delete it")

@@ -29,7 +29,7 @@ import tree_facts
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "coverage"
-# These tests build or inspect packages and images. They run no line of the product.
+# Tests that build or inspect packages and images. They run no line of the product.
 SKIPPED_TESTS = r"^system\.(hardening|helm|image|package)$"
 # Races in the system tests change which of a few rare lines run.
 SLACK = 0.001
@@ -154,7 +154,7 @@ def to_document(files, sums, root):
 
 
 def moved_lines(old_text, new_text):
-    """Returns {old line number: new line number} of the lines that both texts have."""
+    """Returns {old line number: new line number} of the lines that are in both texts."""
     moved = {}
     matcher = difflib.SequenceMatcher(None, old_text, new_text, autojunk=False)
     for old, new, size in matcher.get_matching_blocks():
@@ -265,7 +265,7 @@ def main():
     options = parser.parse_args()
     old = json.loads(options.compare.read_text(encoding="utf-8")) if options.compare else None
     if not options.sum_only:
-        os.environ.setdefault("BLOOMERY_SEED", "1")  # Both runs have the same tests.
+        os.environ.setdefault("BLOOMERY_SEED", "1")  # Both runs use the same random tests.
         build(options.jobs)
         (BUILD / "coverage_tests.log").unlink(missing_ok=True)
         for name in run_tests(options.suite, options.jobs):

@@ -28,7 +28,7 @@ case $1 in
 esac
 
 if [ "$is_server" = yes ] && [ "$(id -u)" = 0 ]; then
-  # Neither find nor chown follows a link: a link in the data directory can name any file.
+  # Neither find nor chown follows a link, because a link in the data directory may name any file.
   find -P . \! -user bloomery -exec chown -h bloomery '{}' +
   exec setpriv --reuid=bloomery --regid=bloomery --clear-groups -- "$0" "$@"
 fi

@@ -13,7 +13,7 @@ server_packages=(
   build-essential ca-certificates cmake libcli11-dev libfmt-dev libisal-dev libjemalloc-dev
   liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev ninja-build prometheus-cpp-dev
 )
-# Boost, which needs to be 1.81 at least: one of these pairs. The first that can be installed is.
+# Boost must be at least 1.81. The script installs the first of these pairs that is available.
 boost_packages=("libboost-dev libboost-json-dev" "libboost1.81-dev libboost-json1.81-dev")
 build_packages=(ccache libbenchmark-dev libgmock-dev libgtest-dev redis-tools)
 test_packages=(
@@ -91,7 +91,7 @@ apt() {
 }
 apt update
 
-# Prints the version that apt would install; nothing when it does not know the package.
+# Prints the version that apt would install. Prints nothing if apt does not know the package.
 candidate() {
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p' | grep -v '^(none)$' || true
 }

@@ -38,7 +38,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "mutate"
 TREE = FOLDER / "tree"
 BUILD = FOLDER / "build"
-# Prints documentation: no test of behaviour runs it.
+# A program that prints documentation. No test of behaviour runs it.
 NOT_MUTATED = ("server/docs_main.cpp",)
 SYSTEM_TARGETS = (
     "bloomery-server", "bloomery-cluster", "snapshot_tool", "etcd_probe", "simulated_clock",
@@ -59,7 +59,7 @@ def copy_tree():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
-    # These folders hold the clients that system tests run.
+    # Folders with the clients that system tests run.
     (TREE / "build").mkdir(parents=True, exist_ok=True)
     for modules in (ROOT / "build").glob("node_modules_*"):
         (TREE / "build" / modules.name).symlink_to(modules)
@@ -113,8 +113,8 @@ class Trial:
         self.jobs = jobs
 
     def run(self, mutation):
-        """Returns the test that caught it, e.g. `unit core_tests`, or "". None if it does not
-        compile.
+        """Returns the test that detected the mutation, e.g. `unit core_tests`, or "" if none did.
+        Returns None if the mutation does not compile.
         """
         path = TREE / mutation.path
         text = path.read_text(encoding="utf-8")
@@ -248,7 +248,7 @@ def main():
         for (number, mutation), _ in zip(numbered, range(options.count)):
             print(f"#{number}: {describe(mutation) if mutation else 'the line no longer exists'}")
         return
-    os.environ.setdefault("BLOOMERY_SEED", "1")  # for random tests
+    os.environ.setdefault("BLOOMERY_SEED", "1")  # seed of the random tests
     copy_tree()
     configure()
     programs = Programs(BUILD / "tests", TREE, options.jobs)

@@ -28,7 +28,7 @@ RETURN = re.compile(r"^(\s*)(return|continue|break);$")
 CALL = re.compile(r"^(\s*)(?!return\b|co_return\b|throw\b|delete\b)[\w:.>\[\]-]+\([^{}]*\);$")
 ASSIGNMENT = re.compile(r"^(\s*)[\w.>\[\]*-]+ [-+|&]?= [^{}]*;$")
 
-# These lines are no statement, or no test of behaviour can see a change of them.
+# Lines that are no statement, or whose change no test of behaviour can detect.
 LEFT_ALONE = re.compile(
     r"^\s*(#|//|\*|case\b|using\b|template\b|namespace\b|static_assert\b|friend\b|typedef\b"
     r"|(class|struct|enum)\b|public:|private:|protected:)"

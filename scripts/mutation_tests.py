@@ -32,7 +32,7 @@ SIMULATION = "cluster_simulation"
 SIMULATION_RUNS = "200"
 SUITE = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),", re.MULTILINE)
 SUITE_MADE_BY = re.compile(r"^(?:INSTANTIATE_)?TYPED_TEST_SUITE(?:_P)?\((\w+),", re.MULTILINE)
-# These tests build or inspect packages and images, not what the server does.
+# Tests that build or inspect packages and images instead of running the server.
 SKIPPED_TESTS = ("hardening", "helm", "image", "package")
 
 Done = collections.namedtuple("Done", "code output")
@@ -60,7 +60,9 @@ def run(command, *, cwd=None, env=None, timeout_s=None, stop=None):
 
 
 class Programs:
-    """Runs the GoogleTest binaries, each in parts: as many at once as there are jobs."""
+    """Runs the GoogleTest binaries, each in parts, with as many parallel processes as there are
+    jobs.
+    """
 
     def __init__(self, folder, tree, jobs):
         self.folder = folder
@@ -70,7 +72,7 @@ class Programs:
         self.timeout_s = {}
 
     def in_order(self, folder):
-        """Returns all programs, those of the folder first."""
+        """Returns all programs, beginning with those of the folder."""
         first = [name for name in self.names if name.startswith(f"{folder}_")]
         return [*first, *(name for name in self.names if name not in first)]
 
@@ -83,7 +85,7 @@ class Programs:
         return suites_filter(test.read_text(encoding="utf-8")) if test.is_file() else ""
 
     def measure(self):
-        """Runs everything once without a mutation, to measure the time."""
+        """Runs all programs once without a mutation, to measure the time."""
         for name in self.names:
             started = time.monotonic()
             self.timeout_s[name] = 3600
@@ -94,7 +96,7 @@ class Programs:
             print(f"{name}: {seconds:.0f} s without a mutation", flush=True)
 
     def catches(self, name, only=None):
-        """Returns whether a test of the program fails. `only` is a filter; "" runs nothing."""
+        """Returns whether a test of the program fails. `only` is a filter; "" runs no test."""
         if only == "":
             return False
         shards = SHARDS if only is None else 1
@@ -131,7 +133,7 @@ class Programs:
 
 
 def suites_filter(text):
-    """Returns the filter that runs every suite of a test file; "" if it has none."""
+    """Returns the filter that runs every suite of a test file; "" if the file has no suite."""
     suites = sorted(set(SUITE.findall(text)) | set(SUITE_MADE_BY.findall(text)))
     return ":".join(
         pattern for suite in suites for pattern in (f"{suite}.*", f"*/{suite}.*", f"{suite}/*")
@@ -161,7 +163,7 @@ class SystemTests:
         print(f"system tests: {sum(self.seconds.values()):.0f} s without a mutation", flush=True)
 
     def catching(self, path):
-        """Returns the name of a test that fails, "" if none does."""
+        """Returns the name of a test that fails, or "" if all pass."""
         ordered = sorted(
             self.tests,
             key=lambda test: (-likeness(path, test.name), self.seconds.get(test.name, 0)),

@@ -43,7 +43,7 @@ class Block:
 
 
 def join(kind, numbered):
-    """Returns blocks from (line number, text) of lines that follow each other."""
+    """Returns blocks from pairs (line number, text). Adjacent lines form one block."""
     blocks, last = [], None
     for number, text in numbered:
         if "SPDX-License" in text:

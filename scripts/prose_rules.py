@@ -68,7 +68,7 @@ PHRASES = [
 
 ANY_PHRASE = re.compile("|".join(pattern.pattern for _, pattern, _ in PHRASES), re.IGNORECASE)
 
-# Beginnings of a comment, or of a sentence in it.
+# Forbidden beginnings of a comment or of a sentence in it.
 OPENINGS = [
     ("opening", re.compile(r"^(?:What|Who|Whom|Whose)\b(?![^.?]*\?)"),
      "begin with the subject: name the thing, or a verb (`Returns …`, `Holds …`)"),
@@ -79,7 +79,8 @@ OPENINGS = [
      ), "write a sentence with subject and verb, or a noun that stands alone"),
 ]  # fmt: skip
 
-# A sentence that opens like this needs a verb; "The canonical text of the row" stands alone.
+# A sentence that begins like this needs a verb. A sentence like "The canonical text of the row"
+# does not.
 VERBLESS_OPENING = re.compile(
     r"(?:About|Above|After|Again|Also|Always|Among|And|As|At|Before|Below|Beside|Between|But"
     r"|Beyond|Each|Either|Else|Even|Every|For|From|In|Inside|Instead|Just|Less|More|Most|Near"

@@ -43,7 +43,8 @@ BELOW_DATA_COMMANDS = ("dispatch", *DATA_COMMANDS)
 
 
 def floor_of(path):
-    """Returns the entry of ORDER that a file of server/ belongs to; None when it has none."""
+    """Returns the entry of ORDER that a file of server/ belongs to; None if it belongs to no entry.
+    """
     folder = "/".join(path.parts[1:-1])
     while folder and folder not in ORDER:
         folder = folder.rpartition("/")[0]
@@ -55,7 +56,7 @@ def is_composer(path):
 
 
 def fault(path, include):
-    """Returns the error in an include between files of server/; None when it is allowed."""
+    """Returns the error in an include between files of server/; None if the include is allowed."""
     if is_composer(path):
         return None
     if is_composer(include):

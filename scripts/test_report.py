@@ -99,7 +99,7 @@ def _is_skipped(case):
 
 
 def _read_script(preset, case, status, output):
-    """Represents a test of ctest that counts as one."""
+    """Returns the result of a test that counts as one."""
     test = case.get("name")
     name = f"{preset}: {test}"
     report = Report(times=[(float(case.get("time") or 0), name)])

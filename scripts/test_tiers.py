@@ -40,7 +40,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
 LIBRARIES = ("core", "protocol", "persistence", "server")
 JOBS = len(os.sched_getaffinity(0))
-# System tests spend most of their time waiting, tests with threads much of it.
+# System tests wait most of the time, and tests with threads much of it. So more jobs than cores are
+# run.
 WAITING_JOBS = JOBS + 2
 SLOWEST_SHOWN = 10
 STRESS_ROUNDS = 5
@@ -136,9 +137,9 @@ class Run:
 
 
 class Build:
-    """A build that runs beside the tests.
+    """A build that runs in parallel with the tests.
 
-    An idle build gets only processor time that nothing else asks for.
+    An idle build gets only processor time that no other process needs.
     """
 
     def __init__(self, preset, targets=(), idle=False):
@@ -164,7 +165,7 @@ class Build:
 
 
 class Tests:
-    """Tests of a build that run beside others, as an idle build does."""
+    """Tests of a build that run in parallel with other tests, at the priority of an idle build."""
 
     def __init__(self, preset, name, *options, jobs=JOBS, environment=None, idle=False):
         self.name = name
@@ -205,8 +206,8 @@ class BusyLoops:
 
 
 def run_fuzzers(run, seconds):
-    """Runs each fuzzer over its corpus and new inputs, as many at once as there are processors. A
-    crash leaves its input in build/fuzz-findings; it belongs in the corpus.
+    """Runs each fuzzer over its corpus and new inputs, in parallel on all processors. A crash
+    leaves its input in build/fuzz-findings; it belongs in the corpus.
     """
     folder = ROOT / "build/asan/tests/fuzz"
     fuzzers = sorted(path for path in folder.glob("*_fuzzer") if os.access(path, os.X_OK))
@@ -311,7 +312,7 @@ def run_everything(run, _):
         run_fuzzers(run, 5)
     run.ctest("release", "release: unit tests with threads", *UNIT, "--label-regex", "^threads$")
     is_built = run.finish(tsan)
-    # These tests use the processor time that tests with threads leave.
+    # These tests use the processor time that the tests with threads leave idle.
     others = Tests("release", "release: other unit tests", "--label-regex", "^(unit|scripts)$",
                    "--label-exclude", "^threads$", idle=True)  # fmt: skip
     if is_built:

@@ -7,7 +7,7 @@ so code that macros generate is not counted.
 
 import re
 
-# These units compose the server, and so may include everything.
+# Units that compose the server, and so may include everything.
 COMPOSERS = ("server/server.cpp", "server/main.cpp")
 PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
 TEST_CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.MULTILINE)
@@ -62,8 +62,8 @@ def units_without_test(paths):
 
 
 def headers_of(graph, start):
-    """Returns our headers that `start` includes, directly or not, except those that include none of
-    ours: they hold plain values. `graph` is {file: own includes}.
+    """Returns our headers that `start` includes, directly or not. Headers that include none of ours
+    hold plain values and are left out. `graph` is {file: own includes}.
     """
     found, waiting = set(), list(graph[start])
     while waiting:

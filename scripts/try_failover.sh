@@ -60,7 +60,7 @@ give_up() { # why
   exit 1
 }
 
-# Waits until the answer to a command holds a text. Fails if a started process ends.
+# Waits until the reply to a command contains a text. Fails if a started process ends.
 await() { # text, port, words...
   for _ in $(seq 300); do
     for pid in "${pids[@]}"; do

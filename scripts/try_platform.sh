@@ -75,7 +75,8 @@ emulate_arm64() {
     skip 'binfmt_misc takes no emulator: programs of arm64 cannot be started'
 }
 
-# A bare system of arm64. debootstrap unpacks it here; it configures itself under qemu.
+# Makes a minimal arm64 system. debootstrap unpacks it on this machine; the system configures itself
+# under qemu.
 make_arm64_root() {
   [ ! -e "$root" ] || return 0
   rm -rf "$root.new"
@@ -200,7 +201,7 @@ case $platform in
       -D CMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
       -D CMAKE_CROSSCOMPILING_EMULATOR=/usr/local/bin/qemu-aarch64-static
     build bloomery-server bloomery-cluster core_tests protocol_tests
-    # These ask which pages are resident, after calls of madvise() that qemu answers without effect.
+    # These tests query which pages are resident, after calls of madvise() that qemu ignores.
     pages=PopulatePagesTest.WholePagesOfTheRangeGetMemory:ArrayMemoryTest.KnowsWhichPagesWereTouched
     pages+=:ArrayMemoryTest.FreedArrayKeepsItsBitsWhileAChildReadsThem
     pages+=:ArrayMemoryTest.OnlyWhatAChildCanSeeStays:BitArrayTest.FreedArrayGivesItsMemoryBack
