@@ -35,7 +35,7 @@ class UpkeepTest : public CommandTest {
     journal_.take(taken);
     return taken;
   }
-  // The events that subscribers will receive.
+  // Returns the events that subscribers will receive.
   std::string events_text() {
     std::string heads;
     while (const auto delivery = pubsub_.take(0)) {

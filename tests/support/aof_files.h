@@ -29,7 +29,7 @@ inline std::string encode(const Command& command) {
   return bytes;
 }
 
-// For tests that need any command.
+// An encoded command for tests in which any command will do.
 inline const std::string kSet = encode({"SET", "k", "v"});
 
 // A file of ours and the commands in it.

@@ -60,7 +60,7 @@ inline std::string request_of(const std::vector<std::string>& words) {
   return request;
 }
 
-// The words of a line, separated by spaces.
+// Returns the words of a line that are separated by spaces.
 inline std::vector<std::string> words_in(std::string_view line) {
   std::vector<std::string> words;
   while (!line.empty()) {
@@ -130,7 +130,7 @@ class ClientsFixture : public CommandTest {
       }
       return bytes.empty();
     }
-    // The bytes received, followed by "(end)" if the server has closed the connection.
+    // Returns the received bytes, followed by "(end)" if the server has closed the connection.
     std::string received() const {
       std::string all;
       std::array<char, 65536> part{};
@@ -169,12 +169,12 @@ class ClientsFixture : public CommandTest {
       send(request);
       return replies();
     }
-    // The replies received since the last call.
+    // Returns the replies received since the last call.
     std::string replies() {
       take();
       return std::exchange(replies_, {});
     }
-    // The messages and invalidations received since the last call.
+    // Returns the messages and invalidations received since the last call.
     Texts news() {
       take();
       return std::exchange(news_, {});
@@ -314,7 +314,7 @@ class ClientsFixture : public CommandTest {
     }
     return replies;
   }
-  // The value of a field of INFO.
+  // Returns the value of a field of INFO.
   std::string info(const std::string& section, const std::string& field) {
     const std::string text = run({"INFO", section});
     const size_t start = text.find("\n" + field + ":");

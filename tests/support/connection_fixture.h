@@ -19,7 +19,7 @@ class ConnectionFixture : public ClientsFixture {
   ConnectionFixture() { session_->authenticated = true; }
 
   void send(std::string_view bytes) const { remote_.send(bytes); }
-  // The bytes received, followed by "(end)" if the server has closed the connection.
+  // Returns the received bytes, followed by "(end)" if the server has closed the connection.
   std::string received() { return remote_.received(); }
   std::string answer(std::string_view request) {
     send(request);

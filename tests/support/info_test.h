@@ -14,7 +14,7 @@ namespace server {
 
 class InfoTest : public CommandTest {
  protected:
-  // The reply of INFO, without the header of the bulk string.
+  // Returns the reply of INFO, without the header of the bulk string.
   std::string info(const std::vector<std::string>& sections) {
     std::vector<std::string> command{"INFO"};
     command.insert(command.end(), sections.begin(), sections.end());
@@ -22,7 +22,7 @@ class InfoTest : public CommandTest {
     const size_t start = reply.find('\n') + 1;
     return reply.substr(start, reply.size() - start - 2);
   }
-  // The value of a field in a section, or "none".
+  // Returns the value of a field in a section, or "none".
   std::string field(const std::string& section, const std::string& name) {
     const std::string text = "\n" + info({section});
     const size_t start = text.find("\n" + name + ":");

@@ -80,7 +80,7 @@ class LeaderFixture : public CommandTest {
     std::array<int, 2> ends{};
     Client client;
   };
-  // Reached only by a test that fails.
+  // Only a failing test waits this long.
   static constexpr int kPatienceMs = 60'000;
 
   LeaderFixture() {

@@ -110,13 +110,13 @@ class ReplicaFixture : public CommandTest {
     EXPECT_TRUE(persistence::write_rdb(sink, keyspace, options));
     return bytes;
   }
-  // The log messages. Ends the link.
+  // Ends the link and returns the log messages.
   std::string log() {
     replica_controller_.stop();
     return log_.text();
   }
 
-  // No key and no checksum.
+  // A snapshot with no key and no checksum.
   static inline const std::string kEmptySnapshot = "REDIS0010\xff" + std::string(8, '\0');
 
   CapturedLog log_;

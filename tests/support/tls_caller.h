@@ -41,7 +41,7 @@ class TlsCaller {
   bool send(const std::string& bytes) const {
     return SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
   }
-  // Empty at the end of the stream, Caller::kSilence after a timeout.
+  // Returns received text; empty at the end of the stream, Caller::kSilence after a timeout.
   std::string hear() const {
     std::array<char, 16384> room{};
     ERR_clear_error();
@@ -62,7 +62,7 @@ class TlsCaller {
   }
   std::string ask(const std::string& line) const { return send(line + "\r\n") ? hear() : ""; }
   bool is_served(uint16_t port) { return call(port) && ask("PING") == "+PONG\r\n"; }
-  // The socket below TLS.
+  // The socket that carries the TLS connection.
   const Caller& socket() const { return caller_; }
 
  private:

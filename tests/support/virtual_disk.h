@@ -42,8 +42,8 @@ using persistence::OpenMode;
 
 // How much a power cut leaves of unsynced bytes and directory changes.
 enum class Unsynced : uint8_t {
-  kLost,     // nothing
-  kKept,     // all
+  kLost,     // unsynced bytes and changes are lost
+  kKept,     // unsynced bytes and changes are on the disk
   kPartial,  // a random prefix of the bytes, perhaps padded to a block, perhaps with holes of
              // zeros; and a random prefix of a directory's changes
 };
@@ -55,7 +55,7 @@ class VirtualDisk final : public FileSystem {
  public:
   explicit VirtualDisk(uint64_t seed = 1) : random_(seed) { make_root(); }
 
-  // Faults. Operations are counted from the last call of restart_count().
+  // Plans faults. Operations are counted from the last call of restart_count().
   void fail_operation(uint64_t number) {
     change([&] { failing_ = number; });
   }
@@ -253,7 +253,7 @@ class VirtualDisk final : public FileSystem {
   struct Edit {
     std::string directory;
     std::string name;
-    NodePtr node;  // null: the name was removed
+    NodePtr node;  // null if the name was removed
   };
   using Change = std::vector<Edit>;
 

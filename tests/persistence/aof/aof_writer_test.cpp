@@ -135,7 +135,7 @@ TEST_F(AofWriterTest, EndsEachBatchInAChecksumLine) {
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
   const auto scan = aof_files::read(bytes(1)).scan;
   EXPECT_TRUE(scan.has_effect_semantics);
-  EXPECT_EQ(scan.checksum_count, 3);  // one of the header, two of batches
+  EXPECT_EQ(scan.checksum_count, 3);  // one line of the header, two of batches
   EXPECT_EQ(scan.checksum.size_bytes(), bytes(1).size());
   EXPECT_EQ(writer_->written_offset(), journal_.end_offset());
   EXPECT_LT(writer_->synced_offset(), journal_.end_offset());
@@ -372,13 +372,13 @@ TEST_F(AofWriterTest, PositionLineBelongsToTheLastCommand) {
   open();
   append("a");
   EXPECT_EQ(aof_files::read(bytes(1)).scan.position->offset, 100);
-  offset = 114;  // it grows without commands
+  offset = 114;  // the position advances without commands
   ASSERT_TRUE(writer_->write_position());
   EXPECT_EQ(aof_files::read(bytes(1)).scan.position->offset, 114);
   const size_t size = bytes(1).size();
   ASSERT_TRUE(writer_->write_position());
   EXPECT_EQ(bytes(1).size(), size);
-  offset = 0;  // unknown
+  offset = 0;  // the position is unknown
   append("b");
   EXPECT_FALSE(aof_files::read(bytes(1)).scan.position);
   EXPECT_EQ(values(1), (Values{"a", "b"}));

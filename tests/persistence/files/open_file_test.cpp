@@ -35,7 +35,7 @@ class OpenFileTest : public testing::Test {
   }
 
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
-  // The error of opening, or "".
+  // Returns the error of opening the file, or "".
   static std::string error(const NamedFile& file, int flags, FileKinds kinds) {
     const auto opened = open_file(file, flags, kinds);
     return opened ? "" : opened.error().message;

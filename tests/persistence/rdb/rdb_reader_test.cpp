@@ -32,7 +32,7 @@ RdbReadOptions skipping() {
   return options;
 }
 
-// The error of reading `bytes`, or "".
+// Returns the error of reading `bytes`, or "".
 std::string error_of(std::string_view bytes, const RdbReadOptions& options = {},
                      const core::MemoryBudget& budget = core::UnlimitedMemory()) {
   Keyspace keyspace(4, kReaderHashSeed);
@@ -40,7 +40,7 @@ std::string error_of(std::string_view bytes, const RdbReadOptions& options = {},
   return result ? "" : result.error().message;
 }
 
-// A small file with every kind of record.
+// Returns a small file with every kind of record.
 std::string small_file(bool has_sum) {
   Keyspace keyspace(4, kReaderHashSeed);
   const auto text = [&](unsigned database, std::string_view name, std::string_view value) {

@@ -32,7 +32,7 @@ class AclFileTest : public ::testing::Test {
   }
   ~AclFileTest() override { std::filesystem::remove_all(directory_); }
 
-  // Returns the error, or "".
+  // Loads the text. Returns its error, or "".
   std::string load(const std::string& text) {
     std::ofstream(path_) << text;
     const auto loaded = load_acl_file(users_, path_);

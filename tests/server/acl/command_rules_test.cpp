@@ -14,7 +14,7 @@ namespace {
 
 class CommandRulesTest : public ::testing::Test {
  protected:
-  // Returns the error, or "".
+  // Applies the rule. Returns its error, or "".
   std::string apply(std::string_view rule) {
     const auto applied = rules_.apply(rule);
     return applied ? "" : applied.error().message;
@@ -64,7 +64,7 @@ TEST_F(CommandRulesTest, AllIsAllEvenWhenItIsPutTogether) {
   EXPECT_TRUE(rules_.allows_all());
   EXPECT_EQ(text_after({"+@all", "-get", "+get"}), "+@all");
   EXPECT_TRUE(rules_.allows_all());
-  // This does not allow commands that a later version adds.
+  // Allowing every present command does not allow the commands that a later version adds.
   text_after({"+get", "+set", "+select", "+config", "+ping"});
   EXPECT_FALSE(rules_.allows_all());
 }

@@ -16,7 +16,7 @@ constexpr std::string_view kHashOfA =
 
 class UserTest : public ::testing::Test {
  protected:
-  // Returns the error, or "".
+  // Applies the rules. Returns the first error, or "".
   std::string apply(const std::vector<std::string_view>& words) {
     const auto fault = user_.apply_all(words);
     if (!fault) return "";

@@ -16,7 +16,7 @@ const Peer kElsewhere{"10.0.0.1:5", false};
 
 class AccessTest : public CommandTest {
  protected:
-  // The status: 200 for a user.
+  // Returns the status of the response, or 200 if the request is accepted.
   unsigned ask(const std::string& authorization, const Peer& peer = kHere,
                const std::string& host = "localhost:8080") {
     HttpRequest request;

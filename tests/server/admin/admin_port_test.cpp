@@ -28,7 +28,7 @@ using ::testing::StartsWith;
 
 class AdminPortTest : public CommandTest {
  protected:
-  // A connection of its own.
+  // A connection to the admin port, separate from those of other tests.
   struct Visit {
     explicit Visit(AdminPortTest& test) {
       const int near = std::exchange(sockets.near, -1);

@@ -84,7 +84,7 @@ TEST_F(ApiTest, PlansBesideTheOtherKinds) {
   EXPECT_EQ(bytes("plain"), answer.at("plan").at("bytes").as_int64());
   EXPECT_GT(bytes("deletable"), bytes("plain"));
   EXPECT_GT(bytes("redisbloom"), 0);
-  // A rate that a layer of fingerprints cannot keep.
+  // The fingerprints layout cannot keep this error rate, so its curve is missing.
   const json::value odd = ask(&Api::plan, {{"error_rate", "1e-12"}, {"capacity", "100000"}});
   EXPECT_TRUE(odd.at("curves").as_object().contains("plain"));
 }

@@ -37,7 +37,8 @@ TEST(RequestReaderTest, TheHeaderOfWritesIsSeen) {
   }
 }
 
-// The status that the bytes are refused with; 200 if they are a request, 0 if more is needed.
+// Returns the status with which the bytes are rejected; 200 if they are a request, 0 if more bytes
+// are needed.
 unsigned verdict(const std::string& bytes) {
   RequestReader reader;
   reader.feed(bytes);

@@ -176,7 +176,7 @@ TEST_F(SiteTest, OnlyThePagesOwnScriptMayWrite) {
   request.query = {{"key", "f"}, {"item", "x"}};
   request.host = "localhost";
   const auto status = [&] { return site_.answer(request, {"127.0.0.1:5", true}).status; };
-  // A form or an image of another page can send no header.
+  // A form or an image on a page of another site cannot send the header that declares a write.
   EXPECT_EQ(status(), 403U);
   request.declares_write = true;
   EXPECT_EQ(status(), 200U);

@@ -14,7 +14,7 @@
 namespace server {
 namespace {
 
-// A directory of its own, and items where standard input was.
+// Makes a directory, and replaces standard input by a file of items.
 class BuildFilterTest : public testing::Test {
  protected:
   BuildFilterTest() : stdin_(::dup(STDIN_FILENO)) {

@@ -86,7 +86,7 @@ LogCheck parse_check(const std::vector<std::string>& arguments) {
   return parse_log_check(arguments);
 }
 
-// redis-check-aof takes --fix first.
+// The tool redis-check-aof expects --fix before the path.
 TEST(CommandLine, TheFixOfALogStandsBeforeOrBehindItsPath) {
   EXPECT_EQ(parse_check({"--check-aof", "a"}).path, "a");
   EXPECT_FALSE(parse_check({"--check-aof", "a"}).cuts_torn_end);

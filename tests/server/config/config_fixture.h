@@ -43,7 +43,7 @@ class ConfigTest : public ::testing::Test {
   }
   std::string load(const std::vector<std::string>& arguments) { return load(config_, arguments); }
 
-  // The reply of CONFIG SET: "OK" or the error.
+  // Runs CONFIG SET. Returns "OK" or the error.
   std::string set(const std::vector<NamedValue>& pairs, Origin origin = Origin::kRemote) {
     const auto done = config_.set(pairs, origin);
     return done ? "OK" : done.error().message;

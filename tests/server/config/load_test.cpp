@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The options at the server's start: files, includes, standard input and the command line. After
-// CONFIG REWRITE the next start must give the same.
+// Options at the server's start: files, includes, standard input and the command line. After CONFIG
+// REWRITE the next start must give the same values.
 #include <fmt/format.h>
 
 #include "server/config/command_line.h"

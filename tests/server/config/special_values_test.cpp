@@ -13,7 +13,7 @@ using Texts = std::vector<std::string>;
 
 class SpecialValuesTest : public ::testing::Test {
  protected:
-  // The canonical text, or "!" and the reason of the refusal.
+  // Returns the canonical text of the value, or "!" and the reason for its rejection.
   std::string text_of(ValueParser parser, const Texts& words, const std::string& current = "") {
     const auto value = parser(option_, words, current);
     return value ? value->text : "!" + value.error().reason;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// The canonical text, or "!" and the reason of the refusal.
+// Returns the canonical text of the value, or "!" and the reason for its rejection.
 std::string text_of(const Option& option, const std::vector<std::string>& words,
                     const std::string& current = "") {
   const auto value = parse_value(option, words, current);
@@ -43,7 +43,7 @@ TEST(MemoryText, AllElseIsMalformed) {
   }
 }
 
-// Redis wraps around or caps here, and would run with a tiny limit.
+// Redis wraps around or caps such a number, and would run with a tiny limit.
 TEST(MemoryText, SeparatesTooLargeFromMalformed) {
   for (const auto text : {"9223372036854775808"sv, "18446744073709551616"sv, "17179869184gb"sv,
                           "8589934592gb"sv, "99999999999999999999999k"sv}) {

@@ -23,7 +23,7 @@ TEST(LastKeyTest, AnOptionBehindTheKeysIsNone) {
   EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b"}), 2);
   EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b", "force"}), 2);
   EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b", "force", "c"}), 4);
-  // There must be a key.
+  // BF.MERGE needs at least one source key, so this FORCE is a key.
   EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "FORCE"}), 2);
 }
 
@@ -40,7 +40,7 @@ TEST(LastKeyTest, CountedKeysAreAsManyAsTheirCount) {
   EXPECT_EQ(last_key_of(pairs, ArgumentWords{"x", "3", "a", "1", "b", "2"}), 1);
 }
 
-// As MIGRATE's.
+// A row like that of MIGRATE.
 TEST(KeysBehindKeywordTest, KeywordStandsInForTheEmptyKey) {
   const Command row{.keys = {{{.first = 3, .last = 3, .use = kKeyRw, .empty_before = "KEYS"},
                               {.first = 5, .last = -1, .use = kKeyRw, .keyword = "KEYS"}}}};

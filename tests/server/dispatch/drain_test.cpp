@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-// The test decides when the threads pass.
+// The test decides when all threads have passed the drain.
 class DrainTest : public ::testing::Test {
  protected:
   DrainTest() {
@@ -42,7 +42,7 @@ TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
   EXPECT_EQ(ended_, "ab");
 }
 
-// A thread may have passed before the second caller has set its hold.
+// A thread may have passed before the second caller began, so that caller needs another visit.
 TEST_F(DrainTest, DrainBegunMeanwhileWaitsForAnotherVisit) {
   drain_.begin(note("a"));
   drain_.begin(note("b"));

@@ -78,7 +78,7 @@ TEST_F(JournalEffects, AFilterIsMadeTogetherWithItsExpiry) {
   EXPECT_EQ(effect({"BF.INSERT", "b", "PX", "10000", "ITEMS", "x", "y", "x"}),
             "BF.INSERT b ERROR 0.01 CAPACITY 100" + settings + " ITEMS x y;");
   EXPECT_EQ(effect({"BF.INSERT", "b", "PX", "77", "ITEMS", "z"}), "BF.ADD b z;");
-  // The command of valkey-bloom, which has no such option.
+  // BF.INSERT of valkey-bloom has no option for an expiry, so the expiry is a second command.
   const std::string text =
       effect({"BF.RESERVE", "v", "0.01", "100", "LAYOUT", "valkey-bloom", "EX", "10"});
   EXPECT_TRUE(text.starts_with("MULTI;BF.INSERT v ERROR 0.01 CAPACITY 100 ")) << text;

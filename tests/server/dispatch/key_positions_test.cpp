@@ -148,7 +148,8 @@ const std::set<std::string> kNameless = {
     "keys",   "randomkey", "scan",    "dbsize",  "flushall",       "flushdb",
     "swapdb", "lolwut",    "bf.scan", "bf.plan", "debug|populate", "function|flush"};
 
-// The shortest call: its keys' names are words, all else are numbers.
+// Returns the shortest call of a command. The names of its keys are words, all other arguments are
+// numbers.
 Sample made_up(const RegisteredCommand& command) {
   const Command& row = *command.row;
   Sample sample{{}, {kText}};
@@ -281,7 +282,8 @@ class KeyPositionsTest : public CommandTest {
     return all;
   }
 
-  // The words of which the row and the behaviour do not say the same.
+  // Returns the words of the command that the row calls keys and its behaviour does not, or vice
+  // versa.
   WordList disagreements(const Sample& sample) {
     WordList found;
     const WordList words = spelled(sample);

@@ -216,7 +216,7 @@ TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
   EXPECT_EQ(run({"FLUSHALL"}), "-CLUSTERDOWN Hash slot not served\r\n");
 }
 
-// The role changes before the view does.
+// A leader is demoted before its view of the cluster changes.
 TEST_F(KeyRoutingTest, DeposedLeaderHoldsClientsUntilRedirected) {
   EXPECT_EQ(run_as_other({"MULTI"}), kOk);
   state_.availability.begin(Availability::kReadOnlyReplica);
@@ -231,7 +231,7 @@ TEST_F(KeyRoutingTest, DeposedLeaderHoldsClientsUntilRedirected) {
   become('b');
   EXPECT_EQ(run({"SET", "bar", "1"}), kMovedBar);
   EXPECT_EQ(run_as_other({"EXEC"}), kMovedBar);
-  // No server leads keys that a command does not have.
+  // The command has no keys, so no server can be named in a redirect.
   EXPECT_EQ(run({"FLUSHALL"}), "-READONLY You can't write against a read only replica.\r\n");
 }
 

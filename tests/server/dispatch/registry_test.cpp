@@ -140,7 +140,7 @@ TEST(RegistryTest, ReplayedCommandsKeepTheirOriginalNames) {
     ASSERT_NE(command, nullptr) << name;
     EXPECT_EQ(command->row->name, name);
   }
-  // Redis logs the names that its clients use.
+  // Redis journals a command by the new name that rename-command gave it.
   EXPECT_EQ(registry->find_replayed("FETCH"), registry->find_replayed("get"));
   EXPECT_EQ(registry->find_replayed("nope"), nullptr);
   EXPECT_EQ(registry->find_replayed("client|list"), nullptr);

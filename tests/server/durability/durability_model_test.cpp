@@ -58,7 +58,7 @@ struct ModelValue {
   bool is_there(int64_t now_ms) const { return expires_ms < 0 || expires_ms > now_ms; }
 };
 
-// The naive twin.
+// The naive model of a server's data.
 class Twin {
  public:
   void forget_expired(int64_t now_ms) {
@@ -147,7 +147,7 @@ class Life {
     return std::string(replies.view());
   }
 
-  // As Twin::picture().
+  // Returns the data in the form of Twin::picture().
   std::string picture() {
     std::string text;
     for (int database = 0; database < kDatabases; ++database) {
@@ -239,7 +239,8 @@ class World {
     return words[static_cast<size_t>(number(static_cast<int>(words.size())))];
   }
 
-  // False when the test is over: with a trouble, or because a disk that lost bytes may be refused.
+  // Returns false if the test is over: because of an error, or because a start may reject a disk
+  // that lost bytes.
   bool begin_life() {
     for (int faults = number(3); faults > 0 && !may_be_damaged_; --faults) {
       disk_.restart_count();
@@ -327,7 +328,7 @@ class World {
   }
 
   void flush() {
-    // As the log's own thread does when the disk works again.
+    // Flushes as the log's own thread does when the disk works again.
     if (life_->durability.append_log().flush()) {
       life_->durability.availability.end(Availability::kAppendLogFails);
     }
@@ -398,7 +399,8 @@ class World {
     record_state(is_done ? std::move(twin) : states_.back().twin);
   }
 
-  // A command, which the model also executes, and its reply where the reply shows the effect.
+  // Returns a random command, which the model also executes, and its reply if the reply shows the
+  // effect.
   std::pair<WordList, std::string> random_command(Twin& twin, int database) {
     if (number(3) == 0) return filter_command(twin, database);
     const std::string key = one_of({"s0", "s1"});

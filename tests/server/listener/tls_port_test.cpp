@@ -159,7 +159,7 @@ TEST_F(TlsPortTest, AHandshakeHasTenSeconds) {
   EXPECT_TRUE(is_served()) << "accepted after the slow one";
   advance_ms(10'001);
   io_.at(0).loop.post([this] { listener_.clients().end_late_handshakes(); });
-  // A byte now and then is no excuse.
+  // Single bytes do not extend the deadline of a handshake.
   slow[0]->send("x");
   EXPECT_EQ(slow[0]->hear(), "");
   EXPECT_TRUE(is_served());

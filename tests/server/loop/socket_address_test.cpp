@@ -33,7 +33,7 @@ TEST(SocketAddressTest, EachEndHasItsOwn) {
   ::close(accepted);
 }
 
-// A socket that is bound but not connected.
+// Returns the address of a socket that is bound but not connected.
 SocketAddress bound_to(const in6_addr& address) {
   const int descriptor = ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const int off = 0;

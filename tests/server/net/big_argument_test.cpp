@@ -65,7 +65,7 @@ class BigArgumentTest : public CommandTest {
     receive(request);
     return serve();
   }
-  // The place of a key's bytes.
+  // Returns the address of the bytes of a key's value.
   const char* place_of(std::string_view key) {
     core::keyspace::IntegerText scratch;
     return keyspace_.find_any(0, keyspace_.ref(key))->text(scratch).data();

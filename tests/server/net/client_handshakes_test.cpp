@@ -136,7 +136,7 @@ TEST_F(ClientHandshakesTest, RedisPy8) {
   EXPECT_THAT(value_of(hello, "proto"), number(3));
   EXPECT_THAT(value_of(hello, "server"), text("redis"));
   EXPECT_THAT(value_of(hello, "mode"), text("standalone"));
-  // Else the client refuses client-side caching.
+  // The client supports client-side caching only from this version on.
   std::istringstream version(value_of(hello, "version").text);
   std::array<int, 3> parts{};
   char dot = 0;
@@ -169,7 +169,7 @@ TEST_F(ClientHandshakesTest, ValkeyGlide) {
   EXPECT_THAT(replies[3].text, HasSubstr("role:master\r\n"));
 }
 
-// Password by HELLO; then a pipeline in which TRACKING and MAINT_NOTIFICATIONS may fail.
+// Logs in with HELLO, then sends a pipeline in which TRACKING and MAINT_NOTIFICATIONS may fail.
 TEST_F(ClientHandshakesTest, GoRedis) {
   set_password();
   shake({
@@ -240,7 +240,7 @@ TEST_F(ClientHandshakesTest, StackExchange) {
   EXPECT_THAT(replies[12].text, HasSubstr("redis_version:"));
 }
 
-// Its second connection subscribes in RESP2.
+// The second connection of StackExchange.Redis subscribes in RESP2.
 TEST_F(ClientHandshakesTest, StackExchangeSubscribes) {
   shake({
       {{"AUTH", "nobody", "nonsense"}, error_like(StartsWith("WRONGPASS "))},

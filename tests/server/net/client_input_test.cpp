@@ -127,7 +127,7 @@ TEST(ClientInput, ABigArgumentGetsItsOwnMemory) {
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_TRUE(input.big_argument()->text() == text);
   EXPECT_EQ(input.big_argument()->offset(), head.size());
-  input.keep(joined, true);  // held back
+  input.keep(joined, true);  // held back: the command was not executed
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_EQ(input.size(), joined.size() + text.size());
   joined = input.join("");

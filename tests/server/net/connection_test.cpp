@@ -272,7 +272,7 @@ TEST_F(ConnectionTest, PipelinesOfManyClientsMeetWithoutLoss) {
 }
 
 TEST_F(ConnectionTest, BytesOfAnotherProtocolReachNoCommand) {
-  // The greeting of a TLS client.
+  // The first bytes of a TLS client's handshake.
   std::string greeting("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   for (int i = 0; i < 512; ++i) greeting += static_cast<char>(i);
   for (const std::string& data : {greeting, greeting + "\r\n", greeting.substr(0, 5)}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Ends of a connection's waits: events, its own timer, and the client's end.
+// Reasons for the end of a connection's wait: events, its own timer, and the client's disconnect.
 #include <gtest/gtest.h>
 
 #include <chrono>

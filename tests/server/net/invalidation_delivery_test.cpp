@@ -30,12 +30,12 @@ class InvalidationDeliveryTest : public ClientsFixture {
     reader_.call("CLIENT TRACKING OFF");
     ASSERT_EQ(reader_.call("CLIENT TRACKING ON" + (options.empty() ? "" : " " + options)), "+OK");
   }
-  // The messages to the reader after another client runs this.
+  // Returns the messages that the reader receives when another client runs the line.
   Texts news_after(const std::string& line) {
     run(words_in(line));
     return reader_.news();
   }
-  // The same once the reader has run a command on the key.
+  // As news_after(), but the reader first runs a command on the key.
   Texts news_after_reading(const std::string& read, const std::string& write) {
     reader_.call(read);
     EXPECT_THAT(reader_.news(), IsEmpty()) << read;

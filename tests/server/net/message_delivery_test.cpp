@@ -60,7 +60,7 @@ TEST_F(MessageDeliveryTest, NothingComesBehindTheLastUnsubscription) {
 TEST_F(MessageDeliveryTest, AMessageForASubscriptionThatHasEndedIsDropped) {
   Remote& subscriber = connect({"SUBSCRIBE c"});
   publish("text");
-  // The messages wait in the inbox while the thread reads.
+  // The published message waits in the inbox while the thread reads these commands.
   subscriber.send(request_of({"UNSUBSCRIBE", "c"}) + request_of({"SUBSCRIBE", "c"}));
   subscriber.connection->on_ready(EPOLLIN);
   end_round();
@@ -130,7 +130,7 @@ TEST_F(MessageDeliveryTest, SlowSubscriberIsClosedAtTheSoftLimit) {
   for (int i = 0; i < 30; ++i) publish_and_serve(std::string(100'000, 'x'));
   EXPECT_FALSE(slow.is_closed());
   advance_ms(2001);
-  // No further message is needed.
+  // The tick closes the client; no further message is needed.
   tick();
   EXPECT_TRUE(slow.is_closed());
   EXPECT_EQ(run({"PUBSUB", "NUMSUB", "c"}), array({bulk("c"), integer(0)}));
@@ -164,7 +164,7 @@ TEST_F(MessageDeliveryTest, FloodStaysWithinTheSubscribersLimits) {
     }
     most = std::max(most, sum);
   }
-  // Growing buffers double.
+  // A growing buffer doubles, so the sum may reach twice the limit.
   EXPECT_LE(most, 2 * kSilent * kMiB);
   EXPECT_EQ(publish("end"), integer(0)) << "all are closed";
 }

@@ -185,7 +185,7 @@ TEST_F(StrangerTest, ARefusedHelloChangesNothing) {
     EXPECT_THAT(call(words), StartsWith("-")) << testing::PrintToString(words);
     EXPECT_THAT(call({"GET", "k"}), StartsWith("-NOAUTH ")) << testing::PrintToString(words);
   }
-  // Still RESP2, still without a name.
+  // The rejected commands changed nothing: the connection still uses RESP2 and has no name.
   EXPECT_EQ(call({"AUTH", "secret"}), "+OK\r\n");
   EXPECT_EQ(call({"GET", "k"}), "$-1\r\n");
   EXPECT_EQ(call({"CLIENT", "GETNAME"}), "$-1\r\n");

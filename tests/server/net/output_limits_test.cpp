@@ -40,7 +40,7 @@ class OutputLimitsTest : public ClientsFixture {
   bool is_listed(const Remote& client) {
     return run({"CLIENT", "LIST"}).find("id=" + client.id_text() + " ") != std::string::npos;
   }
-  // A client's figures in CLIENT LIST.
+  // Returns a client's figures in CLIENT LIST.
   std::map<std::string, int64_t> figures(const Remote& client) {
     std::map<std::string, int64_t> figures;
     std::istringstream fields(run({"CLIENT", "LIST", "ID", client.id_text()}));
@@ -409,7 +409,7 @@ TEST_F(ClientSumsTest, UnauthenticatedSizesAllocateNothing) {
   EXPECT_THAT(info("clients", "connected_clients"), testing::Ne("0"));
 }
 
-// CLIENT PAUSE answers when no write is running.
+// CLIENT PAUSE replies when no write is running.
 class PauseRepliesTest : public ClientsFixture {
  protected:
   PauseRepliesTest() {

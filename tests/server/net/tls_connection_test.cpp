@@ -69,7 +69,7 @@ class TlsConnectionTest : public ClientsFixture {
       settings.server = {own.certificate_file(), own.key_file(), ""};
       settings.ca_file = trusted.certificate_file();
       settings.protocols = protocols;
-      // Versions of old need weak ciphers.
+      // Old TLS versions need weak ciphers.
       if (!protocols.empty()) settings.ciphers = "ALL:@SECLEVEL=0";
       const auto context = TlsContext::make(settings);
       EXPECT_TRUE(context) << context.error().message;
@@ -112,7 +112,7 @@ class TlsConnectionTest : public ClientsFixture {
     std::ofstream(path) << text;
     return path;
   }
-  // Whether a new client that trusts this certificate is answered.
+  // Returns whether the server replies to a new client that trusts this certificate.
   bool is_shown(const TlsIdentity& identity) {
     TlsRemote client(*this, identity);
     return client.send("PING\r\n") && client.received() == "+PONG\r\n";
@@ -191,7 +191,7 @@ TEST_F(TlsTrafficTest, AClientThatReadsSlowlyGetsAll) {
   std::string request;
   for (int i = 0; i < 60; ++i) request += "GET key\r\n";
   EXPECT_EQ(client_over_tls_.answer("PING\r\n"), "+PONG\r\n");
-  // The server has to wait for its socket meanwhile.
+  // The replies fill the socket, so the server must wait until it is writable.
   for (int i = 0; i < 5; ++i) serve();
   const std::string said = client_over_tls_.answer(request);
   ASSERT_EQ(said.size(), 60 * bulk(value).size());
@@ -290,7 +290,7 @@ TEST_F(TlsConnectionTest, WithoutACertificateThereIsNoPort) {
   EXPECT_THAT(log.text(), HasSubstr("No tls-cert-file configured"));
 }
 
-// Measured on Redis 7.0.15.
+// The expected errors were measured on Redis 7.0.15.
 TEST_F(TlsReloadTest, WrongValuesAreRefusedAsByRedis) {
   const CapturedLog log;
   const auto refused = [this](const std::string& name, const std::string& value,

@@ -125,7 +125,7 @@ TEST_F(RotatedLogTest, AFileThatTookThePathIsAppendedTo) {
 
 TEST_F(RotatedLogTest, BufferedLinesReachTheirOwnFile) {
   open();
-  // Only notices are flushed.
+  // Verbose lines are buffered; only notices and warnings are flushed at once.
   log_verbose("one");
   std::filesystem::rename(path_, old_path_);
   log_verbose("two");

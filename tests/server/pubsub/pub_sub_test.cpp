@@ -31,7 +31,7 @@ std::vector<std::pair<uint64_t, std::string>> take_all(PubSub& pubsub, size_t th
   return taken;
 }
 
-// Counts by thread; usable from any thread.
+// Counts the wake-ups of each thread. Thread-safe.
 struct CountingWaker final : MessageWaker {
   void wake_for_messages(size_t thread_index) override { ++wakes[thread_index]; }
   std::array<std::atomic<int>, 3> wakes{};

@@ -71,7 +71,7 @@ TEST_F(TrackingTest, ListensWhileAClientTracks) {
   EXPECT_EQ(state_.tracking.clients, 1U);
   tracking_.forget(kSecond.session_id);
   EXPECT_EQ(state_.tracking.clients, 0U);
-  // The first client may start again, and its keys change meanwhile.
+  // The first client may enable tracking again, and its keys change in between.
   EXPECT_TRUE(state_.listeners.any());
   tracking_.forget(kFirst.session_id);
   EXPECT_FALSE(state_.listeners.any());
@@ -128,7 +128,7 @@ TEST_F(TrackingTest, PrefixChangesCollectOnTheWritersThread) {
   add_prefix("ab", kSecond.session_id);
   EXPECT_EQ(state_.tracking.prefixes, 2U);
   for (const char* name : {"ac", "b", "abc", "ab", "abc"}) change(name, {9, 1});
-  // Sent once, however many keys changed.
+  // A thread is woken once, however many keys changed.
   EXPECT_EQ(waker_.woken, (std::vector<size_t>{1}));
   tracking_.send_broadcasts(0);
   EXPECT_TRUE(taken(0).empty());

@@ -92,7 +92,7 @@ TEST_F(ClientsTest, EvictedClientsAreClosingUntilTheyAreRemoved) {
 TEST_F(ClientsTest, EvictedClientsAreCountedAsTheyChange) {
   const auto big = add(900'000);
   EXPECT_TRUE(clients_.keep_below(500'000));
-  // Its thread has not noticed yet.
+  // The client's thread has not closed the connection yet.
   big->output_buffer_capacity_bytes = 2'000'000;
   clients_.count_memory(*big);
   EXPECT_EQ(clients_.closing_bytes(), big->memory_bytes());

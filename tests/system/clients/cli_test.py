@@ -87,7 +87,7 @@ class CliTest(ServerTest):
         data = b"".join(encode("SET", f"key:{number}", number) for number in range(count))
         said = self.cli("--pipe", stdin=data)
         self.assertIn(f"errors: 0, replies: {count}", said)
-        # The same commands, inline.
+        # The same commands in the inline format.
         data = b"".join(b"INCR n\r\n" for _ in range(count))
         self.assertIn(f"errors: 0, replies: {count}", self.cli("--pipe", stdin=data))
         self.assertEqual(self.cli("GET", "n"), f"{count}\n")

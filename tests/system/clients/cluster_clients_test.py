@@ -119,7 +119,7 @@ class ClusterClientsTest(ServerTest):
         self.assertEqual(done.returncode, 1, done.stdout)
         return done.stdout
 
-    # Announced addresses, and refused starts.
+    # Tests of announced addresses and of rejected starts.
 
     def test_announces_the_address_that_the_client_reached(self):
         with self.server.connect() as client:

@@ -70,7 +70,9 @@ class ExamplesTest(ServerTest):
         self.assertGreater(shown["commands.md"], 80)
 
     def test_each_bloom_command_is_explained(self):
-        """Options, replies, errors: more than the command's row in the table."""
+        """docs/ must explain options, replies and errors of each command, not only list it in the
+        table.
+        """
         page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
         sections = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
         bloom = [section for section in sections if section.startswith("BF.")]
@@ -109,7 +111,7 @@ class ExamplesTest(ServerTest):
         programs = [block for block in blocks_of("docs/filters.md") if block[0] in PROGRAMS]
         self.assertEqual({language for language, _ in programs}, set(PROGRAMS))
         for number, (language, text) in enumerate(programs):
-            for _ in range(2):  # The filters exist at the second run.
+            for _ in range(2):  # the filters exist at the second run
                 printed = self.run_block(language, text, number)
                 for line in (r"deleted: 1", r"liked by: 1 0", r"expires: 86[34]\d\d"):
                     self.assertRegex(printed, rf"(?m)^{line}$", language)

@@ -32,7 +32,7 @@ def answers(*flags):
 
 
 def full_after(*flags):
-    """The same, ended by the error of a full filter."""
+    """As answers(), but the array ends with the error of a full filter."""
     both = answers(*flags)
     head = b"*%d\r\n" % (len(flags) + 1)
     tail = error("ERR non scaling filter is full")

@@ -119,7 +119,7 @@ class EvictionTest(ServerTest):
                 client.call("HELLO", 3)
                 client.call("CLIENT", "TRACKING", "ON")
                 client.call("CONFIG", "SET", "maxmemory-policy", "volatile-random")
-                client.call("SETBIT", "big", 1_600_000, 0)  # its flag forbids eviction
+                client.call("SETBIT", "big", 1_600_000, 0)  # has no expiry: never evicted
                 client.call("SETEX", "goes", 10_000, "x")
                 client.call("GET", "goes")
                 # All three commands are in one batch.

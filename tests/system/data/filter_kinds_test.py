@@ -25,7 +25,9 @@ BATCH = 1000
 
 
 def layer_count(connection, key):
-    """For a window, the options of its only generation."""
+    """Returns the number of layers. For a filter with a window, the window must have one
+    generation.
+    """
     return connection.call("BF.INFO", key, "FILTERS")[0]
 
 
@@ -86,7 +88,7 @@ class FilterKindsTest(ServerTest):
 
     def refuse_growth(self, connection, kind, layers, numbers):
         # Memory is measured right before the growth. Threads that end after the start free their
-        # memory at some time, which may be as much as a layer needs.
+        # memory at any time, and this memory may be as large as a layer.
         self.nearly_fill(connection, kind, numbers)
         self.assertEqual(layer_count(connection, kind), layers)
         layer_bytes = connection.call("MEMORY", "USAGE", kind) // layers
@@ -101,7 +103,7 @@ class FilterKindsTest(ServerTest):
         added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
         before = digest(connection)
         replies = self.add_all(connection, kind, items[len(added) :])
-        # Some are found by mistake.
+        # Some absent items are found by mistake.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
         self.assertEqual(digest(connection), before)
@@ -162,7 +164,7 @@ class FilterKindsTest(ServerTest):
         rounds = 0
         while rounds < 3 or time.time() < max(deadlines.values()):
             connection.call(("BGREWRITEAOF", "BGSAVE")[rounds % 2])
-            # Skipped while a child saves.
+            # The server skips this work while a child saves.
             wait_until(lambda: connection.call("DEBUG", "RELOAD") == b"OK", "a reload")
             rounds += 1
             near = sorted(deadlines, key=lambda copy: abs(deadlines[copy] - time.time()))[:6]

@@ -65,7 +65,7 @@ class InfoTest(ServerTest):
                     set(info(client, "commandstats")),
                     {"cmdstat_config|resetstat", "cmdstat_info"},
                 )
-        # The commands since then have few bytes and a few calls.
+        # Since RESETSTAT the clients have sent few bytes and a few commands.
         for name in MOVED:
             for figures in after:
                 self.assertLess(float(figures[name]), 20_000 if "bytes" in name else 10, name)

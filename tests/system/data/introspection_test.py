@@ -104,7 +104,7 @@ class IntrospectionTest(ServerTest):
                 self.assertEqual(connection.call("CONFIG", "GET", name)[1], b"20000")
 
     def test_replicas_monitor_shows_the_leaders_stream(self):
-        """As in Redis, the line has the leader's address."""
+        """As in Redis, a replica's MONITOR shows the leader's address."""
         leader = self.servers[0]
         leader.expect_log("lost")
         replica = self.start_server("--replicaof", f"127.0.0.1 {leader.port}")

@@ -8,8 +8,8 @@ from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import ErrorReply
 
 MIB = 1 << 20
-# Number of readings, 20 ms apart, and how much they may differ by: a reply of INFO, not the memory
-# of a thread.
+# Number of readings, 20 ms apart, and the maximum difference between them. A reply of INFO may
+# differ by that much, but not the memory of a thread.
 STILL_LOOKS = 25
 STILL_BYTES = 16 << 10
 
@@ -155,7 +155,7 @@ class MemoryTest(ServerTest):
         self.assertEqual(self.client.call("BF.STATS", "f")[15], b"0")
         self.assertLess(self.server.resident_bytes() - resident_bytes, 80 * MIB)
         self.client.call("DEL", "f")
-        # Big values are freed in the background.
+        # Big values are freed in the background, so the test waits.
         wait_until(
             lambda: self.used_bytes() - before_bytes < MIB, what="giving the deleted filter back"
         )

@@ -219,7 +219,7 @@ class PubSubDifferentialTest(ServerTest):
         for _ in range(STEPS):
             self.random_step()
         for client in self.clients:
-            # No further bytes have arrived.
+            # If further bytes had arrived, the comparison of this PING would fail.
             self.run_step(client, [b"PING", b"end"])
         print(f"{len(self.history)} steps, {self.messages} messages, seed {self.seed}")
         self.assertGreater(self.messages, STEPS / 10)

@@ -54,7 +54,9 @@ class PubSubTest(ServerTest):
             self.assertEqual(own, [b"%d %d" % (number, i) for i in range(messages)])
 
     def test_nothing_comes_after_the_last_unsubscription(self):
-        """The client would take a late message for the reply of the next command."""
+        """After UNSUBSCRIBE's reply no message may follow: the client would take it for the next
+        reply.
+        """
         server = self.start_server(*THREADS)
         rng = random.Random(seed_from_environment())
         is_over = threading.Event()

@@ -88,7 +88,8 @@ class ServerDifferentialTest(ServerTest):
         for _ in range(COMMANDS):
             client = self.rng.choice(self.clients[1:])
             command = stream.next()
-            # Ours sends the invalidations of a transaction after its end, when tracking may be off.
+            # Our server sends a transaction's invalidations after its end, when tracking may
+            # already be off.
             if client.queued is not None and command[:2] == [b"CLIENT", b"TRACKING"]:
                 continue
             self.run_step(client, command)

@@ -120,7 +120,7 @@ class SparseFilterTest(ReplicaTest):
         connection.close()
         self.assertEqual(server.stop(), [])
         server, connection = self.start()
-        # The log repeated the copy and its end.
+        # The replayed log also contains the copy and its removal.
         wait_until(lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0")
         self.expect_no_growth("restart", server, connection, filled_bytes)
         self.expect_items(connection)

@@ -13,7 +13,7 @@ import unittest
 from harness.stories import StoryTest, allowed, scaled
 
 RATE = 0.01
-POSTS = 1000  # that a user sees
+POSTS = 1000  # number of posts that a user sees
 ROUNDS = 6
 
 
@@ -66,7 +66,7 @@ class FeedStoryTest(StoryTest):
             reader.in_filter.remove(post)
 
     def shown(self, reader):
-        """The feed: the posts shown, of all posts."""
+        """Returns the posts that the feed shows."""
         with self.client.pipeline(transaction=False) as pipeline:
             pipeline.execute_command("BF.MEXISTS", reader.key, *range(POSTS))
             pipeline.get(reader.rest)

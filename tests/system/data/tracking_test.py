@@ -277,7 +277,7 @@ class TrackingTest(ReplicaTest):
             self.stop_and_check(server, clients)
 
     def test_a_lower_limit_of_keys_is_kept_at_once(self):
-        """As in Redis, this needs no periodic task."""
+        """As in Redis, a lower limit applies at once, without a periodic task."""
         server = self.start_server("--enable-debug-command", "yes")
         tracker, other = self.connect(server), self.connect(server)
         self.assertEqual(other.call("DEBUG", "PAUSE-CRON", "1"), b"OK")
@@ -297,7 +297,7 @@ class TrackingTest(ReplicaTest):
         tracker.call("HELLO", "3")
         tracker.call("CLIENT", "TRACKING", "ON")
         self.follow(behind, leader.port)
-        # The leader's data replaced all keys.
+        # The data of the new leader replaced all keys, so all keys are invalidated.
         self.assertEqual(tracker.read_reply()[0], Push([b"invalidate", None]))
         self.wait_for_link(behind)
         for write in (("SET", "k", "1"), ("BF.ADD", "k2", "x"), ("DEL", "k")):

@@ -192,7 +192,7 @@ class BuildFilterTest(Builder, ServerTest):
         disk = Tmpfs(1 << 20)
         self.addCleanup(disk.remove)
         items = b"".join(b"item %d\n" % number for number in range(200000))
-        for options in ((), ("--capacity", 2000000)):  # the temporary file, the snapshot
+        for options in ((), ("--capacity", 2000000)):  # fills the disk: items, snapshot
             out = disk.path / "out.rdb"
             output = self.build(items, "--error", 1e-6, *options, out=out, code=1)
             self.assertIn("No space left on device", output)

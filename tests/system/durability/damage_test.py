@@ -99,7 +99,7 @@ class DamageTest(ServerTest):
             for _ in range(20):
                 writer.send_pipeline(connection)
             (incremental,) = (self.sound / LOG).glob("*.incr.aof")
-            # Records the states of the file by its length.
+            # Records the expected state for each length of the file.
             digests = type(self).digests = []
             for _ in range(40):
                 writer.longest_pipeline = 1

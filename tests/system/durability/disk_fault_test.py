@@ -356,7 +356,7 @@ class DiskFaultTest(ServerTest):
             reply = connection.call("SET", "key:0", "2")
             self.assertTrue(isinstance(reply, ErrorReply) and reply.text.startswith("MISCONF"))
             disk.free()
-            # The server retries by itself.
+            # The server retries the snapshot by itself.
             wait_until(lambda: self.info(connection, "rdb_last_bgsave_status") == "ok")
             wait_until(lambda: self.info(connection, "rdb_bgsave_in_progress") == "0")
             self.assertEqual(connection.call("SET", "key:0", "2"), b"OK")
@@ -398,7 +398,9 @@ class DiskFaultTest(ServerTest):
             self.check_restart(server, load, "always", directory)
 
     def test_failing_sync_everysec(self):
-        """No later sync counts: only a rewrite, which starts by itself, repairs the log."""
+        """After a failed sync no later sync counts. Only a rewrite, which starts by itself, repairs
+        the log.
+        """
         load = Load(self.rng.random())
         server = self.start("everysec", prefix=strace("fdatasync:error=EIO:when=3"))
         server.expect_log(REFUSES)

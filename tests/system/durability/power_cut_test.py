@@ -130,7 +130,8 @@ class PowerCutTest(ServerTest):
         self.run_cuts("everysec", CUTS_EVERYSEC, disturb_for_seconds)
 
     def test_always_syncs_before_it_answers(self):
-        """Only bytes that a completed fdatasync covers are kept."""
+        """Checks the option `always`: the test drops all bytes that no completed fdatasync covers.
+        """
         directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-power-"))
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         trace = directory / "trace"

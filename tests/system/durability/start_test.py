@@ -119,7 +119,9 @@ class StartTest(ServerTest):
                 client.read_reply()
 
     def test_daemon_without_standard_streams_reports(self):
-        """Its own files would otherwise get the numbers of the streams."""
+        """Without open standard streams, files of the daemon would get the descriptor numbers of
+        these streams.
+        """
         port = free_port()
         closed = ("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh")
         words = [*closed, SERVER, "--dir", self.directory, "--port", port, "--bind", "127.0.0.1",

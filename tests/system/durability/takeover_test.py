@@ -140,7 +140,7 @@ class TakeoverTest(VectorChecks, ServerTest):
                 self.assertEqual(snapshot.read_bytes(), before)
 
     def test_commands_that_we_do_not_serve(self):
-        """The log is of another server."""
+        """The log was written by another server and has commands that this server lacks."""
         commands = [("SELECT", "0"), ("SET", "s", "1"), ("ZADD", "z", "1", "member"),
                     ("MULTI",), ("INCR", "s"), ("XADD", "x", "*", "a", "b"), ("EXEC",),
                     ("BF.ADD", "f", "item")]  # fmt: skip

@@ -28,7 +28,7 @@ class Browser:
 
     def __init__(self, chromium):
         self.folder = tempfile.TemporaryDirectory(
-            prefix="bloomery-browser-", ignore_cleanup_errors=True  # the browser's children go last
+            prefix="bloomery-browser-", ignore_cleanup_errors=True  # child processes end last
         )
         settings = {
             "chromium": chromium, "profile": self.folder.name,

@@ -15,7 +15,7 @@ TOPOLOGY = f"bloomery/{NAME}/topology"
 
 
 def equal_ranges(parts):
-    """As redis-cli --cluster create cuts the slots."""
+    """Divides the slots as `redis-cli --cluster create` does."""
     per_part = SLOTS / parts
     ends = [round(per_part * (i + 1)) - 1 for i in range(parts - 1)] + [SLOTS - 1]
     return list(zip([0] + [end + 1 for end in ends[:-1]], ends))

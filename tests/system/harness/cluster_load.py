@@ -120,7 +120,7 @@ class Witness(threading.Thread):
 
 
 class Pulse(threading.Thread):
-    """For how long this machine lets a process wait that wants to run."""
+    """Measures how long this machine delays a process that is ready to run."""
 
     STEP_S = 0.01
 
@@ -137,11 +137,11 @@ class Pulse(threading.Thread):
             self.stalls.append((end, end - begin - self.STEP_S))
 
     def stalled_since(self, moment):
-        """Seconds in all."""
+        """Returns the total delay in seconds since the moment."""
         return self.stalled_between(moment, float("inf"))
 
     def stalled_between(self, begin, end):
-        """Seconds in all."""
+        """Returns the total delay in seconds between the two moments."""
         return sum(stall for at, stall in list(self.stalls) if begin < at <= end)
 
 
@@ -238,7 +238,7 @@ class ClusterLoadTest(ClusterTest):
         is_island = self.network.can_cut and server.host == self.network.addresses[0]
         return self.network.prefix(0) if is_island else ()
 
-    # --- waiting ---
+    # --- waits ---
 
     def wait_for_writers(self, since, lanes=range(SHARDS)):
         """Waits until each writer has an acknowledged write on each lane that was sent after
@@ -258,7 +258,7 @@ class ClusterLoadTest(ClusterTest):
         }
 
     def wait_until_whole(self):
-        """All members in sync, all writers writing."""
+        """Waits until all members are in sync and all writers write."""
         self.wait_for_replicas(self.servers, self.shards)
         for lane in range(SHARDS):
             self.wait_for_state(self.leader(lane))
@@ -274,7 +274,7 @@ class ClusterLoadTest(ClusterTest):
         return witness, leader, replica
 
     def wait_for_takeover(self, witness, new, since):
-        """Seconds from the moment to the new leader's first acknowledgement."""
+        """Returns the seconds from the moment to the new leader's first acknowledgement."""
         wait_until(lambda: witness.first_of(new), f"{new.port} takes over")
         taken = witness.first_of(new)
         self.unsafe.append((witness.lane, since - REPLICATED_S, taken))

@@ -66,7 +66,7 @@ class Ack:
 
 
 class WriterProgram:
-    """A writer that runs; thread-safe to read."""
+    """A running writer program. Its fields may be read from any thread."""
 
     def __init__(self, name, command):
         self.name = name
@@ -93,7 +93,7 @@ class WriterProgram:
         return next((ack.sent for ack in reversed(self.acknowledged) if ack.lane == lane), 0)
 
     def first_after(self, lane, moment):
-        """The first acknowledgement of a write that was sent after the moment."""
+        """Returns the first acknowledgement of a write that was sent after the moment."""
         found = [ack.at for ack in self.acknowledged if ack.lane == lane and ack.sent > moment]
         return min(found, default=None)
 
@@ -109,7 +109,7 @@ class WriterProgram:
 
 
 def program(kind, name, addresses, lanes=range(len(TAGS))):
-    """The command line of a writer that is written here."""
+    """Returns the command line of a Python writer."""
     lanes = ",".join(map(str, lanes))
     return [*module_command("cluster_writers"), kind, name, lanes, *addresses]
 
@@ -292,7 +292,7 @@ def main(kind, name, lanes, *addresses):
     for thread in threads:
         thread.join(5)
     sys.stdout.flush()
-    # Threads of clients that hang are not waited for.
+    # Does not wait for threads of clients that hang.
     os._exit(0)
 
 

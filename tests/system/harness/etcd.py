@@ -23,7 +23,7 @@ from harness.process import suspend
 from harness.waiting import DEADLINE_S, wait_until
 
 PR_SET_PDEATHSIG = 1
-# A tenth of the defaults, so that a new leader is there in about a second.
+# A tenth of etcd's defaults, so that a new leader is elected in about a second.
 HEARTBEAT_MS = 50
 ELECTION_MS = 500
 
@@ -90,7 +90,7 @@ class Member:
 
 
 class Etcd:
-    """A cluster of members."""
+    """A cluster of etcd members."""
 
     def __init__(self, members, tls=None, host="127.0.0.1"):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-etcd-"))

@@ -58,7 +58,7 @@ class NamespaceNetwork:
             raise
 
     def prefix(self, node):
-        """The beginning of a command line that runs on the node."""
+        """Returns the words before a command line that run it on the node."""
         return ["ip", "netns", "exec", self._name(node)]
 
     def cut(self, node):

@@ -56,7 +56,7 @@ def suspend(pid):
 
 def _is_stopped(pid):
     stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
-    with contextlib.suppress(OSError):  # The thread has just ended.
+    with contextlib.suppress(OSError):  # the thread has just ended
         return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
     return False
 
@@ -147,14 +147,14 @@ class Process:
         )
 
     def expect_log(self, pattern):
-        """Announces a warning that this test provokes."""
+        """Announces a warning that this test causes."""
         self.announced.append(pattern)
 
     def children(self):
         """Returns the child processes that any of its threads has forked."""
         found = []
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            with contextlib.suppress(OSError):  # The thread has ended.
+            with contextlib.suppress(OSError):  # the thread has ended
                 found += [int(child) for child in (task / "children").read_text("ascii").split()]
         return found
 

@@ -45,7 +45,7 @@ UNSPOILT = {b"COMMAND", b"CONFIG", b"SWAPDB", b"HELLO"}
 
 @dataclasses.dataclass(frozen=True)
 class Id:
-    """The id of the connection with this index."""
+    """Represents the id of the connection with this index."""
 
     index: int
 

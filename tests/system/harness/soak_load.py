@@ -276,7 +276,8 @@ class Watcher(Load):
             page.request("GET", path)
             answer = page.getresponse()
             text = answer.read()
-            # The first requests may come before the filter exists; a replica may be loading.
+            # The first requests may arrive before the filter exists, and a replica may still be
+            # loading.
             if answer.status != 200 and not path.startswith("/api/filter"):
                 raise AssertionError(f"{path}: {answer.status} {text[:200]!r}")
             self.replies += 1

@@ -100,7 +100,7 @@ def is_window(key):
 
 
 def change_filter(before, step):
-    """The value of a filter is the least and the most that its cardinality may be."""
+    """Returns the least and the greatest possible cardinality of the filter after the step."""
     if is_window(step.key):
         return ANY_COUNT
     low, high = before or (0, 0)
@@ -184,7 +184,7 @@ class Writer:
         self.rng = random.Random(f"{seed}/{name}")
         self.longest_pipeline = longest_pipeline
         self.base = Model()  # state of the server at the last comparison
-        self.steps = []  # sent since then
+        self.steps = []  # steps sent since the last comparison
         # For each filter, the items acknowledged as added or present. For deletable filters, only
         # items that were added and will not be deleted.
         self.items = {}

@@ -77,7 +77,7 @@ class ChartTest(ServerTest):
             self.skipTest(self.why_not)
 
     def render(self, changes, *, release="rel"):
-        """Exit status, and the documents or the error."""
+        """Renders the chart. Returns the exit status, and the documents or the error."""
         data = {
             "Values": merged(self.values, changes),
             "Release": {"Name": release, "Namespace": "ns", "Service": "Helm"},
@@ -252,7 +252,7 @@ class ChartTest(ServerTest):
         self.assertTrue(again.read_text().endswith("replicaof elsewhere 6379\n"))
 
     def test_ready_server_is_not_waited_for(self):
-        """The probes read the file that the pod wrote."""
+        """The probes read the configuration file that the pod wrote."""
         path = self.start_script({}, "rel-bloomery-0")
         stateful = self.one(self.documents({}), "StatefulSet")
         (container,) = stateful["spec"]["template"]["spec"]["containers"]

@@ -22,7 +22,7 @@ class ContainerHealthTest(TlsTest):
         self.place = pathlib.Path(self.folder.name)
 
     def start_container(self, *command):
-        """Process 1 of the container is the command."""
+        """Starts a container whose process 1 is the command."""
         process = subprocess.Popen(
             ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *map(str, command)],
             cwd=self.place, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -31,7 +31,7 @@ class DashboardReplicationTest(BrowserTest):
 
 class DashboardClusterTest(BrowserTest, ClusterTest):
     def test_a_node_shows_its_cluster(self):
-        """The second shard loses its leader meanwhile."""
+        """The second shard loses its leader during the test."""
         self.etcd = self.start_etcd(1)
         http_port = free_port()
         servers = [self.start_node(self.etcd, 0, "--http-port", http_port)]
@@ -39,7 +39,7 @@ class DashboardClusterTest(BrowserTest, ClusterTest):
         servers[0].http_port = http_port
         self.put_topology(servers, 2)
         for server in servers:
-            server.expect_log(".*")  # peers that are gone
+            server.expect_log(".*")  # peers that have ended
             self.wait_for_state(server)
         self.wait_for_replicas(servers, 2)
         addresses = [f"127.0.0.1:{server.port}" for server in servers]

@@ -43,7 +43,9 @@ CLICKS = "clicks:" + "long/" * 30
 
 
 class Load:
-    """Clients' work while pictures are taken: the charts have lines, and a filter fills up."""
+    """Simulates the clients' work while pictures are taken, so that the charts have lines and a
+    filter fills up.
+    """
 
     def __init__(self, server):
         self.server = server
@@ -210,7 +212,7 @@ class DashboardTest(BrowserTest):
         return replicas
 
     def delay(self, leader, replica):
-        """The replica is suspended, and two megabytes behind."""
+        """Suspends the replica, and writes two megabytes that it does not receive."""
         self.addCleanup(replica.resume)
         replica.suspend()
         with leader.connect() as client:

@@ -25,7 +25,7 @@ import unittest
 from harness import CLUSTER_TOOL, DEADLINE_S, ROOT, SERVER, ServerTest, wait_until
 from harness.debian_root import in_root, make_root, run
 
-# The limit for all that the image adds to its base.
+# Maximum size of everything that the image adds to its base.
 SIZE_MB_MAX = 60
 # Paths that the scripts for Debian's slim images remove.
 NOT_IN_SLIM = ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale",
@@ -121,7 +121,7 @@ class ImageTest(ServerTest):
 
     @classmethod
     def find_build_packages(cls):
-        """All packages that the build stage installs exist."""
+        """Checks that all packages exist that the build stage installs."""
         text = (ROOT / "scripts/install_deps.sh").read_text(encoding="ascii")
         packages = re.search(r"^server_packages=\(\n(.*?)^\)", text, re.MULTILINE | re.DOTALL)[1]
         boost = re.findall(r'"(libboost[^"]*)"', text)[-1]
@@ -166,7 +166,7 @@ class ImageTest(ServerTest):
     # Methods that run the image.
 
     def start(self, *arguments, user=None, environment=None):
-        """Like `docker run`, on a network of its own; returns a process whose output is the
+        """Like `docker run`, with a separate network. Returns a process whose output is the
         container's log.
         """
         script = 'ip link set lo up && cd "$1" && shift && exec "$@"'

@@ -23,7 +23,7 @@ UNIT = ROOT / "conf/package/bloomery-server.service"
 class UnitTest(unittest.TestCase):
     def test_systemd_understands_the_unit(self):
         with tempfile.TemporaryDirectory() as folder:
-            # The program is not at the path of the package.
+            # The test's program is not at the path of the package, so the unit is changed.
             text = UNIT.read_text(encoding="ascii").replace("/usr/bin/bloomery-server", str(SERVER))
             unit = pathlib.Path(folder) / UNIT.name
             unit.write_text(text, encoding="ascii")
@@ -109,7 +109,7 @@ class PackageTest(ServerTest):
         return ["nsenter", "-t", cls.init, "-m", "-u", "-i", "-n", "-p", "-C"]
 
     def seen_root(self):
-        """The container's root from outside, with its mounts."""
+        """Returns the container's root as seen from outside, with its mounts."""
         return pathlib.Path("/proc") / self.init / "root"
 
     def inside(self, *command):

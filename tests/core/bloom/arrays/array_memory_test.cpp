@@ -110,7 +110,7 @@ TEST_F(ArrayMemoryTest, OnlyArraysVisibleToAChildAreKept) {
   char* const freed_before = touched();
   memory_.unmap(freed_before, kArrayBytes);
   auto first = std::make_unique<ArrayMemory::ChildGuard>(memory_);
-  // The fork may happen before or after this mapping.
+  // This mapping is made during the fork, so the child may or may not have it.
   char* const amid = touched();
   first->finish_fork();
   char* const young = touched();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Values as bits: a missing key, growth of a value, and the end of offsets.
+// Access to the bits of values: missing keys, growth of a value, and the largest offset.
 #include "server/commands/bitmap/bitmap_access.h"
 
 #include <gmock/gmock.h>

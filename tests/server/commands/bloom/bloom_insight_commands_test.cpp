@@ -67,7 +67,7 @@ TEST_F(BloomInsightCommandsTest, DebugShowsTheLayers) {
   EXPECT_TRUE(run({"BF.DEBUG", "s"}).starts_with("-WRONGTYPE"));
 }
 
-// As in old dumps.
+// Filters of old dumps have hashes of 32 bits.
 TEST_F(BloomInsightCommandsTest, DebugTellsOfHashesOf32Bits) {
   const core::UnlimitedMemory budget;
   core::bloom::FilterParameters parameters;
@@ -169,7 +169,7 @@ TEST_F(BloomInsightCommandsTest, PlanOfAnySizeTakesNoMemory) {
   EXPECT_EQ(big.at("error rate of the first layer"), "0.01");
   EXPECT_GT(std::stod(plan({"0.01", "281474976710656"}).at("bytes")), 3e14);
   EXPECT_EQ(plan({"0.01", "100", "EXPANSION", "0"}).at("scaling"), "0");
-  // RedisBloom's cap, as for RESERVE.
+  // RedisBloom caps the error rate of a layer at 0.25, as for BF.RESERVE.
   EXPECT_EQ(plan({"0.9", "100", "NONSCALING"}).at("error rate of the first layer"), "0.25");
   EXPECT_EQ(keyspace_.db_size(0), 0U);
   EXPECT_EQ(core::bloom::mapped_bytes(), 0U);

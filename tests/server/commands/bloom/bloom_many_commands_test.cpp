@@ -92,7 +92,7 @@ TEST_F(BloomManyCommandsTest, AgreesWithLookupsOneByOneInEveryLayout) {
       run(command);
     }
   }
-  // Correct whatever layout was guessed.
+  // The replies are correct although `bf-layout` guesses the wrong layout for most filters.
   for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
     configure("bf-layout", layout);
     for (const int item_count : {1, 2, 100}) {
@@ -141,7 +141,7 @@ TEST_F(BloomManyCommandsTest, KaddMakesWhatIsMissing) {
   run({"BF.RESERVE", "full", "0.01", "1", "NONSCALING"});
   run({"BF.ADD", "a", "x"});
   const std::string full = error("ERR non scaling filter is full");
-  // As BF.MADD: a full filter ends the list.
+  // As with BF.MADD, a full filter ends the list.
   EXPECT_EQ(run({"BF.KADD", "3", "a", "full", "new", "x", "y", "z"}),
             array({row({0, 1, 1}), array({integer(1), full}), row({1, 1, 1})}));
   EXPECT_EQ(run({"BF.CARD", "new"}), integer(3));

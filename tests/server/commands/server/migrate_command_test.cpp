@@ -21,7 +21,7 @@ using testing::StartsWith;
 
 class MigrateCommandTest : public CommandTest {
  protected:
-  // The reply to a command that waits for its target.
+  // Runs a command that waits for its target, and returns the final reply.
   std::string run_to_end(const std::vector<std::string>& command) {
     std::string reply = run(command);
     EXPECT_TRUE(support::wait_until([&] {
@@ -67,7 +67,7 @@ TEST_F(MigrateCommandTest, UnreachableTargetLeavesTheKey) {
 TEST_F(MigrateCommandTest, ClosedClientAbandonsItsTransfer) {
   const ReservedPort port;
   run({"SET", "k", "v"});
-  // Whether the transfer has failed already does not matter.
+  // The test passes whether or not the transfer has failed already.
   run({"MIGRATE", "127.0.0.1", std::to_string(port.port()), "k", "0", "60000"});
   client_->session->awaited.reset();
   EXPECT_EQ(run({"GET", "k"}), bulk("v"));

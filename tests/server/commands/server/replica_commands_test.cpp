@@ -78,7 +78,7 @@ TEST_F(ReplicaCommandsTest, InsideATransaction) {
   EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
 }
 
-// A write that was running when the role changed is detected.
+// The server detects a write that was still running when the role changed.
 TEST_F(ReplicaCommandsTest, OwnChangeRequiresFullSync) {
   run({"REPLICAOF", "h", "1"});
   EXPECT_FALSE(replication_.has_diverged());

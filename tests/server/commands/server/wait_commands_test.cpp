@@ -30,7 +30,7 @@ TEST_F(WaitCommandsTest, ALeaderAloneHasNoReplicasToNameOrWaitFor) {
   EXPECT_EQ(client_->try_answer(), "");
 }
 
-// The offsets of another leader do not apply to writes made here.
+// After a demotion, acknowledged offsets belong to another leader's stream, not to earlier writes.
 TEST_F(WaitCommandsTest, DemotionEndsWaitWithAnError) {
   EXPECT_EQ(run({"WAIT", "1", "0"}), "");
   run_as_other({"REPLICAOF", "127.0.0.1", "1"});

@@ -101,10 +101,10 @@ TEST_F(AdmissionOfClientsTest, ClientsAreJudged) {
 }
 
 TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
-  // Counts with any allocator.
+  // The memory of mapped arrays counts with any allocator.
   EXPECT_EQ(run({"BF.RESERVE", "mapped", "0.01", "10000000"}), kOk);
   EXPECT_EQ(run({"MULTI"}), kOk);
-  // Big enough that memory is measured at once.
+  // The argument is big enough that memory is measured at once.
   EXPECT_EQ(run({"GET", std::string(kBigBytes, 'k')}), "+QUEUED\r\n");
   EXPECT_GE(client_->session->queued_bytes, kBigBytes);
   memory_.set_limit(memory_.refresh() / 2);

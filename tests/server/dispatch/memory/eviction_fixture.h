@@ -47,7 +47,7 @@ class EvictionFixture : public KeyTest {
   void set_policy(const std::string& policy) {
     ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", policy}), kOk);
   }
-  // Strings of a KiB and more.
+  // Sets `count` strings of at least one KiB.
   void fill(int count, const std::string& prefix = "k") {
     for (int i = 0; i < count; ++i) put(prefix + std::to_string(i), std::string(1100, 'v'));
   }

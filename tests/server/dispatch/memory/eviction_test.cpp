@@ -221,7 +221,7 @@ TEST_F(EvictionTest, AFilterGetsItsRoomByEviction) {
   fill(8000);
   set_policy("allkeys-lru");
   limit_to_used(1000);
-  // About 2.3 MiB.
+  // This filter takes about 2.3 MiB.
   EXPECT_EQ(run({"BF.RESERVE", "f", "0.0001", "1000000"}), kOk);
   EXPECT_GT(evicted(), 1500U);
   EXPECT_NE(entry_of("f"), nullptr);
@@ -356,7 +356,7 @@ TEST_F(EvictionTest, AFilterIsYoungerThanTheStringsThatGoForIt) {
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 40'000);
   EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
   EXPECT_EQ(run({"BF.RESERVE", "g", "0.001", "200000000"}).front(), '-') << "it never fits";
-  // A lowered limit takes more of the strings.
+  // A lowered limit evicts more strings.
   memory_.set_limit(memory_.refresh() - 1'000'000);
   eviction_.tick();
   while (posted_) std::exchange(posted_, nullptr)();

@@ -23,7 +23,7 @@ class OwnKeysTest : public CommandTest {
         cluster::id_of('a'), cluster::TopologyVersion{std::move(topology), 1},
         std::vector<std::string>{}));
   }
-  // Left over from when all slots were here.
+  // Creates keys as if the server had owned all slots at that time.
   void fill() {
     state_.availability.end(Availability::kInCluster);
     for (const std::string name : {"foo", "{foo}2", "bar"}) run({"SET", name, "1"});

@@ -61,7 +61,7 @@ class SetReplayer final : public Replayer {
   Keyspace& keyspace_;
 };
 
-// Clients' commands that are waited for.
+// Simulates the clients' commands that a drain waits for.
 struct Commands final : CommandDrain {
   using Callback = std::function<void()>;
   void drain(Callback on_ended) override { on_drain(on_ended); }
@@ -87,7 +87,7 @@ struct ReplacingProcess {
     journal.append(0, std::array<std::string_view, 3>{"SET", name, value});
     (void)durability.append_log().flush();
   }
-  // Does the work of the server's own thread.
+  // Does the work of the server's main thread.
   void settle() {
     for (int i = 0; i < 10; ++i) {
       durability.tick();
@@ -183,7 +183,7 @@ TEST_P(DataReplacerTest, CancelledReplacementChangesNothing) {
 
 class DataReplacerLogTest : public DataReplacerTest {};
 
-// The link counts as up from then on, and the data may be the only copy left.
+// From then on the link counts as up, and these data may be the only copy.
 TEST_P(DataReplacerTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
   begin();
   on_loaded_ = [this] {

@@ -131,7 +131,7 @@ TEST_F(RecoveryTest, WithoutALogTheSnapshotIsLoaded) {
   EXPECT_TRUE(recorded_.commands.empty());
 }
 
-// Redis would start empty.
+// Redis would ignore the snapshot and start empty.
 TEST_F(RecoveryTest, ALogThatBeginsTakesTheSnapshotAlong) {
   put_snapshot(kSnapshot, {"a"});
   const auto recovered = recover_log();
@@ -356,7 +356,7 @@ TEST_F(RecoveryTest, ALeaderThatLeftKeysOutHasNoPlaceInAStream) {
   add_place(container);
   constexpr uint8_t kList = 1;
   container.key(kList, "list");
-  container.u8(1);  // its length
+  container.u8(1);  // number of elements
   container.text("item");
   disk_.put(kSnapshot, container.sealed());
   const auto leader = recover_with({"--appendonly", "no", "--rdb-foreign-types", "skip"});
@@ -412,7 +412,7 @@ TEST_F(RecoveryTest, ExpiredKeysAreLeftOutButByAReplica) {
   ASSERT_TRUE(recover_with({"--appendonly", "no"}));
   EXPECT_FALSE(has("old"));
   EXPECT_EQ(figures_.expired_keys, 1U);
-  // The leader deletes expired keys.
+  // A replica retains expired keys, because its leader deletes them.
   ASSERT_TRUE(recover_with({"--appendonly", "no", "--replicaof", "localhost", "1"}));
   EXPECT_TRUE(has("old"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// After a failed sync only a new base makes the log complete: how soon one is written.
+// After a failed sync only a new base makes the log complete. Tests how soon the server writes one.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -57,7 +57,7 @@ TEST(CrashLogDeathTest, IsAppendedToTheLogFile) {
 
 volatile int depth_max = 1 << 30;
 
-// Deeper than any stack, which the compiler cannot know.
+// Recurses deeper than any stack allows. The compiler cannot know the depth.
 int use_up(int depth) {
   volatile char frame[4096] = {};
   if (depth > depth_max) return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How the progress line and the log share a terminal: tests/system/operations/progress_test.py.
+// tests/system/operations/progress_test.py tests how the progress line and the log share a
+// terminal.
 #include "server/process/progress/terminal.h"
 
 #include <gtest/gtest.h>

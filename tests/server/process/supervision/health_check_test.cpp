@@ -298,7 +298,7 @@ TEST_F(HealthCheckTest, AUnixSocketIsAskedWhereThereIsNoPort) {
       auto socket = acceptor.accept();
       const int descriptor = socket.native_handle();
       support::limit_waits(descriptor);
-      // Not with asio::read(), which would continue to wait.
+      // asio::read() would continue to wait after the limit, so the test calls recv().
       std::string question(14, '\0');
       EXPECT_EQ(::recv(descriptor, question.data(), question.size(), MSG_WAITALL), 14);
       EXPECT_EQ(::send(descriptor, "+PONG\r\n", 7, MSG_NOSIGNAL), 7);

@@ -49,7 +49,7 @@ class SharedArrays : public LeaderFixture {
                                                       std::string_view name) {
     return keyspace.find_any(0, keyspace.ref(name))->filter();
   }
-  // Bits that only the first filter has.
+  // Returns the number of bits that only the first filter has.
   static size_t bits_beyond(const core::bloom::ScalableFilter& first,
                             const core::bloom::ScalableFilter& second) {
     const auto ours = first.layer_bits(0).bytes();
@@ -79,7 +79,7 @@ TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   EXPECT_TRUE(filter_in(keyspace_, "copy").may_contain("until:7"));
 }
 
-// A receiver that executes the commands again would miss an item for each bit that is set already.
+// A receiver that executes the commands again would not count an item whose bits are already set.
 TEST_F(SharedArrays, ForeignSnapshotHoldsNoLaterItems) {
   Remote peer(*this);
   make_foreign(peer);

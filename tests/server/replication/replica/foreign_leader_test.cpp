@@ -65,7 +65,7 @@ class ForeignLeaderTest : public ReplicaFixture {
     }
     EXPECT_EQ(run(numbered({"BF.MEXISTS", name}, "absent:", 0, 1000)), array(answers)) << name;
   }
-  // The keys of every file of that server, except the filters that have changed.
+  // Expects the keys of the vendor's files, except the filters in `changed`.
   void expect_all(const std::string& vendor, const std::vector<std::string>& changed = {}) {
     run({"SELECT", "0"});
     for (const vectors::Expected& filter : vectors::expected(vendor)) {

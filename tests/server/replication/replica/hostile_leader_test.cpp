@@ -16,8 +16,8 @@ namespace {
 
 class HostileLeaderTest : public ReplicaFixture {
  protected:
-  // The leader sends this instead of serving, and disconnects. The replica has reconnected
-  // afterwards.
+  // The leader answers PSYNC with these bytes and disconnects. Returns when the replica has
+  // reconnected.
   void lie(std::string_view bytes) {
     played_.await_psync();
     (void)played_.try_to_say(bytes);

@@ -87,7 +87,7 @@ TEST_F(ReplicaLogTest, BytesWithoutChangeSyncWithLaterOnes) {
   Process process(disk_, "yes", SaveChild::start_here);
   ReplicaLog log(process.durability);
   log.begin(offset_);
-  offset_ += 14;  // a PING
+  offset_ += 14;  // the size of a PING
   log.record_applied(offset_);
   apply(process, log, 30);
   sync(process);

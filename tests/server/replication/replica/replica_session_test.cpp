@@ -81,7 +81,7 @@ TEST_F(ReplicaSessionTest, ANewPasswordIsTriedAtOnce) {
   run({"CONFIG", "SET", "masteruser", "mover", "masterauth", "secret"});
   played_.answers.clear();
   played_.await_psync();
-  // The link that was accepted may have started before.
+  // The accepted link may have started before the password was changed.
   if (played_.said[1] == "AUTH wrong") played_.await_psync();
   EXPECT_THAT(played_.said, Contains("AUTH mover secret"));
 }
@@ -349,7 +349,7 @@ TEST_F(ReplicaSessionTest, AKeyHasExpiredWhenTheLeaderSaysSo) {
   EXPECT_EQ(info("stats", "expired_keys"), "0");
 }
 
-// Whatever else has changed, the data differ from the leader's.
+// A failed effect shows that the data differ from the leader's, so a full sync is needed.
 TEST_F(ReplicaSessionTest, FailedEffectAsksForAFullSync) {
   run({"CONFIG", "SET", "replica-read-only", "no"});
   begin_stream(own_snapshot());

@@ -23,7 +23,7 @@ class ShutdownTest : public LeaderFixture {
   ShutdownTest() {
     threads_.on_visit = [this](const auto& on_all_passed) { end_writes_ = on_all_passed; };
   }
-  // A replica that has the whole stream so far.
+  // Acknowledges the whole stream on behalf of the replica.
   void catch_up(Remote& peer) {
     peer.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
   }
@@ -54,7 +54,7 @@ TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
   EXPECT_TRUE(writes_are_held());
 }
 
-// The bits of the words after "default", in Redis' order.
+// `shutdown-on-sigterm` is a bit set: one bit for each word after "default", in Redis' order.
 TEST_F(ShutdownTest, SignalsAskWhatTheirOptionsSay) {
   const Shutdown::Request usual = shutdown_.signal_request(0);
   EXPECT_TRUE(usual.is_signal);

@@ -150,7 +150,7 @@ TEST_F(ReplicationTest, AReplicasOwnChangesReachNoStream) {
   run({"SET", "a", "1"});
   const uint64_t end = replication_.offset();
   become_replica();
-  // A decision that was made while leading comes too late.
+  // These calls were decided while the server was the leader, and must have no effect now.
   replication_.hold_stream();
   replication_.release_stream();
   replication_.begin_backlog();
@@ -169,7 +169,7 @@ TEST_F(ReplicationTest, ARestartedLeaderContinuesItsSnapshot) {
   EXPECT_EQ(stream(), kSelect + kSet);
 }
 
-// Its filters may have bits of items that no replica at that offset has.
+// The filters of such a snapshot may have bits of items that no replica at that offset has.
 TEST_F(ReplicationTest, SnapshotAheadOfTheLeaderHasAnotherHistory) {
   persistence::RdbReplicationInfo position{0, std::string(40, 'd'), 700};
   position.is_ahead = true;

@@ -134,7 +134,7 @@ class CellRun:
         return Client(connections, names)
 
     def stop(self, node):
-        """SIGTERM, and the checks of its end."""
+        """Stops the server by SIGTERM, and checks how it ends."""
         problems = node.server.stop()
         self.test.assertFalse(problems, "\n".join(map(str, problems)))
 

@@ -25,11 +25,11 @@ class Configuration:
         return self
 
     def options(self, test, port):
-        """The options of a server that clients and replicas reach at `port`."""
+        """Returns the options of a server that clients and replicas reach at `port`."""
         return ()
 
     def redis_options(self, test, port):
-        """The same for redis-server."""
+        """Returns the same options for redis-server."""
         return ()
 
     def connect(self, test, port):
@@ -45,7 +45,7 @@ class Configuration:
         test.assertEqual(expected, found)
 
     def check(self, run, node):
-        """The configuration is in force."""
+        """Checks that the configuration has taken effect."""
 
 
 class RenamedCommands(Configuration):
@@ -201,7 +201,7 @@ class Access:
         """Logs in as `operator` or `app`."""
 
     def check(self, run, node):
-        """The rights are in force."""
+        """Checks that the rights have taken effect."""
 
 
 class AclUsers(Access):

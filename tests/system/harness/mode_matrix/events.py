@@ -101,7 +101,7 @@ class SnapshotDuringWrites(Event):
         run.end(node)
 
     def make_and_delete(self, node):
-        """Arrays that are made and deleted after the fork."""
+        """Makes and deletes arrays after the fork."""
         for _ in range(3):
             node.operator.run("BF.RESERVE", BALLAST, "0.01", 10**5)
             node.operator.run("BF.ADD", BALLAST, "item")
@@ -157,7 +157,7 @@ class SigtermWhileLoading(Event):
             commands *= 2
 
     def lengthen_log(self, node, commands):
-        """Commands that take long to run and are short in the log."""
+        """Runs commands that are slow to replay and short in the log."""
         for _ in range(commands):
             node.operator.run("BITOP", "NOT", BALLAST, BALLAST)
 

@@ -48,7 +48,7 @@ class FilterModel:
     """A filter, a copy of it with further items, and the union of both if the kind supports unions.
     """
 
-    STEP_MS = 1_000_000  # a generation of a window by time
+    STEP_MS = 1_000_000  # duration of a generation of a window by time
 
     def __init__(self, run, words, *, window_s=None, window_items=None, deletable=False):
         self.rng = run.rng
@@ -164,7 +164,7 @@ class FilterModel:
     # Answers to reads.
 
     def found_items(self, items):
-        """The items that must be found."""
+        """Returns the items that must be found."""
         if self.window_s:
             since = self.clock.now_ms - 1000 * self.window_s
             return [item for item, (at_ms, _) in items.counted.items() if at_ms > since]

@@ -94,7 +94,7 @@ class Bitmaps:
 
 
 class ExpiringStrings:
-    """Strings that live on, and strings that expire in the next step."""
+    """Strings that never expire, and strings that expire in the next step."""
 
     STEP_MS = 10 * SECOND_MS
     LIFE_MS = 10**9 * SECOND_MS

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTER about several servers.
+// Descriptions of a cluster of several servers by CLUSTER.
 #include "server/commands/server/cluster/cluster_description.h"
 
 #include "core/keyspace/keyspace.h"
@@ -43,7 +43,7 @@ TEST_F(ClusterDescriptionTest, SlotsNameLeadersAndTheirReplicas) {
   EXPECT_EQ(run({"CLUSTER", "SLOTS"}),
             "*4\r\n*4\r\n:0\r\n:5460\r\n" + a + b + "*3\r\n:5461\r\n:6999\r\n" + c +
                 "*4\r\n:7000\r\n:7000\r\n" + a + b + "*3\r\n:7001\r\n:16383\r\n" + c);
-  // A dead leader stays, a dead replica does not.
+  // CLUSTER SLOTS lists a dead leader, but omits a dead replica.
   be('c', {'c'});
   EXPECT_EQ(run({"CLUSTER", "SLOTS"}).substr(0, 23), "*4\r\n*3\r\n:0\r\n:5460\r\n*4\r\n");
 }

@@ -19,7 +19,7 @@ using cluster::id_of;
 
 class ClusterxCommandsTest : public CommandTest {
  protected:
-  // `digit`: which node of the sample this is.
+  // Makes the test's server the node of the sample whose id consists of `digit`.
   void be(char digit) {
     queue_.emplace(id_of(digit));
     services_.member = &*queue_;
