@@ -90,9 +90,10 @@ struct Chunk {
   Item item(uint64_t index) const { return Item(kind, start + index * step); }
 };
 
-// kAlone: an item is started when the one before has finished, as when other work separates two
-// commands. kLoop: one item per call, but the processor may overlap several items. kBatch: in
-// groups.
+// kAlone: an item is started when the one before has finished. Other work that separates two
+// commands has the same effect.
+// kLoop: one item per call, but the processor may overlap several items.
+// kBatch: in groups.
 enum Way : size_t { kAlone, kLoop, kBatch, kWays };
 constexpr uint64_t kLeastItems = kWays * kBatchItems;
 

@@ -55,8 +55,7 @@ class RequestParser {
   struct Partial {
     size_t parsed_bytes = 0;    // headers and whole arguments
     size_t argument_bytes = 0;  // sum of these arguments' sizes
-    size_t needed_bytes =
-        0;  // offset of the end of the argument being received; 0 between arguments
+    size_t needed_bytes = 0;    // end of the argument being received; 0 between arguments
   };
   Partial partial() const {
     const bool is_in_argument = phase_ == Phase::kBulkBody;

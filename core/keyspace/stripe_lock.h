@@ -18,7 +18,7 @@ struct Stripe;
 
 enum class LockMode : uint8_t { kShared, kExclusive };
 
-// What to do about a stripe that another thread, or the caller itself, holds.
+// The behaviour at a stripe that another thread, or the caller itself, holds.
 enum class StripeWait : uint8_t { kWait, kSkip };
 
 // One bit per stripe.

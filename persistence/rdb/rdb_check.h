@@ -29,8 +29,7 @@ struct RdbSummary {
   RdbCounts keys;
   RdbCounts foreign;  // types that this server does not support
   uint64_t keys_with_expiry = 0;
-  std::optional<core::Error>
-      error;  // if set, the counts cover the part of the file before the error
+  std::optional<core::Error> error;  // if set, the counts cover the part before the error
 };
 
 RdbSummary check_rdb(ByteSource& source, const RdbProgressCallback& on_progress = {});

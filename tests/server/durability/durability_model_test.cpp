@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A server's life on a simulated disk, compared with a naive model. Commands, writes, syncs,
-// rewrites and log switches run in random order. Operations fail, then the process is killed and
-// started again.
+// rewrites and log switches run in random order. Operations fail, then come a kill and a restart.
 //
 // The journal is one ordered stream, so a start must find the state after some command or
 // transaction. All commands that were synced before a power cut, or written before a kill, must be
@@ -228,8 +227,7 @@ class World {
 
  private:
   struct State {
-    uint64_t
-        offset;  // journal offset after the last command of the state; kNever while the log was off
+    uint64_t offset;  // end of the journal in this state; kNever while the log was off
     Twin twin;
   };
   static constexpr uint64_t kNever = virtual_disk::kNever;
@@ -239,8 +237,7 @@ class World {
     return words[static_cast<size_t>(number(static_cast<int>(words.size())))];
   }
 
-  // Returns false if the test is over: because of an error, or because a start may reject a disk
-  // that lost bytes.
+  // Returns false if the test is over: after an error, or because the disk has lost bytes.
   bool begin_life() {
     for (int faults = number(3); faults > 0 && !may_be_damaged_; --faults) {
       disk_.restart_count();
@@ -250,8 +247,7 @@ class World {
         disk_.fail_from_operation(1 + static_cast<uint64_t>(number(40)));
       }
       make_life();
-      // A start may succeed despite the faults. It must then find a valid state, as any other
-      // start.
+      // A start may succeed despite the faults. It must then find a valid state.
       if (life_->recover() && !find_state()) return false;
       life_.reset();
       record_damage();
@@ -399,8 +395,7 @@ class World {
     record_state(is_done ? std::move(twin) : states_.back().twin);
   }
 
-  // Returns a random command, which the model also executes, and its reply if the reply shows the
-  // effect.
+  // Returns a random command, which the model also executes, and the reply if it shows the effect.
   std::pair<WordList, std::string> random_command(Twin& twin, int database) {
     if (number(3) == 0) return filter_command(twin, database);
     const std::string key = one_of({"s0", "s1"});
@@ -450,8 +445,7 @@ class World {
 
   std::pair<WordList, std::string> filter_command(Twin& twin, int database) {
     const std::string& key = one_of(kFilters);
-    // Each layer holds two items, so that filters grow. BF.RESERVE of an existing filter is an
-    // error.
+    // Each layer holds two items, so that filters grow. An existing filter causes an error.
     if (!twin.has(database, key) && number(3) == 0) {
       twin.value(database, key).is_filter = true;
       return {{"BF.RESERVE", key, "0.0000001", "2", "EXPANSION", "2"}, "+OK\r\n"};

@@ -328,7 +328,7 @@ class ClusterLoadTest(ClusterTest):
 
     def check_errors(self, since, lanes, *, may_be_down=False):
         """Checks that clients of the lanes' shards got no errors except lost connections, and other
-        clients none. An exception is ioredis: it does not know BF.ADD's key and asks any node, so
+        clients none. ioredis is an exception: it does not know BF.ADD's key and asks any node. So
         its writes to any shard may reach a node that is down.
         """
         found = [

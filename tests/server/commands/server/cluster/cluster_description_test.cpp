@@ -59,8 +59,8 @@ TEST_F(ClusterDescriptionTest, NodesAreLines) {
                  " 1 connected 5461-6999 7001-16383\n"));
 }
 
-// A server is missing from the topology before it is added and after it is removed. redis-cli still
-// needs the line of the server that it asks.
+// A server is not in the topology before it is added and after it is removed.
+// redis-cli still needs the line of the server that it asks.
 TEST_F(ClusterDescriptionTest, ServerOutsideOfTheTopologyTellsOfItself) {
   be('e', {'a'});
   const std::string lines = run({"CLUSTER", "NODES"});
