@@ -38,7 +38,7 @@ class Glob {
   // of 4 GiB or more matches nothing.
   explicit Glob(std::string_view pattern, LetterCase letter_case = LetterCase::kExact);
 
-  // Memory beyond the object's own.
+  // Bytes of memory in addition to the object itself.
   size_t memory_bytes() const {
     const size_t plain = plain_.capacity() == std::string().capacity() ? 0 : plain_.capacity() + 1;
     return plain + runs_.capacity() * sizeof(Run) + elements_.capacity() * sizeof(Element) +
@@ -47,7 +47,7 @@ class Glob {
   // True if the pattern matches the whole text. As in Redis an empty text matches only an empty
   // pattern, not even "*". Commands for which "*" means everything must check for it themselves.
   bool matches(std::string_view text) const;
-  // The first eight bytes in memory order. A shorter text is padded with zeros.
+  // Returns the first eight bytes of the text in memory order. A shorter text is padded with zeros.
   static uint64_t head_of(std::string_view text) {
     static_assert(std::endian::native == std::endian::little);
     const char* const from = text.data();
@@ -94,7 +94,7 @@ class Glob {
     size_t element = 0;
   };
 
-  // Builds the head from two halves that may overlap.
+  // Builds the head of a text from two halves that may overlap.
   template <class Half>
   static uint64_t head_of_halves(const char* from, size_t size) {
     Half head = 0;
@@ -121,7 +121,7 @@ class Glob {
   std::vector<Set> sets_;
 };
 
-// For a pattern that is used only once.
+// Returns true if the pattern matches. For a pattern that is used only once.
 bool glob_matches(std::string_view pattern, std::string_view text,
                   LetterCase letter_case = LetterCase::kExact);
 

@@ -67,7 +67,7 @@ std::string format_long_double(long double value) {
   std::array<char, kLongDoubleChars> buffer;
   const int length = std::snprintf(buffer.data(), buffer.size(), "%.17Lf", value);
   std::string_view text(buffer.data(), static_cast<size_t>(length));
-  // There is always a point, so removing zeros cannot reach the integer part.
+  // The text always has a point, so the removal of zeros cannot reach the integer part.
   text.remove_suffix(text.size() - 1 - text.find_last_not_of('0'));
   if (text.ends_with('.')) text.remove_suffix(1);
   return std::string(text == "-0" ? "0" : text);

@@ -14,8 +14,8 @@
 
 namespace core {
 
-// Accepts the texts of parse_int64(), and 1e6, 1_000_000, and 10k, 10m, 10g (thousands, as in the
-// configuration file) in any case. Whole numbers only.
+// Parses a count. Accepts the texts of parse_int64(), and 1e6, 1_000_000, and 10k, 10m, 10g
+// (thousands, as in the configuration file) in any case. Whole numbers only.
 std::optional<int64_t> parse_count(std::string_view text);
 
 // Example: "'0.1%' is written 0.001". Empty if no spelling is the obvious one.

@@ -153,7 +153,7 @@ class Journal {
 #ifndef NDEBUG
   std::atomic<uint64_t> append_count_{0};
 #endif
-  // Guarded by mutex_, and rarely changed.
+  // True if the stream has an append log. Guarded by mutex_, and rarely changed.
   bool is_logged_ = false;
   bool is_suspended_ = false;
   StreamSink* second_sink_ = nullptr;

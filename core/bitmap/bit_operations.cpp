@@ -22,8 +22,8 @@ Bytes block_of(Bytes source, size_t start, size_t length) {
   return source.subspan(start, std::min(length, source.size() - start));
 }
 
-// out[i] = fold(out[i], source[i]). Missing bytes of the source count as zero. A plain loop over
-// bytes that do not alias: the compiler vectorizes it.
+// out[i] = fold(out[i], source[i]). Missing bytes of the source count as zero. The loop is plain
+// and its ranges do not alias, so the compiler vectorizes it.
 template <class Fold>
 void fold_into(std::span<uint8_t> out, Bytes source, Fold fold) {
   assert(source.size() <= out.size());

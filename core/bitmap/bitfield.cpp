@@ -115,7 +115,7 @@ int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_
   const uint64_t index = bit_offset / 8;
   if (index >= bytes.size()) return 0;
   Window window;
-  // A copy of constant size compiles to two loads. Only near the end is a call needed.
+  // A copy of constant size compiles to two loads. Only fields near the end need a call.
   if (bytes.size() - index >= kWindowBytes) {
     std::memcpy(window.bytes.data(), bytes.data() + index, kWindowBytes);
   } else {

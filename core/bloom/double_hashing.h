@@ -58,7 +58,7 @@ struct DoubleHashing {
     }
   }
 
-  // Returns true if some bit was clear before.
+  // Sets the item's bits. Returns true if at least one of them was clear before.
   static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
     Probes probes(hash, geometry);
     uint64_t newly_set = 0;

@@ -66,10 +66,10 @@ struct FingerprintLayout {
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return NativeLayout::accounted_bytes(layer_count, bits_bytes);
   }
-  // Slots of the whole table.
+  // Number of slots of the whole table.
   static uint64_t slot_count(const Geometry& geometry);
 
-  // Computed from the item count, because deletions leave no residue.
+  // Fill ratio, computed from the item count, because deletions leave no residue.
   static double fill_now(const uint64_t* /*words*/, const Geometry& geometry, uint64_t item_count) {
     return static_cast<double>(item_count) / static_cast<double>(slot_count(geometry));
   }

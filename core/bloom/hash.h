@@ -31,7 +31,7 @@ ItemHash hash_valkeybloom(std::string_view item, const std::array<uint64_t, 4>& 
 
 std::array<uint64_t, 4> seed_keys(const Seed& seed);
 
-// The settings of a filter that its hash may depend on.
+// Settings of a filter on which the hash of an item may depend.
 struct HashSettings {
   bool is_32_bits = false;
   std::array<uint64_t, 4> keys{};

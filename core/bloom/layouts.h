@@ -58,7 +58,7 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
 template <class Layout>
 concept AddOnlyLayout = !Layout::kRow.clears_bits &&
                         requires(uint64_t * words, const Geometry& geometry, ItemHash hash) {
-  // Returns true if some bit was clear before.
+  // Sets the item's bits. Returns true if at least one of them was clear before.
   { Layout::mark(words, geometry, hash) } -> std::same_as<bool>;
 };
 

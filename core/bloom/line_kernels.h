@@ -26,7 +26,7 @@ inline constexpr size_t kGroupItems = 128;
 
 struct LineKernels {
   bool (*check)(const uint64_t* words, const Geometry& geometry, ItemHash hash);
-  // Returns true if some bit was clear before.
+  // Sets the item's bits. Returns true if at least one of them was clear before.
   bool (*mark)(uint64_t* words, const Geometry& geometry, ItemHash hash);
   // Sets found[i] for each item that some array contains, and leaves the others unchanged. Items
   // with found[i] already set are skipped. The arrays are visited roughly in order.

@@ -42,7 +42,7 @@ struct NativeLayout {
                                        double error_rate) {
     return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
   }
-  // The sum over all layers is at most the requested error rate.
+  // Error rate of a layer. The sum over all layers is at most the requested error rate.
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
   static double next_error_rate(const FilterParameters& parameters, uint32_t index,
                                 double /*last_rate*/) {
@@ -65,7 +65,7 @@ struct NativeLayout {
                           std::span<bool> found) {
     line_kernels().check_group(arrays, hashes, found);
   }
-  // Returns true if some bit was clear before.
+  // Sets the item's bits. Returns true if at least one of them was clear before.
   static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
     return line_kernels().mark(words, geometry, hash);
   }

@@ -31,10 +31,11 @@ inline constexpr LayoutId kRegionLayout{5};
 // Properties of a layout, for code that handles all layouts alike.
 struct LayoutRow {
   LayoutId id{};
-  std::string_view name{};  // the name in the configuration
+  std::string_view name{};  // the layout's name in the configuration
   // True if the layout comes from another server or from its module.
   bool is_foreign = false;
-  // Bits may be cleared. A child that saves must not see that, so the arrays are in private memory.
+  // True if bits may be cleared. A child that saves must not see that, so the arrays are in private
+  // memory.
   bool clears_bits = false;
   // True if all filters of the layout hash an item alike, so that items can be hashed before the
   // filter is known.
@@ -52,7 +53,7 @@ struct LayoutRow {
   // True if FilterParameters::region_bits applies to the layout. It is also the cell_bits of all
   // layers.
   bool takes_region_bits = false;
-  // Files mark an item count as estimated. Such a count may exceed a layer's capacity.
+  // True if files mark an item count as estimated. Such a count may exceed a layer's capacity.
   bool marks_estimates = false;
 };
 
@@ -129,12 +130,12 @@ struct FilterParameters {
   // Error rate of layer i+1 divided by that of layer i; 0 selects the layout's own series.
   double tightening_ratio = 0;
   LayoutId layout = kDefaultLayout;
-  // Used by layouts with a seed.
+  // Seed of the hash; used by layouts with a seed.
   Seed seed = kFixedSeed;
   // The two older forms of the redisbloom layout, found only in imported filters.
   bool hashes_32_bits = false;
   bool rounds_to_power_of_two = false;
-  // Used by layouts with regions; 0 selects the default.
+  // Bits per region; used by layouts with regions. 0 selects the default.
   uint8_t region_bits = 0;
   // The growth factor that RedisBloom stores for a filter that never grows. It has no effect.
   uint16_t idle_growth = kUsualIdleGrowth;
@@ -187,7 +188,7 @@ struct ArrayFigures {
   // Share of items whose deletion returns kStays.
   double residue = 0;
 };
-// nullopt for layouts without deletion. Takes up to some milliseconds.
+// Returns nullopt for layouts without deletion. Needs up to some milliseconds.
 std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
                                           uint64_t item_count);
 // Returns only the fill ratio of these figures, in constant time.

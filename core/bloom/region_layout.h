@@ -73,11 +73,11 @@ struct RegionLayout {
   // Predicted share of the items that could not be removed, each considered separately. For a
   // filter without removals, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);
-  // Computed from the array, whatever was added and removed.
+  // Fill ratio computed from the array, whatever was added and removed.
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double items_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double error_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
-  // Takes about a millisecond.
+  // Present share of the items that cannot be removed. Needs about a millisecond.
   static double residue_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   // True if the three words agree with the lines. Reads the whole array except untouched pages.
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);

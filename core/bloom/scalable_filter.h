@@ -141,11 +141,11 @@ class ScalableFilter {
   // Array bytes of the next layer; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes() const;
 
-  // Layer 0 is the oldest.
+  // Returns the figures of a layer. Layer 0 is the oldest.
   LayerInfo layer_info(size_t index) const;
   const BitArray& layer_bits(size_t index) const;
   BitArray& mutable_layer_bits(size_t index);
-  // As BitArray::fill_ratio(): reads at most max_bytes of the array.
+  // Fill ratio of a layer, as BitArray::fill_ratio(): reads at most max_bytes of the array.
   double sampled_fill_ratio(size_t index, uint64_t max_bytes) const;
   // Probability that an item that was never added is found now in any layer.
   double predicted_error_rate() const;
@@ -158,7 +158,7 @@ class ScalableFilter {
     std::vector<Layer> layers;
     std::vector<double> error_rates;
     std::unique_ptr<Window> window;
-    std::unique_ptr<ScalableFilter> dropped;  // kept until take_dropped()
+    std::unique_ptr<ScalableFilter> dropped;  // holds the dropped layers until take_dropped()
   };
 
   ScalableFilter() : error_rate_(0) {}

@@ -20,7 +20,8 @@ class ValkeyBloomProbes {
  public:
   ValkeyBloomProbes(ItemHash hash, const Geometry& geometry)
       : hash_(hash), sum_(hash.first), bit_count_(geometry.bit_count) {}
-  // The first two probes are the plain hashes. The later ones are first reduced by a prime.
+  // Returns the next bit index. The first two probes use the plain hashes. Later hashes are first
+  // reduced by a prime.
   uint64_t next() {
     constexpr uint64_t kLargestPrime = 0xFFFFFFFFFFFFFFC5;
     const unsigned index = index_++;
@@ -60,7 +61,7 @@ struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
                                 double /*last_rate*/) {
     return layer_error_rate(parameters, index);
   }
-  // The formula by which the module counts its memory.
+  // Memory of a filter by the formula of valkey-bloom's module.
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     const uint64_t slots = layer_count <= 1 ? 1 : std::max<uint64_t>(4, std::bit_ceil(layer_count));
     return 48 + 8 * slots + 208 * layer_count + bits_bytes;

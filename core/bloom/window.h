@@ -45,7 +45,7 @@ struct WindowRotation {
 
 class Window {
  public:
-  // Milliseconds far after any clock, and more items than any filter gets.
+  // Largest position: milliseconds far after any clock, and more items than any filter gets.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
   // Maximum number of layers up to the last generation that grew.
   static constexpr uint32_t kGrownLayersMax = kMaxLayers - 1;
@@ -65,7 +65,7 @@ class Window {
                                        std::vector<Generation> generations);
 
   const WindowSettings& settings() const { return settings_; }
-  // The oldest generation comes first.
+  // Returns the generations, the oldest first.
   std::span<const Generation> generations() const { return generations_; }
   WindowRotation newest() const { return {newest_ordinal(), start_of(newest_ordinal())}; }
   // Position at which a generation begins.
@@ -116,7 +116,7 @@ class Window {
 
   WindowSettings settings_;
   int64_t origin_ = 0;
-  // End of the oldest generation. The maximum value if the window counts items.
+  // Position at which the oldest generation ends; the maximum value if the window counts items.
   int64_t first_end_ = 0;
   std::vector<Generation> generations_;
 };

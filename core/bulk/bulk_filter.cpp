@@ -21,7 +21,7 @@ constexpr size_t kMarksMax = size_t{4} << 20;
 // A region is small enough to stay in the cache while its bits are set. The regions are few enough
 // that a thread can append to all their lists in turn.
 constexpr uint64_t kRegionsMax = 256;
-constexpr unsigned kRegionShiftMin = 9;  // a cache line
+constexpr unsigned kRegionShiftMin = 9;  // the exponent of a cache line's size in bits
 // Prefetch distance in marks.
 constexpr size_t kMarksAhead = 24;
 
@@ -126,7 +126,7 @@ unsigned BulkFilter::region_shift() const {
 
 template <class Layout>
 void BulkFilter::find_in_older(std::span<const ItemHash> hashes, std::span<bool> found) const {
-  // Newest layer first, as in ScalableFilter.
+  // Visits the newest layer first, as ScalableFilter does.
   for (size_t left = layers_.size() - 1; left > 0;) {
     std::array<ArrayView, kGroupArrays> arrays;
     const size_t count = std::min(left, arrays.size());
@@ -162,7 +162,7 @@ Result<size_t> BulkFilter::add_singly(std::span<const ItemHash> hashes) {
   return hashes.size();
 }
 
-// `first` is the index of hashes[0] in its batch.
+// Adds hashes of one batch. `first` is the index of hashes[0] in that batch.
 template <class Layout>
 void BulkFilter::list_marks(std::span<const ItemHash> hashes, size_t first,
                             std::vector<Marks>& regions) {

@@ -79,7 +79,7 @@ class BulkFilter {
   // Used for layouts whose bits can be listed; other layouts use `whole_`.
   std::vector<LayerParts> layers_;
   std::unique_ptr<ScalableFilter> whole_;
-  // Indexed as marks_[member][region].
+  // The marks of a batch, indexed as marks_[member][region].
   std::vector<std::vector<Marks>> marks_;
   // One entry for each item of the batch: 1 if the item has set a bit.
   std::vector<uint8_t> has_changed_;

@@ -53,9 +53,10 @@ class ByteBuffer {
   // Grows to `size` bytes, or cuts the tail off. New bytes are zero; large growth costs no page
   // until it is written.
   [[nodiscard]] bool resize_zeroed(size_t size);
-  // As resize_zeroed(), but the content of new bytes is unspecified. The caller overwrites them.
+  // Resizes as resize_zeroed(), but the content of new bytes is unspecified. The caller overwrites
+  // them.
   [[nodiscard]] bool resize_for_overwrite(size_t size);
-  // Cuts the tail off. REQUIRES: size <= this->size().
+  // Removes the end of the content. REQUIRES: size <= this->size().
   void shrink(size_t size);
 
   // Bytes allocated on the heap.

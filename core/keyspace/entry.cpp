@@ -216,7 +216,7 @@ void Entry::free_value() {
   }
 }
 
-// Moves the value here. `source` then holds the empty string.
+// Moves the value of `source` to this entry. `source` then holds the empty string.
 void Entry::take_value(Entry& source) {
   switch (source.kind_) {
     case ValueKind::kInteger:

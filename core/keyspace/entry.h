@@ -90,7 +90,7 @@ class Entry {
   // this entry. Returns false, with the value unchanged, if the allocation fails.
   [[nodiscard]] bool set_string(std::string_view text);
   void set_integer(int64_t value);
-  // As set_string(), but never stores an integer. For the result of INCRBYFLOAT.
+  // As set_string(), but never stores an integer. Used for the result of INCRBYFLOAT.
   [[nodiscard]] bool set_plain_string(std::string_view text);
   // Takes ownership of `bytes` as a raw string.
   void set_raw(ByteBuffer bytes);
@@ -105,7 +105,7 @@ class Entry {
   // True if freeing the value may take long enough to be worth a background thread.
   bool is_heavy() const;
 
-  // The answer of OBJECT ENCODING: "int", "embstr" or "raw".
+  // Returns the reply of OBJECT ENCODING: "int", "embstr" or "raw".
   std::string_view encoding() const;
   // Heap bytes of entry and value, as the allocator counts them.
   size_t memory_bytes() const;
@@ -113,8 +113,8 @@ class Entry {
   int64_t expires_at_ms() const { return expires_at_ms_; }
   bool has_expiry() const { return expires_at_ms_ != kNoExpiry; }
   bool expired(int64_t now_ms) const { return has_expiry() && now_ms > expires_at_ms_; }
-  // Only for an entry that is not in a keyspace yet. Otherwise use Keyspace::set_expiry(), which
-  // updates the counters.
+  // Sets the expiry of an entry that is not in a keyspace yet. For other entries use
+  // Keyspace::set_expiry(), which updates the counters.
   void set_expires_at_ms(int64_t expires_at_ms) { expires_at_ms_ = expires_at_ms; }
 
   // Time and number of uses, as KeyUse (core/keyspace/eviction/key_use.h) packs them.
@@ -150,7 +150,7 @@ class Entry {
   explicit Entry(std::string_view key);
   ~Entry() { free_value(); }
   char* key_bytes();
-  // The value is the empty string afterwards.
+  // Frees the value. The entry then holds the empty string.
   void reset_value() {
     if (kind_ == ValueKind::kBytes || kind_ == ValueKind::kFilter) free_value();
     payload_.short_text = ShortText{};

@@ -28,7 +28,7 @@ namespace core::keyspace {
 
 class ExpiryIndex {
  public:
-  // Later than any clock.
+  // A time later than any clock.
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   static constexpr size_t kRecordsPerKeyMax = 4;
   static constexpr size_t kSparesMax = 4096;
@@ -93,7 +93,7 @@ class ExpiryIndex {
   void sift_down(size_t at);
   // Sorts by hash, and keeps only the earliest record of each hash.
   void sort_and_unite();
-  // Restores the heap order of the records.
+  // Restores the heap order of all records.
   void build();
   void publish_next();
 

@@ -45,7 +45,7 @@ struct KeyRef {
 
 // The part of a database that belongs to one stripe.
 struct Database {
-  std::unique_ptr<Table> table;  // null until the first key
+  std::unique_ptr<Table> table;  // null until the first key is inserted
   std::atomic<uint64_t> size{0};
   std::atomic<uint64_t> expires{0};
   // Sum of the expiries as counted by expiry_part(), for the average TTL.
@@ -101,7 +101,7 @@ class Keyspace {
 
   // Places keys by slot. Must be called before the first key and before other threads start.
   void place_by_slot();
-  // Sizes of database 0's slots; null if keys are placed by hash.
+  // Number of keys in each slot of database 0; null if keys are placed by hash.
   const SlotSizes* slot_sizes() const { return slot_sizes_.get(); }
 
   static StripeMask mask_of(const KeyRef& key) { return StripeMask{1} << stripe_of(key.hash); }
@@ -153,7 +153,7 @@ class Keyspace {
   // Renames the entry of `from` to `to`, with its expiry. Returns the previous entry of `to`, or
   // null. REQUIRES: `from` exists and both stripes are locked.
   EntryPtr rename(unsigned database, const KeyRef& from, const KeyRef& to);
-  // kNoExpiry removes the expiry.
+  // Changes the expiry of an entry and updates the counters. kNoExpiry removes the expiry.
   void set_expiry(unsigned database, const KeyRef& key, Entry& entry, int64_t expires_at_ms);
 
   // Functions on watches. REQUIRES: the key's stripe is locked exclusively. Each write command
@@ -175,7 +175,8 @@ class Keyspace {
   uint64_t expires_count(unsigned database) const;
   ExpiryStatistics& expiry_statistics() { return expiry_statistics_; }
 
-  // Whole databases. REQUIRES: all stripes, exclusive. Watchers of existing keys are notified.
+  // Functions on whole databases. REQUIRES: all stripes are locked exclusively. Watchers of
+  // existing keys are notified.
   DetachedTables flush(unsigned database);
   DetachedTables flush_all();
   // Swaps two databases. A key that has expired by `now_ms` counts as absent in either database.

@@ -55,7 +55,7 @@ bool Reclaimer::ensure_thread() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
-    return false;  // the system allows no more threads
+    return false;  // the system allows no more threads, so the caller frees the item
   }
   return true;
 }

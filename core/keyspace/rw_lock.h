@@ -26,7 +26,7 @@ class RwLock {
     if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire)) lock_slowly();
   }
   void unlock() {
-    // Keeps kWaiting, which waiting threads evaluate.
+    // Leaves kWaiting set, because waiting threads evaluate it.
     state_.fetch_and(~kWriter, std::memory_order_seq_cst);
     wake_parked();
   }
@@ -43,7 +43,7 @@ class RwLock {
     wake_parked();
   }
 
-  // The try_ functions never wait.
+  // The functions whose names begin with try_ never wait.
   bool try_lock() {
     uint32_t state = state_.load(std::memory_order_relaxed);
     // Acquiring the lock clears kWaiting; other waiting writers set it again.
@@ -58,7 +58,7 @@ class RwLock {
 
  private:
   static constexpr uint32_t kWriter = 1U << 31;
-  static constexpr uint32_t kWaiting = 1U << 30;  // a writer waits: no new readers
+  static constexpr uint32_t kWaiting = 1U << 30;  // a writer waits, so no new readers are admitted
 
   void wake_parked() {
     if (parked_.load(std::memory_order_seq_cst) != 0) state_.notify_all();

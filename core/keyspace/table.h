@@ -112,7 +112,7 @@ class Table {
     size_t count = 0;
     size_t mask() const { return count - 1; }
   };
-  // The position of an entry.
+  // The position of an entry: its bucket and its slot.
   struct Place {
     Bucket* head = nullptr;
     Bucket* bucket = nullptr;

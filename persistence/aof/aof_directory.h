@@ -32,7 +32,7 @@ struct AofStart {
   };
 
   AofManifest manifest;
-  // In the order of loading.
+  // Files of the log in the order of loading.
   std::vector<File> files;
   bool took_in_single_file = false;
 };

@@ -47,7 +47,7 @@ class AofLexer {
   template <class See>
   core::Result<> skip(uint64_t count, See see);
 
-  // Must not be called again after kEnd, kCut, kWrong or an error.
+  // Returns the next item. Must not be called again after kEnd, kCut, kWrong or an error.
   core::Result<Item> next();
 
   // The arguments of a command, at least one.
@@ -111,7 +111,7 @@ core::Result<> AofLexer::skip(uint64_t count, See see) {
   return {};
 }
 
-// Whether a command opens, or ends, a transaction.
+// Returns whether a command begins or ends a transaction.
 bool is_aof_multi(std::span<const std::string_view> arguments);
 bool is_aof_exec(std::span<const std::string_view> arguments);
 

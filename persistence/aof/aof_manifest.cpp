@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kLineMaxBytes = 1024;
 constexpr size_t kManifestMaxBytes = size_t{16} << 20;
 constexpr std::string_view kWhiteSpace = " \t\r\n";
-// Leaves room for all files that a log can ever have.
+// The limit leaves room for all files that a log can ever have.
 constexpr int64_t kSequenceMax = int64_t{1} << 62;
 
 core::Error wrong(std::string_view place, std::string_view reason) {
@@ -94,7 +94,7 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
     } else if (equal_ignoring_case(words[i], "type")) {
       entry.type = value.size() == 1 ? value.front() : '?';
     }
-    // Ignores fields that later versions may add.
+    // Fields that later versions may add are ignored.
   }
   if (entry.file.name.empty() || entry.file.sequence == 0 || entry.type == 0) {
     return malformed(place, "file, seq or type is missing");
@@ -204,7 +204,7 @@ bool AofManifest::lists(std::string_view name) const {
 
 const AofFile& AofManifest::add_incremental(const AofNames& names) {
   uint64_t sequence = incrementals_.empty() ? 0 : incrementals_.back().sequence;
-  // A file of history is still on the disk and may be removed at any moment, so its name is not
+  // A history file is still on the disk and may be removed at any moment, so its name is not
   // reused.
   do {
     ++sequence;

@@ -104,7 +104,7 @@ class Scanner {
     if (!transaction_offset_) settle();
   }
 
-  // Records that all bytes read so far are sound.
+  // Marks all bytes read so far as sound.
   void settle() {
     scan_.sound_bytes = checksum_.size_bytes();
     scan_.checksum = checksum_;

@@ -210,8 +210,8 @@ core::Result<> AofWriter::rotate() {
     older_ = current_.file();
     awaits_sync_ = true;
   } else {
-    // The sync of the older file has failed, so no later file may receive bytes. The pending
-    // commands are covered by the new base. The file between the two is empty.
+    // The sync of the older file has failed, so no later file may receive bytes. The new base
+    // covers the pending commands. The file between the two is empty.
     take_journal();
     covered_bytes_ = batch_.size();
   }

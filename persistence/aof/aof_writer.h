@@ -92,7 +92,7 @@ class AofWriter {
 
   uint64_t size_bytes() const;       // size of all files that a start would read
   uint64_t base_size_bytes() const;  // size_bytes() after the last rewrite, or at the start
-  uint64_t buffered_bytes() const;   // taken from the journal but not written because of an error
+  uint64_t buffered_bytes() const;   // bytes that an error has kept from the log
 
  private:
   std::string path_of(const std::string& name) const { return place_.directory + "/" + name; }
@@ -106,7 +106,7 @@ class AofWriter {
   Journal& journal_;
   const AofPlace place_;
   AofManifest manifest_;
-  std::optional<AofIncrement> next_;  // prepared by prepare_rotation()
+  std::optional<AofIncrement> next_;  // the next file, made by prepare_rotation()
 
   std::atomic<bool> is_open_{false};
   std::atomic<bool> needs_base_{false};
@@ -122,7 +122,7 @@ class AofWriter {
   AofIncrement current_;
   std::shared_ptr<AppendFile> older_;  // written before current_ and not synced yet, or null
   std::shared_ptr<AppendFile> lost_;   // the file whose sync has failed, or null
-  std::string batch_;                  // taken from the journal
+  std::string batch_;                  // commands taken from the journal and not written yet
   uint64_t batch_end_ = 0;             // journal offset of the end of the batch
   size_t covered_bytes_ = 0;           // bytes of the batch that the next base contains
   uint64_t older_bytes_ = 0;           // size of the files before current_

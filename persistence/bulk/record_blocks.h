@@ -23,13 +23,14 @@ namespace persistence {
 
 enum class RecordFormat : uint8_t { kLines, kLength32 };
 
-// The maximum that a command can carry too (proto-max-bulk-len).
+// Maximum size of a record. It equals the maximum for an argument of a command
+// (proto-max-bulk-len).
 inline constexpr size_t kRecordBytesMax = size_t{512} << 20;
 
 struct RecordBlock {
   std::string bytes;
   uint64_t record_count = 0;
-  // Part i is [cuts[i], cuts[i + 1]) of the bytes.
+  // Offsets of the cuts between parts. Part i is [cuts[i], cuts[i + 1]) of the bytes.
   std::vector<size_t> cuts;
 
   std::string_view part(size_t i) const {
@@ -40,7 +41,7 @@ struct RecordBlock {
 struct RecordOptions {
   RecordFormat format = RecordFormat::kLines;
   unsigned part_count = 1;
-  // Block size if no record is longer. REQUIRES: at most record_bytes_max.
+  // Size of a block if no record is longer. REQUIRES: at most record_bytes_max.
   size_t block_bytes = size_t{8} << 20;
   size_t record_bytes_max = kRecordBytesMax;
 };

@@ -68,7 +68,7 @@ enum class Packing : uint8_t { kNever, kIfSmaller };
 
 class ByteWriter {
  public:
-  // Appends to `out`. Throws std::bad_alloc like the string.
+  // A writer that appends to `out`. Throws std::bad_alloc like the string.
   explicit ByteWriter(std::string& out) : text_(&out) {}
   explicit ByteWriter(ChunkedOutput& out) : chunks_(&out) {}
 
@@ -88,10 +88,10 @@ class ByteWriter {
   void u64(uint64_t value) { number(value); }
   void i64(int64_t value) { number(value); }
   void f64(double value) { number(value); }
-  // Writes the shortest form.
+  // Writes a length in its shortest form.
   void length(uint64_t value);
-  // Writes the form that Redis would choose. REQUIRES: `text` does not change during the call. For
-  // text that may change, use length() and bytes().
+  // Writes the string in the form that Redis would choose. REQUIRES: `text` does not change during
+  // the call. For text that may change, use length() and bytes().
   void string(std::string_view text, Packing packing);
 
  private:

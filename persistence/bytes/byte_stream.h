@@ -40,7 +40,7 @@ class ByteSource {
 
 class StringSink final : public ByteSink {
  public:
-  // Appends to `out`.
+  // A sink that appends to `out`.
   explicit StringSink(std::string& out) : out_(out) {}
   core::Result<> write(std::string_view bytes) override {
     out_.append(bytes);

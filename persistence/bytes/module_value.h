@@ -32,7 +32,8 @@ class ModuleReader {
   bool ok() const { return reader_.ok(); }
   uint64_t unsigned_number();
   double real_number();
-  // The string must be read or skipped before the next field.
+  // Returns a reader of the next field's string. The string must be read or skipped before the next
+  // field.
   StringReader string();
   // Consumes the end mark.
   void end();

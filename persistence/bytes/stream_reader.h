@@ -51,7 +51,7 @@ class StreamReader {
 
   bool ok() const { return !error_; }
   void fail(std::string_view reason);
-  // "offset 123: reason". REQUIRES: !ok().
+  // Returns the first error as "offset 123: reason". REQUIRES: !ok().
   const core::Error& error() const { return *error_; }
   // Number of bytes consumed.
   uint64_t offset() const { return loaded_bytes_ - static_cast<uint64_t>(end_ - next_); }
@@ -139,7 +139,7 @@ class StringReader {
   static StringReader plain(StreamReader& reader, uint64_t size);
 
   uint64_t size() const { return size_; }
-  // Fills `out` with the next bytes. REQUIRES: that many are left.
+  // Fills `out` with the next bytes. REQUIRES: the string has that many bytes left.
   bool read(std::span<char> out);
   // As read(), for memory at `out` that was never touched.
   bool read_fresh(std::span<char> out);
@@ -149,7 +149,7 @@ class StringReader {
   // As take_loaded(), for the whole string. Returns nullopt if the string is not contiguous in
   // memory or must be unpacked. REQUIRES: no part of the string has been read.
   std::optional<std::string_view> take_whole();
-  // Skips the rest, without checking packed bytes.
+  // Skips the rest of the string, without checking packed bytes.
   bool skip();
 
  private:

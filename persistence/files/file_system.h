@@ -46,8 +46,8 @@ class InputFile {
 };
 
 enum class OpenMode : uint8_t {
-  kCreate,  // a new file; an existing file or link of that name is removed
-  kAppend,  // the end of an existing file; created if missing
+  kCreate,  // creates a new file; an existing file or link of that name is removed
+  kAppend,  // opens the end of an existing file; creates the file if it is missing
 };
 
 struct DeviceSpace {
@@ -77,7 +77,7 @@ class FileSystem {
   virtual core::Result<> remove(const std::string& path) = 0;
   // Names without their directory, sorted; empty if there is no such directory.
   virtual core::Result<std::vector<std::string>> list(const std::string& directory) = 0;
-  // No error if the directory exists.
+  // Creates a directory. An existing directory is no error.
   virtual core::Result<> make_directory(const std::string& path) = 0;
   // Returns when renames, creations and removals in the directory are on the disk.
   virtual core::Result<> sync_directory(const std::string& path) = 0;

@@ -134,7 +134,7 @@ bool take_bloomery_settings(const SettingsClaim& claim, FilterParameters& parame
   if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
   parameters.error_rate = claim.error_rate;
-  // The layout's own series of error rates is not stored.
+  // The series of error rates is not stored if it is the layout's own.
   const bool is_own =
       claim.tightening_ratio == core::bloom::layout_row(parameters.layout).own_tightening;
   parameters.tightening_ratio = is_own ? 0 : claim.tightening_ratio;

@@ -48,10 +48,10 @@ struct LayerClaim {
   uint64_t hash_count = 0;
   uint64_t bit_count = 0;
   uint64_t array_bytes = 0;
-  double bits_per_item = 0;       // redisbloom
+  double bits_per_item = 0;       // used by redisbloom
   uint64_t exponent = 0;          // redisbloom: log2 of the modulus of a rounded layer, else 0
-  uint64_t lines_per_lookup = 0;  // native, fingerprints, regions
-  uint64_t cell_bits = 0;         // fingerprints, regions
+  uint64_t lines_per_lookup = 0;  // used by native, fingerprints and regions
+  uint64_t cell_bits = 0;         // used by fingerprints and regions
 };
 
 // Claims about a filter as a whole, not validated yet.
@@ -59,7 +59,7 @@ struct SettingsClaim {
   uint64_t expansion = 0;
   double error_rate = 0;
   double tightening_ratio = 0;
-  uint64_t has_random_seed = 0;  // valkey-bloom
+  uint64_t has_random_seed = 0;  // used by valkey-bloom
 };
 
 // True if two rates are equal on machines whose logarithms differ in their last digit.
@@ -67,7 +67,7 @@ inline bool is_close(double a, double b) {
   return std::fabs(a - b) <= core::bloom::kRateTolerance * b;
 }
 
-// Bytes of an array of `bit_count` bits.
+// Number of bytes of an array of `bit_count` bits.
 inline uint64_t whole_bytes(uint64_t bit_count) {
   return (bit_count + 7) / 8;
 }

@@ -41,7 +41,7 @@ bool take_valkeybloom_settings(const SettingsClaim& claim, FilterParameters& par
   if (claim.has_random_seed > 1) return false;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
   parameters.error_rate = claim.error_rate;
-  // The layout's own series of error rates is not stored.
+  // The tightening ratio is not stored if it is the layout's own.
   const bool is_default = claim.tightening_ratio == ValkeyBloomLayout::kRow.own_tightening;
   parameters.tightening_ratio = is_default ? 0 : claim.tightening_ratio;
   return true;

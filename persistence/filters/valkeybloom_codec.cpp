@@ -25,7 +25,7 @@ void encode_valkeybloom(FilterWriter& out, const ScalableFilter& filter) {
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     out.array_behind(encode_valkeybloom_blob_head(filter, i), filter, i);
     out.unsigned_number(filter.layer_info(i).capacity);
-    // Older layers are full.
+    // The item counts of older layers are not stored, because these layers are full.
     if (i + 1 == filter.layer_count()) out.unsigned_number(filter.layer_info(i).item_count);
   }
 }

@@ -130,7 +130,7 @@ void skip_stream_group(StreamReader& reader, int version) {
     reader.skip(version >= 3 ? 2 * kTimeBytes : kTimeBytes);
     skip_stream_ids(reader);
   }
-  // Ids that no consumer owns any longer.
+  // Skips ids that no consumer owns any longer.
   if (version >= 5) skip_stream_ids(reader);
 }
 
@@ -191,7 +191,7 @@ void skip_template_reference(StreamReader& reader, const HashTemplates& template
   skip_strings(reader, *count);
 }
 
-// Forms that consist of a count and equal elements.
+// Skips values that consist of a count and equal elements.
 void skip_elements(StreamReader& reader, Form form) {
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
     if (form == Form::kContainers || form == Form::kHashWithExpiry) reader.length();
@@ -229,7 +229,7 @@ bool can_skip_foreign(uint8_t type, RdbDialect dialect) {
 }
 
 void HashTemplates::read(StreamReader& reader) {
-  // A file with more templates is an attack on the memory.
+  // A file with more templates is a denial-of-service attack.
   constexpr size_t kTemplatesMax = size_t{1} << 20;
   const uint64_t id = reader.length();
   const uint64_t count = reader.length();

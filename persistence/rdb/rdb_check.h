@@ -27,7 +27,7 @@ struct RdbSummary {
   RdbReadResult file;  // has only its defaults after an error
   std::vector<std::pair<std::string, std::string>> aux;
   RdbCounts keys;
-  RdbCounts foreign;  // types that this server does not support
+  RdbCounts foreign;  // keys of types that this server does not support
   uint64_t keys_with_expiry = 0;
   std::optional<core::Error> error;  // if set, the counts cover the part before the error
 };

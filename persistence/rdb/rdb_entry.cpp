@@ -17,7 +17,7 @@ using core::keyspace::EntryPtr;
 
 namespace {
 
-// The maximum of an Entry. The limits for clients do not apply here.
+// Maximum size of an entry's key. The limits for clients do not apply to snapshots.
 constexpr uint64_t kKeyBytesMax = std::numeric_limits<uint32_t>::max();
 // Smaller strings are read without checking the budget.
 constexpr uint64_t kSmallBytes = uint64_t{64} << 10;

@@ -44,7 +44,7 @@ std::string kind_of(const core::bloom::ScalableFilter& filter) {
                      filter.parameters().window.is_set() ? " with a window" : "");
 }
 
-// The module with more filters.
+// Returns the target whose module most filters belong to.
 ExportTarget best_target(const RdbCounts& keys) {
   std::array<uint64_t, kTargets.size()> counts{};
   for (const auto& [database, types] : keys) {
@@ -156,7 +156,7 @@ class Exporter {
 
   core::Result<> put_in_place() {
     const RdbPlace& place = request_.place;
-    // Another program may have created a file in the meantime.
+    // Another program may have created a file at the path in the meantime.
     auto free = figures_.replaced ? core::Result<>() : check_place();
     if (free) free = files_.rename(place.temporary, place.path);
     if (!free) {

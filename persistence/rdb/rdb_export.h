@@ -48,7 +48,7 @@ struct ExportRequest {
 
 struct LeftOut {
   uint64_t count = 0;
-  std::vector<std::string> names;  // the first few; empty for foreign types
+  std::vector<std::string> names;  // names of the first few keys; empty for foreign types
 };
 
 struct ExportFigures {

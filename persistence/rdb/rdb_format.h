@@ -55,7 +55,7 @@ inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
 // Marks our own snapshots. Commands after such a snapshot count items by their effect.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
-// "1": the replication stream after the snapshot comes from another kind of server.
+// "1" if the replication stream after the snapshot comes from another kind of server.
 inline constexpr std::string_view kForeignStreamAux = "bloomery-foreign-stream";
 inline constexpr std::string_view kAheadAux = "bloomery-ahead";
 

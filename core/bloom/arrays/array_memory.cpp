@@ -54,8 +54,8 @@ int make_file(uint64_t size_bytes) {
 // A record at the end of each mapping, after the array's last byte. It is not part of BitArray
 // because most arrays are small and are not mapped.
 struct ArrayMemory::Tail {
-  int64_t offset;         // offset of the range in the file, or kNoOffset
-  uint64_t mapped_bytes;  // tail included
+  int64_t offset;         // offset of the array's range in the file, or kNoOffset
+  uint64_t mapped_bytes;  // size of the mapping, including this tail
   uint64_t mapped_at;     // value of events_ when the array was mapped
   uint64_t freed_at;      // value of events_ when the array was freed
   uint64_t size_bytes;
@@ -121,7 +121,8 @@ void* ArrayMemory::map(uint64_t size_bytes) {
   // Read before mmap(): a fork during the call must see a value older than its own.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
-  // NORESERVE: a filter sized for years may exceed the free memory. MemoryBudget has been asked.
+  // NORESERVE: a filter sized for years may exceed the free memory. The caller has asked
+  // MemoryBudget.
   void* memory = map_range(mapped_bytes, offset);
   if (memory == MAP_FAILED) {
     offset = kNoOffset;

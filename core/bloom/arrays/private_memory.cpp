@@ -61,7 +61,8 @@ PrivateMemory& PrivateMemory::of_process() {
 PrivateMemory::PrivateMemory(const char* page_map) : page_map_(page_map), owner_(::getpid()) {}
 
 void* PrivateMemory::map(uint64_t size_bytes) {
-  // NORESERVE: a filter sized for years may exceed the free memory. MemoryBudget has been asked.
+  // NORESERVE: a filter sized for years may exceed the free memory. The caller has asked
+  // MemoryBudget.
   void* const memory = ::mmap(nullptr, round_to_pages(size_bytes), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;

@@ -11,7 +11,8 @@
 namespace core::keyspace {
 namespace {
 
-// Buckets scanned per lock, and per sample. A sample is limited because few of the keys may expire.
+// Maximum number of buckets scanned per lock, and per sample. A sample is limited because few keys
+// may have an expiry.
 constexpr size_t kStepsPerLock = 64;
 constexpr size_t kStepsMax = 4096;
 

@@ -31,14 +31,14 @@ class KeyUse {
 
   constexpr KeyUse(uint32_t clock_s, uint8_t count) : bits_(clock_s << kUseCountBits | count) {}
   explicit KeyUse(const Entry& entry) : bits_(entry.use_bits()) {}
-  // Unused for `idle_s`, or for kIdleMaxS if that is less.
+  // The use of a key that was not accessed for `idle_s`, or for kIdleMaxS if that is less.
   static constexpr KeyUse idle_for(uint64_t idle_s, uint32_t now_s, uint8_t count) {
     return {now_s - static_cast<uint32_t>(idle_s < kIdleMaxS ? idle_s : kIdleMaxS), count};
   }
 
   constexpr uint32_t bits() const { return bits_; }
   constexpr uint32_t clock_s() const { return bits_ >> kUseCountBits; }
-  // The count at the last use.
+  // Count as stored at the last use, without decay.
   constexpr uint8_t stored_count() const { return static_cast<uint8_t>(bits_); }
 
   // Seconds since the last use. A thread reads the clock once per batch of commands, so it may see
@@ -47,7 +47,7 @@ class KeyUse {
     const uint32_t elapsed_s = (now_s - clock_s()) & kClockMask;
     return elapsed_s > kIdleMaxS ? 0 : elapsed_s;
   }
-  // The count after the decay up to now_s.
+  // Count after the decay up to now_s.
   uint8_t count(uint32_t now_s, const UseRules& rules) const;
   // Returns the state after one more use.
   KeyUse used(uint32_t now_s, const UseRules& rules) const;

@@ -39,7 +39,7 @@ class WindowSchedule {
   void record(std::string_view key);
   // Removes and returns a name whose check is due. After the clock has jumped back all are due.
   std::optional<Name> take_due(int64_t now_ms);
-  // Makes every name due.
+  // Makes the check of every name due now.
   void bring_all();
   // Puts a name back, unless it was recorded again since. The name of a missing key is also kept: a
   // filter is named before it is inserted into its table.

@@ -177,7 +177,7 @@ TEST_F(OutputLimitsTest, ThePeakIsThatOfTheLastSeconds) {
   EXPECT_LT(figures(client)["rbp"], 1000);
 }
 
-// The memory of clients that are idle again, and its sum.
+// The memory of single clients after they are idle again, and the sum of all clients' memory.
 class ClientSumsTest : public OutputLimitsTest {
  protected:
   void limit_sum(const std::string& bytes) {

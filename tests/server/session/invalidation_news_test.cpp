@@ -26,7 +26,7 @@ class InvalidationNewsTest : public ::testing::Test {
                              {.invalidation = std::make_shared<const Invalidation>(invalidation),
                               .receivers = {{session_->id}}});
   }
-  // Returns what the target of the redirection receives.
+  // Returns the messages that the target of the redirection receives.
   std::string redirected() {
     const auto delivery = pubsub_.take(0);
     if (!delivery) return "nothing";

@@ -38,7 +38,7 @@ DELIBERATE = {}
 # Types that this server does not support, and scripts.
 MISSING_GROUPS = {b"list", b"hash", b"set", b"sorted-set", b"stream", b"geo", b"hyperloglog",
                   b"scripting"}  # fmt: skip
-# Commands that we do not support. The last one is only for Redis' own use.
+# Further commands that we do not support. The last one is only for Redis' own use.
 MISSING = {b"sort", b"sort_ro", b"restore-asking"}
 
 

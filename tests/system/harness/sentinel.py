@@ -77,7 +77,7 @@ class Node:
             directory=self.directory,
             config_file=self.config_file,
         )
-        # A failover causes these warnings.
+        # A failover causes all kinds of warnings.
         self.process.expect_log(".*")
         self.process.wait_until_ready()
 

@@ -81,7 +81,7 @@ TEST_F(HistorySamplerTest, TakesLessThanFourMebibytes) {
     statistics_.thread(0).commands[i].add_latency(1000);
   }
   for (int i = 0; i < 5000; ++i) sample_after_s();
-  // The sampler holds the tallies of all commands, in addition to one hour of history.
+  // The size includes the tallies of all commands, in addition to one hour of history.
   EXPECT_GT(sampler_.size_bytes(),
             sampler_.history().size_bytes() + registry_->size() * sizeof(LatencyTally));
   EXPECT_LT(sampler_.size_bytes(), HistorySampler::kBytesMax);

@@ -266,7 +266,7 @@ std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
   std::string blob;
   append_number(blob, uint8_t{1});
   append_number(blob, kArrayBytes);
-  append_number(blob, uint32_t{7});  // hashes
+  append_number(blob, uint32_t{7});  // number of hashes
   blob.append(32, 's');              // seed
   blob.append(kArrayBytes, '\0');
   std::string bytes;
@@ -275,10 +275,10 @@ std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
   append_number(bytes, 0.01);
   append_number(bytes, tightening_ratio);
   append_number(bytes, uint8_t{1});
-  append_number(bytes, uint64_t{1});  // layers
+  append_number(bytes, uint64_t{1});  // number of layers
   append_number(bytes, uint64_t{blob.size()});
   bytes += blob;
-  append_number(bytes, int64_t{0});  // items
+  append_number(bytes, int64_t{0});  // number of items
   append_number(bytes, int64_t{100});
   return bytes;
 }
