@@ -22,7 +22,7 @@ from server_bench import BATCH, CLIENTS, COMMANDS, Server
 
 KEYSPACE = 100_000
 TURN_S = 0.1
-# The server needs this time to answer the requests of a stopped load.
+# After a load is suspended, the server needs this time to reply to its requests.
 DRAIN_S = 0.003
 
 
@@ -70,7 +70,7 @@ class Load:
 
 
 def order_of(turn):
-    """The servers alternate in beginning, because the first position may be faster."""
+    """Alternates the server that begins, because the first position may be faster."""
     return (0, 1) if turn % 2 == 0 else (1, 0)
 
 

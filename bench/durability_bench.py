@@ -167,7 +167,7 @@ def bench_saves(options):
 
 
 def check_reload(server):
-    """The log alone must restore the same count."""
+    """Checks that the append log alone restores the same count."""
     count = None
     while count != (count := server.command("BF.CARD", "big")):
         time.sleep(0.3)  # requests in flight when the load ended are still being executed

@@ -45,14 +45,15 @@ class Pipeline:
         self.socket.sendall(data)
 
     def finish(self):
-        """All replies have come."""
+        """Waits until all replies have arrived."""
         self.socket.shutdown(socket.SHUT_WR)
         self.thread.join()
         self.socket.close()
 
 
 def fill(server, count, template, *more):
-    """Keys 0 … count - 1; the template gets the number and `more`."""
+    """Sends commands for the keys 0 … count - 1. The template receives the key's number and `more`.
+    """
     pipeline = Pipeline(server)
     for start in range(0, count, 5000):
         part = range(start, min(start + 5000, count))
@@ -149,7 +150,8 @@ def bench_idle(options, figures):
 
 
 def expiry_share(server, count):
-    """The share of a processor that deleting `count` expired keys takes, while that lasts."""
+    """Returns the share of a processor that the server uses while it deletes `count` expired keys.
+    """
     server.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
     fill(server, count, SET_PXAT, int(time.time() * 1000) + 1)
     time.sleep(0.2)

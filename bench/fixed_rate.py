@@ -40,7 +40,7 @@ class FixedRate:
         self.selector.close()
 
     def run(self, rate, seconds, while_running=None):
-        """Delays in seconds, sorted. `while_running` is called once, after a warm-up."""
+        """Returns delays in seconds, sorted. `while_running` is called once, after a warm-up."""
         begin = time.monotonic()
         # All requests are sent, however late this thread is. A skipped request would have been one
         # of the slowest.

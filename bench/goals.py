@@ -101,7 +101,7 @@ def missing_option(command, options):
 
 
 def command_line(command, options):
-    """The bench and its arguments, without the file for the figures."""
+    """Returns the bench and its arguments, without the file for the figures."""
     words = [str(FOLDER / command[0]), *command[1:]]
     if command[-1] in NEEDED:
         words.append(getattr(options, command[-1][2:]))
@@ -123,7 +123,7 @@ def measure(command, options):
 
 
 def row(goal, figures):
-    """Cells of the table, and whether the goal was missed."""
+    """Returns the cells of the table, and whether the goal was missed."""
     worst = goal.worst(figures)
     if worst is None:
         return [goal.name, "none", goal.wanted(), command_text(goal), "MISSED"], True
@@ -146,7 +146,7 @@ def command_text(goal):
 
 
 def evaluate(goals, options, run=measure):
-    """Rows of the table, and the number of goals that were missed."""
+    """Returns the rows of the table, and the number of goals that were missed."""
     rows, missed, measured = [], 0, {}
     for goal in goals:
         option = missing_option(goal.command, options)

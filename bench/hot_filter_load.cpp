@@ -69,7 +69,7 @@ class Burst {
   size_t operations() const { return operations_; }
   size_t reply_size() const { return reply_size_; }
 
-  // The request with new random letters. `state` is the random generator's.
+  // Returns the request with new random letters. `state` is the state of the random generator.
   std::string_view next_request(uint64_t& state) {
     for (const auto& [at, size] : random_) {
       state = state * 6364136223846793005U + 1442695040888963407U;
@@ -93,9 +93,9 @@ class Burst {
 
  private:
   std::string request_;
-  std::vector<std::pair<size_t, size_t>> random_;  // offset and size in the request
-  std::vector<std::pair<size_t, char>> types_;     // offset in the replies, expected byte
-  std::vector<size_t> answers_;                    // offsets in the replies
+  std::vector<std::pair<size_t, size_t>> random_;  // words: offset and size in the request
+  std::vector<std::pair<size_t, char>> types_;     // types: offset, expected byte
+  std::vector<size_t> answers_;                    // offsets of the answers in the replies
   size_t reply_size_ = 0;
   size_t operations_ = 0;
 };

@@ -34,7 +34,7 @@ PEAK_MAX = MB
 
 
 class Verdicts:
-    """Counts the goals that were missed, and keeps the figures."""
+    """Counts the goals that were missed, and records the figures."""
 
     def __init__(self):
         self.missed = 0

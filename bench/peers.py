@@ -98,7 +98,7 @@ def events():
 
 
 def request_of(server):
-    """SET where the server has no filters."""
+    """Returns a request on a filter, or SET if the server has no filters."""
     if has_filters(server):
         server.command("BF.RESERVE", "latency", "0.01", str(FILTER_ITEMS))
         return lambda number: encode("BF.ADD", "latency", f"item:{number}")

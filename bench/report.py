@@ -62,7 +62,7 @@ def versions():
 
 
 def table(head, rows):
-    """Markdown. Cells are texts."""
+    """Returns a table in Markdown. Cells are texts."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
 

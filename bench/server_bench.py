@@ -229,7 +229,7 @@ def bench_batches(options):
     try:
         ours.command("BF.RESERVE", "big", "0.01", 100_000_000)
         requests = int(40_000 * options.scale)
-        batch_cost(ours, "BF.MADD", "big", 20_000, "warm:", 1)  # touches the pages
+        batch_cost(ours, "BF.MADD", "big", 20_000, "warm:", 1)  # touches the pages of the filter
         for command in ("BF.MADD", "BF.MEXISTS"):
             cost = batch_cost(ours, command, "big", requests, "item:", options.rounds)
             print(f"{command:<12} {cost:6.0f} ns", flush=True)

@@ -15,7 +15,7 @@ FONT = "font-family='sans-serif' font-size='13'"
 
 
 def number(value):
-    """1000000 is 1M, 0.00001 is 1e-05."""
+    """Formats a number: 1000000 as 1M, 0.00001 as 1e-05."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{unit}"
@@ -106,7 +106,9 @@ def line_chart(title, x_label, y_label, series, *, log_x=False, log_y=False):
 
 
 def bar_chart(title, x_label, bars):
-    """`bars`: pairs of a name and a value, each with a bar, and a line at 1."""
+    """Draws a bar chart. `bars` are pairs of a name and a value, each drawn as a bar, with a line
+    at 1.
+    """
     height = TOP + BOTTOM + 24 * len(bars)
     left = 230
     axis = Axis([0, 1, *(value for _, value in bars)], left, WIDTH - 70, log=False)

@@ -66,7 +66,7 @@ def split_cores(threads, groups):
 
 
 def default_threads(count):
-    """1, 2, 4 … and the count itself."""
+    """Returns 1, 2, 4 … and the count itself."""
     doubled = itertools.takewhile(lambda n: n < count, (2 ** i for i in itertools.count()))
     return [*doubled, count]
 
@@ -165,7 +165,7 @@ class Subject:
         return statistics.median(run[name] / beside[name] for run, beside in pairs)
 
     def limit(self, load):
-        """Names the limit of the throughput."""
+        """Returns the name of the resource that limits the throughput."""
         server, generator = self.median(load, "server_share"), self.median(load, "load_share")
         if server >= BUSY:
             return "server"

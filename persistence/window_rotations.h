@@ -16,7 +16,7 @@ namespace persistence {
 
 class Journal;
 
-// The journal's command for a rotation: BF.TURN key ordinal start-ms.
+// Command of the journal for a rotation: BF.TURN key ordinal start-ms.
 inline constexpr std::string_view kRotationCommand = "BF.TURN";
 
 // The database and name of a key.

@@ -72,7 +72,7 @@ class OutputBuffer {
     has_overflowed_ = false;
   }
 
-  // A handler that fails half way removes its partial reply with truncate(mark()).
+  // Returns a mark. A handler that fails half way removes its partial reply with truncate(mark()).
   size_t mark() const { return size(); }
   void truncate(size_t mark) {
     assert(mark <= size() || has_overflowed_);
@@ -83,7 +83,7 @@ class OutputBuffer {
 
   // From now on the buffer overflows if its content would grow to this size.
   void set_limit(size_t size_bytes) { limit_ = size_bytes; }
-  // Number of bytes until the limit.
+  // Number of bytes that can be appended before the limit is reached.
   size_t room() const { return limit_ - std::min(limit_, size()); }
   // True if bytes were dropped.
   bool has_overflowed() const { return has_overflowed_; }

@@ -42,7 +42,7 @@ struct Reply {
   std::string text;
   std::string format;  // format of verbatim strings: "txt", "mkd"
   std::vector<Reply> elements;
-  std::vector<Reply> attributes;  // key, value, key, value…
+  std::vector<Reply> attributes;  // pairs: key, value, key, value…
 };
 
 }  // namespace protocol

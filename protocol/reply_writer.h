@@ -53,7 +53,7 @@ class ReplyWriter {
     end_line(out, std::copy(text.begin(), text.end(), out + 1));
   }
   void simple(std::string_view text) { line('+', text); }
-  // `text` begins with its code: "ERR syntax error".
+  // Writes an error. `text` begins with its code: "ERR syntax error".
   void error(std::string_view text) { line('-', text); }
 
   void integer(int64_t value) {
@@ -77,7 +77,7 @@ class ReplyWriter {
   }
 
   void null() { resp3() ? literal("_\r\n") : literal("$-1\r\n"); }
-  // RESP2 has a separate null for a missing array.
+  // Writes a null in place of an array. RESP2 has a separate null for this case.
   void null_array() { resp3() ? literal("_\r\n") : literal("*-1\r\n"); }
 
   // The caller writes the elements next; for a map, `count` keys each with its value.
@@ -93,17 +93,19 @@ class ReplyWriter {
     value ? literal("#t\r\n") : literal("#f\r\n");
   }
 
-  // Seventeen significant digits as in Redis 7.0, which distinguish all doubles.
+  // Writes a double with seventeen significant digits as in Redis 7.0, which distinguish all
+  // doubles.
   void number(double value);
-  // The fewest digits that parse to the same double: 0.01 and not 0.01000000000000000021.
+  // Writes a double with the fewest digits that parse to the same double: 0.01 and not
+  // 0.01000000000000000021.
   void shortest_number(double value);
   // `format` has three characters, such as "txt" or "mkd". RESP2 omits it.
   void verbatim(std::string_view text, std::string_view format);
-  // `digits` is a decimal integer of any size, with an optional '-'.
+  // Writes a number. `digits` is a decimal integer of any size, with an optional '-'.
   void big_number(std::string_view digits);
 
  private:
-  // A type byte, 20 characters of a 64-bit number and a line end.
+  // Maximum size of a header: a type byte, 20 characters of a 64-bit number and a line end.
   static constexpr size_t kHeaderSizeMax = 24;
 
   bool resp3() const { return version_ == RespVersion::kResp3; }

@@ -53,7 +53,7 @@ class RequestParser {
 
   // Sizes of a request that has arrived in part, counted from its first byte.
   struct Partial {
-    size_t parsed_bytes = 0;    // headers and whole arguments
+    size_t parsed_bytes = 0;    // bytes of the headers and of the whole arguments
     size_t argument_bytes = 0;  // sum of these arguments' sizes
     size_t needed_bytes = 0;    // end of the argument being received; 0 between arguments
   };

@@ -22,7 +22,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
 # In a name of several parts, one word can be anything.
 OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
-# Words that look like an option and are something else.
+# Words that look like an option but are not.
 NOT_OPTIONS = {
     # fields of replies
     "qbuf-free", "entry-id", "timestamp-created", "timestamp-last-updated",
@@ -171,7 +171,7 @@ class Pages:
         for begin, end in zip(cuts, cuts[1:]):
             section = text[begin:end]
             figure = FIGURE.search(section)
-            # A block of code may hold the command.
+            # A block of code may contain the command.
             whole = self.texts[path][
                 self.line_start(path, text, begin) : self.line_start(path, text, end)
             ]
@@ -186,7 +186,7 @@ class Pages:
         for path in self.texts:
             self.check_links(path)
             self.check_paths(path)
-            if path.name != "configuration.md":  # the list itself, with its choices
+            if path.name != "configuration.md":  # this page is itself the list of options
                 self.check_options(path, options)
             self.check_figures(path)
 

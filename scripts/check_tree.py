@@ -159,7 +159,7 @@ class Tree:
         try:
             return (self.root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            # Samples of binary formats have no lines to check.
+            # Files in binary formats have no lines to check.
             return ""
 
     def _line(self, path, position):

@@ -31,7 +31,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "coverage"
 # Tests that build or inspect packages and images. They run no line of the product.
 SKIPPED_TESTS = r"^system\.(hardening|helm|image|package)$"
-# Races in the system tests change which of a few rare lines run.
+# Ratio by which runs may differ, because races in the system tests change which of a few rare lines
+# run.
 SLACK = 0.001
 
 
@@ -39,7 +40,7 @@ class Lines:
     """Counts the executions of one source file, merged over all the programs that contain it."""
 
     def __init__(self):
-        self.counts = {}  # line number: executions
+        self.counts = {}  # line number: number of executions
         self.branches = {}  # (line number, index): executions
 
     def add(self, lines):

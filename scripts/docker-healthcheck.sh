@@ -9,7 +9,7 @@ set -e
 for process in /proc/[0-9]*; do
   words=$({ tr '\0' '\n' <"$process/cmdline" | head -n 2; } 2>/dev/null)
   case $words in
-    *--health-check) continue ;; # someone else asks, too
+    *--health-check) continue ;; # another health check
   esac
   case ${words%%
 *} in

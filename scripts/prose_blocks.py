@@ -11,11 +11,11 @@ import tokenize
 
 import check_tree
 
-# A shorter text is a word of a protocol or a name.
+# Minimum number of words. A shorter text is a word of a protocol or a name.
 TEXT_WORDS_MIN = 3
 # A line that begins like this starts a new block: a list, a table, a drawing, an indented usage.
 BREAKS = re.compile(r"^(?:[-*+|>#=]|\d+[.)] |\s{2,}|[A-Z][A-Za-z ]{2,20}: )|^\W*$")
-# Between statements, or at the end of a line of Python.
+# Tokens between statements, or at the end of a line of Python.
 LAYOUT_TOKENS = (tokenize.NL, tokenize.COMMENT)
 STATEMENT_TOKENS = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 SHELL_COMMENT = re.compile(r"(?:^|\s)#(?!!)\s?(.*)$")
@@ -26,9 +26,9 @@ class Block:
     """Holds the prose of one comment, paragraph or text, with the line of each position."""
 
     def __init__(self, kind):
-        self.kind = kind  # comment, text, page or row (of a table)
+        self.kind = kind  # kind of the block: comment, text, page or row of a table
         self.text = ""
-        self.starts = []  # positions where a line begins
+        self.starts = []  # positions at which the lines of the block begin
         self.lines = []
 
     def add(self, line, text):
@@ -121,7 +121,7 @@ def shell_blocks(text):
     comments, texts = [], []
     for number, line in enumerate(text.split("\n"), 1):
         if match := SHELL_COMMENT.search(line):
-            # `#` within a text or a pattern begins no comment.
+            # A `#` within a text or a pattern does not begin a comment.
             if not line[: match.start()].strip() or match[1][:1].islower():
                 comments.append((number, match[1]))
         for match in SHELL_TEXT.finditer(line) if not line.lstrip().startswith("#") else ():

@@ -8,7 +8,7 @@ be worth a change nearly every time.
 import re
 
 SENTENCE_WORDS_MAX = 25
-# A longer sentence needs a verb.
+# A sentence with more words needs a verb.
 VERBLESS_WORDS_MAX = 6
 TEST_NAME_MAX = 45
 PYTHON_TEST_NAME_MAX = 50
@@ -19,7 +19,7 @@ def phrase(text):
     return re.compile(rf"\b(?:{text})\b", re.IGNORECASE)
 
 
-# Words and phrases anywhere in a sentence.
+# Words and phrases that are reported anywhere in a sentence.
 PHRASES = [
     ("no more", phrase(r"(?:no|any) more(?=[.,;:)]|$)"),
      "write `no longer`"),
@@ -89,7 +89,7 @@ VERBLESS_OPENING = re.compile(
     r"|With|Within|Without|Worth|Yet)\b",
     re.IGNORECASE,
 )
-# A word that is a verb or may be one: any that ends in -s or -ed, too.
+# A word that may be a verb, including every word that ends in -s or -ed.
 VERB = re.compile(
     r"\b(?!(?:always|as|its|perhaps|this|unless)\b)(?:am|are|be|been|being|began|begun|bound"
     r"|brought|built|came|can|cannot|caught|chosen|come"

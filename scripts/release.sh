@@ -72,7 +72,7 @@ printf '\nchanges:\n%s\n\n' "${changes:-$(section Unreleased)}"
 rm -rf "$out"
 mkdir -p "$out"
 out=$(realpath "$out")
-pack() {  # argument: a build folder. Other files of cpack are removed
+pack() { # argument: a build folder. Other files of cpack are removed
   cpack --config "$1/CPackConfig.cmake" -B "$out/pack" >"$out/cpack.log" || {
     cat "$out/cpack.log" >&2
     exit 1

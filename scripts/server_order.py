@@ -5,7 +5,7 @@ A folder may include itself and the folders before it. Files directly in server/
 and may include everything.
 """
 
-# A sub-folder that is not listed has the place of its parent.
+# A sub-folder that is not listed belongs to the entry of its parent.
 ORDER = (
     "config",
     "latency",

@@ -80,7 +80,7 @@ def longest_chain(graph):
 
     def chain(node, trail):
         if node not in known:
-            # Another rule reports cycles; here the search must only end.
+            # Another rule reports cycles. Here the search must only terminate.
             below = [
                 chain(target, {*trail, node}) for target in graph[node]
                 if target in graph and target not in trail

@@ -53,7 +53,7 @@ ask() { # port, words...
   redis-cli -h 127.0.0.1 -p "$@" 2>/dev/null
 }
 
-give_up() { # why
+give_up() { # argument: the reason
   echo "$1; the logs:" >&2
   # A server that could not start has no log.
   tail -n 5 "$folder"/*/log >&2 2>/dev/null || true

@@ -38,7 +38,7 @@ skip() {
 [ "$(id -u)" = 0 ] || skip 'only root can enter another root'
 command -v debootstrap >/dev/null || skip 'there is no debootstrap'
 
-# A bare system, complete or not there.
+# Makes a minimal system. The root is either complete or absent.
 make_root() { # suite, options of debootstrap
   local suite=$1
   shift
@@ -100,7 +100,8 @@ inside() {
   ' - "$top" "$root" "$folder/build" "$@"
 }
 
-# The arguments are the program's words inside of the root. The server gets a network of its own.
+# Runs a smoke test. The arguments are the program's words inside the root. The server gets a
+# separate network.
 smoke_test() {
   local program=$1
   cat >"$folder/build/smoke.sh" <<'SMOKE'
@@ -183,8 +184,8 @@ case $platform in
     smoke_test /build/unpacked/bin/bloomery-server
     ;;
   arm64)
-    # The compiler is one of this machine's architecture and runs at full speed. The root is its
-    # own, because some libraries cannot be installed for two architectures.
+    # The compiler runs on this machine's architecture, at full speed. The arm64 libraries are in a
+    # separate root, because some libraries cannot be installed for two architectures.
     command -v qemu-aarch64-static >/dev/null || skip 'there is no qemu-user-static'
     make_root bookworm
     inside dpkg --add-architecture arm64

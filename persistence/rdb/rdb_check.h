@@ -34,7 +34,7 @@ struct RdbSummary {
 
 RdbSummary check_rdb(ByteSource& source, const RdbProgressCallback& on_progress = {});
 
-// A few lines for people.
+// Describes a summary in a few lines for people.
 std::string describe(const RdbSummary& summary);
 
 // Result of `bloomery-server --check-rdb FILE`: the text to print, and whether the file is sound.

@@ -33,13 +33,14 @@ class RdbVisitor {
   virtual ~RdbVisitor() = default;
   // An error of the visitor ends the reading and is returned with the offset in front.
   virtual core::Result<> aux(std::string_view /*name*/, std::string_view /*value*/) { return {}; }
-  // Expected number of keys of a database: a hint that may be wrong.
+  // Called with the expected number of keys of a database: a hint that may be wrong.
   virtual void size_hint(uint64_t /*database*/, uint64_t /*keys*/, uint64_t /*expires*/) {}
-  // A string or a filter with its name and expiry, which may have passed. Its last use is relative
-  // to time 0 of a clock that the visitor sets. The visitor checks that the database exists and
-  // that the key is new.
+  // Called for each string or filter, with its name and expiry, which may have passed. Its last use
+  // is relative to time 0 of a clock that the visitor sets. The visitor checks that the database
+  // exists and that the key is new.
   virtual core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) = 0;
-  // A skipped value, by the name of its type: "list", "module CMSk-TYPE", "function library".
+  // Called for each skipped value, with the name of its type: "list", "module CMSk-TYPE", "function
+  // library".
   virtual void foreign(uint64_t /*database*/, std::string_view /*type*/) {}
 };
 
@@ -66,7 +67,7 @@ struct RdbReadResult {
   unsigned version = 0;
   bool has_sum = false;  // false if the file has no checksum
   uint64_t sum = 0;
-  // Bytes of the file, footer included, and the number of entries passed on.
+  // Bytes of the file, footer included, and the number of entries that the visitor received.
   RdbProgress total;
   uint64_t foreign_keys = 0;
   // Bytes read from the source after the snapshot. Empty unless may_be_followed.

@@ -15,7 +15,8 @@ struct RdbReplicationInfo {
   int64_t stream_database = 0;
   std::string id;  // 40 hexadecimal digits
   int64_t offset = 0;
-  // Another kind of server produced the stream: the receiver re-executes its commands.
+  // True if another kind of server produced the stream, so that the receiver re-executes its
+  // commands.
   bool is_foreign = false;
   // Big filters may contain bits that were set after the offset. If a leader starts from such a
   // snapshot, its data do not equal a replica's at that offset until the stream after it was

@@ -40,7 +40,7 @@ class RdbStream {
   void size_hint(uint64_t keys, uint64_t expires);
   // REQUIRES: the key has not been written to this database.
   void key(const core::keyspace::Entry& entry);
-  // The sink's first error, if any.
+  // Returns the sink's first error, if any.
   core::Result<> status() const { return out_.status(); }
   core::Result<RdbProgress> finish();
 

@@ -37,7 +37,7 @@ struct RdbProgress {
 };
 using RdbProgressCallback = std::function<void(const RdbProgress&)>;
 
-// Which statistics of use are written with a key. As in Redis, those of the eviction policy.
+// The statistics of use that are written with a key. As in Redis, those of the eviction policy.
 enum class WrittenUse : uint8_t { kNone, kIdleTime, kFrequency };
 
 struct RdbWriteOptions {

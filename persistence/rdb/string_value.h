@@ -17,7 +17,7 @@ namespace persistence {
 // kDamaged: the reader has the error. kNoMemory: the allocation failed.
 enum class StringOutcome : uint8_t { kRead, kDamaged, kNoMemory };
 
-// Reads all of `text`. The caller must have checked the memory budget.
+// Reads all of `text` into the entry. The caller must have checked the memory budget.
 [[nodiscard]] StringOutcome read_string_value(StringReader& text, core::keyspace::Entry& entry);
 
 }  // namespace persistence
