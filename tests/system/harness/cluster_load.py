@@ -328,8 +328,8 @@ class ClusterLoadTest(ClusterTest):
 
     def check_errors(self, since, lanes, *, may_be_down=False):
         """Checks that clients of the lanes' shards got no errors except lost connections, and other
-        clients none. ioredis is an exception: it does not know BF.ADD's key and asks any node. So
-        its writes to any shard may reach a node that is down.
+        clients none. The client ioredis is an exception: it does not know BF.ADD's key and asks any
+        node. So its writes to any shard may reach a node that is down.
         """
         found = [
             (writer.name, lane, when, text)

@@ -60,7 +60,7 @@ TEST_F(ClusterDescriptionTest, NodesAreLines) {
 }
 
 // A server is not in the topology before it is added and after it is removed.
-// redis-cli still needs the line of the server that it asks.
+// Even then redis-cli needs the line of the server that it asks.
 TEST_F(ClusterDescriptionTest, ServerOutsideOfTheTopologyTellsOfItself) {
   be('e', {'a'});
   const std::string lines = run({"CLUSTER", "NODES"});
