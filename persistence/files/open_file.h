@@ -4,8 +4,8 @@
 // anything but a regular file, unless the caller accepts streams.
 //
 // Invariants: the type of the opened descriptor is checked, not that of the path, so a path that
-// changes meanwhile cannot evade the check. Only kStreamsWithWait waits for another process. Thread
-// safety: free functions without shared state; a Descriptor belongs to one thread.
+// changes meanwhile cannot evade the check. Only kStreamsWithWait waits for another process.
+// Thread safety: free functions without shared state; a Descriptor belongs to one thread.
 // Source: open(2) under O_NONBLOCK, fifo(7).
 #pragma once
 

@@ -4,8 +4,8 @@
 // request's user.
 //
 // Invariants: commands that may write are rejected, so no call is journalled and no reply waits.
-// The calls do not count in the statistics and do not change the access times of keys. Thread
-// safety: belongs to the admin port's thread.
+// The calls do not count in the statistics and do not change the access times of keys.
+// Thread safety: belongs to the admin port's thread.
 #pragma once
 
 #include <memory>

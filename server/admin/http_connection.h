@@ -10,8 +10,9 @@
 // socket with unread input could lose the answer.
 //
 // Invariants: its memory is bounded: a request's header and one answer. Each state has a time
-// limit, which is_late() checks. Thread safety: belongs to the admin port's thread. Source: RFC
-// 9112, sections 9.3 and 9.6.
+// limit, which is_late() checks.
+// Thread safety: belongs to the admin port's thread.
+// Source: RFC 9112, sections 9.3 and 9.6.
 #pragma once
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>

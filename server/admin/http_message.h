@@ -3,8 +3,9 @@
 // HttpRequest and HttpResponse: the requests and answers of the admin port.
 //
 // Invariants: a request's path and query are decoded; the path holds no zero byte. Every response
-// forbids scripts, frames and caching, except those that the admin port's own page needs. Thread
-// safety: values. Source: RFC 9110, RFC 9112; Content Security Policy, https://www.w3.org/TR/CSP3/.
+// forbids scripts, frames and caching, except those that the admin port's own page needs.
+// Thread safety: values.
+// Source: RFC 9110, RFC 9112; Content Security Policy, https://www.w3.org/TR/CSP3/.
 #pragma once
 
 #include <functional>

@@ -4,7 +4,8 @@
 // overwritten.
 //
 // Invariants: writes when a step begins, otherwise at most ten times a second; clear() erases the
-// whole line. Thread safety: none; one user at a time.
+// whole line.
+// Thread safety: none; one user at a time.
 #pragma once
 
 #include <cstdint>

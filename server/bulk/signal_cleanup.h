@@ -2,7 +2,8 @@
 //
 // SignalCleanup: removes a temporary file when SIGINT or SIGTERM ends the process.
 //
-// Invariants: the process still ends by the signal. Thread safety: one at a time.
+// Invariants: the process still ends by the signal.
+// Thread safety: one at a time.
 #pragma once
 
 #include <unistd.h>

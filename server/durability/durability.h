@@ -11,8 +11,8 @@
 // failure the files on disk are still a complete set. Work that waits for the disk runs on a
 // separate thread, never on an I/O thread.
 // Thread safety: all members may be called from any thread. Those that take Locking must not be
-// called by a thread that holds some stripes but not all. Source: docs/architecture.md,
-// "Durability".
+// called by a thread that holds some stripes but not all.
+// Source: docs/architecture.md, "Durability".
 #pragma once
 
 #include <cstdint>

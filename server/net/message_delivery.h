@@ -3,8 +3,8 @@
 // Delivers the messages in a thread's inbox to the thread's connections.
 //
 // Invariants: each call does a bounded amount of work, so other clients are served during a flood
-// of messages. No lock is held while connections are written to. Thread safety: must be called on
-// the thread itself.
+// of messages. No lock is held while connections are written to.
+// Thread safety: must be called on the thread itself.
 #pragma once
 
 #include "server/net/io_threads.h"

@@ -6,8 +6,8 @@
 // for the copy. Small strings are copied directly into their entry. A big argument that was
 // received into memory of its own becomes the value without a copy.
 //
-// Invariants: store() either stores the whole value or changes nothing. Thread safety: a value; the
-// argument must outlive the object.
+// Invariants: store() either stores the whole value or changes nothing.
+// Thread safety: a value; the argument must outlive the object.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 //
 // Output of reports by signal handlers: the file, text, and the stack of the calling thread.
 //
-// Invariants: after prepare_reports() no function here allocates memory or takes a lock. Thread
-// safety: prepare_reports() is called once, before other threads start; the rest may be called from
-// any thread.
+// Invariants: after prepare_reports() no function here allocates memory or takes a lock.
+// Thread safety: prepare_reports() is called once, before other threads start; the rest may be
+// called from any thread.
 // Source: signal-safety(7), backtrace(3).
 #pragma once
 
