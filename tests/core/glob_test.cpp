@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Expected answers of the edge cases come from Redis 7.0.15.
+// Tests of glob patterns. The expected answers of the edge cases come from Redis 7.0.15.
 #include "core/glob.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Expected answers come from Redis 7.0.15.
+// Tests of numbers as text. The expected answers come from Redis 7.0.15.
 #include "core/number.h"
 
 #include <gtest/gtest.h>

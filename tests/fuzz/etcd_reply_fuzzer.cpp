@@ -21,7 +21,7 @@ void parse(std::string_view json) {
   (void)parse_etcd_watch(json);
   const EtcdError error = parse_etcd_error(500, json);
   if (error.message.empty() || error.message.find('\n') != std::string::npos) std::abort();
-  // The token becomes part of a request line.
+  // The token becomes part of a request line, so it must contain no line break and no space.
   if (const auto token = parse_etcd_token(json)) {
     if (token->find_first_of("\r\n ") != std::string::npos) std::abort();
   }

@@ -35,7 +35,8 @@ std::string describe(const Reply& reply) {
   return out + "}";
 }
 
-// All replies described, then the error if there is one. See request_parser_test for the blocks.
+// Returns the descriptions of all replies, then the error if there is one. Each step uses a new
+// buffer of exactly the pending size, as in request_parser_test.
 std::string parse(std::string_view bytes, std::vector<size_t> cuts, const Limits& limits) {
   ReplyParser parser(limits);
   cuts.push_back(bytes.size());

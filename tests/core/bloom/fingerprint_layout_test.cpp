@@ -81,7 +81,7 @@ TEST(FingerprintLayoutTest, FullTableIsUnchangedByAnInsertion) {
       ASSERT_EQ(bytes_of(layer), before);
     }
     EXPECT_GE(layer.item_count(), capacity);
-    // A deletion makes room again.
+    // A deletion makes room for another item.
     EXPECT_EQ(layer.remove<FingerprintLayout>(table_item(kTableSeed, 0)), Removal::kGone);
     EXPECT_TRUE(layer.mark<FingerprintLayout>(table_item(kTableSeed, 0)));
   }

@@ -21,7 +21,7 @@ class NativeArrayTest : public ::testing::Test {
   bool check(const std::string& item) {
     return NativeLayout::check(words(), geometry_, hash_of(item));
   }
-  // Lines are aligned to their size.
+  // The words are aligned to the size of a cache line.
   uint64_t* words() { return reinterpret_cast<uint64_t*>(lines_.data()); }
 
   struct alignas(64) Line {

@@ -25,7 +25,7 @@ TEST(ExpiryIndex, TakesTheEarliestFirst) {
     EXPECT_EQ(index.next_ms(), *std::ranges::min_element(deadlines));
   }
   std::ranges::sort(deadlines);
-  // A key is alive during its last millisecond.
+  // A key is still alive during the millisecond of its deadline.
   EXPECT_EQ(index.take_due(deadlines.front()), std::nullopt);
   for (const int64_t deadline_ms : deadlines) {
     EXPECT_EQ(index.next_ms(), deadline_ms);

@@ -140,7 +140,7 @@ TEST_F(ExpiryTest, AverageTtlFollowsTheKeys) {
   EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms + 300), 1700);
   EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms), 500);
   EXPECT_EQ(average_ttl_ms(keyspace_, 3, now_ms), 0);
-  // Overdue keys have no time left.
+  // Overdue keys count as having no remaining time.
   EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms + 5000), 0);
   keyspace_.swap(1, 2, 0);
   EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms), 500);

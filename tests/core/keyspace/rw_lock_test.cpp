@@ -44,7 +44,7 @@ TEST(RwLockTest, WriterExcludesAllOthers) {
   writer.get();
 }
 
-// Otherwise the readers of a hot key would starve the writer.
+// A waiting writer precedes new readers. Otherwise the readers of a hot key would starve it.
 TEST(RwLockTest, WaitingWriterPrecedesNewReaders) {
   RwLock lock;
   std::atomic<bool> stop{false};

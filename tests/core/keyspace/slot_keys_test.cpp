@@ -39,14 +39,14 @@ TEST_F(SlotKeysTest, KeysOfASlotAreFound) {
   for (int i = 0; i < 2000; ++i) add(fmt::format("k{}", i));
   for (int i = 0; i < 100; ++i) {
     add(fmt::format("{{foo}}{}", i));
-    // Also while the table grows.
+    // The listing is complete while the table grows.
     ASSERT_EQ(names_in(slot_of("foo")).size(), static_cast<size_t>(i) + 1);
   }
   EXPECT_TRUE(names_in(slot_of("foo")).contains("{foo}99"));
   EXPECT_EQ(names_in(slot_of("foo"), 7).size(), 7U);
 }
 
-// A writer gets the stripe's lock before a long listing ends.
+// A writer must get the stripe's lock before a long listing ends.
 TEST_F(SlotKeysTest, ListingReleasesTheLockBetweenSteps) {
   constexpr int kKeys = 50'000;
   for (int i = 0; i < kKeys; ++i) add(fmt::format("{{foo}}{}", i));

@@ -64,7 +64,7 @@ TEST(SlotTest, TagIsFoundAtAnyPosition) {
 }
 
 TEST(SlotTest, BytesAboveAsciiAreUnsigned) {
-  // The answer of redis-server 7.0 to CLUSTER KEYSLOT.
+  // The expected slot is redis-server 7.0's reply to CLUSTER KEYSLOT.
   EXPECT_EQ(slot_of(std::string("\xff\xfe\x00\x80", 4)), 8824U);
 }
 

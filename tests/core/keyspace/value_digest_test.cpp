@@ -7,7 +7,7 @@ namespace core::keyspace {
 namespace {
 
 TEST(ValueDigestTest, EqualsTheDigestOfRedis) {
-  // From the tests of Redis 8.4.
+  // The expected digest comes from the tests of Redis 8.4.
   EXPECT_EQ(
       digest_text(value_digest(
           "v8lf0c11xh8ymlqztfd3eeq16kfn4sspw7fqmnuuq3k3t75em5wdizgcdw7uc26nnf961u2jkfzkjytls2kwl"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kWatchNow = 1000;
 
-// Single-threaded, so all stripes stay locked.
+// The tests use one thread, so all stripes stay locked.
 class WatchTest : public ::testing::Test {
  protected:
   WatchFlagPtr watch(unsigned database, std::string_view name, int64_t now_ms = kWatchNow) {
@@ -109,7 +109,7 @@ TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
   EXPECT_FALSE(both->dirty);
   EXPECT_FALSE(leaves->dirty);
   EXPECT_TRUE(alive->dirty);
-  // Deleting the expired key that the swap brought is no change either.
+  // The deletion of the expired key that the swap brought is no change either.
   keyspace_.find_for_write(0, keyspace_.ref("arrives"), kWatchNow);
   EXPECT_FALSE(arrives->dirty);
 }

@@ -129,7 +129,7 @@ TEST_F(AofDamageTest, LengthHidingChecksumLinesIsDamage) {
   const size_t batch_bytes = file.bytes().size();
   file.add({"SET", "k", "w"});
   file.end_batch();
-  // The value covers the rest of the file, including its last line end.
+  // The length of the value covers the rest of the file, including its last line end.
   std::string bytes = file.bytes();
   const size_t length = bytes.find("$10\r\n");
   const size_t swallowed = bytes.size() + 1 - 2 - (length + 6);
@@ -193,7 +193,7 @@ TEST_F(AofDamageTest, OtherZerosAreDamage) {
   const std::string& bytes = file.bytes();
   EXPECT_EQ(read(with_hole(bytes, 1030, 1536)).scan.condition, Condition::kDamaged);
   EXPECT_EQ(read(with_hole(bytes, 1024, 1530)).scan.condition, Condition::kDamaged);
-  // Ends before the end of its block.
+  // A hole within one block is not the result of a power cut.
   const size_t line_end = bytes.find("\r\n*") + 2;
   EXPECT_EQ(read(with_hole(bytes, line_end, line_end + 20)).scan.condition, Condition::kDamaged);
 }

@@ -83,7 +83,7 @@ TEST(AofManifestTest, AcceptsAndRejectsAsRedis) {
       {"file a seq 0 type b\n", bad(1, "seq is not a positive number")},
       {"file a seq x type b\n", bad(1, "seq is not a positive number")},
       {"file a seq 9223372036854775808 type b\n", bad(1, "seq is not a positive number")},
-      // Invalid names.
+      // File names that a manifest must not contain.
       {"file d/a seq 1 type b\n", bad(1, "file is not the name of a file")},
       {"file d\\a seq 1 type b\n", bad(1, "file is not the name of a file")},
       {"file .. seq 1 type b\n", bad(1, "file is not the name of a file")},

@@ -12,7 +12,7 @@
 namespace persistence {
 namespace {
 
-// The path in the form that messages use.
+// Returns the path in the form that messages use.
 std::string whole(const std::string& path) {
   return std::filesystem::current_path().string() + '/' + path;
 }

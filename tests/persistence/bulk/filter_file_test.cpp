@@ -159,7 +159,7 @@ TEST_P(FilterFileTest, EveryDiskFaultKeepsTheOldFile) {
     const bool is_replaced = *disk_.content("/data/out.rdb") != "the old file";
     if (!built && !is_replaced) {
       for (const std::string& name : names()) {
-        // The file that could not be removed is still there.
+        // A temporary file that could not be removed still exists.
         if (built.error().message.find("can't remove") != std::string::npos) continue;
         EXPECT_EQ(name, "out.rdb") << number << ": " << built.error().message;
       }

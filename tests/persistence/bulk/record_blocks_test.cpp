@@ -154,7 +154,7 @@ TEST(RecordBlocks, TruncatedRecordIsRejectedWithItsOffset) {
 }
 
 TEST(RecordBlocks, AnnouncedLengthAllocatesNothing) {
-  // Half a gigabyte is announced, and three bytes follow.
+  // The record announces half a gigabyte, but only three bytes follow.
   const std::string bytes = std::string("\xff\xff\xff\x1f", 4) + "abc";
   const ReadOut all = read_out(bytes, {RecordFormat::kLength32, 2}, 100);
   EXPECT_NE(all.error.find("is cut off"), std::string::npos) << all.error;

@@ -79,7 +79,7 @@ TEST(ModuleValueTest, UnknownValueIsSkippedToItsEnd) {
 TEST(ModuleValueTest, FieldsOfOtherWritersAreSkippedToo) {
   std::string bytes;
   ByteWriter writer(bytes);
-  writer.length(1);  // signed
+  writer.length(1);  // a signed number
   writer.length(12);
   writer.length(3);  // float
   writer.u32(0);

@@ -98,7 +98,7 @@ std::string written_runs(const BitArray& bits) {
 // True if the bytes are exactly an array of this size.
 bool read(std::string_view bytes, BitArray& bits) {
   StreamReader reader(bytes);
-  reader.length();  // the id
+  reader.length();  // the id of the module
   ModuleReader fields(reader);
   return read_runs(fields, bits) && reader.at_end();
 }

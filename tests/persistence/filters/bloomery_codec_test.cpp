@@ -66,7 +66,7 @@ TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
     EXPECT_EQ(filter->layer_info(0).item_count > 100, item_count > 50);
     EXPECT_EQ(bloomery_version_of(*filter), kBloomeryVersionWithFeatures);
     expect_same_in_every_form(*filter);
-    // The loaded filter grows in the same way.
+    // The loaded filter grows in the same way as the original.
     const auto loaded = load(payload_of(*filter, Packing::kIfSmaller));
     ASSERT_TRUE(loaded);
     for (int i = 0; i < 300; ++i) {
@@ -94,7 +94,7 @@ std::string with_features(uint64_t features) {
   fields.real_number(parameters.tightening_ratio);
   fields.unsigned_number(features);
   const std::string plain = value_of(*filter);
-  // The bytes after the tightening ratio are the same.
+  // The bytes of the filter after the tightening ratio are reused unchanged.
   const std::string head = [&] {
     std::string text;
     ByteWriter out(text);

@@ -139,7 +139,7 @@ TEST(DeletableCodec, SnapshotKeepsAPartlyLoadedFilter) {
     const uint64_t id = reader.length();
     auto loaded = decode_filter_of(id, reader, kMebibyte);
     ASSERT_TRUE(loaded) << loaded.error().message;
-    // The remaining chunks may arrive after the restart.
+    // The remaining chunks of the load may arrive after the restart.
     ASSERT_EQ(load_chunk(**loaded, 0, chunk), ChunkOutcome::kLoaded);
     EXPECT_EQ(value_of(**loaded), value_of(*filter));
   }

@@ -66,7 +66,7 @@ TEST(FilterChunks, EveryLayoutSurvivesChunks) {
   }
 }
 
-// Replicas receive reservations in this form.
+// Replicas receive reservations as empty headers.
 TEST(FilterChunks, EmptyHeadersGiveTheSameFilter) {
   std::mt19937_64 random(29);
   std::uniform_real_distribution<double> exponents(-60, 0);

@@ -17,7 +17,7 @@ TEST(ValkeyBloomCodec, ValkeyBloomLayersHaveTheRatesOfASeries) {
   const std::string honest = encode_chunk_header(*filter);
   ASSERT_GT(filter->layer_count(), 1U);
   ASSERT_TRUE(decode_chunk_header(honest, kMebibyte));
-  // The rate of the whole filter follows the layers.
+  // The error rate of the whole filter is stored after the layers.
   for (const size_t at : {kHead + filter->layer_count() * kLayer, kRateAt, kRateAt + kLayer}) {
     std::string forged = honest;
     overwrite(forged, at, 0.02);

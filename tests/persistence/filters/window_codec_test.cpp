@@ -129,7 +129,7 @@ TEST(WindowCodec, ForgedNumbersAreRejectedOrConsistent) {
         }
         ASSERT_EQ(filter_forms::encode_chunk_header(**loaded), bytes);
         filter_forms::expect_same_in_every_form(**loaded);
-        // A filter that was accepted can be used.
+        // Every accepted filter can be used.
         for (int i = 0; i < 10; ++i) (*loaded)->add(fmt::format("{}", i), filter_forms::kUnlimited);
         if (const auto rotation = (*loaded)->window()->rotation_due(kWindowBegin))
           (*loaded)->rotate(*rotation);
@@ -169,7 +169,7 @@ TEST(WindowCodec, TruncatedValuesAreRejected) {
   }
 }
 
-// The options are at offset 8.
+// The options are 64 bits at offset 8 of the header.
 TEST(WindowCodec, OtherLayoutsHaveNoWindow) {
   std::string header = filter_forms::encode_chunk_header(*forgetful_filters()[0]);
   constexpr uint32_t kWindowAlone = uint32_t{1} << 17;

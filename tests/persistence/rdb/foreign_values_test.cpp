@@ -119,7 +119,7 @@ void array(ByteWriter& out, bool has_insertion) {
   out.length(has_insertion ? 1 : 0);
   if (has_insertion) out.length(9);
   for (const uint64_t tag : {0, 1, 2, 3}) {
-    out.length(tag);  // its index
+    out.length(tag);  // index of the element
     out.length(tag);
     if (tag == 1 || tag == 2) {
       raw(out, 8);
@@ -212,7 +212,7 @@ TEST(ForeignValues, FalseCountsEndWithTheBytes) {
     for (int i = 0; i < 4; ++i) writer.length(~uint64_t{0});
     StreamReader reader(bytes);
     skip_foreign_value(reader, c.type, c.dialect);
-    if (c.type == 33) continue;  // this form has no count
+    if (c.type == 33) continue;  // this form of a value has no count
     EXPECT_FALSE(reader.ok()) << int{c.type};
   }
 }

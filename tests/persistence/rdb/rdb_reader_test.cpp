@@ -147,7 +147,7 @@ TEST(RdbReader, KeyCountHintIsLimitedByTheBytes) {
   container.string_key("k", "v");
   container.string_key("l", "v");
   const std::string bytes = container.sealed();
-  // Bytes that follow: two keys of five bytes, the end mark and the checksum.
+  // The bytes after the hint are two keys of five bytes, the end mark and the checksum.
   const uint64_t keys_max = (2 * 5 + 1 + 8) / 3;
   Hints hints;
   MemorySource source(bytes);

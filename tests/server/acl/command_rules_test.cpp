@@ -104,7 +104,7 @@ TEST_F(CommandRulesTest, WrongRulesGetRedisErrors) {
   EXPECT_EQ(apply("+select|"), "Syntax error");
   EXPECT_EQ(apply("+config|"), "Syntax error");
   EXPECT_EQ(apply("+config|get|x"), "Allowing first-arg of a subcommand is not supported");
-  // Rules that text() could not reproduce.
+  // Rules are rejected if text() could not reproduce them.
   EXPECT_EQ(apply("+select|a b"), "Syntax error");
   EXPECT_EQ(apply(std::string_view("+select|a\0b", 11)), "Syntax error");
 }

@@ -56,7 +56,7 @@ TEST_F(UsersTest, OnlyThePasswordOfAUserThatIsOnLogsIn) {
   EXPECT_EQ(users_.authenticate("bob", "a"), nullptr);
   ASSERT_EQ(set("alice", {"nopass"}), "");
   EXPECT_NE(users_.authenticate("alice", "anything"), nullptr);
-  // Without a password and without nopass, no client can log in.
+  // No client can log in as a user that has neither a password nor nopass.
   ASSERT_EQ(set("alice", {"resetpass"}), "");
   EXPECT_EQ(users_.authenticate("alice", ""), nullptr);
 }

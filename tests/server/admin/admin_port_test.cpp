@@ -177,7 +177,7 @@ TEST_F(AdminPortTest, LongHeadersAndBodiesAreRefused) {
               StartsWith("HTTP/1.1 413 "));
   EXPECT_THAT(ask("POST /metrics HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + filler),
               StartsWith("HTTP/1.1 405 "));
-  // The start of a TLS handshake.
+  // The first bytes of a TLS handshake.
   const std::string greeting("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15);
   const std::string refusal = ask(greeting);
   EXPECT_THAT(refusal, StartsWith("HTTP/1.1 400 "));

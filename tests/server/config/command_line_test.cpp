@@ -62,7 +62,7 @@ TEST(CommandLine, HealthCheckUsesTheServersOptions) {
 
 TEST(CommandLine, AFilterIsBuiltInsteadOfServed) {
   EXPECT_EQ(parse({"--build-filter", "out.rdb", "--error", "0.01"}).launch, Launch::kBuildFilter);
-  // The builder checks the remaining arguments.
+  // The program's mode checks the arguments after --build-filter itself.
   EXPECT_EQ(parse({"--build-filter"}).launch, Launch::kBuildFilter);
   EXPECT_EQ(parse({"--port", "7000", "--build-filter", "x"}).launch, Launch::kServe);
   EXPECT_NE(help_text().find("--build-filter"), std::string_view::npos);

@@ -311,7 +311,7 @@ TEST_F(KeyPositionsTest, MadeUpWordsSufficeForMostRows) {
     const Sample sample = made_up(*registry_->find(std::vector<std::string_view>{name}));
     EXPECT_THAT(disagreements(sample), IsEmpty()) << name;
   }
-  // The command of a container, and a row whose keys are every second word.
+  // Samples for a subcommand, and for a row whose keys are every second word.
   EXPECT_EQ(made_up(command_of({"MEMORY", "USAGE", "k"})).command,
             (WordList{"memory", "usage", "key2"}));
   EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (WordList{"mset", "key1", "2"}));

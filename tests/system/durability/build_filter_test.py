@@ -87,7 +87,9 @@ class ProgramTest(Builder, unittest.TestCase):
         self.assertEqual(self.names(), [])
 
     def reads_pipe(self, pid):
-        """Returns whether it holds the temporary file of the items, which has no name by then."""
+        """Returns whether the process holds the temporary file of the items, which is already
+        unlinked.
+        """
         with contextlib.suppress(OSError):  # The file has just been closed.
             files = pathlib.Path(f"/proc/{pid}/fd")
             return any(SPOOL.search(os.readlink(file)) for file in files.iterdir())

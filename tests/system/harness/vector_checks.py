@@ -9,7 +9,8 @@ BINARY_KEY = b"bin\x00key\xff"
 
 
 def expected_filters(vendor):
-    """name: the figures of BF.INFO, and the numbers of absent items that answer 1"""
+    """Returns {filter's name: (its figures of BF.INFO, the numbers of absent items that answer 1)}.
+    """
     filters = {}
     for line in (VECTORS / vendor / "expected.txt").read_text().splitlines():
         name, *figures = line.split()

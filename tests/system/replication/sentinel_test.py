@@ -231,7 +231,7 @@ class SentinelTest(ServerTest):
         """With min-replicas-to-write 1 no write acknowledged after the lag is lost."""
         cluster, old = self.start_cluster(min_replicas_max_lag=LAG_MAX_S)
         seeker = self.start_writer(PythonWriter(cluster.sentinel_addresses(), NAME, PASSWORD))
-        # This client is on the leader's side of the cut, and stays there.
+        # This client is on the leader's side of the network cut, and stays there.
         loyal = self.start_writer(
             ProgramWriter(
                 "loyal",

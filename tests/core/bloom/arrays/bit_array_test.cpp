@@ -66,7 +66,7 @@ TEST(BitArrayTest, SampledFillIsNearTheExactOne) {
   constexpr uint32_t kSeed = 5;
   RecordProperty("seed", static_cast<int>(kSeed));
   std::mt19937_64 random(kSeed);
-  // Neither the last page nor the last word is full.
+  // The size of the array is such that neither the last page nor the last word is full.
   auto array = BitArray::allocate(9'000'001);
   ASSERT_TRUE(array);
   for (uint64_t i = 0; i < array->bit_count() / 2; ++i) {

@@ -321,7 +321,7 @@ TEST_F(BloomCommandsTest, AnAddOfWhatIsThereIsAUse) {
   EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(5));
   for (const auto& add : adds) run(add);
   EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(8));
-  // Items that were not all present count once.
+  // A BF.MADD of both present and new items counts as one use of the key.
   EXPECT_EQ(run({"BF.MADD", "k", "a", "c"}), array({kNo, kYes}));
   EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(9));
   run({"CLIENT", "NO-TOUCH", "ON"});

@@ -123,7 +123,7 @@ TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
   EXPECT_EQ(client_->try_answer(), kOk);
 }
 
-// A transaction cannot wait.
+// A command inside a transaction cannot wait.
 TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
   threads_.on_visit = [](const auto&) {};
   run({"MULTI"});

@@ -83,7 +83,7 @@ TEST_F(PasswordTest, AuthOpensTheSession) {
   EXPECT_EQ(run({"PING"}), kNoPassword);
   EXPECT_EQ(run({"AUTH", "secret"}), kOk);
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
-  // A failed attempt keeps the present user.
+  // After a failed AUTH the connection keeps its present user.
   EXPECT_EQ(run({"AUTH", "bad"}), kWrong);
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   EXPECT_EQ(run({"AUTH", "default", "secret"}), kOk);

@@ -124,7 +124,7 @@ TEST_F(EvictionTest, ReadsEvictFirstAndAreNotRefused) {
   run({"GET", "none"});
   journalled();
   EXPECT_GT(evicted(), 30U);
-  // The reply was written after the eviction.
+  // The reply was written to the buffer only after the eviction.
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 16'000);
   set_policy("noeviction");
   memory_.set_limit(memory_.refresh() - 1000);

@@ -69,7 +69,7 @@ TEST_F(SnapshotSaverTest, AScheduledOneBeginsByItself) {
   EXPECT_FALSE(saver().schedule()) << "one is being made";
 }
 
-// Also for a snapshot without a child, which is always exact.
+// The tests also cover a snapshot without a child, which is always exact.
 class PlacedSnapshotTest : public SnapshotSaverTest {
  protected:
   PlacedSnapshotTest() {

@@ -111,7 +111,7 @@ TEST_F(ForeignReplicasTest, EachPolicyNamesWhatItCanHold) {
   }
 }
 
-// A server has at most one of the two modules.
+// A server has at most one of the two filter modules.
 TEST_F(ForeignReplicasTest, NoReplicaHoldsTheFiltersOfTwoModules) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");
@@ -209,7 +209,7 @@ TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
 }
 
-// A replica has at most one module.
+// A replica has at most one of the two filter modules.
 TEST_F(ForeignReplicasTest, AnotherModulesFilterThatWentTakesANewSnapshot) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");

@@ -352,7 +352,7 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
   }
 }
 
-// From the same offset the same unit would be sent again.
+// A new link would continue at the same offset and receive the same unit again.
 TEST(ReplicaProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   auto asked = request(kId, 7);
   asked.unit_bytes_max = 1000;

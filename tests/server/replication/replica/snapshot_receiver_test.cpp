@@ -50,7 +50,7 @@ TEST(SnapshotReceiverTest, EndsAfterTheAnnouncedSize) {
 }
 
 TEST(SnapshotReceiverTest, EndsAtTheMarkHoweverItIsCut) {
-  // Bytes that look like the start of the mark.
+  // The snapshot contains bytes that look like the start of the end mark.
   const std::string snapshot = "RDB" + kEndMark.substr(0, 39) + "M" + kEndMark.substr(1, 12);
   for (size_t size = 1; size < 150; ++size) {
     SnapshotReceiver transfer;

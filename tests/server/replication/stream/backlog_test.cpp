@@ -87,7 +87,7 @@ TEST(Backlog, TellsOfEveryAppend) {
   EXPECT_EQ(reported, 1);
 }
 
-// Compares with a string of all bytes ever appended.
+// Compares the backlog with a string of all bytes ever appended.
 TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
   std::mt19937_64 random(support::number_of("BLOOMERY_SEED", 1));
   for (int round = 0; round < support::rounds(50, 5); ++round) {

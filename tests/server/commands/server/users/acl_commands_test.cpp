@@ -128,7 +128,7 @@ TEST_F(AclCommandsTest, DefaultPasswordAppliesToNewClientsOnly) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   EXPECT_EQ(run({"RESET"}), "+RESET\r\n");
   EXPECT_EQ(run({"PING"}), error("NOAUTH Authentication required."));
-  // A user with nopass needs no password again.
+  // A default user with nopass needs no login after RESET.
   ASSERT_EQ(run_as_other({"ACL", "SETUSER", "default", "nopass"}), kOk);
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   EXPECT_EQ(run({"ACL", "WHOAMI"}), bulk("default"));
