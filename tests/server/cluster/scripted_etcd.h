@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/waiting.h"
+
 namespace server::cluster {
 
 inline std::string http_reply(std::string_view body, std::string_view status = "200 OK") {
@@ -109,10 +111,10 @@ class ScriptedEtcd {
   std::vector<std::shared_ptr<Session>> sessions_;
 };
 
-// Runs the io_context until `done`, at most ten seconds; false if `done` did not become true.
+// Runs the io_context until `done`, at most until the deadline. Returns whether `done` came true.
 template <class Condition>
 bool run_until(boost::asio::io_context& io, Condition done) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + support::deadline();
   while (!done() && std::chrono::steady_clock::now() < deadline) {
     io.restart();
     io.run_one_for(std::chrono::milliseconds(10));
