@@ -25,9 +25,11 @@ ROUNDS = count("ROLLING_RESTARTS")
 SHARDS = 2
 MOVED_MAX = 2
 PAUSE_P99_S = 0.3
-# In `long`, a stall of the machine during a request counts for the machine, not for the servers.
+# A stall of the machine during a request counts for the machine, not for the servers.
 GLIDE_TIMEOUT_S = 0.25
 STALL_S = 0.05
+# A node holds commands for 0.5 s while the other takes over.
+HOLD_S = 1
 # The texts by which the libraries report that a connection ended before the reply.
 CONNECTION_CLOSED = re.compile(r"Socket closed unexpectedly|ECONNRESET|EPIPE")
 
@@ -97,7 +99,11 @@ class ClusterRollingTest(ClusterLoadTest):
         wait_until(lambda: states() == ["ok", "in sync"] * SHARDS, lambda: f"whole: {states()}")
 
     def check_followers(self, followers):
-        self.assertEqual([client.errors for client in followers], [[]] * SHARDS)
+        errors = [
+            error for client in followers for error in client.errors
+            if self.pulse.stalled_between(error[0] - HOLD_S, error[0]) <= STALL_S
+        ]  # fmt: skip
+        self.assertEqual(errors, [])
         moved = max(max(client.moved) for client in followers)
         print(f"{sum(client.added for client in followers)} items added, "
               f"{sum(client.unknown for client in followers)} with an unknown attempt, "

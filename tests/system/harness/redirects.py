@@ -36,7 +36,7 @@ class FollowingClient(threading.Thread):
             try:
                 self.moved.append(self.add())
             except ValueError as error:
-                self.errors.append(str(error))
+                self.errors.append((time.monotonic(), str(error)))
                 return
             self.pauses.append(time.monotonic() - begin)
             self.added += 1
