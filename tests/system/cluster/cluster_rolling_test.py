@@ -26,7 +26,6 @@ SHARDS = 2
 MOVED_MAX = 2
 PAUSE_P99_S = 0.3
 # A stall of the machine during a request counts for the machine, not for the servers.
-GLIDE_TIMEOUT_S = 0.25
 STALL_S = 0.05
 # A node holds commands for 0.5 s while the other takes over.
 HOLD_S = 1
@@ -101,7 +100,7 @@ class ClusterRollingTest(ClusterLoadTest):
     def check_followers(self, followers):
         errors = [
             error for client in followers for error in client.errors
-            if self.pulse.stalled_between(error[0] - HOLD_S, error[0]) <= STALL_S
+            if not self.is_of_the_machine(error[0])
         ]  # fmt: skip
         self.assertEqual(errors, [])
         moved = max(max(client.moved) for client in followers)
@@ -114,7 +113,7 @@ class ClusterRollingTest(ClusterLoadTest):
         errors = {
             writer.name: [
                 text for _, when, text in writer.errors
-                if when > since and not self.is_of_the_machine(when, text)
+                if when > since and not self.is_of_the_machine(when)
             ]
             for writer in self.writers
         }  # fmt: skip
@@ -126,9 +125,8 @@ class ClusterRollingTest(ClusterLoadTest):
         ]  # fmt: skip
         self.assertEqual(wrong, [], f"{len(wrong)} errors; {self.cluster_logs()}")
 
-    def is_of_the_machine(self, when, text):
-        stall = self.pulse.stalled_between(when - 2 * GLIDE_TIMEOUT_S, when + STALL_S)
-        return "timed out" in text and stall > STALL_S
+    def is_of_the_machine(self, when):
+        return self.pulse.stalled_between(when - HOLD_S, when + STALL_S) > STALL_S
 
     def check_pauses(self):
         """The longest request of each client on each lane, at each restart of a leader."""
