@@ -93,6 +93,15 @@ core::Result<ClusterTool::Seen> ClusterTool::read() {
   return seen;
 }
 
+core::Result<ClusterTool::Seen> ClusterTool::read_without_cluster() {
+  auto seen = read();
+  if (seen && seen->version) {
+    return core::Error{fmt::format("ERR cluster '{}' exists already, at revision {}", name_,
+                                   seen->version->revision)};
+  }
+  return seen;
+}
+
 core::Result<ClusterTool::Seen> ClusterTool::read_cluster() {
   auto seen = read();
   if (seen && !seen->version) {
@@ -189,29 +198,38 @@ std::string ClusterTool::wait_for_nodes(const Topology& topology, uint64_t revis
   return late;
 }
 
-core::Result<Done> ClusterTool::create(const std::vector<Address>& addresses, unsigned replicas) {
-  const auto seen = read();
-  if (!seen) return seen.error();
-  if (seen->version) {
-    return core::Error{fmt::format("ERR cluster '{}' exists already, at revision {}", name_,
-                                   seen->version->revision)};
-  }
+core::Result<std::vector<Node>> ClusterTool::gather(
+    const std::vector<Address>& addresses,
+    const std::function<core::Result<Node>(size_t index, const Address& address)>& join) {
   std::vector<Node> nodes;
   for (const Address& address : addresses) {
-    auto node = newcomer(address, seen->alive);
+    auto node = join(nodes.size(), address);
     if (!node) return node.error();
-    for (const Node& other : nodes) {
-      if (other.id == node->id) return with_address(address, "this server is named twice");
+    if (std::ranges::find(nodes, node->id, &Node::id) != nodes.end()) {
+      return with_address(address, "this server is named twice");
     }
     nodes.push_back(*std::move(node));
   }
-  const auto topology = plan_create(std::move(nodes), replicas);
+  return nodes;
+}
+
+core::Result<Done> ClusterTool::write_first(const core::Result<Topology>& topology,
+                                            std::string_view ending) {
   if (!topology) return topology.error();
   const auto revision = write(*topology, 0);
   if (!revision) return revision.error();
-  return Done{fmt::format("cluster {} has {} shards and {} nodes, revision {}\n", name_,
-                          topology->shards.size(), topology->nodes.size(), *revision) +
+  return Done{fmt::format("cluster {} has {} shards and {} nodes{}, revision {}\n", name_,
+                          topology->shards.size(), topology->nodes.size(), ending, *revision) +
               wait_for_nodes(*topology, *revision)};
+}
+
+core::Result<Done> ClusterTool::create(const std::vector<Address>& addresses, unsigned replicas) {
+  const auto seen = read_without_cluster();
+  if (!seen) return seen.error();
+  auto nodes = gather(
+      addresses, [&](size_t, const Address& address) { return newcomer(address, seen->alive); });
+  if (!nodes) return nodes.error();
+  return write_first(plan_create(*std::move(nodes), replicas), "");
 }
 
 core::Result<Done> ClusterTool::add(const Address& address, const std::string& shard) {
@@ -382,32 +400,16 @@ core::Result<Done> ClusterTool::restore(const std::string& directory,
   if (!text) return text.error();
   const auto backup = parse_backup(*text);
   if (!backup) return backup.error();
-  const auto seen = read();
+  const auto seen = read_without_cluster();
   if (!seen) return seen.error();
-  if (seen->version) {
-    return core::Error{fmt::format("ERR cluster '{}' exists already, at revision {}", name_,
-                                   seen->version->revision)};
-  }
   const auto& shards = backup->version.topology.shards;
-  std::vector<Node> nodes;
-  for (const Address& address : addresses) {
-    auto node = nodes.size() < shards.size()
-                    ? restored_leader(address, shards[nodes.size()],
-                                      backup->keys_of(shards[nodes.size()].name), seen->alive)
-                    : newcomer(address, seen->alive);
-    if (!node) return node.error();
-    if (std::ranges::find(nodes, node->id, &Node::id) != nodes.end()) {
-      return with_address(address, "this server is named twice");
-    }
-    nodes.push_back(*std::move(node));
-  }
-  const auto topology = plan_restore(*backup, std::move(nodes));
-  if (!topology) return topology.error();
-  const auto revision = write(*topology, 0);
-  if (!revision) return revision.error();
-  return Done{fmt::format("cluster {} has {} shards and {} nodes again, revision {}\n", name_,
-                          topology->shards.size(), topology->nodes.size(), *revision) +
-              wait_for_nodes(*topology, *revision)};
+  auto nodes = gather(addresses, [&](size_t index, const Address& address) {
+    if (index >= shards.size()) return newcomer(address, seen->alive);
+    const Shard& shard = shards[index];
+    return restored_leader(address, shard, backup->keys_of(shard.name), seen->alive);
+  });
+  if (!nodes) return nodes.error();
+  return write_first(plan_restore(*backup, *std::move(nodes)), " again");
 }
 
 core::Result<ClusterStatus> ClusterTool::status() {

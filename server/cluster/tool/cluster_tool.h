@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -71,7 +72,16 @@ class ClusterTool {
   // Errors: also, that there is no cluster of this name, or that its slots changed without a
   // record.
   core::Result<Seen> read_cluster();
-  // Compares with `revision`, 0 for none. Records the slots, too. Returns the new revision.
+  // Errors: also, that there is a cluster of this name.
+  core::Result<Seen> read_without_cluster();
+  // Returns the nodes that `join` returns for the addresses. Errors: also, that two are the same.
+  core::Result<std::vector<Node>> gather(
+      const std::vector<Address>& addresses,
+      const std::function<core::Result<Node>(size_t index, const Address& address)>& join);
+  // Writes the topology of a new cluster. `ending` follows the counts in the message.
+  core::Result<Done> write_first(const core::Result<Topology>& topology, std::string_view ending);
+  // Writes the topology and the record of its slots, if its revision in etcd is still `revision`.
+  // 0 is that of a missing topology. Returns the new revision.
   core::Result<uint64_t> write(const Topology& topology, uint64_t revision);
   // Returns the outcome of a write that etcd has not confirmed; nullopt: not executed yet.
   core::Result<std::optional<uint64_t>> outcome(const std::string& text, uint64_t revision);

@@ -362,8 +362,8 @@ class Recovery {
     for (const ValidatedFile& file : files) {
       if (file.is_snapshot) continue;
       // The position of commands after the last position line is unknown.
-      const bool is_unknown = file.scan.command_count > 0 && !file.scan.position;
-      if (file.scan.position || is_unknown) position = file.scan.position;
+      // Commands without a position end what an earlier file knows.
+      if (file.scan.command_count > 0 || file.scan.position) position = file.scan.position;
     }
     const bool is_whole = is_replica() || parts_.figures.foreign_keys == 0;
     return is_whole ? position : std::nullopt;
