@@ -14,8 +14,8 @@ namespace core::keyspace {
 
 namespace {
 
-// 2020-01-01. The end of the range is in 2054: between them the sum of 16 million expiries fits
-// into 64 bits.
+// 2020-01-01, the start of the range of expiries that are summed. The range ends in 2054, so that
+// the sum of 16 million expiries fits into 64 bits.
 constexpr int64_t kExpirySumOrigin = 1'577'836'800'000;
 constexpr int64_t kExpirySumMax = int64_t{1} << 40;
 // Random draws of random_key() before it scans for a live key.

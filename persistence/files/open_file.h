@@ -47,7 +47,7 @@ class Descriptor {
 
 // A path, and the name of its option for messages.
 struct NamedFile {
-  NamedFile(std::string file_path, std::string_view option_name = {})  // NOLINT: a path is a file
+  NamedFile(std::string file_path, std::string_view option_name = {})  // NOLINT: implicit
       : path(std::move(file_path)), option(option_name) {}
 
   std::string path;

@@ -159,7 +159,7 @@ void skip_stream(StreamReader& reader, int version) {
 void skip_array(StreamReader& reader) {
   enum Tag : uint64_t { kLongText, kInteger, kReal, kShortText };
   uint64_t left = reader.length();
-  // Whether the position of the next insertion follows.
+  // A number other than 0 means that the position of the next insertion follows.
   if (reader.length() != 0) reader.length();
   for (; left > 0 && reader.ok(); --left) {
     reader.length();

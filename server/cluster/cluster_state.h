@@ -124,7 +124,8 @@ class ClusterState {
     uint64_t version = 0;
     Service service = Service::kDown;
     std::shared_ptr<const View> view;
-    const core::keyspace::SlotSet* served_slots = &kNoSlots;  // those that the view leads, or none
+    const core::keyspace::SlotSet* served_slots =
+        &kNoSlots;  // slots that this node leads; empty: none
   };
 
   void refresh(Seen& seen) const;

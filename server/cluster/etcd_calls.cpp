@@ -138,7 +138,7 @@ struct EtcdCalls::Running {
   size_t member = 0;
   std::string token;             // the token with which the call was sent
   bool sent = false;             // and no reply since excludes its execution
-  bool asked_new_token = false;  // at most once for a call
+  bool asked_new_token = false;  // a call requests a new token at most once
   bool finished = false;
   EtcdError last_error{EtcdCode::kDeadlineExceeded, "no etcd member has answered in time"};
 };

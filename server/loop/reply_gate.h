@@ -33,7 +33,7 @@ class ClusterState;
 
 namespace server::net {
 
-// The range of one command's replies within others, in bytes.
+// The range of bytes of one command's replies among the replies of a client.
 struct ReplySpan {
   size_t begin = 0;
   size_t end = 0;

@@ -105,8 +105,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   uint64_t obtainable_bytes() const;
   // Queries the system, and sets the base of available_bytes(). Costs some 30 microseconds.
   uint64_t measure_available() const;
-  // Must be called several times a second. Corrects the counts by the allocator's own figure, and
-  // measures.
+  // Must be called several times a second. Measures the memory, and corrects the counts by the
+  // allocator's figure.
   void tick() const;
   // Returns how often available memory was measured.
   uint64_t measurement_count() const { return measurements_.load(std::memory_order_relaxed); }

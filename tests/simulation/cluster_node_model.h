@@ -38,7 +38,7 @@ struct ClusterModel::Node {
   bool holds_writes = false;
 
   // Replication, as the server executes it: a role changes some time after the Member wants it.
-  uint64_t roles = 0;          // how many have been wanted
+  uint64_t roles = 0;          // number of roles that the Member has requested
   uint64_t load = 0;           // counts the loads of a snapshot
   int64_t loads_until_us = 0;  // 0: it does not load
   std::string follows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The headers of all parts of a server, for tests that compose one, and its surroundings.
+// Includes the headers of all parts of a server, for tests that compose a server.
 //
 // Thread safety: one thread.
 #pragma once

@@ -81,7 +81,7 @@ void PrivateMemory::unmap(void* memory, uint64_t size_bytes) {
     sizes_.erase(memory);
   }
   ::munmap(memory, round_to_pages(size_bytes));
-  // Subtracted last: freeing many pages takes time, and the pages count until they are freed.
+  // The size is subtracted last, because freeing many pages takes time and they count until then.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 

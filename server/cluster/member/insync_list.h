@@ -3,9 +3,9 @@
 // InsyncList: the members that a leader wants in the topology's list `insync`. They may take over,
 // because they lack at most the writes of the last moments.
 //
-// A replica has caught up when it acknowledges the end that the stream had at an earlier look. It
-// joins the list if that look is recent, and leaves the list if that look is long ago. It also
-// leaves when its link ends, because it lacks all writes acknowledged from then on.
+// The leader samples the end of the stream. A replica joins the list when it has acknowledged a
+// recent sample, and leaves the list when its last acknowledged sample is old. It also leaves when
+// its link ends, because it lacks all writes acknowledged from then on.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: as the in-sync replicas of Kafka, https://kafka.apache.org/documentation/#replication.

@@ -92,8 +92,8 @@ class Member {
   // Called when this node ends and its stream ends at `offset`. A leader removes the members that
   // lack part of it from the list of members in sync.
   void close_list(int64_t now_us, uint64_t offset);
-  // Returns whether other members may take over as soon as alive/<own id> is gone: none of them
-  // lacks anything.
+  // Returns whether other members may take over as soon as alive/<own id> is gone. They may if each
+  // of them has all acknowledged writes.
   bool may_leave() const;
 
   std::vector<MemberAction> take_actions();

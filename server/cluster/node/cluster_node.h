@@ -8,9 +8,9 @@
 //                            │          └──────► LatestTask: NodeHost, cluster.json ──► Member
 //                            └─────► ClusterState ──► threads that serve clients
 //
-// Invariants: etcd is never asked on behalf of a command. The node's thread keeps the lease, so it
-// waits for no disk and for no lock of the data. The Member gets a kept epoch after cluster.json is
-// on the disk, and its role after the server has it.
+// Invariants: etcd is never asked on behalf of a command. The node's thread renews the lease,
+// so it waits neither for the disk nor for locks of the data. The Member learns of a stored epoch
+// after cluster.json was synced, and of a role after the server has changed to it.
 // Thread safety: make() and start() by one thread; post() and stop() by any.
 // Source: docs/architecture.md, "A cluster".
 #pragma once

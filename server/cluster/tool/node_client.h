@@ -33,7 +33,7 @@ struct NodeAccess {
   std::string password;  // empty: no AUTH
   bool uses_tls = false;
   std::string ca_file;    // empty: the system's authorities
-  std::string cert_file;  // of this client; empty: none
+  std::string cert_file;  // certificate of this client; empty: none
   std::string key_file;
 };
 

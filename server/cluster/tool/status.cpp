@@ -49,7 +49,7 @@ std::vector<MemberLine> member_lines(const ClusterStatus& status, const Shard& s
     if (index < status.facts.size() && status.facts[index]) line.facts = &*status.facts[index];
     lines.push_back(line);
   }
-  // The leader first, the others as they joined.
+  // The leader comes first, the other members in the order in which they joined.
   std::stable_partition(lines.begin(), lines.end(), std::mem_fn(&MemberLine::leads));
   return lines;
 }

@@ -40,7 +40,7 @@ enum class SaveTask : uint8_t { kNone, kSave, kRewrite, kTransfer };
 enum class SaveStart : uint8_t { kStarted, kScheduled };
 
 inline constexpr std::string_view kServerIsEnding = "ERR the server is shutting down";
-// The error if the memory is too small for an exact child.
+// The error if the memory is too small for a child with copies of all filters.
 inline constexpr std::string_view kNoRoomForExactChild =
     "OOM too little memory is free to copy all filters for a snapshot without later items";
 

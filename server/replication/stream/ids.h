@@ -34,7 +34,7 @@ struct ReplicationIds {
   // Ends the present history at `offset`. A replica that has followed it up to there can continue
   // with the new one.
   void shift(uint64_t offset);
-  // As shift(), to a history whose id is given.
+  // Does the same as shift(), but the new history gets the given id.
   void shift_to(std::string_view new_id, uint64_t offset);
   // Returns whether the stream from byte `asked_offset`, the first that a replica lacks, continues
   // its history.

@@ -83,7 +83,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   bool stream_is_foreign() const { return stream_is_foreign_; }
   // A full sync is about to replace the keyspace. Until adopt() the position is unknown.
   void begin_replacement();
-  // +CONTINUE with another id, under which the history continues. Sub-replicas must ask again.
+  // Called when the leader has answered +CONTINUE with another id of the same history. Sub-replicas
+  // must send PSYNC again.
   void continue_as(std::string_view new_id);
   // DEBUG CHANGE-REPL-ID: replicas need a full sync after their link breaks.
   void forget_history();

@@ -17,7 +17,7 @@ using core::bloom::ScalableFilter;
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 
-// After this time, the key that was named is in its table or never will be.
+// A command announces a key before it stores the key. After this time the command has ended.
 constexpr int64_t kGraceMs = 5000;
 // Pause before a rotation that failed for lack of memory is tried again.
 constexpr int64_t kRetryMs = 1000;

@@ -76,7 +76,8 @@ TEST(DeletableCodec, BigArraysAreStoredWithoutTheirZeros) {
   }
 }
 
-// Any accepted filter can be used, and is equal in every form.
+// Each filter that the decoder accepts can be used, and all its encodings decode to the same
+// filter.
 TEST(DeletableCodec, FlippedBitsNeverGiveAnInvalidFilter) {
   std::mt19937_64 random(815);
   for (const DeletableKind kind : kDeletableKinds) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters of other servers give the same answers as there, and are written as they were read.
+// Filters of other servers give the same answers as on those servers. Encoding them again gives the
+// bytes that were read.
 #include "persistence/filters/filter_codec.h"
 
 #include <fmt/format.h>

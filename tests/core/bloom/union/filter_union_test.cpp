@@ -194,7 +194,7 @@ TEST(FilterUnion, GainsLayersOnlyWithEqualExpansion) {
   const auto small = make(settings(kDefaultLayout, 100), "s", 20);
   const auto other = make(settings(kDefaultLayout, 100, 0.01, 3), "g", 900);
   EXPECT_EQ(refusal(*small, *other), "ERR cannot merge: the expansions differ (2 and 3)");
-  // In the other order no layer is gained.
+  // With the filters in the opposite order, the union needs no additional layer.
   EXPECT_TRUE(united({other.get(), small.get()}, Overfill::kAllowed));
   // Two filters that differ in a layer that the first does not have.
   const auto third = make(settings(kDefaultLayout, 100), "t", 900);
