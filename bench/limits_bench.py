@@ -5,10 +5,12 @@ refusals.
 
 The cells cross every eviction policy, values of 100 bytes to 1 MB, single commands and pipelines of
 20. The servers take turns and alternate in beginning. Rates are medians of the rounds, and the
-ratio is the median of the rounds' ratios. A peak is INFO's used_memory_peak less maxmemory. Filters
-under a limit follow: growing ones, windows that rotate, and filters that are made and deleted while
-a child saves. Each row ends with its goals, and the exit status is 1 if one
-was missed.
+ratio is the median of the rounds' ratios. Where a server uses less than BUSY_MIN of a processor,
+the load generator limits the rate. The goal then compares the CPU time of a request: the column
+`cpu` is redis-server's over this server's. A peak is INFO's used_memory_peak less maxmemory.
+Filters under a limit follow: growing ones, windows that rotate, and filters that are made and
+deleted while a child saves. Each row ends with its goals, and the exit status is 1 if one was
+missed.
 """
 import argparse
 import glob
@@ -18,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
+import typing
 
 from figures import Figures
 from server_bench import OurServer, Server, encode, fill_keys
@@ -31,6 +34,8 @@ SIZES = ((100, 40_000, 300_000, 8 * MB), (5 * KB, 40_000, 150_000, 8 * MB),
 PIPELINES = (1, 20)
 CLIENTS = 5
 PEAK_MAX = MB
+# A server that uses less than this share of a processor waits for the load generator.
+BUSY_MIN = 0.6
 
 
 class Verdicts:
@@ -46,17 +51,42 @@ class Verdicts:
         return "ok" if not missed else "MISSED: " + ", ".join(missed)
 
 
-def rate_of(server, value_bytes, requests, pipeline, keys):
-    """Returns the requests per second of SETEX; the load generator stops at the first error."""
+class Round(typing.NamedTuple):
+    """Result of one run of the load generator; zeros if the server refused a request."""
+
+    rate: float  # requests per second
+    cpu_ns: float  # CPU time of the server for each request
+
+    def busy_share(self):
+        """Returns the share of one processor that the server used."""
+        return self.rate * self.cpu_ns / 1e9
+
+
+def run_round(server, value_bytes, requests, pipeline, keys):
+    """Sends SETEX requests; the load generator stops at the first error."""
     value = b"v" * value_bytes
     words = ["redis-benchmark", "-p", str(server.port), "-n", str(requests), "-P", str(pipeline),
              "-c", str(CLIENTS), "-r", str(keys), "--csv", "-x",
              "SETEX", "key:__rand_int__", "1000"]
+    cpu_before = server.cpu_ns()
     run = subprocess.run(words, input=value, capture_output=True, timeout=600, check=False)
     rows = [line for line in run.stdout.decode().splitlines() if line.startswith('"')]
     if run.returncode != 0 or len(rows) < 2:
-        return 0.0
-    return float(rows[-1].split('","')[1].strip('"'))
+        return Round(0.0, 0.0)
+    return Round(float(rows[-1].split('","')[1].strip('"')),
+                 (server.cpu_ns() - cpu_before) / requests)
+
+
+def ratios(ours, theirs):
+    """Compares the rounds. Returns the ratio of the rates, the ratio of the CPU times (above 1 if
+    this server needs less), and the one that the goal uses.
+    """
+    of_rates = statistics.median(a.rate / max(b.rate, 1) for a, b in zip(ours, theirs))
+    of_cpu = statistics.median(b.cpu_ns / max(a.cpu_ns, 1) for a, b in zip(ours, theirs))
+    is_busy = any(statistics.median(turn.busy_share() for turn in turns) >= BUSY_MIN
+                  for turns in (ours, theirs))
+    has_failed = any(turn.rate == 0 for turn in ours)
+    return of_rates, of_cpu, of_rates if is_busy or has_failed else of_cpu
 
 
 def start_both(options, limit, policy):
@@ -80,7 +110,7 @@ def peak_excess(server, limit):
 def bench_writes(options, verdicts):
     print("\nSETEX at the limit: requests per second, the peak above maxmemory in kB, refusals")
     print(f"{'policy':<16} {'bytes':>8} {'pipe':>4} {'ours':>9} {'redis':>9} {'ratio':>6} "
-          f"{'peak':>7} {'redis':>7} {'refused':>7}")
+          f"{'cpu':>6} {'peak':>7} {'redis':>7} {'refused':>7}")
     for policy in options.policies:
         for value_bytes, single, piped, limit in SIZES:
             if value_bytes not in options.sizes:
@@ -102,14 +132,15 @@ def bench_writes(options, verdicts):
 
 def row(ours, theirs, case, options, verdicts):
     policy, value_bytes, pipeline, requests, keys, limit = case
-    rates = {ours: [], theirs: []}
-    for server in rates:  # fills each server until its memory limit is reached
-        rate_of(server, value_bytes, limit // value_bytes + 100, PIPELINES[-1], keys)
+    rounds = {ours: [], theirs: []}
+    for server in rounds:  # fills each server until its memory limit is reached
+        run_round(server, value_bytes, limit // value_bytes + 100, PIPELINES[-1], keys)
     for turn in range(options.rounds):
         for server in (ours, theirs) if turn % 2 == 0 else (theirs, ours):
-            rates[server].append(rate_of(server, value_bytes, requests, pipeline, keys))
-    our, their = (statistics.median(rates[server]) for server in (ours, theirs))
-    ratio = statistics.median(a / max(b, 1) for a, b in zip(rates[ours], rates[theirs]))
+            rounds[server].append(run_round(server, value_bytes, requests, pipeline, keys))
+    our, their = (statistics.median(turn.rate for turn in rounds[server])
+                  for server in (ours, theirs))
+    of_rates, of_cpu, ratio = ratios(rounds[ours], rounds[theirs])
     peaks = [peak_excess(server, limit) for server in (ours, theirs)]
     refused = refusals(ours)
     case = f"writes/{policy}/{value_bytes}/{pipeline}"
@@ -119,7 +150,7 @@ def row(ours, theirs, case, options, verdicts):
     verdict = verdicts.of(("rate", ratio >= 1 - options.noise),
                           ("peak", peaks[0] <= PEAK_MAX), ("refusals", refused == 0))
     print(f"{policy:<16} {value_bytes:>8,} {pipeline:>4} {our:>9,.0f} {their:>9,.0f} "
-          f"{ratio:>6.2f} {peaks[0] / KB:>7,.0f} {peaks[1] / KB:>7,.0f} "
+          f"{of_rates:>6.2f} {of_cpu:>6.2f} {peaks[0] / KB:>7,.0f} {peaks[1] / KB:>7,.0f} "
           f"{refused:>7} {verdict}", flush=True)
 
 
@@ -215,7 +246,7 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[size for size, *_ in SIZES],
                         help="bytes of a value")
     parser.add_argument("--noise", type=float, default=0.03,
-                        help="share by which a rate may be below redis-server's")
+                        help="share by which a ratio may be below 1")
     parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
     Figures.add_option(parser)
     options = parser.parse_args()

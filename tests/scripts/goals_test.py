@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import goals  # noqa: E402
+import limits_bench  # noqa: E402
 from figures import Figures  # noqa: E402
 from goals import Goal  # noqa: E402
 
@@ -101,6 +102,25 @@ class GoalsTest(unittest.TestCase):
             figures.write(pathlib.Path(folder) / "f.json")
             self.assertEqual(Figures.read(pathlib.Path(folder) / "f.json").values, figures.values)
         figures.write(None)
+
+
+class LimitsRatioTest(unittest.TestCase):
+    """Which ratio a goal uses: of the rates, or of the CPU times."""
+
+    @staticmethod
+    def chosen(ours, theirs):
+        rounds = [[limits_bench.Round(*turn)] * 3 for turn in (ours, theirs)]
+        return round(limits_bench.ratios(*rounds)[2], 3)
+
+    def test_a_busy_server_is_judged_by_its_rate(self):
+        self.assertEqual(self.chosen((900, 800_000), (1000, 1_000_000)), 0.9)
+
+    def test_an_idle_server_is_judged_by_its_cpu_time(self):
+        self.assertEqual(self.chosen((900, 200_000), (1000, 250_000)), 1.25)
+        self.assertEqual(self.chosen((1100, 250_000), (1000, 200_000)), 0.8)
+
+    def test_a_refused_request_misses_the_goal(self):
+        self.assertEqual(self.chosen((0, 0), (1000, 250_000)), 0.0)
 
 
 if __name__ == "__main__":
