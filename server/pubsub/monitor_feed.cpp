@@ -10,25 +10,31 @@
 namespace server {
 namespace {
 
-bool is_printable(char c) {
-  return c >= ' ' && c <= '~';
+constexpr std::string_view kSpecial = "\\\"\n\r\t\a\b";
+constexpr std::string_view kLetters = "\\\"nrtab";
+
+bool is_plain(char c) {
+  return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
+void append_escape_of(std::string& line, char c) {
+  const size_t at = kSpecial.find(c);
+  if (at != std::string_view::npos) {
+    line += '\\';
+    line += kLetters[at];
+  } else {
+    fmt::format_to(std::back_inserter(line), "\\x{:02x}", static_cast<unsigned char>(c));
+  }
 }
 
 // Quotes as Redis does, so that a reader can recover the bytes.
 void append_quoted(std::string& line, std::string_view word) {
   line += '"';
-  for (const char c : word) {
-    constexpr std::string_view kSpecial = "\\\"\n\r\t\a\b";
-    constexpr std::string_view kLetters = "\\\"nrtab";
-    const size_t at = kSpecial.find(c);
-    if (at != std::string_view::npos) {
-      line += '\\';
-      line += kLetters[at];
-    } else if (is_printable(c)) {
-      line += c;
-    } else {
-      fmt::format_to(std::back_inserter(line), "\\x{:02x}", static_cast<unsigned char>(c));
-    }
+  for (auto next = word.begin(); next != word.end();) {
+    const auto special = std::find_if_not(next, word.end(), is_plain);
+    line.append(next, special);
+    next = special;
+    if (next != word.end()) append_escape_of(line, *next++);
   }
   line += '"';
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/reply_writer.h"
+#include "tests/support/sanitized.h"
 
 namespace {
 
@@ -269,7 +270,7 @@ TEST(ReplyParserTest, RandomBytesParseAlikeInAnyPieces) {
   Limits limits;
   limits.reply_depth_max = 3;
   limits.inline_size_max_bytes = 16;
-  for (int round = 0; round < 50000; ++round) {
+  for (int round = 0; round < support::rounds(50'000, 8'000); ++round) {
     std::string bytes;
     for (size_t left = random() % 40; left > 0; --left) {
       bytes += random() % 3 == 0 ? std::string("*1\r\n")

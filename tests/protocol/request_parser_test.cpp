@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "protocol/request_parser.h"
+#include "tests/support/sanitized.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -345,7 +346,7 @@ TEST(RequestParserTest, RandomBytesParseAlikeInAnyPieces) {
   RecordProperty("seed", static_cast<int>(kSeed));
   std::mt19937 random(kSeed);
   const std::string_view alphabet = "**$$\r\n\r\n\r\n0011239-x\"'\\ \xff";
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < support::rounds(20'000, 4'000); ++round) {
     std::string bytes;
     for (size_t left = random() % 60; left > 0; --left) {
       if (random() % 8 == 0) {

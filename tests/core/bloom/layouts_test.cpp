@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <string>
-#include <thread>
 
 #include "core/bloom/layer.h"
 #include "core/bloom/layouts.h"
@@ -173,22 +171,6 @@ TEST(NativeLayoutTest, SizesOfEqualFiltersAreCached) {
   for (int i = 0; i < kFilters; ++i) ASSERT_EQ(NativeLayout::size(100, 0.008125), first);
   const double each_us = (support::cpu_ms() - start_ms) * 1e3 / kFilters;
   EXPECT_LT(each_us, 2);
-}
-
-TEST(NativeLayoutTest, CachedSizesMatchTheRequest) {
-  const auto size_in_new_thread = [](uint64_t capacity, double rate) {
-    std::optional<Geometry> geometry;
-    std::thread([&] { geometry = NativeLayout::size(capacity, rate); }).join();
-    return geometry;
-  };
-  for (int turn = 0; turn < 2; ++turn) {
-    for (uint64_t capacity = 1; capacity < 40; ++capacity) {
-      for (const double rate : {0.01, 0.02}) {
-        ASSERT_EQ(NativeLayout::size(capacity, rate), size_in_new_thread(capacity, rate))
-            << capacity << " " << rate;
-      }
-    }
-  }
 }
 
 TEST(NativeLayoutTest, HundredItemsAtOnePercentFitInTwoLines) {

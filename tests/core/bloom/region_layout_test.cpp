@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/bloom/arrays/bit_array.h"
+#include "tests/support/sanitized.h"
 
 namespace core::bloom {
 namespace {
@@ -125,7 +126,7 @@ double measured_residue(Regions& regions, uint64_t items) {
 }
 
 TEST(RegionLayoutTest, ResidueIsAsPredicted) {
-  constexpr uint64_t kItems = 40000;
+  constexpr uint64_t kItems = support::rounds(40'000, 10'000);
   for (const unsigned r : {1U, 2U, 4U, 10U, 30U}) {
     for (const double rate : {0.01, 0.001}) {
       for (const double load : {0.25, 0.5, 0.6, 1.0}) {
@@ -239,7 +240,7 @@ TEST(RegionLayoutTest, ChurnNeverExceedsTheBitLimit) {
 TEST(RegionLayoutTest, CapacityFitsWithoutRemovals) {
   for (const uint64_t capacity : {1U, 10U, 100U, 1000U, 30000U}) {
     for (const double rate : {0.25, 0.01, 1e-4}) {
-      for (uint64_t run = 0; run < 10; ++run) {
+      for (uint64_t run = 0; run < support::rounds(10U, 2U); ++run) {
         Regions regions(capacity, rate, 4);
         uint64_t added = 0;
         for (uint64_t i = 0; added < capacity; ++i) {

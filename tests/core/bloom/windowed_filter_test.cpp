@@ -15,6 +15,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/bloom/window.h"
 #include "tests/support/budget.h"
+#include "tests/support/sanitized.h"
 
 namespace core::bloom {
 namespace {
@@ -244,7 +245,7 @@ TEST(WindowedFilter, ItemWindowForgetsByCount) {
 // A journal lists only the items whose add had an effect, so they alone must rotate the window.
 TEST(WindowedFilter, ReplayOfEffectsRotatesAlike) {
   std::mt19937_64 random(4);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < support::rounds(60, 15); ++round) {
     const WindowShape shape{.length = random() % 100 + 8,
                             .unit = WindowUnit::kItems,
                             .generations = static_cast<uint8_t>(random() % 8 + 1),

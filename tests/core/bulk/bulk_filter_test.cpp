@@ -14,6 +14,7 @@
 #include "core/bloom/layouts.h"
 #include "tests/support/budget.h"
 #include "tests/support/filters.h"
+#include "tests/support/sanitized.h"
 
 namespace core::bloom {
 namespace {
@@ -72,26 +73,28 @@ void expect_same(const ScalableFilter& left, const ScalableFilter& right) {
 class BulkFilterTest : public testing::TestWithParam<LayoutId> {};
 INSTANTIATE_TEST_SUITE_P(Layouts, BulkFilterTest, testing::ValuesIn(filters::kLayouts));
 
+constexpr int kItems = support::rounds(60'000, 12'000);
+
 TEST_P(BulkFilterTest, EqualsItemsAddedOneByOne) {
-  const auto items = items_with_duplicates(60000, 40000, 1);
+  const auto items = items_with_duplicates(kItems, kItems * 2 / 3, 1);
   for (const double error_rate : {0.1, 0.01, 1e-6}) {
-    const auto parameters = filters::parameters(GetParam(), 60000, error_rate);
+    const auto parameters = filters::parameters(GetParam(), kItems, error_rate);
     const auto twin = one_by_one(parameters, items);
     for (const unsigned threads : {1U, 2U, 3U, 8U}) {
       expect_same(*at_once(parameters, threads, items.size(), items), *twin);
     }
-    expect_same(*at_once(parameters, 2, 7777, items), *twin);
+    expect_same(*at_once(parameters, 2, kItems / 8 + 277, items), *twin);
   }
 }
 
 TEST_P(BulkFilterTest, EqualsItemsAddedOneByOneWhileItGrows) {
-  const auto items = items_with_duplicates(60000, 45000, 2);
-  for (const uint64_t capacity : {100, 5000, 20000}) {
+  const auto items = items_with_duplicates(kItems, kItems * 3 / 4, 2);
+  for (const uint64_t capacity : {100, kItems / 12, kItems / 3}) {
     const auto parameters = filters::parameters(GetParam(), capacity, 0.02);
     const auto twin = one_by_one(parameters, items);
     EXPECT_GT(twin->layer_count(), 1U);
     expect_same(*at_once(parameters, 3, items.size(), items), *twin);
-    expect_same(*at_once(parameters, 2, 10000, items), *twin);
+    expect_same(*at_once(parameters, 2, kItems / 6, items), *twin);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "core/keyspace/keyspace.h"
 #include "tests/support/budget.h"
 #include "tests/support/filters.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"
 
@@ -102,8 +103,9 @@ std::string served_value(const core::bloom::FilterParameters& parameters,
 }
 
 TEST_P(FilterFileTest, EqualsAServersFilterBitForBit) {
-  const auto items = some_items(30000);
-  for (const uint64_t capacity : {0, 100, 40000}) {
+  constexpr int kItems = support::rounds(30'000, 6'000);
+  const auto items = some_items(kItems);
+  for (const uint64_t capacity : {0, 100, kItems * 4 / 3}) {
     for (const bool can_rewind : {false, true}) {
       const auto request = request_for(GetParam(), capacity);
       TextStream stream(lines_of(items), can_rewind);

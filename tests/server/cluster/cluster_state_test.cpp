@@ -11,6 +11,7 @@
 
 #include "server/cluster/view.h"
 #include "tests/server/cluster/sample_topology.h"
+#include "tests/support/sanitized.h"
 
 namespace server::cluster {
 namespace {
@@ -59,6 +60,8 @@ TEST(ClusterStateTest, ServesWhatTheNewestViewLeadsWhileInService) {
   EXPECT_TRUE(state.serves(0, 0));
 }
 
+constexpr uint64_t kRevisions = support::rounds(500U, 100U);
+
 TEST(ClusterStateTest, AViewComesWithTheServiceOfItsTime) {
   ClusterState state(1);
   std::atomic<bool> is_done{false};
@@ -73,7 +76,7 @@ TEST(ClusterStateTest, AViewComesWithTheServiceOfItsTime) {
       EXPECT_FALSE(view.leads() && service == Service::kDown);
     }
   });
-  for (uint64_t revision = 2; revision < 500; ++revision) {
+  for (uint64_t revision = 2; revision < kRevisions; ++revision) {
     led.revision = followed.revision = revision;
     state.set_service(Service::kHeld);
     state.publish(std::make_shared<View>(id_of('a'), led, alive));
@@ -105,10 +108,10 @@ TEST(ClusterStateTest, RevisionsOfAThreadNeverFall) {
       last = view.revision();
     }
   });
-  for (uint64_t revision = 2; revision < 500; ++revision) state.publish(view_at(revision));
+  for (uint64_t revision = 2; revision < kRevisions; ++revision) state.publish(view_at(revision));
   is_done = true;
   reader.join();
-  EXPECT_EQ(state.view_of(0).revision(), 499U);
+  EXPECT_EQ(state.view_of(0).revision(), kRevisions - 1);
 }
 
 }  // namespace

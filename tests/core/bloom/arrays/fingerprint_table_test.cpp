@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/bloom/fingerprint_layout.h"
+#include "tests/support/sanitized.h"
 
 namespace core::bloom {
 namespace {
@@ -93,7 +94,7 @@ TEST(FingerprintTableTest, AgreesWithANaiveTable) {
     SlowTable slow(geometry);
     with_fingerprint_table(words.data(), geometry, [&](const auto& table) {
       ASSERT_EQ(table.bucket_count(), slow.bucket_count());
-      for (int i = 0; i < 2000; ++i) {
+      for (int i = 0; i < support::rounds(2000, 400); ++i) {
         // Few different fingerprints and buckets, so that they collide.
         const uint64_t fingerprint = table.fingerprint(random() % 16 << 60);
         const uint64_t first = table.bucket(random() % 8 << 61);

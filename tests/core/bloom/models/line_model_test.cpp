@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/sanitized.h"
+
 namespace core::bloom {
 namespace {
 
@@ -24,13 +26,15 @@ TEST(LineModelTest, SmallestCasesEqualExactCounts) {
   EXPECT_EQ((LineModel{2, 1, 1}.error_rate(0)), 0.0);
 }
 
+constexpr unsigned kFills = support::rounds(3000U, 600U);
+constexpr unsigned kProbesPerFill = 300;
+
 // Simulates random bits instead of evaluating the formula.
 double simulated_error(const LineModel& model, unsigned item_count, uint64_t seed) {
   std::mt19937_64 random(seed);
   const unsigned line_count = unsigned(model.line_count);
-  const unsigned rounds = 3000, probes = 300;
   unsigned found = 0;
-  for (unsigned round = 0; round < rounds; ++round) {
+  for (unsigned fill = 0; fill < kFills; ++fill) {
     std::vector<bool> bits(line_count * model.line_bits);
     const auto each_bit = [&](auto function) {
       for (unsigned line = 0; line < model.lines_per_lookup; ++line) {
@@ -41,13 +45,13 @@ double simulated_error(const LineModel& model, unsigned item_count, uint64_t see
       }
     };
     for (unsigned item = 0; item < item_count; ++item) each_bit([&](size_t x) { bits[x] = true; });
-    for (unsigned probe = 0; probe < probes; ++probe) {
+    for (unsigned probe = 0; probe < kProbesPerFill; ++probe) {
       bool all_set = true;
       each_bit([&](size_t x) { all_set = all_set && bits[x]; });
       found += all_set;
     }
   }
-  return double(found) / (double(rounds) * probes);
+  return double(found) / (double(kFills) * kProbesPerFill);
 }
 
 TEST(LineModelTest, FewLinesBehaveAsSimulated) {
@@ -62,7 +66,7 @@ TEST(LineModelTest, FewLinesBehaveAsSimulated) {
                         {{2, 1, 6, 256}, 60}, {{8, 3, 3, 409}, 320}};
   for (const auto& [model, item_count] : cases) {
     const double simulated = simulated_error(model, item_count, kSeed);
-    const double slack = 5 * std::sqrt(simulated / 900000);
+    const double slack = 5 * std::sqrt(simulated / (kFills * kProbesPerFill));
     EXPECT_NEAR(model.error_rate(item_count), simulated, 0.02 * simulated + slack)
         << model.line_count << " lines, " << model.lines_per_lookup << " per lookup, seed "
         << kSeed;

@@ -10,6 +10,7 @@
 #include "core/bloom/arrays/array_memory.h"
 #include "core/thread_heap.h"
 #include "tests/server/dispatch/memory/eviction_fixture.h"
+#include "tests/support/sanitized.h"
 
 namespace server {
 namespace {
@@ -92,7 +93,7 @@ TEST_F(EvictionTest, EveryWriteNearTheLimitIsJudgedExactly) {
   fill(100);
   limit_to_used(100'000);
   uint64_t most = 0;
-  for (int i = 0; i < 6000; ++i) {
+  for (int i = 0; i < support::rounds(6000, 1500); ++i) {
     ASSERT_EQ(run({"SETEX", "n" + std::to_string(i), "1000", std::string(5000, 'v')}), kOk) << i;
     most = std::max(most, memory_.refresh());
     journalled();
@@ -244,7 +245,7 @@ TEST_F(EvictionTest, AGrowingFilterMakesRoomButNotOfItself) {
   set_policy("volatile-lru");
   journalled();
   limit_to_used(2000);
-  for (int i = 0; i < 15'000; ++i) {
+  for (int i = 0; i < support::rounds(15'000, 6'000); ++i) {
     const std::string reply = run({"BF.ADD", "f", std::to_string(i)});
     ASSERT_EQ(reply.front(), ':') << reply;
     if (i % 100 == 0) journalled();

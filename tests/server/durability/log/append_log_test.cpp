@@ -23,6 +23,7 @@
 #include "server/durability/log/log_files.h"
 #include "server/durability/log/log_listener.h"
 #include "server/process/availability.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/virtual_disk.h"
 #include "tests/support/waiting.h"
 
@@ -254,7 +255,7 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
 // log thread runs that would make up for a missing notification.
 TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   constexpr int kThreads = 4;
-  constexpr int kWrites = 3000;
+  constexpr int kWrites = support::rounds(3000, 300);
   open("always");
   show_disk(0);
   struct NotifiedThread {

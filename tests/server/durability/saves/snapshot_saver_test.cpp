@@ -21,6 +21,7 @@
 #include "server/process/server_state.h"
 #include "tests/support/durable_process.h"
 #include "tests/support/fixed_position.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"
 
@@ -156,7 +157,8 @@ TEST_F(SnapshotSaverTest, ARewriteThatBeginsOrEndsMeanwhileRefusesNone) {
     }
   });
   int refused = 0;
-  for (int i = 0; i < 10'000; ++i) refused += saver().save(Locking::kTake) ? 0 : 1;
+  for (int i = 0; i < support::rounds(10'000, 1'000); ++i)
+    refused += saver().save(Locking::kTake) ? 0 : 1;
   is_over = true;
   rewrites.join();
   EXPECT_EQ(refused, 0);

@@ -14,10 +14,13 @@
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/snapshots.h"
 
 namespace server {
 namespace {
+
+constexpr int kAdded = support::rounds(20'000, 4'000);
 
 class SharedArrays : public LeaderFixture {
  protected:
@@ -52,11 +55,11 @@ class SharedArrays : public LeaderFixture {
   // Returns the number of bits that only the first filter has.
   static size_t bits_beyond(const core::bloom::ScalableFilter& first,
                             const core::bloom::ScalableFilter& second) {
-    const auto ours = first.layer_bits(0).bytes();
-    const auto theirs = second.layer_bits(0).bytes();
+    const core::bloom::BitArray& ours = first.layer_bits(0);
+    const uint64_t* theirs = second.layer_bits(0).words();
     size_t count = 0;
-    for (size_t i = 0; i < ours.size(); ++i) {
-      count += static_cast<size_t>(std::popcount(std::to_integer<unsigned>(ours[i] & ~theirs[i])));
+    for (size_t i = 0; i < ours.size_bytes() / 8; ++i) {
+      count += static_cast<size_t>(std::popcount(ours.words()[i] & ~theirs[i]));
     }
     return count;
   }
@@ -66,9 +69,9 @@ class SharedArrays : public LeaderFixture {
 TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   Remote peer(*this);
   const std::string begun = begin_snapshot(peer);
-  add("f", "until", 20'000);
+  add("f", "until", kAdded);
   EXPECT_EQ(run({"COPY", "f", "copy"}), integer(1));
-  add("f", "since", 20'000);
+  add("f", "since", kAdded);
   core::keyspace::Keyspace received{16, 1};
   const auto loaded = snapshots::load(read_snapshot(peer, begun), received);
   ASSERT_TRUE(loaded) << loaded.error().message;
@@ -85,7 +88,7 @@ TEST_F(SharedArrays, ForeignSnapshotHoldsNoLaterItems) {
   make_foreign(peer);
   const auto before = filter_in(keyspace_, "f").clone();
   const std::string begun = begin_snapshot(peer);
-  add("f", "since", 20'000);
+  add("f", "since", kAdded);
   core::keyspace::Keyspace received{16, 1};
   const auto loaded = snapshots::load(read_snapshot(peer, begun), received);
   ASSERT_TRUE(loaded) << loaded.error().message;
@@ -106,7 +109,7 @@ TEST_F(SharedArrays, SnapshotsOfForeignStreamsHoldNoLaterItems) {
   Remote peer(*this);
   const std::string begun = begin_snapshot(peer);
   run({"CONFIG", "SET", "replica-read-only", "no"});
-  add("f", "since", 20'000);
+  add("f", "since", kAdded);
   core::keyspace::Keyspace received{16, 1};
   ASSERT_TRUE(snapshots::load(read_snapshot(peer, begun), received));
   EXPECT_EQ(bits_beyond(filter_in(received, "f"), *before), 0U);

@@ -21,6 +21,7 @@
 #include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/played_leader.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/virtual_disk.h"
 
 namespace server {
@@ -156,7 +157,8 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
 
 // If the thread missed the request, stop() would wait: a minute without a leader, forever with one.
 TEST_F(ReplicaControllerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
-  constexpr int kRounds = 500;
+  constexpr int kRounds = support::rounds(500, 60);
+  constexpr int kLatestUs = 250;
   for (const bool has_leader : {true, false}) {
     config_.replace(OptionId::kReplicaOf,
                     has_leader ? fmt::format("127.0.0.1 {}", old_leader_.port()) : "");
@@ -164,7 +166,8 @@ TEST_F(ReplicaControllerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
       ReplicaController replica_controller{
           {config_, gate_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_};
       replica_controller.start([](CommandOrigin) { return std::make_unique<TakesAll>(); });
-      const auto order = std::chrono::steady_clock::now() + std::chrono::microseconds(round / 2);
+      const auto order =
+          std::chrono::steady_clock::now() + std::chrono::microseconds(kLatestUs * round / kRounds);
       while (std::chrono::steady_clock::now() < order) {
       }
       replica_controller.stop();
