@@ -155,7 +155,8 @@ void GlobCompiler::add(Glob::Element element) {
   }
 }
 
-// `is_last`: no star follows the run. A star precedes every run but the first.
+// Ends the present run. A star precedes every run but the first; `is_last` means that no star
+// follows.
 void GlobCompiler::end_run(bool is_last) {
   auto& elements = glob_.elements_;
   Glob::Run run{.gap = gap_};

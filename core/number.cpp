@@ -41,7 +41,7 @@ std::optional<Float> parse_float(const char* text, size_t size,
 }  // namespace
 
 std::optional<double> parse_double(std::string_view text) {
-  // strtod needs a terminator. Short texts are copied to the stack, long ones are legal but need
+  // strtod needs a terminating zero, so the text is copied: short texts to the stack, long texts to
   // the heap.
   std::array<char, 128> buffer;
   if (text.size() >= buffer.size()) {

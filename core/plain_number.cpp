@@ -15,7 +15,8 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// Returns the digits of a number whose groups of three are separated; empty for any other text.
+// Returns the digits of a number whose groups of three digits are separated; empty for any other
+// text.
 std::string without_separators(std::string_view text, char separator) {
   std::string digits;
   size_t group = 0;
@@ -44,7 +45,7 @@ std::optional<double> parse_plain(std::string_view text) {
 }
 
 std::optional<int64_t> whole(double number) {
-  constexpr double kExact = 9007199254740992;  // 2^53
+  constexpr double kExact = 9007199254740992;  // 2^53: above it a double cannot hold every integer
   if (!(number >= 0 && number <= kExact) || number != std::floor(number)) return std::nullopt;
   return static_cast<int64_t>(number);
 }

@@ -39,7 +39,7 @@ struct Counters {
 class HeapCount {
  public:
   static HeapCount& of_process() {
-    // Never destroyed: threads may end after static objects.
+    // Never destroyed, because threads may end after static objects are destroyed.
     static HeapCount& count = *new HeapCount;
     return count;
   }
@@ -76,7 +76,7 @@ class HeapCount {
   std::atomic<size_t> thread_count_{0};
 };
 
-// Counts its thread for as long as the thread lives.
+// Registers the calling thread for as long as it lives.
 class CountedThread {
  public:
   CountedThread()

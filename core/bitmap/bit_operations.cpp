@@ -44,7 +44,8 @@ constexpr auto kComplement = [](unsigned, unsigned from) { return from ^ 0xffU; 
 constexpr auto kOnlyFrom = [](unsigned target, unsigned from) { return from & (target ^ 0xffU); };
 constexpr auto kOnlyTarget = [](unsigned target, unsigned from) { return target & (from ^ 0xffU); };
 
-// After the end of the source OR would change nothing, so only the common part is visited.
+// ORs `source` into `out`. After the end of the source nothing would change, so only the common
+// part is visited.
 void unite_into(std::span<uint8_t> out, Bytes source) {
   fold_into(out.first(source.size()), source,
             [](unsigned target, unsigned from) { return target | from; });

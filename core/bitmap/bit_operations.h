@@ -12,16 +12,17 @@
 
 namespace core::bitmap {
 
-// X is the first source, Y are all others.
+// The operations of BITOP. X is the first source, Y are all other sources. A bit of the result is
+// set if the condition at its operation holds.
 enum class BitOperation : uint8_t {
   kAnd,
   kOr,
   kXor,
-  kNot,    // not X; takes exactly one source
+  kNot,    // clear in X; takes exactly one source
   kDiff,   // set in X, clear in every Y
   kDiff1,  // set in some Y, clear in X
   kAndOr,  // set in X and in some Y
-  kOne,    // in exactly one of all sources
+  kOne,    // set in exactly one of all sources
 };
 
 // Fills all of `out`. The caller chooses its size, for BITOP the size of the longest source. Longer

@@ -122,7 +122,8 @@ int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_
     std::memcpy(window.bytes.data(), bytes.data() + index, bytes.size() - index);
   }
   const auto shift = static_cast<unsigned>(bit_offset % 8);
-  // The ninth byte supplies the bits that the left shift cleared. With shift 0 no bit was cleared.
+  // The ninth byte supplies the bits that the left shift cleared. With shift 0 no bit was cleared,
+  // and the ninth byte is not used.
   const uint64_t word = (window.head() << shift) | (unsigned{window.bytes[8]} >> (8 - shift));
   return extend(type, word >> (64U - type.bits));
 }
@@ -150,8 +151,7 @@ std::optional<int64_t> fit_value(FieldType type, int64_t value, Overflow overflo
   const Bounds bounds = bounds_of(type);
   if (value >= bounds.min && value <= bounds.max) return value;
   // An unsigned field treats a negative value as a huge one, so it saturates at the maximum. So
-  // does a signed field if max - value does not fit 64 bits. Redis has the same bug, which we
-  // reproduce.
+  // does a signed field if max - value does not fit 64 bits. Both results equal those of Redis.
   const bool is_difference_too_large = value < bounds.max - std::numeric_limits<int64_t>::max();
   const bool is_low = type.is_signed && value < bounds.min && !is_difference_too_large;
   return resolve(type, static_cast<uint64_t>(value), is_low ? bounds.min : bounds.max, overflow);

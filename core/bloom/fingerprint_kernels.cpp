@@ -37,7 +37,7 @@ template <class Table>
   for (size_t i = 0; i < kItemsAhead; ++i) locate(i);
   for (size_t i = 0; i < hashes.size(); ++i) {
     locate(i + kItemsAhead);
-    // Branch-free, because the result is unpredictable.
+    // No branch, because the result of a lookup is unpredictable.
     found[i] |= table.holds(places[i]);
   }
 }
@@ -61,7 +61,8 @@ template <class Table>
   return gone;
 }
 
-// Prefetching from an array that is in the cache would cost as much as the lookup itself.
+// True if prefetching from an array pays off. If the array is in the cache, a prefetch costs as
+// much as the lookup itself.
 bool is_fetched(const Geometry& geometry) {
   return geometry.size_bytes() >= kCachedBytes;
 }
@@ -107,8 +108,8 @@ namespace {
 
 // The two halves of a bucket's slots are loaded as one machine word each.
 struct alignas(64) HalvedShape {
-  // Per half: the byte of the line at which its word is loaded, and the bits of the word that
-  // precede the half.
+  // For each half of a bucket: the byte of the line at which its word is loaded. Also the number
+  // of bits of the word that precede the half.
   struct Halves {
     std::array<uint8_t, 2> bytes;
     std::array<uint8_t, 2> shifts;

@@ -118,7 +118,8 @@ bool FingerprintLayout::is_sound(const BitArray& bits, const Geometry& geometry,
       count_line(bits.words() + line * kLineWords, std::min<uint64_t>(left, slots));
     }
   });
-  // taken == 0: a filter that is loaded in chunks has its item count before its slots.
+  // The slots may all be free although items are counted: a filter that is loaded in chunks
+  // receives its item count before its slots.
   return is_clean && (taken == item_count || taken == 0);
 }
 

@@ -138,8 +138,9 @@ class Layer {
   uint16_t hash_count_ = 0;
   uint8_t lines_per_lookup_ = 0;
   bool is_rounded_ : 1 = false;
-  // Kept in padding. A filter of one layer is this layer and one more word, so the filter's other
-  // state is stored here. An extra pointer would enlarge each of many small filters.
+  // The fields of the filter are kept in the layer's padding. A filter of one layer is this layer
+  // and one more word, so the filter's other state is stored here. An extra pointer would enlarge
+  // each of many small filters.
   bool filter_is_chain_ : 1 = false;
   uint8_t filter_layout_ : 6 = 0;
   uint16_t cell_bits_ = 0;

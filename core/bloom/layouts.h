@@ -105,7 +105,7 @@ struct LayoutList {
   using As = Template<Members...>;
 };
 
-// One line each, in the order in which messages list them.
+// One line for each layout, in the order in which messages list the layouts.
 using Layouts = LayoutList<  //
     NativeLayout,            //
     RedisBloomLayout,        //

@@ -118,7 +118,8 @@ template <class Line>
   const Geometry& geometry = array.geometry;
   const unsigned lines = geometry.lines_per_lookup;
   const Line line(geometry);
-  // Prefetching from an array that is in the cache would cost as much as the lookup itself.
+  // Skips the prefetch if the array is in the cache, where it would cost as much as the lookup
+  // itself.
   const bool fetches = geometry.size_bytes() >= kCachedBytes;
   std::array<uint8_t, kGroupItems> open;
   size_t open_count = 0;
@@ -134,7 +135,7 @@ template <class Line>
   for (size_t i = 0; i < open_count; ++i) {
     fetch(i + kLinesAhead);
     const LineWalk walk(hashes[open[i]], geometry);
-    // Branch-free, because the result is unpredictable.
+    // No branch, because the result of a lookup is unpredictable.
     open[left] = open[i];
     left += line.all_set(words + walk.word_index(), walk.positions());
   }
@@ -161,7 +162,7 @@ struct LineArray {
 // An item whose bits are set in the first line of some arrays, and the set of these arrays.
 struct Passed {
   uint32_t item;
-  uint32_t arrays;  // bitmap: the highest bit is the first array
+  uint32_t arrays;  // bitmap, whose highest bit represents the first array
 };
 
 template <class Line>
@@ -171,7 +172,8 @@ struct LineArrays {
     for (const ArrayView& view : views) {
       const Geometry& geometry = view.geometry;
       all[count++] = {view.words, geometry.bit_count / kLineBits, Line(geometry)};
-      // Prefetching from an array that is in the cache would cost as much as the lookup itself.
+      // Skips the prefetch if the array is in the cache, where it would cost as much as the lookup
+      // itself.
       if (geometry.size_bytes() >= kCachedBytes) fetched[fetched_count++] = all[count - 1];
     }
   }
@@ -207,7 +209,7 @@ template <class Line>
       const uint64_t* const line = array.words + line_word_index(hashes[i].first, array.line_count);
       passes = 2 * passes + array.line.all_set(line, pattern);
     }
-    // Branch-free, because the result is unpredictable.
+    // No branch, because the result of a lookup is unpredictable.
     passed[passed_count] = {static_cast<uint32_t>(i), passes};
     passed_count += passes != 0;
   }
@@ -220,7 +222,8 @@ template <class Line>
                                                   std::span<bool> found) {
   assert(views.size() <= kGroupArrays);
   const LineArrays<Line> arrays(views);
-  uint32_t fetched = 0;  // bitmap of the arrays with further lines to prefetch, as in Passed
+  // Bitmap of the arrays with further lines to prefetch, in the order of Passed::arrays.
+  uint32_t fetched = 0;
   for (const auto& [words, geometry] : views) {
     const bool has_more = geometry.lines_per_lookup > 1 && geometry.size_bytes() >= kCachedBytes;
     fetched = 2 * fetched + has_more;

@@ -20,7 +20,7 @@ constexpr uint64_t kSmallCapacity = 512;
 
 // The remaining error is divided as 1/i up to this layer and as 1/i^2 beyond, which converges.
 constexpr double kHarmonicLayers = 10;
-// H(10) + 10 (pi^2/6 - sum of 1/i^2 up to 10), rounded up.
+// Sum of these weights over all layers: H(10) + 10 (pi^2/6 - sum of 1/i^2 up to 10), rounded up.
 constexpr double kHarmonicSum = 3.880632;
 
 double share_of(uint64_t capacity, uint32_t index) {

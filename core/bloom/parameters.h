@@ -85,11 +85,11 @@ inline constexpr Seed kFixedSeed = {
     0x1D, 0x89, 0x8A, 0x73, 0x3E, 0x98, 0x88, 0x87, 0x30, 0x7F, 0x97, 0xCD, 0x28, 0x07, 0x33, 0x83};
 
 inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
-// A lookup visits every layer. The other layouts end near this number because their rates
-// underflow.
+// Maximum number of layers of a native filter. It bounds a lookup, which visits every layer. The
+// other layouts have no more layers than about this number, because then their rates underflow.
 inline constexpr uint32_t kMaxNativeLayers = 1024;
-// Maximum for any filter, in memory or in a file. With a tightening ratio near one, rates never
-// underflow.
+// Maximum number of layers of any filter, in memory or in a file. With a tightening ratio near one,
+// rates never underflow.
 inline constexpr uint32_t kMaxLayers = 4096;
 // The unit of a window, after which a filter forgets its items.
 enum class WindowUnit : uint8_t { kNone, kMilliseconds, kItems };
@@ -117,9 +117,11 @@ struct WindowSettings {
 // A time before all others, at which no item has been forgotten.
 inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
-// Longer regions save little memory, and almost no item can be deleted from them.
+// Maximum number of bits per region. Longer regions save little memory, and almost no item can be
+// deleted from them.
 inline constexpr unsigned kMaxRegionBits = 255;
-// Costs a quarter more memory. In a half full filter, 2 of 1,000 items cannot be deleted.
+// Number of bits per region unless requested otherwise. The flags take a quarter more memory. In a
+// half full filter, 2 of 1,000 items cannot be deleted.
 inline constexpr unsigned kDefaultRegionBits = 4;
 
 struct FilterParameters {
@@ -199,8 +201,9 @@ std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
 std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
                                         double item_count);
 
-// Smaller arrays are probably in the core's own cache while their filter is used: the older layers
-// of a filter that has grown. Prefetching from them would cost as much as the lookup itself.
+// Arrays below this size are probably in the core's own cache while their filter is used. They are
+// the older layers of a filter that has grown. Prefetching from them would cost as much as the
+// lookup itself.
 inline constexpr uint64_t kCachedBytes = 256 << 10;
 // Maximum number of arrays in which a group of items is looked up at once.
 inline constexpr size_t kGroupArrays = 16;

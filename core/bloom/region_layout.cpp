@@ -304,7 +304,7 @@ double RegionLayout::predicted_residue(const Geometry& geometry, double item_cou
   const double of_line = mean_over_lines(geometry, item_count, [&](const OtherBits& others) {
     return stuck_chance(geometry, others);
   });
-  // Assumes that different lines are independent.
+  // The formula assumes that different lines are independent.
   return std::clamp(std::pow(of_line, int{geometry.lines_per_lookup}), 0.0, 1.0);
 }
 

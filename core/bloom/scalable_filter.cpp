@@ -303,7 +303,7 @@ void ScalableFilter::drop_layers(size_t first, size_t count) {
   move_over(chain_->layers, dropped.layers);
   move_over(chain_->error_rates, dropped.error_rates);
   if (chain_->window != nullptr) return;
-  // As in assemble(): the filter and its reloaded copy must grow alike.
+  // As in assemble(), so that the filter and its reloaded copy grow alike.
   chain_->parameters.capacity = chain_->layers.front().capacity();
 }
 
@@ -494,7 +494,7 @@ double ScalableFilter::predicted_error_rate() const {
   for (const Layer& layer : layers()) {
     all_absent += std::log1p(-predicted_error_of(layout(), layer));
   }
-  return std::max(0.0, -std::expm1(all_absent));  // avoids -0
+  return std::max(0.0, -std::expm1(all_absent));  // std::max avoids the result -0
 }
 
 }  // namespace core::bloom

@@ -13,9 +13,10 @@ int64_t clamped(int64_t position) {
   return std::clamp<int64_t>(position, 0, Window::kPositionMax);
 }
 
-// Maximum ordinal. Positions stay in range, and products with the length do not overflow.
+// Maximum ordinal, at which positions stay in range and products with the length do not overflow.
 uint64_t ordinal_max(const WindowSettings& settings) {
-  // Four times the ordinals that a clock can reach: a grid that was moved back keeps its ordinals.
+  // A clock reaches a quarter of these ordinals. The rest allows for grids that were moved back,
+  // because moving a grid does not change its ordinals.
   return (4 * static_cast<uint64_t>(Window::kPositionMax) / settings.length + 1) *
          settings.generations;
 }

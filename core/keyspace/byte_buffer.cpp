@@ -10,7 +10,7 @@ namespace core::keyspace {
 
 namespace {
 
-// From this size on calloc returns fresh pages instead of clearing memory.
+// For blocks of this size or more, calloc returns fresh pages instead of clearing memory.
 constexpr size_t kFreshPagesMin = size_t{256} * 1024;
 // Larger requests always fail, and rounding them up could overflow.
 constexpr size_t kRoundedMax = size_t{1} << 62;

@@ -21,7 +21,7 @@ namespace {
 
 // Smaller values are freed in place, which costs less than handing them to another thread.
 constexpr size_t kHeavyBytes = size_t{64} * 1024;
-// "-9223372036854775808"
+// Length of "-9223372036854775808".
 constexpr size_t kIntegerTextMax = 20;
 
 // Returns the number if printing it gives exactly `text`: no '+', no leading zeros, no "-0". Only

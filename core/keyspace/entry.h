@@ -42,7 +42,7 @@ using IntegerText = std::array<char, 24>;
 
 enum class ValueKind : uint8_t {
   kInteger,  // a string that is a canonical 64-bit decimal
-  kShort,    // a string of at most 15 bytes, kept in the entry
+  kShort,    // a string of at most 15 bytes, stored in the entry
   kBytes,    // a string on the heap
   kFilter,   // a Bloom filter
 };

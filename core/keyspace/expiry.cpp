@@ -4,7 +4,7 @@
 namespace core::keyspace {
 namespace {
 
-// Deletions per lock, which take about twenty microseconds.
+// Number of deletions while a lock is held; they take about twenty microseconds.
 constexpr size_t kKeysPerLock = 64;
 
 }  // namespace

@@ -122,7 +122,7 @@ void detach_tables(const Keyspace& keyspace, std::span<Stripe> stripes, unsigned
   }
 }
 
-// Called when nearly all keys have expired. Returns the first key that has not.
+// Returns the first key that has not expired. Called when nearly all keys have expired.
 std::optional<std::string> first_live_key(Keyspace& keyspace, unsigned database, int64_t now_ms,
                                           Locking locking) {
   std::optional<std::string> found;

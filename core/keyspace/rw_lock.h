@@ -67,7 +67,7 @@ class RwLock {
   void lock_shared_slowly();
 
   std::atomic<uint32_t> state_{0};
-  std::atomic<uint32_t> parked_{0};  // threads that sleep or are about to
+  std::atomic<uint32_t> parked_{0};  // number of threads that sleep or are about to sleep
 };
 
 }  // namespace core::keyspace

@@ -15,7 +15,7 @@
 namespace core::keyspace {
 namespace {
 
-constexpr unsigned kPolynomial = 0x1021;  // x^16 is implied
+constexpr unsigned kPolynomial = 0x1021;  // the term x^16 is implied
 constexpr size_t kWordBytes = 8;
 constexpr char kOpen = '{';
 constexpr char kClose = '}';
@@ -166,7 +166,7 @@ inline __m128i block_of(std::string_view bytes, size_t size) {
 
 #endif
 
-// The part of the key that is hashed.
+// Returns the part of the key that is hashed: the tag, or the whole key if there is no tag.
 std::string_view tag_of(std::string_view key) {
   const size_t open = key.find(kOpen);
   if (open == std::string_view::npos) return key;
@@ -179,7 +179,7 @@ std::string_view tag_of(std::string_view key) {
   return crc16(tag_of(key)) % kSlotCount;
 }
 
-// One pass over the key, because keys seldom have a tag.
+// The checksum of the whole key is computed first, because few keys have a tag.
 [[gnu::always_inline]] inline unsigned slot_of(std::string_view key, const Checksum& whole) {
   if (whole.opens_tag) [[unlikely]]
     return slot_of_tag(key);
@@ -194,7 +194,7 @@ std::string_view tag_of(std::string_view key) {
 [[gnu::target("pclmul,ssse3")]] unsigned slot_by_product(std::string_view key) {
   return slot_of(key, checksum_by_product(key));
 }
-// A branch instead of an ifunc, for the reason given in bitmap.cpp.
+// Selected by a branch instead of an ifunc, for the reason given in bitmap.cpp.
 inline bool has_product() {
   return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("ssse3");
 }

@@ -21,7 +21,7 @@ enum class LockMode : uint8_t { kShared, kExclusive };
 // The behaviour at a stripe that another thread, or the caller itself, holds.
 enum class StripeWait : uint8_t { kWait, kSkip };
 
-// One bit per stripe.
+// A set of stripes, as one bit per stripe.
 using StripeMask = uint64_t;
 inline constexpr StripeMask kAllStripes = ~StripeMask{0};
 static_assert(kStripeCount == 64, "a mask has one bit per stripe");

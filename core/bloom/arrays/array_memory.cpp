@@ -19,8 +19,8 @@ namespace core::bloom {
 namespace {
 
 constexpr int64_t kNoOffset = -1;
-// Ranges start at multiples of 2 MiB, as huge pages must. The gap between two ranges ends the
-// search for the next hole.
+// Ranges start at multiples of 2 MiB, as huge pages require. The unused gap before the next range
+// ends a search for touched pages.
 constexpr uint64_t kRangeAlignment = uint64_t{2} << 20;
 
 uint64_t round_up(uint64_t value, uint64_t step) {
@@ -72,7 +72,7 @@ struct ArrayMemory::Tail {
 };
 
 ArrayMemory& ArrayMemory::of_process() {
-  // Never destroyed: arrays of static lifetime may outlive any order of destruction.
+  // Never destroyed, because static arrays may be freed after all other static objects.
   static ArrayMemory& memory = *new ArrayMemory(is_overcommit_strict() ? 0 : kFileBytesMax);
   return memory;
 }
@@ -121,13 +121,13 @@ void* ArrayMemory::map(uint64_t size_bytes) {
   // Read before mmap(): a fork during the call must see a value older than its own.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
-  // NORESERVE: a filter sized for years may exceed the free memory. The caller has asked
-  // MemoryBudget.
+  // MAP_NORESERVE: a filter sized for years may exceed the free memory. The caller has checked
+  // MemoryBudget before.
   void* memory = map_range(mapped_bytes, offset);
   if (memory == MAP_FAILED) {
     offset = kNoOffset;
-    // No other process uses a child's arrays. MAP_PRIVATE makes pages that the child only reads
-    // free.
+    // No other process uses the arrays of a child, so they need not be shared. With MAP_PRIVATE,
+    // pages that the child only reads take no memory.
     const int sharing = ::getpid() == owner_ ? MAP_SHARED : MAP_PRIVATE;
     memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
                     sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -141,7 +141,7 @@ void* ArrayMemory::map(uint64_t size_bytes) {
 
 void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
   give_back_or_keep(tail_of(memory, size_bytes), size_bytes);
-  // Subtracted last: freeing many pages takes time, and the pages count until they are freed.
+  // The size is subtracted last, because freeing many pages takes time and they count until then.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
@@ -234,7 +234,7 @@ void ArrayMemory::release(Children::iterator child) {
     Tail* const tail = std::exchange(unseen, unseen->next_freed);
     const uint64_t size_bytes = tail->size_bytes;
     tail->give_back();
-    // Subtracted last: freeing many pages takes time, and the pages count until they are freed.
+    // The size is subtracted last, because freeing many pages takes time and they count until then.
     kept_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   }
 }

@@ -64,10 +64,10 @@ class ArrayMemory {
 
  private:
   struct Tail;
-  // A forked child. Both members are values of events_; the child's fork lies between them.
+  // A forked child, identified by the values of events_ at the begin and at the end of its fork.
   struct Child {
     uint64_t begin;
-    uint64_t end = std::numeric_limits<uint64_t>::max();  // the maximum until fork() has returned
+    uint64_t end = std::numeric_limits<uint64_t>::max();  // maximum value until fork() has returned
   };
   using Children = std::list<Child>;
 
@@ -82,7 +82,7 @@ class ArrayMemory {
 
   int descriptor_ = -1;
   uint64_t file_bytes_ = 0;
-  int owner_;  // process id
+  int owner_;  // id of the process that created the file
   std::atomic<uint64_t> next_offset_{0};
   std::atomic<uint64_t> reserved_bytes_{0};
   std::atomic<uint64_t> kept_bytes_{0};

@@ -28,7 +28,7 @@ uint64_t* allocate_on_heap(size_t size_bytes) {
 }
 
 bool is_zero(std::span<const std::byte> bytes) {
-  // Compilers turn four words into one vector instruction.
+  // The loop tests four words per step, which compilers turn into one vector instruction.
   constexpr size_t kStep = 4 * sizeof(uint64_t);
   while (bytes.size() >= kStep) {
     std::array<uint64_t, 4> words;
@@ -104,7 +104,7 @@ uint64_t BitArray::data_end(uint64_t offset) const {
 bool BitArray::is_hole(uint64_t from, uint64_t to) const {
   if (!is_mapped()) return false;
   if (is_shared()) return next_data(from) >= to;
-  // The argument `to` as size keeps next_data() from searching the pages after it, one by one.
+  // Passing `to` as the size keeps next_data() from searching the pages after `to` one by one.
   return PrivateMemory::of_process().next_data(words_, to, from) >= to;
 }
 
@@ -161,7 +161,8 @@ double BitArray::fill_ratio(uint64_t max_bytes) const {
   const uint64_t byte_count = bytes().size();
   const uint64_t page_count = (byte_count + kArrayPageBytes - 1) / kArrayPageBytes;
   const uint64_t sample_count = std::clamp<uint64_t>(max_bytes / kArrayPageBytes, 1, page_count);
-  // Doubles, because the product cannot overflow. They are exact far beyond any page count.
+  // The step is a double, because a product of integers could overflow. Doubles are exact far
+  // beyond any page count.
   const double step = static_cast<double>(page_count) / static_cast<double>(sample_count);
   uint64_t ones = 0;
   uint64_t bits = 0;

@@ -94,11 +94,12 @@ class BitArray {
   void write(uint64_t offset, std::span<const std::byte> source);
 
  private:
-  // One word, because separate flags would enlarge each of many small filters.
+  // Bit count and flags share one word, because separate flags would enlarge each of many small
+  // filters.
   struct Extent {
     bool is_mapped : 1 = false;
     bool is_private : 1 = false;
-    uint64_t bit_count : 62 = 0;  // above the flags, so that one shift gives the line count
+    uint64_t bit_count : 62 = 0;  // lies above the flags, so that one shift gives the line count
   };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;

@@ -80,7 +80,8 @@ class FingerprintTable {
   FingerprintTable(const uint64_t* words, uint64_t line_count, const BucketShape& shape)
       : words_(words),
         shape_(shape),
-        // Even: if the number is odd, the last bucket stays unused.
+        // The count is even: if the lines have an odd number of buckets, the last bucket stays
+        // unused.
         bucket_count_(line_count * shape.buckets_per_line & ~uint64_t{1}) {}
 
   uint64_t bucket_count() const { return bucket_count_; }
@@ -92,7 +93,8 @@ class FingerprintTable {
   uint64_t other_bucket(uint64_t bucket, uint64_t fingerprint) const {
     uint64_t mixed = fingerprint * 0x9E3779B97F4A7C15;
     mixed = (mixed ^ (mixed >> 32)) * 0xD6E8FEB86659FD93;
-    // Odd, and smaller than the number of buckets, which is even.
+    // The sum of the two bucket numbers is odd, and smaller than the number of buckets, which is
+    // even.
     const uint64_t sum = 2 * fast_range(mixed, bucket_count_ / 2) + 1;
     const uint64_t other = sum - bucket;
     return sum < bucket ? other + bucket_count_ : other;
@@ -107,7 +109,7 @@ class FingerprintTable {
     const unsigned byte = bucket_word_begin(bit, sizeof(Word));
     return {line * (kLineBits / 8) + byte, bit - byte * 8};
   }
-  // Inlined, because a call would pass the places through memory.
+  // Inlined, because a call would pass the result through memory.
   [[gnu::always_inline]] Places places(uint64_t first_bucket, uint64_t fingerprint) const {
     return {fingerprint, {place(first_bucket), place(other_bucket(first_bucket, fingerprint))}};
   }
@@ -120,7 +122,7 @@ class FingerprintTable {
     for (const BucketPlace& bucket : places.buckets) core::prefetch(bytes() + bucket.byte);
   }
   bool holds(const FingerprintPlaces& places) const {
-    // Without a branch between the two buckets, both lines are fetched at once.
+    // Without a branch between the two buckets, the processor fetches both lines at once.
     const Word wanted = pattern(places.fingerprint);
     const Word first = load(places.buckets[0]) ^ wanted;
     const Word second = load(places.buckets[1]) ^ wanted;
@@ -132,7 +134,7 @@ class FingerprintTable {
     const Word in_first = zeros(load(places.buckets[0]) ^ wanted) & highs();
     const Word in_second = zeros(load(places.buckets[1]) ^ wanted) & highs();
     if ((in_first | in_second) == 0) return false;
-    // Branch-free, because the bucket that matches is unpredictable.
+    // No branch, because the bucket that matches is unpredictable.
     const bool is_second = in_first == 0;
     const std::array<Word, 2> marked{in_first, in_second};
     flip(places.buckets[is_second], lowest(marked[is_second]), places.fingerprint);
@@ -164,7 +166,7 @@ class FingerprintTable {
   Word load(const BucketPlace& place) const {
     Word word;
     std::memcpy(&word, bytes() + place.byte, sizeof(word));
-    return word >> (place.shift % 64);  // the compiler cannot know that shift < 64
+    return word >> (place.shift % 64);  // the compiler cannot infer that shift < 64
   }
   Word pattern(uint64_t value) const { return lows() * value; }
   // ANDed with highs(), the result has the top bit of each slot that is zero. It is exact up to the
@@ -176,7 +178,7 @@ class FingerprintTable {
     auto half = static_cast<uint64_t>(marked);
     unsigned below = 0;
     if constexpr (sizeof(Word) > sizeof(half)) {
-      // Branch-free, because the half that matches is unpredictable.
+      // No branch, because the half of the word that matches is unpredictable.
       const uint64_t is_high = half == 0;
       half |= static_cast<uint64_t>(marked >> 64) & -is_high;
       below = static_cast<unsigned>(is_high) * 64;

@@ -53,7 +53,7 @@ using Entries = std::array<uint64_t, kPagesAtOnce>;
 }  // namespace
 
 PrivateMemory& PrivateMemory::of_process() {
-  // Never destroyed: arrays of static lifetime may outlive any order of destruction.
+  // Never destroyed, because static arrays may be freed after all other static objects.
   static PrivateMemory& memory = *new PrivateMemory("/proc/self/pagemap");
   return memory;
 }
@@ -61,8 +61,8 @@ PrivateMemory& PrivateMemory::of_process() {
 PrivateMemory::PrivateMemory(const char* page_map) : page_map_(page_map), owner_(::getpid()) {}
 
 void* PrivateMemory::map(uint64_t size_bytes) {
-  // NORESERVE: a filter sized for years may exceed the free memory. The caller has asked
-  // MemoryBudget.
+  // MAP_NORESERVE: a filter sized for years may exceed the free memory. The caller has checked
+  // MemoryBudget before.
   void* const memory = ::mmap(nullptr, round_to_pages(size_bytes), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;

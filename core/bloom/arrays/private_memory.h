@@ -48,7 +48,7 @@ class PrivateMemory {
 
  private:
   const char* page_map_;
-  int owner_;  // process id
+  int owner_;  // id of the process that created this object
   std::atomic<uint64_t> reserved_bytes_{0};
   mutable std::mutex mutex_;  // guards the members below; never taken in a child
   std::map<void*, uint64_t> sizes_;

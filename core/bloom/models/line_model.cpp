@@ -27,7 +27,7 @@ constexpr MomentTable make_distinct_table(unsigned line_bits) {
 }
 constexpr MomentTable kDistinctOfWholeLines = make_distinct_table(kLineBits);
 
-// Cached, because the solver needs the same table many times.
+// The last table is cached, because the solver needs the same table many times.
 const MomentTable& distinct_table(unsigned line_bits) {
   if (line_bits == kLineBits) return kDistinctOfWholeLines;
   thread_local unsigned last_line_bits = 0;
@@ -199,7 +199,8 @@ std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
   const double slack_limit = std::ceil(ideal_lines * (1 + kMemorySlack));
   const double ideal_bits_per_item = -std::log2(error_rate);
   std::optional<LineModel> best;
-  // Shapes within the slack first. If none exists (few lines, rounded), the smallest shape wins.
+  // The first round accepts only shapes within the memory slack. A few lines, rounded up, may all
+  // exceed it. The second round then selects the smallest shape.
   for (const double limit : {slack_limit, std::ceil(2 * ideal_lines) + 2}) {
     for (unsigned g = 1; g <= kMaxLinesPerLookup; ++g) {
       const int ideal = int(ideal_bits_per_item / g);

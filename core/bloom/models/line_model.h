@@ -19,7 +19,7 @@ inline constexpr unsigned kMaxBitsPerLine = 7;
 inline constexpr unsigned kMaxLinesPerLookup = 16;
 
 struct LineModel {
-  // Number of lines. A double, so that a solver may step between whole numbers.
+  // Number of lines. It is a double, so that a solver may try values between whole numbers.
   double line_count = 1;
   unsigned lines_per_lookup = 1;
   unsigned bits_per_line = 1;

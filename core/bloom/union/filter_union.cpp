@@ -127,8 +127,8 @@ void add_bits(BitArray& bits, const BitArray& other) {
   });
 }
 
-// Item count of a united layer: `estimate`, limited by its parts. `sum` is their total item count,
-// `most` the largest of them.
+// Item count of a united layer: `estimate`, limited by the item counts of the layer's parts. `sum`
+// is the total of these counts, `most` the largest.
 double items_within(double estimate, uint64_t most, uint64_t sum) {
   const double lower = static_cast<double>(most);
   const double upper = static_cast<double>(sum);

@@ -81,7 +81,8 @@ class EvictionPool {
                            const EvictionSettings& settings);
 
  private:
-  // Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number Generators".
+  // The generator SplitMix64 (Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number
+  // Generators").
   class Chance {
    public:
     explicit Chance(uint64_t seed) : state_(seed) {}

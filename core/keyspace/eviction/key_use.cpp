@@ -7,9 +7,11 @@
 namespace core::keyspace {
 namespace {
 
-// Thread-local generator. The quality of the numbers matters less than their cost.
+// Returns random bits of a generator that each thread has for itself. The quality of the numbers
+// matters less than their cost.
 uint32_t random_bits() {
-  // Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number Generators".
+  // The generator SplitMix64 (Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number
+  // Generators").
   constexpr uint64_t kStep = 0x9E3779B97F4A7C15U;
   thread_local uint64_t state = reinterpret_cast<uintptr_t>(&state);
   state += kStep;

@@ -20,7 +20,7 @@ namespace core::keyspace {
 // The options `lfu-log-factor` and `lfu-decay-time`.
 struct UseRules {
   uint32_t log_factor = 10;
-  uint32_t decay_minutes = 1;  // 0: never
+  uint32_t decay_minutes = 1;  // minutes; 0: the counter never decays
 };
 
 class KeyUse {
