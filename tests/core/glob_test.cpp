@@ -23,11 +23,11 @@ using support::cpu_ms;
 using support::naive_matches;
 
 constexpr uint64_t kGlobSeed = 0x910b;
-// Limit of CPU time in an unoptimized build. An optimized one needs a tenth.
+// Limit of CPU time for an unoptimized build. An optimized build needs a tenth of it.
 constexpr double kPatienceMs = support::rounds(500.0, 20'000.0);
 constexpr size_t kLongText = 200'000;
 
-// Compiles and runs `pattern`. Fails if that exceeds the limit.
+// Compiles and matches `pattern`. The test fails if that exceeds the time limit.
 bool matches_in_time(std::string_view pattern, std::string_view text,
                      LetterCase letter_case = LetterCase::kExact) {
   const double start = cpu_ms();
@@ -79,7 +79,7 @@ TEST(Glob, OddSetsMatchAsInRedis) {
   EXPECT_TRUE(glob_matches("[a-", "-"));
   EXPECT_TRUE(glob_matches("[a-]", "^"));  // the set has no ']', so it ends with the pattern
   EXPECT_TRUE(glob_matches("[\\", "\\"));
-  EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // Bytes compare as signed characters.
+  EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // bytes compare as signed characters
   EXPECT_FALSE(glob_matches("[\x10-\xf0]", "\x7f"));
 }
 
@@ -187,7 +187,7 @@ TEST(Glob, HeadOfAShortTextEndsInZeros) {
   for (size_t size = 0; size <= bytes.size(); ++size) {
     uint64_t word = 0;
     std::memcpy(&word, bytes.data(), std::min(size, sizeof word));
-    // A string of the exact size, so that a sanitizer detects reads past it.
+    // The string has the exact size, so that a sanitizer detects reads past its end.
     EXPECT_EQ(Glob::head_of(std::string(bytes, 0, size)), word) << size;
   }
 }

@@ -14,9 +14,9 @@ TEST(ThreadHeap, CountsBlocksOfAllThreads) {
   if (!own_before) {
     EXPECT_EQ(counted_thread_count(), 0U);
     EXPECT_EQ(counted_heap_bytes(), 0U);
-    return;  // another allocator is linked
+    return;  // another allocator than jemalloc is linked
   }
-  constexpr size_t kSize = 8192;  // a size class of the allocator
+  constexpr size_t kSize = 8192;  // a size class of jemalloc, so that no byte is added
   const uint64_t before = counted_heap_bytes();
   void* const block = std::malloc(kSize);
   EXPECT_EQ(counted_heap_bytes() - before, kSize);
@@ -28,7 +28,7 @@ TEST(ThreadHeap, CountsBlocksOfAllThreads) {
     std::free(block);
   }).join();
   EXPECT_EQ(counted_thread_count(), threads);
-  // The start and end of the thread itself take some bytes.
+  // The start and the end of the thread itself take some bytes, which the tolerance allows for.
   EXPECT_LT(counted_heap_bytes() - before + 4096, 8192U);
   EXPECT_GE(*thread_heap_bytes() - *own_before, kSize) << "another thread has freed the block";
 }

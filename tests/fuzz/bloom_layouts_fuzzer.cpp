@@ -68,7 +68,7 @@ void compare_batch(ScalableFilter& batched, ScalableFilter& single,
   require(done == hashes.size() || outcomes[done - 1] == AddOutcome::kFull, "batch cut short");
   for (size_t i = 0; i < done; ++i) {
     require(outcomes[i] == single.add(hashes[i], kBudget), "batched add differs");
-    // With a window, the item may have been forgotten.
+    // A filter with a window may have forgotten the item already.
     const bool is_kept =
         (outcomes[i] == AddOutcome::kAdded || outcomes[i] == AddOutcome::kPresent) &&
         batched.window() == nullptr;
@@ -129,7 +129,7 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
 
 namespace {
 
-// REQUIRES: at least three bytes.
+// REQUIRES: `data` has at least three bytes.
 FilterParameters parameters_of(const uint8_t* data) {
   FilterParameters parameters;
   const LayoutRow& layout = kLayoutRows[data[0] % kLayoutRows.size()];
@@ -153,7 +153,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
   const FilterParameters parameters = parameters_of(data);
   auto created = ScalableFilter::create(parameters, kBudget);
-  if (!created) return 0;  // a rate that the layout cannot keep
+  if (!created) return 0;  // the layout cannot keep this error rate
   const auto batched = std::move(*created);
   const auto single = ScalableFilter::create(parameters, kBudget).value();
 

@@ -29,7 +29,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// An unnamed file with a text.
+// A temporary file that contains the text and is in no directory.
 class Text {
  public:
   explicit Text(std::string_view bytes) : descriptor_(::memfd_create("text", MFD_CLOEXEC)) {

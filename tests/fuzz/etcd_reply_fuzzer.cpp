@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads any bytes as the JSON of an etcd member. Beast reads its HTTP.
+// Reads any bytes as the JSON replies of an etcd member. The library Beast parses the HTTP around
+// them, so it is not tested here.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

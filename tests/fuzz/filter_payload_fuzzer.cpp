@@ -23,7 +23,7 @@ using FilterPtr = std::unique_ptr<core::bloom::ScalableFilter>;
 
 class SmallBudget final : public core::MemoryBudget {
  public:
-  // Enough for an array that is written as runs.
+  // The budget allows arrays that are large enough to be written as runs.
   uint64_t available_bytes() const override { return uint64_t{4} << 20; }
 };
 const SmallBudget kBudget;

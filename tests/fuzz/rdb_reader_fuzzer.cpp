@@ -57,7 +57,7 @@ bool read(uint8_t way, std::string_view bytes, Keyspace& keyspace) {
     Socket socket(bytes);
     return bool(persistence::read_rdb(socket, loader, SmallBudget(), options));
   }
-  // A known size must suffice as the bound.
+  // If the size of the source is known, it must suffice to bound the allocations.
   persistence::MemorySource memory(bytes);
   return bool(persistence::read_rdb(memory, loader, core::UnlimitedMemory(), options));
 }

@@ -81,7 +81,8 @@ class Peer {
   void say(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t size = ::send(far_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (size <= 0) return;  // shut down, or full because a broken stream does not read
+      // The socket is shut down, or full because a broken stream does not read.
+      if (size <= 0) return;
       bytes.remove_prefix(static_cast<size_t>(size));
       listen();
     }
@@ -95,7 +96,7 @@ class Peer {
     pollfd entry{near_, POLLIN, 0};
     return ::poll(&entry, 1, 0) == 1;
   }
-  // Receives into two parts of `room`.
+  // Receives into two buffers, which are the parts of `room`.
   Stream::Outcome receive(std::span<char> room) {
     const size_t first_size = read_size_ / 2;
     return stream_->receive(room.first(first_size), room.subspan(first_size), read_size_);
@@ -120,7 +121,7 @@ class Peer {
   }
 
   const size_t read_size_;
-  int near_ = -1;  // end of the stream
+  int near_ = -1;  // the socket of the stream under test
   int far_ = -1;
   std::unique_ptr<TlsStream> stream_;
   std::string heard_;

@@ -24,7 +24,7 @@ using protocol::RespVersion;
 using Status = ReplyParser::Status;
 using Type = Reply::Type;
 
-// A line that describes every part of a tree.
+// Returns a line that describes every part of a reply, including its elements.
 std::string describe(const Reply& reply) {
   std::string out = std::to_string(static_cast<int>(reply.type)) + "/" +
                     std::to_string(reply.integer) + "/" + std::to_string(reply.number) + "/" +

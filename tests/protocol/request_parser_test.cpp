@@ -47,7 +47,7 @@ Outcome feed(RequestParser& parser, std::string_view bytes, const std::vector<si
       begin += parser.consumed();
       if (status == Status::kError) outcome.error = parser.error();
       if (status != Status::kRequest) break;
-      // The earlier content is unchanged.
+      // The parser appends to `words` and leaves the earlier content unchanged.
       EXPECT_EQ(words.front(), "before");
       outcome.requests.emplace_back(words.begin() + 1, words.end());
       words.resize(1);
@@ -121,7 +121,8 @@ TEST(RequestParserTest, LengthsOfEveryDigitCountAreRead) {
   EXPECT_EQ(parse(encode(large), {12, 20, 1000, 1234567}).requests, Requests{large});
 }
 
-// The words of the next request of `bytes`, of which the argument at `offset` is apart.
+// Returns the words of the next request of `bytes`. The argument at `offset` is not in `bytes` but
+// in `text`.
 Arguments parse_apart(RequestParser& parser, std::string_view bytes, size_t offset,
                       std::string_view text) {
   std::vector<std::string_view> words;
@@ -137,7 +138,8 @@ TEST(RequestParserTest, ABodyMayLieApart) {
   const Arguments expected{"SET", "k", text, "NX"};
   const std::string ping = encode({"PING"});
   RequestParser parser;
-  // It is known when the bytes before it are parsed, or after a reset.
+  // The parser knows the separate argument once it has parsed the bytes before it, or after a
+  // reset.
   EXPECT_EQ(status_of(parser, before), Status::kNeedMore);
   EXPECT_EQ(parser.partial().parsed_bytes, before.size());
   EXPECT_EQ(parser.partial().needed_bytes, before.size() + text.size() + 2);
@@ -150,7 +152,7 @@ TEST(RequestParserTest, ABodyMayLieApart) {
     EXPECT_EQ(parse_apart(parser, before + after + ping, before.size(), text), expected);
     EXPECT_FALSE(parser.words_are_in_buffer());
     EXPECT_EQ(parser.consumed(), before.size() + after.size());
-    // The next request is read as usual.
+    // The next request, which follows in the same bytes, is parsed as usual.
     EXPECT_EQ(feed(parser, ping, {ping.size()}).requests, Requests{{"PING"}});
     EXPECT_TRUE(parser.words_are_in_buffer());
   }

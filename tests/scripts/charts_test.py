@@ -25,7 +25,7 @@ import svg_chart  # noqa: E402
 
 class CurvesTest(unittest.TestCase):
     def test_plots_equal_their_data(self):
-        """`python3 bench/curves.py` draws them again."""
+        """If the test fails, `python3 bench/curves.py` draws the plots again."""
         for name, svg in curves.draw(curves.read_points(curves.PLOTS / "curves.csv")).items():
             drawn = (curves.PLOTS / name).read_text(encoding="utf-8")
             self.assertTrue(drawn == svg, f"{name} is not drawn from curves.csv")
@@ -78,7 +78,7 @@ class FixedRateTest(unittest.TestCase):
         self.assertEqual(fixed_rate.quantile([7], 0.5), 7)
 
     def serve(self, listener, stall_s):
-        """Answers each line; stops for a while at the hundredth."""
+        """Answers each line. Stalls for `stall_s` at the hundredth line."""
         link, _ = listener.accept()
         count = 0
         with link, link.makefile("rb") as stream:
@@ -101,7 +101,8 @@ class FixedRateTest(unittest.TestCase):
             load.close()
         self.assertEqual(begun, [1])
         self.assertEqual(len(delays), 200)
-        # A hundred requests were due in the half second: a closed loop would have seen one.
+        # A hundred requests were due while the server stalled. A closed loop would have measured
+        # only one of them as slow.
         self.assertGreater(sum(delay > 0.2 for delay in delays), 40)
 
 

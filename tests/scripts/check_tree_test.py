@@ -35,7 +35,7 @@ class CheckTreeTest(unittest.TestCase):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
             output = io.StringIO()
-            # Git then assumes that another user owns the folder.
+            # This variable makes git assume that another user owns the folder.
             elsewhere = unittest.mock.patch.dict(
                 os.environ, {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
             )
@@ -56,7 +56,7 @@ class CheckTreeTest(unittest.TestCase):
         code, output = self.check(files, *options)
         self.assertEqual(code, 1, output)
         self.assertRegex(output, pattern)
-        # An error is reported once; the last line sums up.
+        # The output is one line for the error, and a last line that sums up.
         self.assertEqual(len(output.splitlines()), 2, output)
 
     def assert_accepted(self, files, *options):
@@ -108,7 +108,7 @@ class CheckTreeTest(unittest.TestCase):
             self.assert_include("core/a.cpp", include, refused=None)
 
     def assert_inside(self, path, include, *, refused):
-        """Like assert_include(), for a header that exists."""
+        """Checks an include like assert_include(), but the included header exists."""
         files = {path: SPDX + f'#include "{include}"\n', include: HEADER}
         if refused:
             self.assert_refused(files, refused)
@@ -142,7 +142,7 @@ class CheckTreeTest(unittest.TestCase):
             ("session", "dispatch"), ("replication/roles", "commands"), ("commands", "net"),
         ):  # fmt: skip
             self.assert_inside(f"server/{upper}/a.cpp", f"server/{lower}/b.h", refused=None)
-        # A folder inside a listed folder shares its place.
+        # A folder inside a folder that ORDER lists has the same place in that order.
         self.assert_inside(
             "server/durability/saving/a.cpp", "server/replication/stream/b.h", refused="higher"
         )

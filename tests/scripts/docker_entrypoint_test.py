@@ -16,7 +16,8 @@ ENTRYPOINT = ROOT / "scripts" / "docker-entrypoint.sh"
 
 # Each program prints its own name and arguments, one per line; servers also print their umask.
 SAY = '#!/bin/sh\nfor word in "$(basename "$0")" "$@"; do echo "$word"; done\numask\n'
-# The stand-in does not change the user: the commands after it see another uid.
+# The stand-in does not change the user. It sets a variable so that the stand-in of `id` prints
+# another uid.
 SETPRIV = """#!/bin/sh
 echo "setpriv $1 $2 $3" >> "$STAND_IN_LOG"
 while [ "$1" != -- ]; do shift; done
@@ -24,7 +25,7 @@ shift
 STAND_IN_UID=999 exec "$@"
 """
 FIND = '#!/bin/sh\necho "find $*" >> "$STAND_IN_LOG"\n'
-# Calls the real find. The user bloomery need not exist: 65533 represents it.
+# Calls the real find, with the uid 65533 in place of the user bloomery, who need not exist.
 REAL_FIND = """#!/bin/sh
 for word in "$@"; do
   shift

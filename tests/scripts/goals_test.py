@@ -27,7 +27,9 @@ OPTIONS = argparse.Namespace(before=None, scale=1.0)
 
 
 def evaluate(*table, values=None, options=OPTIONS):
-    """The rows' figures and verdicts, how many goals were missed, and the commands that ran."""
+    """Returns the figures and verdicts of the rows, the number of missed goals, and the commands
+    that ran.
+    """
     ran = []
 
     def run(command, _options):

@@ -26,7 +26,7 @@ CHANGELOG = """# Changelog
 
 - An older thing.
 """
-# Packs one file into the folder after -B.
+# A stand-in for cpack, which packs one file into the folder after -B.
 CPACK = """#!/bin/sh
 while [ "$1" != -B ]; do shift; done
 mkdir -p "$2/_CPack_Packages" && echo packed >"$2/bloomery_1.2.3_amd64.deb"
@@ -34,7 +34,7 @@ mkdir -p "$2/_CPack_Packages" && echo packed >"$2/bloomery_1.2.3_amd64.deb"
 CMAKE = """#!/bin/sh
 echo "$@" >>"$STAND_IN_LOG"
 """
-# Leaves a package where the real script does.
+# A stand-in for scripts/try_platform.sh, which leaves a package where the real script does.
 TRY_PLATFORM = """#!/bin/sh
 mkdir -p "$2/build/pack" && echo packed >"$2/build/pack/bloomery_1.2.3_arm64.deb"
 echo "$1: ${STAND_IN_PLATFORM-passed}"
@@ -126,7 +126,7 @@ class ReleaseTest(unittest.TestCase):
         self.assertEqual(status, 0, said)
         self.assertEqual(self.git("tag").strip(), "v1.2.3")
         self.assertIn("- A thing.", self.git("tag", "-n9"))
-        # The same version is not released twice.
+        # A second release of the same version is refused.
         status, said = self.release()
         self.assertEqual(status, 1)
         self.assertIn("refused: the tag v1.2.3 exists", said)
@@ -147,7 +147,7 @@ class ReleaseTest(unittest.TestCase):
         self.assertIn(f"refused: {reason}\n", said)
         self.assertEqual(self.git("tag"), "")
         self.assertFalse((self.top / "build").exists())
-        # A dry run says the same and goes on.
+        # A dry run prints the same refusal and continues.
         status, said = self.release("--dry-run", **options)
         self.assertEqual(status, 0, said)
         self.assertIn(f"refused: {reason}\n", said)

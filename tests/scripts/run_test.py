@@ -10,7 +10,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Like the real server, --health-check prints the port that its options set; 0 is none.
+# A stand-in for the server. As in the real server, --health-check prints the port that the options
+# set, and nothing for port 0.
 SERVER = """#!/bin/sh
 if [ "$1" = --health-check ]; then
   port=${PRINTED_PORT:-6379}
@@ -57,8 +58,8 @@ class RunTest(unittest.TestCase):
         lines = self._output("my.conf", printed_port="7123")
         self.assertIn("bloomery-server listens on port 7123; Ctrl-C stops it.", lines[1])
         self.assertIn("redis-cli -p 7123 ", lines[2])
-        # There is no port with TLS alone, or only the server knows it because it reads its standard
-        # input.
+        # A server with TLS alone has no plain port. If the options come from standard input, only
+        # the server knows its port.
         for arguments, printed in ((["--port", "0"], "0"), (["-"], "7123")):
             hint = "\n".join(self._output(*arguments, printed_port=printed))
             self.assertIn("says where it listens", hint)

@@ -52,7 +52,7 @@ class WorkflowTest(unittest.TestCase):
                 self.assertIn(words[0].split("/")[1], used)
 
     def test_scripts_take_their_arguments(self):
-        """The usage lines at the top of the scripts list the arguments."""
+        """Each argument of a step is in the usage lines at the top of its script."""
         for _, words in self.commands:
             if not words[0].startswith("scripts/"):
                 continue

@@ -19,7 +19,7 @@ constexpr BitOperation kManySourced[] = {kAnd, kOr, kXor, kDiff, kDiff1, kAndOr,
 
 Bytes combined(BitOperation operation, const std::vector<Bytes>& sources, size_t size) {
   const std::vector<std::span<const uint8_t>> views(sources.begin(), sources.end());
-  Bytes out(size, 0xcc);  // previous bytes of `out` must not affect the result
+  Bytes out(size, 0xcc);  // non-zero, because previous bytes of `out` must not affect the result
   combine(operation, views, out);
   return out;
 }
@@ -102,7 +102,7 @@ TEST(BitOperations, NoSourcesCombineToZeros) {
 TEST(BitOperations, RandomSourcesAgreeWithTheNaiveModel) {
   SCOPED_TRACE(kBitOperationsSeed);
   std::mt19937_64 random(kBitOperationsSeed);
-  // Sizes around those of words, vectors and the 8 KiB block.
+  // Sizes of the sources, around those of words, vectors and the 8 KiB block.
   constexpr size_t kSizes[] = {0, 1, 7, 8, 9, 31, 32, 33, 1000, 8191, 8192, 8193, 16'390};
   for (int round = 0; round < 120; ++round) {
     std::vector<Bytes> sources(1 + random() % 5);

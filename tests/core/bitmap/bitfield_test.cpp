@@ -59,7 +59,7 @@ int64_t naive_read(const std::vector<bool>& bits, FieldType type, uint64_t offse
   return naive_wrap(type, value);
 }
 
-// Values around every bound of the type.
+// Values just below, at and just above every bound of the type.
 std::vector<int64_t> edges_of(FieldType type) {
   std::vector<int64_t> edges = {0, 1, -1, 2, -2, kMin, kMin + 1, kMax - 1, kMax};
   for (const Wide bound : {min_of(type), max_of(type), -max_of(type)}) {
@@ -114,7 +114,8 @@ TEST(ParseOffset, RejectsOffsetsNotBelowTheLimit) {
 
 TEST(ParseOffset, ScaledOffsetsNeverWrap) {
   constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-  EXPECT_TRUE(parse_field_offset("#288230376151711744", i(64), kNoLimit).has_error());  // 2^58
+  // Field 2^58 of 64 bits begins at bit 2^64.
+  EXPECT_TRUE(parse_field_offset("#288230376151711744", i(64), kNoLimit).has_error());
   EXPECT_TRUE(parse_field_offset("#288230376151711745", i(64), kLimitBits).has_error());
   EXPECT_TRUE(parse_field_offset("#9223372036854775807", i(64), kLimitBits).has_error());
   EXPECT_TRUE(parse_field_offset("#9223372036854775807", u(63), kNoLimit).has_error());

@@ -132,7 +132,7 @@ TEST(Bitmap, EveryShortRangeAgreesWithTheNaiveModel) {
   }
 }
 
-// 512 MiB. calloc allocates only the touched pages.
+// The bitmap has 512 MiB, of which calloc allocates only the touched pages.
 TEST(Bitmap, LastBitOfTheLargestRedisStringIsReached) {
   constexpr uint64_t kBits = uint64_t{1} << 32;
   const std::unique_ptr<uint8_t, void (*)(void*)> owner(

@@ -77,7 +77,8 @@ class Model {
         is_mine_(6 * capacity),
         may_stay_(layout != kDeletableLayout) {}
 
-  // One operation on a random item. Adds prevail while the model grows, deletions while it shrinks.
+  // One operation on a random item. Most operations are adds while the model grows, deletions while
+  // it shrinks.
   void step() {
     const bool grows = steps_++ / (2 * is_mine_.size()) % 2 == 0;
     const size_t item = random_() % is_mine_.size();
@@ -302,8 +303,8 @@ TEST_F(FingerprintFilterTest, EmptyOlderLayersAreDropped) {
   ASSERT_EQ(filter->layer_count(), 3U);
   const LayerInfo second = filter->layer_info(1);
   remove_items(*filter, first);
-  // Some of the first thousand may have been found by error, so the first layer has some later
-  // items.
+  // Some of the first thousand items may have been false positives when they were added. The first
+  // layer then holds some later items instead.
   remove_items(*filter, {later.begin(), later.begin() + 100});
   ASSERT_EQ(filter->layer_count(), 2U);
   EXPECT_EQ(filter->layer_info(0).capacity, second.capacity);
@@ -327,7 +328,8 @@ TEST_F(FingerprintFilterTest, ChurnLeavesNoResidue) {
   const auto filter = deletable(kDeletableLayout, kItems / 4, kRate);
   auto live = add_items(*filter, 0, kItems);
   for (uint64_t round = 1; round <= 10; ++round) {
-    // Removes the oldest items first, in small parts, so that the filter stays about full.
+    // Adds new items and removes the oldest ones in small parts, so that the filter stays about
+    // full.
     std::vector<uint64_t> next;
     for (uint64_t part = 0; part < 20; ++part) {
       const auto size = static_cast<ptrdiff_t>(live.size() / 20);
@@ -339,7 +341,8 @@ TEST_F(FingerprintFilterTest, ChurnLeavesNoResidue) {
     }
     live = next;
     ASSERT_EQ(filter->item_count(), live.size());
-    // One layer of twice the size holds all items; another one may be about to be dropped.
+    // The last layer has twice the size and holds all items. An older layer may be about to be
+    // dropped.
     ASSERT_LE(filter->layer_count(), 3U) << round;
     ASSERT_LE(filter->capacity(), 6 * kItems) << round;
   }

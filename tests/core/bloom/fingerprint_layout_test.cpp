@@ -81,7 +81,7 @@ TEST(FingerprintLayoutTest, FullTableIsUnchangedByAnInsertion) {
       ASSERT_EQ(bytes_of(layer), before);
     }
     EXPECT_GE(layer.item_count(), capacity);
-    // A deletion makes room for another item.
+    // Deleting an item makes room for another one.
     EXPECT_EQ(layer.remove<FingerprintLayout>(table_item(kTableSeed, 0)), Removal::kGone);
     EXPECT_TRUE(layer.mark<FingerprintLayout>(table_item(kTableSeed, 0)));
   }
@@ -147,7 +147,7 @@ TEST(FingerprintLayoutTest, TenRoundsOfChurnKeepTheErrorRate) {
 }
 
 TEST(FingerprintLayoutTest, GroupLookupsEqualSingleLookups) {
-  // One array that fits the cache, and one that is prefetched.
+  // Tests an array that fits into the cache, and a larger one whose lines are prefetched.
   for (const uint64_t capacity : {2'000, 300'000}) {
     for (const double rate : {0.05, 1e-5}) {
       Layer layer = table_for(capacity, rate);
@@ -176,8 +176,8 @@ TEST(FingerprintLayoutTest, GroupRemovalsEqualSingleRemovals) {
     Layer single = *group.clone();
     for (uint64_t start = 0; start < 2 * capacity; start += 50) {
       std::vector<ItemHash> hashes;
-      // Each item twice. The second removal fails unless another item has the same fingerprint and
-      // buckets.
+      // Removes each item twice. The second removal fails unless another item has the same
+      // fingerprint and buckets.
       for (uint64_t i = 0; i < 100; ++i) hashes.push_back(table_item(kTableSeed, start + i % 50));
       std::vector<Removal> outcomes(hashes.size(), Removal::kAbsent);
       outcomes[3] = Removal::kStays;

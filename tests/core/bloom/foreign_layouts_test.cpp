@@ -39,7 +39,7 @@ TEST(RedisBloomLayoutTest, RoundedFormFillsUpToPowerOfTwo) {
   EXPECT_EQ(plan->geometry.bit_count, 1024U);
   EXPECT_EQ(plan->geometry.hash_count, 7U);
   EXPECT_TRUE(plan->geometry.is_rounded);
-  // trunc((1024 - 958.5) / 9.585): the spare bits hold six more items.
+  // Rounding up to 1024 bits gives room for trunc((1024 - 958.5) / 9.585) = 6 more items.
   EXPECT_EQ(plan->capacity, 106U);
 }
 

@@ -18,7 +18,8 @@ struct HashVector {
   ItemHash sip;
 };
 
-// Taken from real filters of RedisBloom and valkey-bloom (fixed seed).
+// The expected hashes are those of real filters of RedisBloom, and of valkey-bloom with a fixed
+// seed.
 constexpr HashVector kVectors[] = {
     {"",
      {0x1AB11EA5A7B2C56E, 0xBBDDCB5AB56DD547},

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kLayoutsSeed = 20240611;
 
-// Different for every (seed, number), so present and absent items are always distinct.
+// Items of different (seed, number) pairs differ, so present and absent items are always distinct.
 ItemHash numbered_hash(LayoutId layout, uint64_t seed, uint64_t number) {
   char item[16];
   std::memcpy(item, &seed, 8);

@@ -86,7 +86,7 @@ TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
   }
 }
 
-// Arrays of all size classes: small ones, which are checked together, and big ones before them.
+// Arrays of all size classes: big arrays, and after them small arrays, which are checked together.
 TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
   SCOPED_TRACE(kKernelSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};

@@ -24,7 +24,7 @@ using WindowedPtr = std::unique_ptr<ScalableFilter>;
 
 const UnlimitedMemory kNoLimit;
 constexpr int64_t kBegin = 1'700'000'000'000;
-// So low that no false positive occurs.
+// An error rate so low that no false positive occurs.
 constexpr double kTinyRate = 1e-12;
 
 struct WindowShape {
@@ -316,7 +316,7 @@ TEST(WindowedFilter, LookupIgnoresExpiredItemsBeforeRotation) {
   EXPECT_EQ(found, (std::array{true, false}));
   filter->may_contain_many(items, found, kBegin + 12'500);
   EXPECT_EQ(found, (std::array{false, false}));
-  // Without a time, the item is found until the rotation.
+  // A lookup without a time finds the item until the rotation.
   filter->may_contain_many(items, found);
   EXPECT_EQ(found, (std::array{true, false}));
   follow(*filter, kBegin + 12'500);
@@ -370,7 +370,7 @@ TEST(WindowedFilter, ErrorRateHoldsOverAllGenerations) {
     const auto filter = make_window(
         {.length = 60'000, .generations = generations, .capacity = 20'000, .error_rate = 0.01});
     int number = 0;
-    // All generations are full, and the last one has two layers.
+    // All generations are full, and the last generation has two layers.
     for (int step = 0; step <= generations; ++step) {
       follow(*filter, kBegin + step * 60'000 / generations + 1);
       const int count = 20'000 / generations * (step == generations ? 2 : 1);

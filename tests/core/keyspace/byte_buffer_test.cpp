@@ -79,7 +79,7 @@ TEST(ByteBufferTest, GrowsForOverwritingAndShrinks) {
   EXPECT_TRUE(buffer.view().empty());
 }
 
-// Excluded under sanitizers, which allocate shadow memory for the whole size.
+// The test is excluded under sanitizers, which allocate shadow memory for the whole size.
 #if !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
 TEST(ByteBufferTest, GrowsBeyondFourGibibytesWithoutTouchingThem) {
   constexpr size_t kSize = (size_t{1} << 32) + 12345;

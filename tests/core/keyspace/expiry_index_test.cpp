@@ -123,7 +123,8 @@ TEST(ExpiryIndex, RecordsOfDeletedKeysAreBounded) {
   EXPECT_LE(model.record_count(), ExpiryIndex::kSparesMax + 1);
 }
 
-// The next command that adds an expiry must not wait until all records are purged.
+// After a mass deletion, the next command that adds an expiry must not wait until all records are
+// purged.
 TEST(ExpiryIndex, MassDeletionIsPurgedInSteps) {
   ExpiryIndex index;
   for (int64_t i = 0; i < 100'000; ++i) index.add(1'000'000 + i, static_cast<uint64_t>(i));
@@ -147,7 +148,7 @@ TEST(ExpiryIndex, MassDeletionIsPurgedInSteps) {
 TEST(ExpiryIndex, RecordsOfOneKeyAreBounded) {
   IndexModel model(1);
   for (uint64_t i = 0; i < 1000; ++i) model.set(i, 1'000'000);
-  // Each record looks like the one that the key needs.
+  // All records of the key have the deadline of the key's expiry, so each of them looks needed.
   for (int64_t i = 0; i < 100'000; ++i) {
     model.remove(1);
     model.set(1, 1'000'000);

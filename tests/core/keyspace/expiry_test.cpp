@@ -18,7 +18,7 @@ namespace {
 class ManualClock final : public Clock {
  public:
   int64_t wall_ms() const override { return wall_ms_value; }
-  // Each reading takes a microsecond, so that time limits have an effect.
+  // Each reading of the clock takes a microsecond, so that time limits have an effect.
   int64_t monotonic_us() const override { return monotonic_us_value++; }
   std::atomic<int64_t> wall_ms_value{1000};
   mutable std::atomic<int64_t> monotonic_us_value{0};
@@ -60,7 +60,8 @@ TEST_F(ExpiryTest, DeletesOnlyExpiredKeys) {
 
 TEST_F(ExpiryTest, KeysThatAreNotDueAreNotVisited) {
   for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i), i % 2 == 0 ? kNoExpiry : 5000);
-  // Each reading of this clock takes 1 µs: one reading is for the deadline, none for a table.
+  // Each reading of this clock takes 1 µs: one reading sets the time limit of the run, and no table
+  // causes another.
   const int64_t before_us = clock_.monotonic_us();
   EXPECT_EQ(expiry_.run(1000).expired, 0U);
   EXPECT_EQ(clock_.monotonic_us() - before_us, 2);
@@ -70,7 +71,7 @@ TEST_F(ExpiryTest, RunsAreBoundedAndContinueWhereTheLastEnded) {
   for (int i = 0; i < 10'000; ++i) add(3, fmt::format("k{}", i), 500);
   size_t runs = 0;
   while (keyspace_.db_size(3) > 0) {
-    // Each lock costs a microsecond of this clock.
+    // The clock is read once per lock, and each reading takes a microsecond of this clock.
     const ExpiryReport report = expiry_.run(4);
     EXPECT_LE(report.expired, 4 * 64U);
     EXPECT_EQ(report.timed_out, keyspace_.db_size(3) > 0);

@@ -200,7 +200,7 @@ TEST(TableTest, TenThousandTenByteKeysCost64BytesEach) {
   EXPECT_LE(per_key, 64.0);
 }
 
-// Under AddressSanitizer: a removed entry leaves its pointer in the bucket.
+// AddressSanitizer detects a read of the removed entry, whose pointer is still in the bucket.
 TEST(TableTest, PrefetchTouchesNoRemovedEntry) {
   Table table(kHashSeed);
   for (uint64_t i = 0; i < 2000; ++i) insert(table, name_of(i), static_cast<int64_t>(i));

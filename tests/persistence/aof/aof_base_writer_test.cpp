@@ -72,7 +72,7 @@ class Replayer {
     return {};
   }
 
-  size_t longest_word = 0;  // among the words that may be split
+  size_t longest_word = 0;  // in the commands whose words may be split
   int loads = 0;
 
  private:
@@ -107,7 +107,7 @@ class AofBaseWriterTest : public testing::Test {
       put_filter(keyspace_, 1, name + " grown", parameters_of(layout, 0.01, 10, 2), 500);
       put_filter(keyspace_, 1, name + " empty", parameters_of(layout, 0.001, 1000, 0), 0);
     }
-    // Much larger than the buffer for writing.
+    // This filter is much larger than the buffer for writing.
     put_filter(keyspace_, 2, "big",
                parameters_of(filters::ValkeyBloomLayout::kId, 0.01, 2'000'000, 2), 100);
     const auto key = keyspace_.ref("native grown");

@@ -95,7 +95,8 @@ TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotFixed) {
 }
 
 TEST_F(AofCheckTest, TornTailBeforeAnEmptyFileIsFixed) {
-  // A power cut just before a rewrite switched to the file it had created.
+  // The files as a power cut leaves them just before a rewrite switches to the file that it has
+  // created.
   disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
   disk_.put("d/a.2.incr.aof", aof_files::OwnFile().bytes());
   EXPECT_FALSE(check("d/a.manifest").is_sound);

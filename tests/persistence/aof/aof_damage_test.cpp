@@ -113,7 +113,7 @@ TEST_F(AofDamageTest, OverwrittenBytesAreRefusedOrLoseATailOnly) {
     bytes.replace(at, std::min(other.size(), bytes.size() - at), other);
     const Reading reading = read(std::move(bytes));
     if (reading.scan.condition == Condition::kDamaged) continue;
-    // Only data after the last checksum line can be missing.
+    // The reader may drop only data after the last checksum line.
     ASSERT_LE(reading.commands.size(), file.commands().size());
     ASSERT_GE(reading.scan.sound_bytes + 8192, file.bytes().size());
     for (size_t c = 0; c < reading.commands.size(); ++c) {
@@ -129,7 +129,7 @@ TEST_F(AofDamageTest, LengthHidingChecksumLinesIsDamage) {
   const size_t batch_bytes = file.bytes().size();
   file.add({"SET", "k", "w"});
   file.end_batch();
-  // The length of the value covers the rest of the file, including its last line end.
+  // The damaged length of the value covers the rest of the file, including its last line end.
   std::string bytes = file.bytes();
   const size_t length = bytes.find("$10\r\n");
   const size_t swallowed = bytes.size() + 1 - 2 - (length + 6);
@@ -170,7 +170,7 @@ TEST_F(AofDamageTest, UnwrittenBlockIsATornTail) {
     file.add({"SET", "k", std::string(300, 'w')});
     file.end_batch();
   }
-  // From the synced end to the end of its block, and to the ends of later blocks.
+  // The holes begin at the synced end. They reach to the end of its block, or of a later block.
   ASSERT_LT(synced, 512U);
   for (const size_t end : {512U, 1024U, 1536U}) {
     const Reading reading = read(with_hole(file.bytes(), synced, end));

@@ -33,7 +33,7 @@ class AofLexerTest : public ::testing::Test {
     return item ? *item : Item::kEnd;
   }
   WordList words() const { return {lexer_->arguments().begin(), lexer_->arguments().end()}; }
-  // The fault in a file of these bytes, and its offset.
+  // Returns the fault in a file with these bytes, and its offset.
   std::pair<std::string, uint64_t> fault(const std::string& bytes, const AofLimits& limits = {}) {
     open(bytes, limits);
     Item item = next();

@@ -34,13 +34,13 @@ std::string bad(int line, const std::string& reason) {
 
 struct ManifestCase {
   std::string text;
-  std::string reason;  // empty if accepted
+  std::string reason;  // empty if the manifest is accepted
 };
 
 TEST(AofManifestTest, AcceptsAndRejectsAsRedis) {
   const std::string base = "file a.1.base.rdb seq 1 type b\n";
   const std::string incr = "file a.1.incr.aof seq 1 type i\n";
-  // The line with this name has 1024 bytes.
+  // With this file name, a line of the manifest has 1024 bytes.
   const std::string x999(999, 'x');
   const ManifestCase cases[] = {
       {base + incr, ""},

@@ -97,7 +97,7 @@ class AofWriterSyncTest : public testing::Test {
     ASSERT_TRUE((*base)->sync());
     ASSERT_TRUE(writer_.replace_base("d/new-base", AofBaseFormat::kRdb));
   }
-  // Keys that are set in the incremental files which a start after a power cut finds.
+  // Cuts the power. Returns the keys that the remaining incremental files set.
   std::vector<std::string> keys_after_power_cut() {
     disk_.cut_power(Unsynced::kLost);
     std::vector<std::string> keys;
@@ -185,7 +185,7 @@ TEST_F(AofWriterSyncTest, RewriteCanBeRetriedAfterAFailedSync) {
   disk_.restart_count();
   disk_.fail_operation(1);
   ASSERT_FALSE(writer_.sync());
-  rotate();  // for a rewrite whose child fails
+  rotate();  // the rotation of a rewrite whose child fails
   set("in the base");
   ASSERT_TRUE(writer_.write());
   rotate();

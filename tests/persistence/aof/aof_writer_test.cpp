@@ -72,7 +72,7 @@ class AofWriterTest : public ::testing::Test {
     auto loaded = load_manifest(disk_, "./log/" + names_.manifest());
     return loaded ? *loaded : AofManifest();
   }
-  // Values that the file sets, followed by "damaged" or "torn" if it is.
+  // Values that the commands of the file set, followed by "damaged" or "torn" if the file is.
   std::vector<std::string> values(int sequence) const {
     std::vector<std::string> found;
     const auto reading = aof_files::read(bytes(sequence));
@@ -135,7 +135,7 @@ TEST_F(AofWriterTest, EndsEachBatchInAChecksumLine) {
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
   const auto scan = aof_files::read(bytes(1)).scan;
   EXPECT_TRUE(scan.has_effect_semantics);
-  EXPECT_EQ(scan.checksum_count, 3);  // one line of the header, two of batches
+  EXPECT_EQ(scan.checksum_count, 3);  // one checksum line of the header, two of batches
   EXPECT_EQ(scan.checksum.size_bytes(), bytes(1).size());
   EXPECT_EQ(writer_->written_offset(), journal_.end_offset());
   EXPECT_LT(writer_->synced_offset(), journal_.end_offset());
@@ -232,7 +232,7 @@ TEST_F(AofWriterTest, FailedSyncOfTheNewFileOutlivesTheBase) {
   open();
   ASSERT_TRUE(writer_->prepare_rotation());
   ASSERT_TRUE(writer_->rotate());
-  ASSERT_TRUE(writer_->sync());  // syncs the old file
+  ASSERT_TRUE(writer_->sync());  // syncs the file before the rotation
   append("a");
   disk_.restart_count();
   disk_.fail_operation(1);
@@ -372,13 +372,13 @@ TEST_F(AofWriterTest, PositionLineBelongsToTheLastCommand) {
   open();
   append("a");
   EXPECT_EQ(aof_files::read(bytes(1)).scan.position->offset, 100);
-  offset = 114;  // the position advances without commands
+  offset = 114;  // advances the position without commands
   ASSERT_TRUE(writer_->write_position());
   EXPECT_EQ(aof_files::read(bytes(1)).scan.position->offset, 114);
   const size_t size = bytes(1).size();
   ASSERT_TRUE(writer_->write_position());
   EXPECT_EQ(bytes(1).size(), size);
-  offset = 0;  // the position is unknown
+  offset = 0;  // 0: the position is unknown
   append("b");
   EXPECT_FALSE(aof_files::read(bytes(1)).scan.position);
   EXPECT_EQ(values(1), (Values{"a", "b"}));
@@ -472,7 +472,8 @@ TEST_F(AofWriterTest, SyncedDataSurviveAnyFailure) {
         has_failed = disk.operation_count() >= number;
         disk.cut_power(unsynced);
         const auto found = found_after_crash(disk, names_);
-        // A failed sync may leave a hole before later data. Neither was acknowledged.
+        // A failed sync may leave a hole before later data. Neither the lost nor the later data
+        // were acknowledged.
         if (writer.has_lost_sync() && unsynced != Unsynced::kLost && !found.empty() &&
             found.back() == "damaged") {
           continue;

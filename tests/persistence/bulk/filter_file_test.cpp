@@ -157,11 +157,11 @@ TEST_P(FilterFileTest, EveryDiskFaultKeepsTheOldFile) {
       EXPECT_TRUE(built);
       break;
     }
-    // After the rename only the sync of the directory follows.
+    // If only the final sync of the directory fails, the file has been replaced already.
     const bool is_replaced = *disk_.content("/data/out.rdb") != "the old file";
     if (!built && !is_replaced) {
       for (const std::string& name : names()) {
-        // A temporary file that could not be removed still exists.
+        // If the error says that a temporary file could not be removed, the file still exists.
         if (built.error().message.find("can't remove") != std::string::npos) continue;
         EXPECT_EQ(name, "out.rdb") << number << ": " << built.error().message;
       }

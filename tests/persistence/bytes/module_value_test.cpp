@@ -79,9 +79,9 @@ TEST(ModuleValueTest, UnknownValueIsSkippedToItsEnd) {
 TEST(ModuleValueTest, FieldsOfOtherWritersAreSkippedToo) {
   std::string bytes;
   ByteWriter writer(bytes);
-  writer.length(1);  // a signed number
+  writer.length(1);  // type of the field: a signed number
   writer.length(12);
-  writer.length(3);  // float
+  writer.length(3);  // type of the field: a float
   writer.u32(0);
   writer.length(0);
   writer.u8(0x7f);

@@ -197,7 +197,8 @@ TEST(StreamReader, FaultsHaveAnOffset) {
                    14),
        "offset 11: packed bytes of a string are damaged"},
       {std::string("\xC3\x00\x00", 3), "offset 3: packed bytes of a string are damaged"},
-      // A reference before the beginning, one past the end, and bytes left over.
+      // LZF data with a reference before the beginning, with a reference past the end, and with
+      // bytes left over.
       {std::string("\xC3\x04\x08\xE0\x00\x20\x00", 7),
        "offset 6: packed bytes of a string are damaged"},
       {std::string("\xC3\x04\x03\x00z\x40\x00", 7),

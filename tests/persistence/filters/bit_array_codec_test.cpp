@@ -70,7 +70,8 @@ TEST(BitArrayCodec, RunsAreTheLinesWithBits) {
 TEST(BitArrayCodec, ShortGapsJoinRunsAndLongRunsAreSplit) {
   const BitArray bits = array_of(3 * kMiB, {0, 64 + 256, 70'000, 70'064, 70'128});
   const auto joined = runs_of(bits, {256, 128});
-  // Lines 0 and 5 with the gap between them, and three separate lines.
+  // One run covers lines 0 and 5 with the gap between them, the other three adjacent lines. Both
+  // are split into pieces of at most 128 bytes.
   const std::vector<Piece> expected{{0, line_with(0) + std::string(64, '\0')},
                                     {128, std::string(128, '\0')},
                                     {256, std::string(64, '\0') + line_with(0)},
@@ -99,7 +100,7 @@ std::string written_runs(const BitArray& bits) {
 // True if the bytes are exactly an array of this size.
 bool read(std::string_view bytes, BitArray& bits) {
   StreamReader reader(bytes);
-  reader.length();  // the id of the module
+  reader.length();  // skips the id of the module
   ModuleReader fields(reader);
   return read_runs(fields, bits) && reader.at_end();
 }
@@ -151,7 +152,7 @@ TEST(BitArrayCodec, DamagedRunsAreRejected) {
     std::string flipped = bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
     BitArray loaded = array_of(kMiB, {});
-    (void)read(flipped, loaded);  // may give another array, but must not access memory outside it
+    (void)read(flipped, loaded);  // may read another array, but must not access memory outside it
   }
 }
 

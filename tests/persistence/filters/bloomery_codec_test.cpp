@@ -51,7 +51,8 @@ TEST(BloomeryCodec, BigArraysUseTheNewerVersion) {
   }
 }
 
-// A union has an estimated count. Forced unions hold more than their capacity.
+// Returns a union, whose item count is estimated. A forced union may hold more items than its
+// capacity.
 std::unique_ptr<ScalableFilter> estimated_filter(int item_count, uint64_t capacity = 100) {
   const auto a = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "a", item_count);
   const auto b = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "b", item_count);
@@ -81,7 +82,8 @@ TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
   expect_equal(*big, **loaded);
 }
 
-// The module's id, layers, expansion and two rates precede the word of features.
+// Encodes a filter with these features. The module's id, layers, expansion and two rates precede
+// the word of features.
 std::string with_features(uint64_t features) {
   std::string bytes;
   ByteWriter writer(bytes);
@@ -94,7 +96,7 @@ std::string with_features(uint64_t features) {
   fields.real_number(parameters.tightening_ratio);
   fields.unsigned_number(features);
   const std::string plain = value_of(*filter);
-  // The bytes of the filter after the tightening ratio are reused unchanged.
+  // The bytes after the tightening ratio are those of the filter without features.
   const std::string head = [&] {
     std::string text;
     ByteWriter out(text);
@@ -113,8 +115,8 @@ TEST(BloomeryCodec, UnknownFeaturesAreRejected) {
   const auto marked = read_value(with_features(1));
   ASSERT_TRUE(marked) << marked.error().message;
   EXPECT_TRUE((*marked)->parameters().item_count_is_estimated);
-  // No feature: invalid, because an older version stores such filters. The highest bit: used by no
-  // version yet.
+  // A word without features is invalid, because filters without features have an older version. The
+  // highest bit is used by no version yet.
   for (const uint64_t features : {uint64_t{0}, uint64_t{1} << 63, (uint64_t{1} << 63) + 1}) {
     EXPECT_FALSE(read_value(with_features(features))) << features;
   }
@@ -124,12 +126,12 @@ TEST(BloomeryCodec, OnlyEstimatesExceedACapacity) {
   const auto filter = estimated_filter(90);
   std::string header = encode_chunk_header(*filter);
   ASSERT_TRUE(decode_chunk_header(header, kUnlimited));
-  // The options follow the item count and the layers.
+  // In the chunk header, the options follow the item count and the layers.
   constexpr size_t kOptionsAt = 12;
   std::string unmarked = header;
   unmarked[kOptionsAt + 2] = 0;
   EXPECT_FALSE(decode_chunk_header(unmarked, kUnlimited));
-  // A layout whose files cannot mark an estimate.
+  // Files of the valkey-bloom layout cannot mark an item count as estimated.
   std::string foreign =
       encode_chunk_header(*make(parameters_of(ValkeyBloomLayout::kId, 0.01, 100, 2), "v", 5));
   ASSERT_TRUE(decode_chunk_header(foreign, kUnlimited));

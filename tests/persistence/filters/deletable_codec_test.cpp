@@ -105,7 +105,7 @@ TEST(DeletableCodec, CountsMustAgreeWithTheBits) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 100, 90);
     const auto other = churned(kind, 100, 60);
-    // The counts of one filter with the bits of the other.
+    // The forged value has the counts of one filter and the bits of the other.
     std::string forged = value_of(*filter);
     const auto array = filter->layer_bits(0).bytes();
     const auto array_of_other = other->layer_bits(0).bytes();
@@ -123,8 +123,8 @@ TEST(DeletableCodec, CountsMustAgreeWithTheBits) {
   }
 }
 
-// A snapshot may contain a filter whose chunks are still being loaded, and must load. A payload
-// must be complete.
+// A snapshot that contains a filter whose chunks are still being loaded must be readable. A DUMP
+// payload must be complete.
 TEST(DeletableCodec, SnapshotKeepsAPartlyLoadedFilter) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 100, 90);
@@ -140,7 +140,7 @@ TEST(DeletableCodec, SnapshotKeepsAPartlyLoadedFilter) {
     const uint64_t id = reader.length();
     auto loaded = decode_filter_of(id, reader, kMebibyte);
     ASSERT_TRUE(loaded) << loaded.error().message;
-    // The remaining chunks of the load may arrive after the restart.
+    // The remaining chunks may be loaded after a restart from the snapshot.
     ASSERT_EQ(load_chunk(**loaded, 0, chunk), ChunkOutcome::kLoaded);
     EXPECT_EQ(value_of(**loaded), value_of(*filter));
   }

@@ -49,7 +49,7 @@ TEST(FilterBuilder, FlippedBitsAreRejectedOrConsistent) {
   const auto flipped = [&random](std::string bytes) {
     const size_t at = random() % std::min<size_t>(bytes.size(), 300);
     bytes[at] ^= static_cast<char>(1U << random() % 8);
-    // The low bits of doubles are the closest cases for a check.
+    // A flipped low bit of a double gives the smallest deviation that a check must handle.
     if (random() % 2 == 0) bytes[random() % std::min<size_t>(bytes.size(), 300)] ^= 1;
     return bytes;
   };
@@ -88,7 +88,7 @@ TEST(FilterBuilder, BudgetIsCheckedBeforeAnyLayer) {
     EXPECT_EQ(refused.error().message, kDoesNotFit);
   }
   EXPECT_TRUE(load(payload, support::Budget(198000)));
-  // A valid header of a terabyte.
+  // The header is valid and announces a filter of a terabyte.
   const auto parameters = parameters_of(RedisBloomLayout::kId, 0.01, 100, 2);
   std::string header = encode_chunk_header(*make(parameters, "", 0));
   const uint64_t capacity = uint64_t{1} << 40;

@@ -105,7 +105,7 @@ TEST_P(SparseFilters, SurviveSnapshots) {
   if (filter_forms::is_stored_as_runs(GetParam())) {
     EXPECT_LT(bytes.size(), line_count_ * 200);
   } else {
-    EXPECT_GT(bytes.size(), array_bytes_);  // their modules do not support runs
+    EXPECT_GT(bytes.size(), array_bytes_);  // modules of other servers do not support runs
   }
   keyspace.erase(0, keyspace.ref("f"));
   Keyspace loaded(1, 2);

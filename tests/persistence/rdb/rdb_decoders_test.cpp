@@ -49,7 +49,7 @@ TEST(RdbDecoders, EachBatchIsDecodedOnce) {
 }
 
 TEST(RdbDecoders, QueueIsBounded) {
-  // The helper is blocked, so the caller must do the rest itself.
+  // The decoding thread is blocked, so the caller must decode the other batches itself.
   std::atomic<bool> is_held{true};
   const auto caller = std::this_thread::get_id();
   std::atomic<int> by_caller{0};
@@ -149,7 +149,7 @@ std::string mixed_snapshot(size_t long_value_bytes) {
   std::string bytes;
   StringSink sink(bytes);
   RdbWriteOptions options;
-  // Keeps the long value long in the file.
+  // Without compression the long value is also long in the file.
   options.compresses = long_value_bytes == 0;
   EXPECT_TRUE(write_rdb(sink, keyspace, options));
   return bytes;

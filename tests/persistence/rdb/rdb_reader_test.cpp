@@ -159,7 +159,7 @@ TEST(RdbReader, RecordsWithoutKeysAreSkipped) {
   Container container;
   container.u8(rdb::kModuleAux);
   ModuleWriter module(container, module_id("RediSearc", 1));
-  module.unsigned_number(2);  // time of the record
+  module.unsigned_number(2);  // 2: the record follows the keys
   module.string("anything", Packing::kNever);
   module.end();
   container.u8(rdb::kAux);
@@ -226,8 +226,8 @@ TEST(RdbReader, AdviceToSkipIsGivenWhereSkippingWorks) {
 TEST(RdbReader, TemplateHashesAreSkipped) {
   Container container("REDIS0015");
   container.u8(rdb::kHashTemplateOrUpdate);
-  container.length(7);  // the template's id
-  container.length(2);  // its fields
+  container.length(7);  // id of the template
+  container.length(2);  // number of its fields
   for (const char* field : {"age", "name"}) container.text(field);
   container.key(32, "hash");
   container.length(7);
@@ -337,7 +337,7 @@ TEST(RdbReader, SocketsAreNotReadPastTheEnd) {
 
 TEST(RdbReader, BudgetIsCheckedBeforeAllocating) {
   const support::Budget megabyte(1 << 20);
-  // The size of the source is unknown, so that only the budget limits the claim.
+  // A socket's size is unknown, so only the budget limits the announced size.
   const auto refused = [&](std::string_view bytes) {
     Socket socket(bytes);
     Keyspace keyspace(1, kReaderHashSeed);

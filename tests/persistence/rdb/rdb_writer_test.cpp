@@ -306,12 +306,12 @@ TEST(RdbWriter, SharedArraysAreNeverPacked) {
     const auto [shared_file, shared_array] = sizes_of(layout, 2000000);
     EXPECT_GE(shared_array, kShared);
     if (filter_forms::is_stored_as_runs(layout)) {
-      EXPECT_LT(shared_file, 1000U);  // written as runs
+      EXPECT_LT(shared_file, 1000U);  // big shared arrays are written as runs
     } else {
       EXPECT_GT(shared_file, shared_array);
     }
   }
-  // Its last word is not full, so it has fewer bytes than its memory.
+  // The last word of this array is not full, so the array has fewer bytes than its memory.
   const auto [file, array] = sizes_of(core::bloom::ValkeyBloomLayout::kId, 875173);
   EXPECT_LT(array, kShared);
   EXPECT_GT(array, kShared - sizeof(uint64_t));
@@ -320,7 +320,7 @@ TEST(RdbWriter, SharedArraysAreNeverPacked) {
 
 const RdbPlace kPlace = {"dir/dump.rdb", "dir/temp-1.rdb"};
 
-// A disk with an older snapshot.
+// Saves to a simulated disk that has an older snapshot.
 class SaveRdbTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -110,7 +110,7 @@ TEST_F(ArrayMemoryTest, OnlyArraysVisibleToAChildAreKept) {
   char* const freed_before = touched();
   memory_.unmap(freed_before, kArrayBytes);
   auto first = std::make_unique<ArrayMemory::ChildGuard>(memory_);
-  // This mapping is made during the fork, so the child may or may not have it.
+  // This array is mapped during the fork, so the child may or may not see it.
   char* const amid = touched();
   first->finish_fork();
   char* const young = touched();
@@ -176,7 +176,7 @@ TEST(ArrayMemory, WithoutAFileEveryPageCounts) {
 
 TEST(ArrayMemory, FileSizeLimitIsRespected) {
   EXPECT_TRUE(in_child([] {
-    // Writing beyond this limit would end the process by a signal.
+    // A write beyond this limit on file sizes would end the process by a signal.
     const struct rlimit limit = {kMiB, kMiB};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
     ArrayMemory memory(ArrayMemory::kFileBytesMax);

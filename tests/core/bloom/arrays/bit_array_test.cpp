@@ -187,7 +187,7 @@ TEST(BitArrayTest, WrittenRunsTakePagesAndZerosDoNot) {
       for (size_t i = at; i < at + run; i += kArrayPageBytes) is_data[i / kArrayPageBytes] = true;
     }
     BitArray array = *BitArray::allocate(source.size() * 8, sharing);
-    // Pieces end at arbitrary offsets.
+    // The array is written in pieces that end at arbitrary offsets.
     for (size_t at = 0, size = 0; at < source.size(); at += size) {
       size = std::min<size_t>(source.size() - at, 1 + random() % (4 << 20));
       array.write(at, std::span(source).subspan(at, size));
@@ -206,7 +206,7 @@ TEST(BitArrayTest, EveryTouchedPageIsVisited) {
   BitArray array = *BitArray::allocate((uint64_t{16} << 23) - 500);
   std::vector<uint64_t> touched;
   for (uint64_t page = 0; page < array.bytes().size() / kArrayPageBytes; ++page) {
-    // Both short and long runs of touched pages.
+    // The array has both short and long runs of touched pages.
     const bool is_dense = page / 300 % 2 == 0;
     if (random() % 100 >= (is_dense ? 98 : 3)) continue;
     touched.push_back(page * kArrayPageBytes);
@@ -228,7 +228,8 @@ TEST(BitArrayTest, ZerosAreWrittenOverBitsOnly) {
   const std::vector<std::byte> zeros(array.bytes().size() - 1000);
   array.write(500, zeros);
   EXPECT_LT(array_bytes() - before_bytes, kFewPages);
-  EXPECT_EQ(array.count_ones(), 6U);  // the bits of both ends
+  // Set bits at both ends of the array, which were not overwritten.
+  EXPECT_EQ(array.count_ones(), 6U);
   const std::vector<std::byte> ones(10000, std::byte{255});
   array.write(4090, ones);
   EXPECT_EQ(array.count_ones(), 6U + 80000);

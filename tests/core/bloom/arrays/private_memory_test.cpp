@@ -50,7 +50,7 @@ TEST(PrivateMemoryTest, KnowsWhichPagesWereTouched) {
   constexpr uint32_t kSeed = 11;
   std::mt19937_64 random(kSeed);
   for (uint64_t page = 0; page * kArrayPageBytes < kPrivateBytes; ++page) {
-    // Both short and long runs of touched pages; the last page is not full.
+    // The array has both short and long runs of touched pages, and its last page is not full.
     const bool is_dense = page / 1500 % 2 == 0;
     if (random() % 100 >= (is_dense ? 98 : 3)) continue;
     touched.push_back(page * kArrayPageBytes);

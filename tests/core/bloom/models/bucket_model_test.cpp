@@ -28,7 +28,7 @@ TEST(BucketModelTest, ShapesFitTheirLineAndKeepTheRate) {
 
 TEST(BucketModelTest, OnePercentErrorTakesTenToTwelveBits) {
   for (const uint64_t items : {10'000, 1'000'000, 1'000'000'000}) {
-    // The rate of a filter that never grows, and that of the first layer of a growing one.
+    // The error rates of a filter that never grows and of the first layer of a growing filter.
     for (const double rate : {0.01, 0.00625}) {
       const auto model = solve_bucket_model(items, rate);
       ASSERT_TRUE(model);

@@ -14,14 +14,14 @@ namespace core::bloom {
 namespace {
 
 TEST(LineModelTest, SmallestCasesEqualExactCounts) {
-  // One item, one line: a probe hits one of the item's bits.
+  // One item with one bit in one line of 512 bits: a probe finds that bit set once in 512 cases.
   EXPECT_NEAR((LineModel{1, 1, 1}.error_rate(1)), 1.0 / 512, 1e-15);
-  // Two bits coincide once in 512 cases; two probes must both hit them.
+  // The two bits of an item coincide once in 512 cases. Both probes must find a set bit.
   const double two = (511.0 / 512 * 4 + 1.0 / 512) / (512.0 * 512);
   EXPECT_NEAR((LineModel{1, 1, 2}.error_rate(1)), two, 1e-13);
   // Two lookups of one bit in a single line equal one lookup of two bits.
   EXPECT_NEAR((LineModel{1, 2, 1}.error_rate(1)), two, 1e-13);
-  // Two lines: the probed line contains the item in half of the cases.
+  // With two lines, the probed line contains the item in half of the cases.
   EXPECT_NEAR((LineModel{2, 1, 1}.error_rate(1)), 0.5 / 512, 1e-15);
   EXPECT_EQ((LineModel{2, 1, 1}.error_rate(0)), 0.0);
 }
@@ -29,7 +29,7 @@ TEST(LineModelTest, SmallestCasesEqualExactCounts) {
 constexpr unsigned kFills = support::rounds(3000U, 600U);
 constexpr unsigned kProbesPerFill = 300;
 
-// Simulates random bits instead of evaluating the formula.
+// Measures the error rate with random bits instead of evaluating the formula.
 double simulated_error(const LineModel& model, unsigned item_count, uint64_t seed) {
   std::mt19937_64 random(seed);
   const unsigned line_count = unsigned(model.line_count);

@@ -196,7 +196,7 @@ TEST(FilterUnion, GainsLayersOnlyWithEqualExpansion) {
   EXPECT_EQ(refusal(*small, *other), "ERR cannot merge: the expansions differ (2 and 3)");
   // With the filters in the opposite order, the union needs no additional layer.
   EXPECT_TRUE(united({other.get(), small.get()}, Overfill::kAllowed));
-  // Two filters that differ in a layer that the first does not have.
+  // The second and third filter differ in a layer that the first filter does not have.
   const auto third = make(settings(kDefaultLayout, 100), "t", 900);
   EXPECT_FALSE(united({small.get(), third.get(), other.get()}, Overfill::kAllowed));
 }
