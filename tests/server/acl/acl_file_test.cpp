@@ -98,7 +98,7 @@ TEST_F(AclFileTest, TheFileIsItsOwnersAlone) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
-// A `user` line, the third of its file.
+// Returns a `user` line of a configuration file, as the third line of that file.
 Directive user_line(std::vector<std::string> words) {
   std::string text = "user";
   for (const std::string& word : words) text += " " + word;

@@ -158,7 +158,8 @@ TEST_F(HttpConnectionTest, AnAnswerWaitsForItsReader) {
   EXPECT_GT(received().size(), body_.size());
 }
 
-// The requests of a client that does not read stay in its socket, once a few answers wait.
+// If a client does not read its responses, the server reads a few requests and leaves the others in
+// the socket.
 TEST_F(HttpConnectionTest, AReaderThatDoesNotReadIsNotAnsweredOn) {
   body_ = std::string(size_t{1} << 20, 'x');
   std::string requests;

@@ -58,17 +58,17 @@ const Granted kWriter = granted_to({"", "bf.add"});
 const Granted kNotAdmitted = {};
 
 constexpr const char* kNoCredentials = "";
-constexpr const char* kDefaultAnything = "Basic ZGVmYXVsdDp4";       // default:x
-constexpr const char* kDefaultRight = "Basic ZGVmYXVsdDpzZWNyZXQ=";  // default:secret
-constexpr const char* kGuest = "Basic Z3Vlc3Q6YW55dGhpbmc=";         // guest:anything
-constexpr const char* kScanner = "Basic c2Nhbm5lcjo=";               // scanner:
-constexpr const char* kNamedRight = "Basic ZXZlOnB3";                // eve:pw
-constexpr const char* kNamedWrong = "Basic ZXZlOm5v";                // eve:no
-constexpr const char* kSwitchedOff = "Basic Z29uZTp4";               // gone:x
-constexpr const char* kReading = "Basic cmVhZGVyOnB3";               // reader:pw
-constexpr const char* kWriting = "Basic d3JpdGVyOnB3";               // writer:pw
-constexpr const char* kElsewhere = "Basic ZWxzZXdoZXJlOnB3";         // elsewhere:pw
-constexpr const char* kUnknown = "Basic c3RyYW5nZXI6eA==";           // stranger:x
+constexpr const char* kDefaultAnything = "Basic ZGVmYXVsdDp4";  // credentials default:x in Base64
+constexpr const char* kDefaultRight = "Basic ZGVmYXVsdDpzZWNyZXQ=";  // credentials default:secret
+constexpr const char* kGuest = "Basic Z3Vlc3Q6YW55dGhpbmc=";         // credentials guest:anything
+constexpr const char* kScanner = "Basic c2Nhbm5lcjo=";  // credentials scanner: without a password
+constexpr const char* kNamedRight = "Basic ZXZlOnB3";   // credentials eve:pw
+constexpr const char* kNamedWrong = "Basic ZXZlOm5v";   // credentials eve:no
+constexpr const char* kSwitchedOff = "Basic Z29uZTp4";  // credentials gone:x
+constexpr const char* kReading = "Basic cmVhZGVyOnB3";  // credentials reader:pw
+constexpr const char* kWriting = "Basic d3JpdGVyOnB3";  // credentials writer:pw
+constexpr const char* kElsewhere = "Basic ZWxzZXdoZXJlOnB3";  // credentials elsewhere:pw
+constexpr const char* kUnknown = "Basic c3RyYW5nZXI6eA==";    // credentials stranger:x
 
 class SiteTest : public CommandTest {
  protected:
@@ -189,7 +189,7 @@ TEST_F(SiteTest, OnlyThePagesOwnScriptMayWrite) {
   EXPECT_EQ(status(), 403U);
   request.host = "127.0.0.1:9121";
   EXPECT_EQ(status(), 200U);
-  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // no request has executed its command yet
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // the server has rejected all requests so far
 }
 
 TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {

@@ -28,7 +28,7 @@ class EtcdCallsTest : public testing::Test {
     if (calls_) calls_->stop();
   }
 
-  // `limit`: shorter only for calls that last until it.
+  // `limit` is the timeout of a call. Only tests of calls that time out make it shorter.
   void connect(const std::vector<std::string>& urls, std::string user = {},
                milliseconds limit = seconds(10)) {
     std::vector<EtcdEndpoint> endpoints;
@@ -39,14 +39,15 @@ class EtcdCallsTest : public testing::Test {
   }
 
   EtcdAnswer call(bool only_reads = false) {
-    // Shared: a handler that comes too late must not reach into this function.
+    // The answer is shared with the handler, because the handler may run after this function has
+    // returned.
     const auto answer = std::make_shared<std::optional<EtcdAnswer>>();
     calls_->start({"/v3/x", "{}", only_reads, [answer](EtcdAnswer arrived) { *answer = arrived; }});
     EXPECT_TRUE(run_until(io_, [&] { return answer->has_value(); }));
     return answer->value_or(EtcdAnswer{});
   }
 
-  // The lines of a stream, and why it has ended; "" while it goes on.
+  // The received lines of a stream, and the error that has ended the stream.
   struct Streamed {
     std::vector<std::string> lines;
     EtcdError end;
@@ -135,7 +136,7 @@ TEST_F(EtcdCallsTest, ChangesAreSentOnce) {
     connect({first.url(), second.url()}, {}, seconds(1));
     EXPECT_EQ(call().outcome, EtcdOutcome::kUnknown);
     EXPECT_TRUE(second.requests().empty());
-    // The next one goes to the other member.
+    // The next call goes to the other member.
     EXPECT_EQ(call().outcome, EtcdOutcome::kAnswered);
   }
 }
@@ -169,7 +170,8 @@ TEST_F(EtcdCallsTest, ConnectionsAreKept) {
   EXPECT_EQ(etcd.connections(), 1U);
 }
 
-// A change must not be lost with a connection that was closed while it was idle.
+// A call that changes keys must not use an idle connection that the member has closed. Its outcome
+// would be unknown.
 TEST_F(EtcdCallsTest, ConnectionThatWasClosedMeanwhileIsNotUsed) {
   ScriptedEtcd etcd(io_, ok);
   connect({etcd.url()});
@@ -208,7 +210,7 @@ TEST_F(EtcdCallsTest, HostsAreFoundByName) {
   const std::string port = etcd.url().substr(etcd.url().rfind(':'));
   connect({"http://localhost" + port});
   EXPECT_EQ(call().body, "ok");
-  // Too long a label for DNS (RFC 1035, 2.3.4): no name server is asked, which might take long.
+  // The label is too long for DNS (RFC 1035, 2.3.4), so the test does not wait for a name server.
   connect({"http://" + std::string(64, 'a') + ".invalid" + port});
   const EtcdAnswer answer = call();
   EXPECT_EQ(answer.outcome, EtcdOutcome::kRefused);
@@ -276,7 +278,8 @@ TEST_F(EtcdCallsTest, SilentStreamEndsAtItsDeadline) {
   EXPECT_NE(streamed->end.message.find("timeout"), std::string::npos) << streamed->end.message;
 }
 
-// The lines of a stream are bounded, its total size is not. A Content-Length reserves no memory.
+// The size of a stream's line is bounded, the size of the stream is not. A Content-Length reserves
+// no memory.
 TEST_F(EtcdCallsTest, StreamHasNoBoundAsAWhole) {
   const std::string chunk = http_chunk(std::string(1'000'000, 'x') + "\n");
   std::string text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -353,7 +356,8 @@ TEST_F(EtcdCallsTest, CallsWithoutAUserAreRejected) {
   EXPECT_EQ(call().outcome, EtcdOutcome::kRefused);
 }
 
-// etcd takes long to check a password. A call that times out must not restart the check.
+// etcd needs long to check a password. A call that times out must not make etcd start the check
+// again.
 TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
   ScriptedEtcd etcd(io_, [](const std::string& request) {
     return request.starts_with("POST /v3/auth/authenticate") ? kNothing : ok(request);

@@ -15,7 +15,7 @@
 namespace server::cluster {
 namespace {
 
-// So long that no call ends because a thread stalls.
+// A timeout so long that no call times out because a thread stalls.
 constexpr std::chrono::seconds kCallLimit{10};
 
 class EtcdClientTest : public testing::Test {

@@ -41,7 +41,7 @@ class EtcdStore {
     ++revision_;
     keys_.erase(key);
   }
-  // Empty when there is none.
+  // Returns the value of the key, or "" if there is no such key.
   std::string value(const std::string& key) const {
     const std::scoped_lock lock(mutex_);
     const auto found = keys_.find(key);
@@ -65,7 +65,7 @@ class EtcdStore {
   static std::string bytes_of(const boost::json::object& object, std::string_view name) {
     return core::decode_base64(text_of(object, name)).value_or("");
   }
-  // All REQUIRE: mutex_.
+  // REQUIRES for the functions below: mutex_ is locked.
   boost::json::object header() const { return {{"revision", std::to_string(revision_)}}; }
   boost::json::object range(const boost::json::object& asked) const {
     const std::string begin = bytes_of(asked, "key");

@@ -56,7 +56,7 @@ class EtcdWatchesTest : public testing::Test {
   std::shared_ptr<EtcdCalls> calls_;
   std::shared_ptr<EtcdWatches> watches_;
   std::string user_;
-  std::chrono::milliseconds limit_{10'000};  // shorter only where a member stays silent
+  std::chrono::milliseconds limit_{10'000};  // timeout; only tests of a silent member shorten it
   uint64_t number_ = 0;
   size_t cancels_at_ = 0;
   std::vector<EtcdWatchNews> news_;
@@ -84,7 +84,7 @@ TEST_F(EtcdWatchesTest, ContinuesAfterTheLastReportedEvent) {
   etcd.hang_up();
   ASSERT_TRUE(wait_for_news(3));
   EXPECT_NE(etcd.requests().back().find(R"("start_revision":"8")"), std::string::npos);
-  // Events that the new connection repeats are not reported again.
+  // The member sends an event again on the new connection. It is not reported twice.
   etcd.send(http_chunk(changed("a", 7, 20) + changed("b", 8, 20)));
   ASSERT_TRUE(wait_for_news(4));
   EXPECT_EQ(changes(3).events.size(), 1U);
@@ -162,7 +162,7 @@ TEST_F(EtcdWatchesTest, GetsANewTokenOnce) {
   watch({etcd.url()});
   ASSERT_TRUE(wait_for_news(1));
   EXPECT_EQ(end_code(), EtcdCode::kUnauthenticated);
-  EXPECT_EQ(etcd.requests().size(), 4U);  // two for each watch: a token first
+  EXPECT_EQ(etcd.requests().size(), 4U);  // each of the two watches requests a token first
 }
 
 TEST_F(EtcdWatchesTest, HandlerMayCancel) {

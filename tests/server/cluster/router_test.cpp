@@ -8,8 +8,8 @@
 namespace server::cluster {
 namespace {
 
-constexpr unsigned kOwnShard = 5;    // s1: a leads, b follows
-constexpr unsigned kForeign = 6000;  // s2: c leads
+constexpr unsigned kOwnShard = 5;    // a slot of shard s1, whose leader is a and whose replica is b
+constexpr unsigned kForeign = 6000;  // a slot of shard s2, whose leader is c
 
 View view_of(char own) {
   return View(id_of(own), {sample_topology(), 9}, {});

@@ -15,7 +15,8 @@ inline std::string id_of(char digit) {
   return std::string(40, digit);
 }
 
-// Two shards: a leads b, c is alone.
+// Returns a topology of two shards. The first has the leader a and the replica b, the second only
+// the leader c.
 inline Topology sample_topology() {
   Topology topology;
   topology.nodes = {{id_of('a'), "10.0.0.1", 7001, 0, ""},

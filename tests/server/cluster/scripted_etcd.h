@@ -40,7 +40,8 @@ inline std::string http_chunk(std::string_view lines) {
 
 class ScriptedEtcd {
  public:
-  // Returns the whole response to a request. "" sends nothing, kHangUp closes the connection.
+  // A function that returns the whole response to a request. For "" nothing is sent, for kHangUp
+  // the connection is closed.
   using Script = std::function<std::string(const std::string& request)>;
   static constexpr std::string_view kHangUp = "hang up";
 
@@ -54,7 +55,7 @@ class ScriptedEtcd {
   }
   const std::vector<std::string>& requests() const { return requests_; }
   size_t connections() const { return sessions_.size(); }
-  // Sends to the newest connection.
+  // Sends the bytes to the newest connection.
   void send(const std::string& bytes) {
     boost::asio::write(sessions_.back()->socket, boost::asio::buffer(bytes));
   }
@@ -97,7 +98,7 @@ class ScriptedEtcd {
     session->input.erase(0, size);
     const std::string reply = script_(requests_.back());
     if (reply == kHangUp) return session->socket.close();
-    // Not at once: the client reads on the same thread.
+    // The write is asynchronous, because the client reads on the same thread.
     const auto bytes = std::make_shared<std::string>(reply);
     boost::asio::async_write(session->socket, boost::asio::buffer(*bytes),
                              [this, session, bytes](auto error, size_t) {
@@ -111,7 +112,8 @@ class ScriptedEtcd {
   std::vector<std::shared_ptr<Session>> sessions_;
 };
 
-// Runs the io_context until `done`, at most until the deadline. Returns whether `done` came true.
+// Runs the io_context until done() is true or the deadline has passed. Returns whether done()
+// became true.
 template <class Condition>
 bool run_until(boost::asio::io_context& io, Condition done) {
   const auto deadline = std::chrono::steady_clock::now() + support::deadline();

@@ -8,7 +8,7 @@
 namespace server::cluster {
 namespace {
 
-// s2 has one slot less, s1 one more.
+// Returns the sample topology with one slot moved from shard s2 to s1.
 Topology moved_slots() {
   Topology topology = sample_topology();
   topology.shard("s1")->slots = {{0, 5461}, {7000, 7000}};

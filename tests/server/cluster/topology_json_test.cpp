@@ -19,7 +19,8 @@ TEST(TopologyJsonTest, TheDocumentMakesTheSameTopology) {
   EXPECT_EQ(topology_json(*parsed), text);
 }
 
-// A newer version may add members. An older one keeps them when it changes the topology.
+// A newer version may add members to the JSON object. An older version keeps these members when it
+// changes the topology.
 TEST(TopologyJsonTest, UnknownMembersAreWrittenBack) {
   std::string text = topology_json(sample_topology());
   const auto add = [&text](const std::string& behind, const std::string& member) {

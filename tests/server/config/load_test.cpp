@@ -226,7 +226,8 @@ TEST_F(ConfigTest, RewriteForgetsTheLeaderOfAServerThatHasNone) {
   EXPECT_EQ(read(path), "port 7000\n");
 }
 
-// Otherwise a promoted replica whose included file has `replicaof` would restart as a replica.
+// The rewritten values must take precedence over an included file. Otherwise a promoted replica
+// whose included file has `replicaof` would restart as a replica.
 TEST_F(ConfigTest, RewriteIsTheLastWordOverAnIncludedFile) {
   const auto part = write("r.conf",
                           "replicaof 127.0.0.1 7499\nsave 900 1\nappendonly no\n"
@@ -322,7 +323,8 @@ TEST_F(ConfigTest, InvalidToolCallsPrintTheUsage) {
   EXPECT_EQ(load({"--check-aof", "--fix", "a"}), "");
 }
 
-// The tests run somewhere below the root of the tree.
+// Returns the path of conf/bloomery.conf. It is searched upwards, because the tests run below the
+// root of the tree.
 std::string shipped_config() {
   for (auto place = std::filesystem::current_path();; place = place.parent_path()) {
     if (exists(place / "conf/bloomery.conf")) return (place / "conf/bloomery.conf").string();

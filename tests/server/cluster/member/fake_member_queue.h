@@ -44,12 +44,12 @@ class FakeMemberQueue final : public MemberQueue {
     asked = std::move(words);
     done(leader_says);
   }
-  // The server leads in the shard's epoch.
+  // Makes the server the leader in the shard's present epoch.
   void promote() {
     facts.led_epoch = member.shard()->epoch;
     member.tick(now_us, facts);
   }
-  // etcd confirms that the member leads, if it has asked.
+  // If the member has sent a read of the topology, etcd confirms that the member leads.
   void confirm() {
     for (const MemberAction& action : member.take_actions()) {
       const auto* read = std::get_if<ReadTopology>(&action);

@@ -15,7 +15,7 @@ namespace {
 
 class LeaderPartTest : public MemberTest {
  protected:
-  // a leads at epoch 8; no other member is in sync.
+  // Makes the member node a, which leads at epoch 8 while no other member is in sync.
   void lead_alone() {
     be(kA);
     Topology alone = sample_topology();
@@ -107,7 +107,8 @@ TEST_F(LeaderPartTest, WithoutEtcdALeaderAloneServesOn) {
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
 }
 
-// Another process with the leader's id may have started meanwhile, and etcd knows.
+// Another process with the leader's id may have started while this leader was stopped. Only etcd
+// knows that.
 TEST_F(LeaderPartTest, ALeaderAloneThatWasStoppedHearsEtcdFirst) {
   lead_alone();
   pass(kTimes.wait_us);
@@ -134,7 +135,7 @@ TEST_F(LeaderPartTest, WithoutAKeyOfItsOwnALeaderWritesNoEpoch) {
   const auto change = last<ChangeTopology>();
   EXPECT_EQ(change.topology.shard("s1")->epoch, 8U);
   EXPECT_TRUE(change.needs_own_alive);
-  // etcd refuses the change: it has ended the lease, and the node does not know that yet.
+  // etcd refuses the change, because the lease has ended. The node does not know that yet.
   for (int i = 0; i < 10; ++i) {
     member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
     pass(1000);
@@ -261,7 +262,7 @@ TEST_F(LeaderPartTest, SuccessorHoldsClientsOnceItIsNamed) {
   EXPECT_EQ(member_->service(now_us_), MemberService::kNone);
   member_->resigned(now_us_, "s1", 7);
   EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
-  // etcd has refused the change: the leader leads on in a new epoch.
+  // etcd has refused the resignation, and the leader continues in a new epoch.
   Topology next = sample_topology();
   next.shard("s1")->epoch = 8;
   see(next, 11);
@@ -348,7 +349,7 @@ TEST_F(LeaderPartTest, AnEndingLeaderTakesLaggingMembersOffTheList) {
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
   commit(12);
   EXPECT_TRUE(member_->may_leave());
-  // The replica has everything too late to return to the list.
+  // The replica has caught up, but a closed list accepts no member.
   facts_.replicas = {{kB, 1000, true}};
   pass(kTimes.ask_us);
   EXPECT_EQ(all<ChangeTopology>().size(), 2U);
@@ -404,7 +405,7 @@ TEST_F(LeaderPartTest, ALeaderWithoutALogMayHaveLostItsNewestData) {
   pass(0);
   see(sample_topology(), 10);
   EXPECT_TRUE(member_->has_lost_data(now_us_));
-  // No other member has the data, so the node stays the leader.
+  // No other member is in sync, so the node stays the leader although its data are lost.
   be(kA, "s1", 7);
   facts_.keeps_log = false;
   pass(0);

@@ -18,7 +18,8 @@
 
 namespace server::cluster {
 
-// s1: a leads b, at epoch 7. Members start at 100 s.
+// Tests of a Member in the sample topology. In shard s1, node a leads at epoch 7 and node b is its
+// replica. The clock starts at 100 s.
 class MemberTest : public testing::Test {
  protected:
   static inline const std::string kA = id_of('a');
@@ -36,7 +37,7 @@ class MemberTest : public testing::Test {
     actions_.clear();
   }
 
-  // Executes the actions that have only one possible answer.
+  // Takes the member's actions, and executes those that have only one possible answer.
   void run() {
     for (bool is_busy = true; is_busy;) {
       is_busy = false;
@@ -90,7 +91,7 @@ class MemberTest : public testing::Test {
     run();
   }
 
-  // a leads at epoch 8 and serves; b is its replica, online.
+  // Makes the member node a, which leads at epoch 8 and serves. Its replica b is online.
   void lead() {
     be(kA);
     see(sample_topology(), 10);
@@ -100,7 +101,7 @@ class MemberTest : public testing::Test {
     confirm();
     ASSERT_EQ(member_->service(now_us_), MemberService::kServes);
   }
-  // b is a replica that may campaign.
+  // Makes the member node b, a replica that may campaign.
   void replicate() {
     be(kB);
     see(sample_topology(), 10);
@@ -108,7 +109,7 @@ class MemberTest : public testing::Test {
     pass(kTimes.wait_us);
   }
 
-  // The replica receives bytes from the leader for a moment.
+  // Makes the replica receive bytes from its leader for a moment.
   void connect() {
     facts_.hears_leader = true;
     pass(0);
@@ -119,7 +120,7 @@ class MemberTest : public testing::Test {
   ReplicationFacts facts_;
   int64_t now_us_ = kStartUs;
   bool keeps_ = true;
-  bool promotes_ = true;  // the role changes at once
+  bool promotes_ = true;  // true: a promotion takes effect at once
   std::vector<MemberAction> actions_;
 };
 

@@ -118,7 +118,7 @@ TEST_F(MemberTest, RemovedNodeFollowsNoLeader) {
   EXPECT_EQ(last<Follow>().leader, "");
 }
 
-// etcd was restored from a backup: it has an older topology.
+// After a restore from a backup, etcd has an older topology than the member.
 TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   lead();
   facts_.replicas = {{kB, 1000, true}};
@@ -129,7 +129,7 @@ TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   EXPECT_EQ(member_->topology_fault(), TopologyFault::kOlder);
   EXPECT_EQ(member_->topology().revision, 11U);
   EXPECT_TRUE(member_->leads());
-  // The leader continues by promises, as without etcd.
+  // The leader continues by promises of its replicas, as if etcd were unreachable.
   for (int i = 0; i < 5; ++i) pass(kTimes.ask_us);
   EXPECT_FALSE(all<AskPromise>().empty());
 }

@@ -15,10 +15,11 @@ namespace {
 
 class ReplicaPartTest : public MemberTest {
  protected:
-  // The time a leader has to write its key again.
+  // Time in which a leader may write its key to etcd again.
   static constexpr int64_t kGraceUs = 300'000;
 
-  // The restarted node asks its leader, whose key is gone, how much that has.
+  // Returns the action by which a restarted node asks its leader for its offset, because the
+  // leader's key is missing in etcd.
   AskOffset ask_leader() {
     replicate();
     see_alive({kB, kC});

@@ -49,7 +49,7 @@ TEST_F(AnnouncedTest, OnlyTheOwnNodeIsChanged) {
 }
 
 TEST_F(AnnouncedTest, ChangedPortsAreAnnounced) {
-  // Node a was reached by the port that it listened at, node b by a mapped one.
+  // The topology has the port on which node a listened, and a mapped port for node b.
   const Listening before{"10.0.0.1", 7001, 0};
   set("port", "7009");
   const auto changed = announced_topology(topology_, id_of('a'), config_, before);

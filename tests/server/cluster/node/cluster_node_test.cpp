@@ -29,7 +29,7 @@ struct QuietHost final : NodeHost {
     if (on_change) on_change();
   }
 
-  std::function<void()> on_change;  // on the node's thread
+  std::function<void()> on_change;  // called on the node's thread
 };
 
 class ClusterNodeTest : public ::testing::Test {
@@ -92,10 +92,10 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
   EXPECT_TRUE(state_.latest()->owns(0));
   EXPECT_FALSE(state_.latest()->leads());
   EXPECT_EQ(state_.service(), Service::kDown);
-  // Gives up on etcd, which has stopped.
+  // Stops the node, which ends its calls to etcd.
   node->stop();
   node.reset();
-  // A start without etcd knows its neighbours, and has no permit.
+  // A node that starts without etcd reads the topology from its file, and has no permit.
   node = make("");
   EXPECT_EQ(node->id(), id_of('b'));
   EXPECT_EQ(state_.latest()->revision(), 5U);

@@ -73,11 +73,11 @@ class EtcdFeedTest : public ::testing::Test {
   const EtcdKeys keys_{"test"};
   int reads_ = 0;
   int watches_ = 0;
-  // The answers to reads.
+  // The simulated etcd answers reads with these values.
   int store_revision_ = 9;
   int topology_revision_ = 5;
   std::string alive_ids_ = "a";
-  bool races_ = false;  // the watch reports a change before the next read is answered
+  bool races_ = false;  // true: the watch reports a change before the next read is answered
   std::string cluster_id_ = "14841639068965178418";
   TopologyVersion known_{sample_topology(), 5};
   Topology stored_ = sample_topology();
@@ -90,7 +90,8 @@ class EtcdFeedTest : public ::testing::Test {
   ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
   std::unique_ptr<EtcdClient> client_ =
       *EtcdClient::make(io_, {.endpoints = {etcd_.url()}, .call_limit = std::chrono::seconds(10)});
-  // `check_interval`: shorter only where a read must show changes that the watch does not report.
+  // `check_interval` is the time between reads. A test shortens it if a read must show changes that
+  // the watch does not report.
   void start(std::chrono::milliseconds check_interval = std::chrono::seconds(10)) {
     feed_ = std::make_unique<EtcdFeed>(
         io_, *client_, keys_, check_interval,
@@ -142,7 +143,7 @@ TEST_F(EtcdFeedTest, SlotsThatMovedWithoutARecordAreRefused) {
   EXPECT_EQ(revisions_, std::vector<uint64_t>{5});
   EXPECT_EQ(feed_->check_of(5, reply_with(topology_json(moved_slots()), 11)).outcome,
             ReadOutcome::kInvalid);
-  // The record may come later.
+  // The record that matches the topology may arrive later.
   feed_->take(reply_with(topology_json(sample_topology()), 5));
   send_event(fmt::format(R"({{"kv":{}}})", kv(keys_.slots, slots_checksum(moved_slots()), 13)));
   ASSERT_TRUE(run_until(io_, [&] { return revisions_.size() == 2; }));
@@ -171,7 +172,7 @@ TEST_F(EtcdFeedTest, ReadFindsWhatASilentWatchDoesNotTell) {
   EXPECT_NE(watch->find(R"("start_revision":"41")"), std::string::npos);
 }
 
-// A read may be answered after the watch has reported later changes.
+// The feed ignores the answer to a read if the watch has reported later changes.
 TEST_F(EtcdFeedTest, ReadOfBeforeTheWatchIsPassedOver) {
   start(std::chrono::milliseconds(20));
   races_ = true;
@@ -200,7 +201,8 @@ TEST_F(EtcdFeedTest, ReportsADeletion) {
   EXPECT_TRUE(run_until(io_, [&] { return deleted_ == 1; }));
 }
 
-// A watch from a revision that a restored etcd has not reached again would be silent.
+// After a restore, etcd has lower revisions. A watch from a higher revision would report nothing,
+// so the feed starts a new one.
 TEST_F(EtcdFeedTest, RestoredEtcdIsWatchedAgain) {
   start(std::chrono::milliseconds(20));
   store_revision_ = 7;

@@ -24,7 +24,7 @@
 namespace server::cluster {
 namespace {
 
-// Accepts one connection after the other, and answers each read with the next reply.
+// A node that accepts one connection after the other, and answers each read with the next reply.
 class FakeNode {
  public:
   explicit FakeNode(std::deque<std::string> replies) : replies_(std::move(replies)) {
@@ -36,7 +36,7 @@ class FakeNode {
       const std::scoped_lock lock(mutex_);
       is_ending_ = true;
       ::shutdown(listener_.descriptor(), SHUT_RDWR);
-      // The caller may keep the connection.
+      // Ends the connection, which the peer may keep open.
       if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);
     }
     thread_.join();
@@ -60,13 +60,14 @@ class FakeNode {
       ::close(peer);
     }
   }
-  // False when the node ends.
+  // Sets the socket of the present connection. Returns false if the node is about to end.
   bool set_peer(int peer) {
     const std::scoped_lock lock(mutex_);
     peer_ = peer;
     return !is_ending_;
   }
-  // An empty reply closes the connection; "silence" leaves the question without an answer.
+  // Answers the reads of a connection. An empty reply closes it, and "silence" leaves the read
+  // without an answer.
   void serve(int peer) {
     std::array<char, 4096> buffer;
     ssize_t count = 0;
@@ -85,7 +86,7 @@ class FakeNode {
   }
 
   LoopbackListener listener_;
-  int peer_ = -1;  // guarded by mutex_, like the members below
+  int peer_ = -1;  // guarded by mutex_, like is_ending_
   bool is_ending_ = false;
   Node node_;
   std::atomic<int> connections_{0};
@@ -113,7 +114,8 @@ class PeersTest : public testing::Test {
 
   Config config_;
   boost::asio::io_context io_;
-  // A limit that a loaded machine keeps; the test that waits for it takes the product's.
+  // The timeout of 10 s is not exceeded on a busy machine. Only the test of the timeout uses the
+  // default.
   std::optional<Peers> peers_{std::in_place, io_, config_, nullptr, 10'000};
 };
 

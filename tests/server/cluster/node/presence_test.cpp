@@ -73,7 +73,7 @@ TEST_F(PresenceTest, MissingKeyIsCreatedAgain) {
 }
 
 TEST_F(PresenceTest, KeyOfAnotherProcessIsLeftAlone) {
-  // "alive/a", of lease 9.
+  // The answer contains the key "alive/a" (in Base64) with lease 9, which another process owns.
   taken_ = R"({"header":{"revision":"4"},"responses":[{"response_range":{"count":"1","kvs":[)"
            R"({"key":"YWxpdmUvYQ==","mod_revision":"3","lease":"9"}]}}]})";
   presence_.start();

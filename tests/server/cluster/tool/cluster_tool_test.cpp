@@ -35,7 +35,8 @@ TEST(ClusterToolTest, NothingHappensWithoutEtcd) {
   EXPECT_FALSE((*tool)->status());
 }
 
-// etcd and the servers are played; real ones: tests/system/cluster/cluster_tool_test.py.
+// Commands of the tool against a simulated etcd and simulated servers.
+// tests/system/cluster/cluster_tool_test.py uses a real etcd.
 class ClusterToolCallsTest : public ::testing::Test {
  protected:
   using Nodes = std::vector<std::unique_ptr<PlayedNode>>;
@@ -43,7 +44,7 @@ class ClusterToolCallsTest : public ::testing::Test {
   static std::string text_of(const core::Result<Done>& done) {
     return done ? done->text : done.error().message;
   }
-  // The error of a command that has changed nothing.
+  // Returns the error of a command, and expects that the command has changed nothing in etcd.
   std::string refusal(const std::function<core::Result<Done>()>& command) {
     const uint64_t before = etcd_.revision();
     const auto done = command();
@@ -185,7 +186,7 @@ TEST_F(ClusterToolCallsTest, NewIdTakesTheDeadMembersPlace) {
   etcd_.remove(alive_prefix("test") + former);
   Topology moved = topology();
   const auto back = node('c');
-  moved.node(former)->port = back->address().port;  // where it is reached now
+  moved.node(former)->port = back->address().port;  // the topology has the server's new port
   etcd_.put(topology_key("test"), topology_json(moved));
   EXPECT_THAT(text_of(tool_->add(back->address(), "")), HasSubstr("replica of shard s1"));
   EXPECT_THAT(topology().shards[0].members, ElementsAre(nodes[0]->id, back->id));

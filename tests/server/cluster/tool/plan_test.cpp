@@ -107,7 +107,7 @@ TEST(PlanTest, LostShardGetsAnEmptyLeader) {
   EXPECT_EQ(shard.members, (std::vector{id_of('d'), id_of('b')}));
   EXPECT_EQ(shard.insync, std::vector{id_of('d')});
   EXPECT_EQ(replaced->node(id_of('a')), nullptr) << "what it has is not to be wiped";
-  // The new leader may also have the address of the dead leader.
+  // A new node may have the address of the dead leader.
   const Node back{id_of('d'), "10.0.0.1", 7001, 0, ""};
   EXPECT_TRUE(plan_replace(topology, {id_of('b'), id_of('d')}, back, "s1"));
 }
@@ -122,7 +122,7 @@ TEST(PlanTest, ShardWithLiveDataIsNotReplaced) {
   EXPECT_FALSE(plan_replace(sample_topology(), {}, sample_topology().nodes[1], "s1"));
 }
 
-// Where only `replace` helps, each refusal names it.
+// If only the command `replace` can repair the shard, each refusal names that command.
 TEST(PlanTest, RefusalsNameReplace) {
   Topology topology = sample_topology();
   topology.shards[0].insync = {id_of('a')};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// PlayedNode: a server that reports the state that a test sets, to one client after the other.
+// PlayedNode: a simulated server that reports the state that a test sets. It serves one client
+// after the other.
 //
 // Thread safety: all members.
 #pragma once
@@ -33,14 +34,14 @@ class PlayedNode {
   PlayedNode& operator=(const PlayedNode&) = delete;
 
   Address address() const { return {"127.0.0.1", listener_.port()}; }
-  // Stops the node: its port is closed.
+  // Stops the server and closes its port.
   void stop() {
     if (!thread_.joinable()) return;
     ::shutdown(listener_.descriptor(), SHUT_RDWR);
     thread_.join();
   }
 
-  // The commands that have asked for a failover.
+  // Returns the received commands that request a failover.
   std::vector<std::string> failovers() const {
     const std::scoped_lock lock(mutex_);
     return failovers_;
@@ -50,7 +51,7 @@ class PlayedNode {
     on_failover_ = std::move(on_failover);
   }
 
-  // Sets the answer to CLUSTERX TOPOLOGY, which is an error otherwise.
+  // Sets the reply to CLUSTERX TOPOLOGY. Without this call the reply is an error.
   void keep(std::string file) {
     const std::scoped_lock lock(mutex_);
     kept_ = std::move(file);
@@ -58,7 +59,7 @@ class PlayedNode {
 
   const std::string id;
   std::atomic<int> keys{0};
-  std::atomic<bool> is_enabled{true};  // for clusters
+  std::atomic<bool> is_enabled{true};  // whether INFO reports cluster_enabled
 
  private:
   static std::string bulk(const std::string& text) {
@@ -94,7 +95,7 @@ class PlayedNode {
                               is_enabled ? 1 : 0));
     }
     if (command == "CLUSTER MYID") return bulk(id);
-    // Shows whatever is asked for.
+    // The epoch is so high that the tool considers every topology as applied by this server.
     if (command == "CLUSTER INFO") {
       return bulk("cluster_state:ok\r\ncluster_current_epoch:1099511627776\r\n");
     }

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kOfSample = 7;  // the epoch of s1
+constexpr uint64_t kOfSample = 7;  // the epoch of shard s1 in the sample topology
 
 KeptFile kept(uint16_t port, uint64_t revision, uint64_t epoch = kOfSample) {
   NodeFile file;
@@ -37,7 +37,8 @@ TEST(RecoveryTest, DeletedTopologyIsPutBackAsItWas) {
   EXPECT_THAT(recovery->text, HasSubstr("to be written: shard s1, epoch 8, leader "));
 }
 
-// Its revisions are lower than those that the servers keep.
+// The revisions of a new etcd are lower than those in the servers' files, so the recovery raises
+// the epochs.
 TEST(RecoveryTest, NewEtcdGetsHigherEpochs) {
   const auto recovery = plan_recovery(std::nullopt, 5, {kept(1, 40)});
   ASSERT_TRUE(recovery && recovery->topology);

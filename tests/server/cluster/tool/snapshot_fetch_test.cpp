@@ -17,7 +17,8 @@
 namespace server::cluster {
 namespace {
 
-// A leader that answers one client with the given texts, each after a request.
+// A simulated leader that serves one client. It answers each request with the next of the given
+// texts.
 class PlayedLeader {
  public:
   explicit PlayedLeader(std::vector<std::string> answers)

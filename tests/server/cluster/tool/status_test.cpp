@@ -69,7 +69,7 @@ TEST(StatusTest, ServersThatKeepANewerTopologyAreCounted) {
 
 TEST(StatusTest, ServersSayThemselvesThatTheyAreNotReady) {
   ClusterStatus status = sample_status();
-  status.facts[1]->uptime_s = 1;  // its clients may still wait before they connect again
+  status.facts[1]->uptime_s = 1;  // clients may still wait before they reconnect
   EXPECT_NE(status_table(status).find("replica  starting"), std::string::npos);
   status.facts[1]->link_is_up = false;
   EXPECT_NE(status_table(status).find("replica  link down"), std::string::npos);

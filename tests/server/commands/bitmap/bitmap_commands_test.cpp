@@ -23,7 +23,7 @@ class BitmapCommandsTest : public CommandTest {
       EXPECT_EQ(run(one.command), one.reply) << line;
     }
   }
-  // 'f' 'o' 'o' under key s.
+  // Stores the string "foo" in the key s.
   void write_foo() { run({"BITFIELD", "s", "SET", "u24", "0", "6713199"}); }
   uint64_t changes() const { return state_.changes.load(); }
 

@@ -19,7 +19,7 @@ using testing::StartsWith;
 
 class BloomChunkCommandsTest : public KeyTest {
  protected:
-  using Chunk = std::pair<std::string, std::string>;  // iterator, data
+  using Chunk = std::pair<std::string, std::string>;  // iterator and data of a chunk
 
   BloomChunkCommandsTest() {
     run({"BF.RESERVE", "f", "0.01", "100"});
@@ -129,7 +129,8 @@ TEST_F(BloomChunkCommandsTest, PiecesMayComeTwice) {
   EXPECT_EQ(run({"BF.EXISTS", "g", "1"}), integer(1));
 }
 
-// The arrays of deletable filters must agree with their counts.
+// BF.LOADCHUNK accepts the same arrays as RESTORE: in a deletable filter, they must agree with the
+// counts.
 TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
   constexpr uint64_t kSeed = 31;
   constexpr int kRounds = support::rounds(400, 60);

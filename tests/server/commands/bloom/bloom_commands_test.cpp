@@ -270,7 +270,7 @@ TEST_F(BloomCommandsTest, EachLayoutFindsWhatItWasGiven) {
     run({"BF.ADD", layout, "one"});
     run({"BF.MADD", layout, "two", "three"});
   }
-  // Each layout is looked up while new filters get another layout.
+  // Filters of each layout are found, whatever layout `bf-layout` sets for new filters.
   for (const std::string& guess : layouts) {
     configure("bf-layout", guess);
     for (const std::string& layout : layouts) {

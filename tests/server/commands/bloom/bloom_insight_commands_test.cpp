@@ -13,23 +13,24 @@ namespace {
 
 class BloomInsightCommandsTest : public KeyTest {
  protected:
-  // Returns an aggregate's values by their labels, without nested ones.
+  // The values of a reply by their labels, without nested values.
   using Figures = std::map<std::string, std::string>;
 
-  // Reads one line of `reply` at `*at`.
+  // Reads the line of `reply` at `*at`, and advances `*at`.
   static std::string take_line(const std::string& reply, size_t* at) {
     const size_t end = reply.find("\r\n", *at);
     std::string line = reply.substr(*at, end - *at);
     *at = end + 2;
     return line;
   }
-  // Returns a bulk's text, or the rest of the line of another scalar.
+  // Returns the text of a bulk string, or the line of another scalar without its type.
   static std::string take_scalar(const std::string& reply, size_t* at) {
     const std::string line = take_line(reply, at);
     if (line.front() != '$' || line == "$-1") return line.front() == '$' ? "null" : line.substr(1);
     return take_line(reply, at);
   }
-  // `reply` is flat pairs in RESP2; stops at the first value that is an array.
+  // Reads a RESP2 reply of labels and values in alternation. Stops at the first value that is an
+  // array.
   static Figures figures(const std::string& reply, size_t at = 0) {
     Figures found;
     take_line(reply, &at);
@@ -67,7 +68,7 @@ TEST_F(BloomInsightCommandsTest, DebugShowsTheLayers) {
   EXPECT_TRUE(run({"BF.DEBUG", "s"}).starts_with("-WRONGTYPE"));
 }
 
-// Filters of old dumps have hashes of 32 bits.
+// Filters from dumps of old RedisBloom releases have hashes of 32 bits.
 TEST_F(BloomInsightCommandsTest, DebugTellsOfHashesOf32Bits) {
   const core::UnlimitedMemory budget;
   core::bloom::FilterParameters parameters;
@@ -102,7 +103,8 @@ TEST_F(BloomInsightCommandsTest, PlanIsFlatInResp2AndAMapInResp3) {
                 "%5\r\n" + fills);
 }
 
-// Fill ratio at which a reservation has become resident; measured in docs/bloom_math.md.
+// BF.PLAN reports the fill ratio at which all pages of a reserved array are resident.
+// docs/bloom_math.md has the measurement.
 TEST_F(BloomInsightCommandsTest, PlanTellsWhatIsResident) {
   const std::string reply = run({"BF.PLAN", "0.01", "200000000", "NONSCALING"});
   const auto resident_at = [&](const std::string& fill) {

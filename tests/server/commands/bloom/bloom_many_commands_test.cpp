@@ -115,7 +115,7 @@ TEST_F(BloomManyCommandsTest, MissingFilterDiffersFromMissingItem) {
   EXPECT_EQ(run({"BF.MEXISTS", "old", "x", "y"}), nils);
   EXPECT_EQ(run({"BF.KEXISTS", "3", "none", "a", "string", "x", "y"}),
             array({nils, row({1, 0}), row({0, 0})}));
-  // A key of another type is not missing.
+  // A key of another type does not count as missing.
   EXPECT_EQ(run({"BF.EXISTS", "string", "x"}), integer(0));
   EXPECT_EQ(run({"BF.EXISTS", "a", "z"}), integer(0));
   client_->session->resp = protocol::RespVersion::kResp3;
@@ -141,12 +141,12 @@ TEST_F(BloomManyCommandsTest, KaddMakesWhatIsMissing) {
   run({"BF.RESERVE", "full", "0.01", "1", "NONSCALING"});
   run({"BF.ADD", "a", "x"});
   const std::string full = error("ERR non scaling filter is full");
-  // As with BF.MADD, a full filter ends the list.
+  // As with BF.MADD, the error of a full filter ends the list of its replies.
   EXPECT_EQ(run({"BF.KADD", "3", "a", "full", "new", "x", "y", "z"}),
             array({row({0, 1, 1}), array({integer(1), full}), row({1, 1, 1})}));
   EXPECT_EQ(run({"BF.CARD", "new"}), integer(3));
   EXPECT_EQ(run({"BF.INFO", "new", "CAPACITY"}), array({integer(100)}));
-  // The command names the same key twice.
+  // If the command names a key twice, the second add finds the item.
   EXPECT_EQ(run({"BF.KADD", "2", "twice", "twice", "x"}), array({row({1}), row({0})}));
 }
 

@@ -217,7 +217,7 @@ TEST_F(BloomMergeCommandsTest, AClearedWindowForgetsAndGoesOn) {
 }
 
 TEST_F(BloomMergeCommandsTest, ClearWorksAboveTheMemoryLimit) {
-  // Mapped arrays count, whatever the allocator reports.
+  // The filter is big enough to be mapped. Mapped arrays count as used memory with any allocator.
   run({"BF.RESERVE", "big", "0.01", "2000000"});
   reserve("a");
   add("a", "a", 100);

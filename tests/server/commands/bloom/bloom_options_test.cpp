@@ -52,7 +52,7 @@ TEST_F(BloomExpiryTest, InsertSetsItOnlyWhereItCreates) {
   EXPECT_EQ(run({"PTTL", "plain"}), integer(-1));
   EXPECT_EQ(run({"BF.INSERT", "none", "NOCREATE", "PX", "5", "ITEMS", "c"}),
             error("ERR not found"));
-  // A word after ITEMS is an item.
+  // Every word after ITEMS is an item, even the name of an option.
   EXPECT_EQ(run({"BF.INSERT", "i", "ITEMS", "EX", "10"}), array({integer(1), integer(1)}));
   EXPECT_EQ(run({"PTTL", "i"}), integer(-1));
 }

@@ -240,7 +240,7 @@ TEST_F(BloomWindows, PlanTellsOfAllGenerations) {
   EXPECT_TRUE(plan.starts_with("%11\r\n")) << plan;
   EXPECT_NE(plan.find(bulk("generations") + ":5\r\n"), std::string::npos) << plan;
   const std::string bytes = plan.substr(plan.find("bytes") + 7);
-  // Memory of the filter with all its generations.
+  // BF.PLAN counts the memory of all generations of the filter.
   run({"BF.RESERVE", "w", "0.01", "1000000", "WINDOW", "10"});
   for (int i = 0; i < 5; ++i) {
     run({"BF.ADD", "w", std::to_string(i)});

@@ -57,7 +57,7 @@ TEST_F(ClientCommandsTest, KillRefusesWhatItDoesNotKnow) {
 }
 
 TEST_F(ClientCommandsTest, AnEmptyAddressIsNobodys) {
-  // The link to a leader has no local address either.
+  // Some sessions have no local address, for example the link to a leader.
   other_->session->local_address.clear();
   for (const char* const option : {"ADDR", "LADDR"}) {
     EXPECT_EQ(run({"CLIENT", "KILL", option, ""}), integer(0)) << option;
@@ -123,7 +123,7 @@ TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
   EXPECT_EQ(client_->try_answer(), kOk);
 }
 
-// A command inside a transaction cannot wait.
+// A command inside a transaction cannot wait, so EXEC replies at once.
 TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
   threads_.on_visit = [](const auto&) {};
   run({"MULTI"});
@@ -139,7 +139,7 @@ TEST_F(ClientCommandsTest, WrongCommandsAreRejectedDuringAPause) {
   EXPECT_EQ(run_as_other({"GET"}), error("ERR wrong number of arguments for 'get' command"));
   other_->session->authenticated = false;
   EXPECT_EQ(run_as_other({"GET", "a"}), error("NOAUTH Authentication required."));
-  // A client that ends the pause may have to log in first.
+  // AUTH works during the pause, because the client that ends the pause may have to log in.
   EXPECT_EQ(run_as_other({"AUTH", "secret"}), kOk);
   EXPECT_EQ(run_as_other({"CLIENT", "UNPAUSE"}), kOk);
 }

@@ -106,7 +106,7 @@ TEST_F(ClientTrackingCommandsTest, PrefixesCostMemory) {
   EXPECT_EQ(client_->session->memory_bytes(), before);
 }
 
-// How tracking is requested, rejected and shown.
+// Tests of the commands that request and show tracking, and of their errors.
 class ClientTrackingRequestsTest : public CommandTest {
  protected:
   std::string track(std::vector<std::string> options) {
@@ -114,7 +114,7 @@ class ClientTrackingRequestsTest : public CommandTest {
     return run(options);
   }
   std::string caching(const std::string& word) { return run({"CLIENT", "CACHING", word}); }
-  // CLIENT TRACKINGINFO: flags / redirect / prefixes.
+  // Returns the reply of CLIENT TRACKINGINFO as "flags / redirect / prefixes".
   std::string shown() {
     const std::string reply = run({"CLIENT", "TRACKINGINFO"});
     std::istringstream lines(reply);
@@ -310,7 +310,7 @@ TEST_F(ClientTrackingRequestsTest, FiguresAndLettersFollow) {
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("tracking_")) text += line.substr(line.find(':') + 1, 1);
     }
-    return text;  // clients, keys, items, prefixes
+    return text;  // numbers of clients, keys, items and prefixes
   };
   EXPECT_EQ(figures(), "0000");
   ASSERT_EQ(track({}), kOk);

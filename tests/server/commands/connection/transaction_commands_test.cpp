@@ -42,7 +42,7 @@ TEST_F(TransactionCommandsTest, TheSameNameInTwoDatabasesIsTwoKeys) {
   run_as_other({"SET", "a", "1"});
   run({"MULTI"});
   EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
-  // EXEC has removed every watch.
+  // The failed EXEC has removed all watches, so the next transaction succeeds.
   run({"MULTI"});
   EXPECT_EQ(run({"EXEC"}), "*0\r\n");
 }

@@ -32,7 +32,8 @@ TEST_F(MemoryCommandsTest, UsagesAddUpToTheKeyspace) {
   for (int i = 0; i < 5000; ++i) {
     usages += static_cast<uint64_t>(usage("key:" + std::to_string(i)));
   }
-  // Shares are rounded up, by at most one byte a key. Empty stripes belong to no key.
+  // MEMORY USAGE of a key includes its share of the tables, rounded up by at most one byte. Tables
+  // of empty stripes belong to no key.
   EXPECT_GT(usages, entries);
   EXPECT_LE(usages, entries + core::keyspace::table_memory_bytes(keyspace_) + 5000);
 }
@@ -67,7 +68,7 @@ TEST_F(MemoryCommandsTest, TheDoctorTellsOfAPeakWithFigures) {
   put("goes", std::string(size_t{200} << 20, 'x'));
   run({"MEMORY", "DOCTOR"});
   run({"DEL", "goes"});
-  // A big value is freed by another thread.
+  // Another thread frees the big value, so the test waits until the memory has fallen.
   std::string report;
   EXPECT_TRUE(support::wait_until([&] {
     report = run({"MEMORY", "DOCTOR"});

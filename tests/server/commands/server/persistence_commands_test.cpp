@@ -49,7 +49,8 @@ TEST_F(PersistenceCommandsTest, FailedLogSwitchKeepsAllOptions) {
   EXPECT_FALSE(info_shows_log());
 }
 
-// A start finds the data from before the log was switched on.
+// Until the log has its base, a restart would find only the data from before the log was switched
+// on. So WAITAOF must not count this log.
 TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   config_.set(std::vector<NamedValue>{{"appendonly", "yes"}});
   durability_.tick();

@@ -137,10 +137,10 @@ TEST(ShippedSample, ListsWhatHasNoEffect) {
   EXPECT_THAT(listed, testing::UnorderedElementsAreArray(inert));
 }
 
-// The words about CONFIG SET must agree with the table.
+// If the sample file says that an option is mutable, the option table must agree.
 TEST(ShippedSample, SaysWhatIsMutable) {
   for (const auto& section : shipped_sections()) {
-    bool all = false;  // set by a paragraph without options that describes those after it
+    bool all = false;  // set by a paragraph without options: it describes all options after it
     for (const auto& paragraph : section.paragraphs) {
       const std::string words = joined(paragraph.words);
       all = all || (paragraph.options.empty() && words.find(" mutable") != std::string::npos);
@@ -148,7 +148,8 @@ TEST(ShippedSample, SaysWhatIsMutable) {
                            words.find("while the server runs") != std::string::npos;
       for (const auto& name : paragraph.options) {
         const Option& option = option_table()[*find_option(name)];
-        if (name == "replicaof") continue;  // changed by REPLICAOF instead of CONFIG SET
+        // Excluded: clients change it by REPLICAOF instead of CONFIG SET.
+        if (name == "replicaof") continue;
         EXPECT_EQ(is_said, option.mutability != Mutability::kImmutable) << name;
       }
     }

@@ -80,7 +80,7 @@ TEST_F(ClusterTest, KeysAreFoundByTheirSlot) {
   EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "0"}), "*0\r\n");
   run({"PEXPIRE", "{foo}1", "5"});
   advance_ms(10);
-  // As in Redis, the key stays until a command looks it up.
+  // As in Redis, an expired key stays in its slot until a command looks it up.
   EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "12182"}), integer(3));
   EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "9"}).substr(0, 4), "*2\r\n");
   EXPECT_EQ(run({"DEL", "{foo}1"}), integer(0));
@@ -108,7 +108,7 @@ TEST_F(ClusterTest, KeysOfOneCommandShareASlot) {
   EXPECT_EQ(run({"WATCH", "a", "b"}), kCrossed);
   EXPECT_EQ(run({"SSUBSCRIBE", "a", "b"}), kCrossed);
   EXPECT_EQ(run({"BF.KEXISTS", "2", "a", "b", "item"}), kCrossed);
-  // Errors of arity, and of keys that cannot be counted, take precedence.
+  // An error about the number of arguments or keys takes precedence over CROSSSLOT.
   EXPECT_EQ(run({"GET"}), "-ERR wrong number of arguments for 'get' command\r\n");
   EXPECT_EQ(run({"MGET", "a"}).front(), '*');
 }
@@ -125,7 +125,7 @@ TEST_F(ClusterTest, QueuedKeysOfSeveralSlotsAreRefusedByExec) {
 TEST_F(ClusterTest, CommandOfSeveralSlotsSpoilsItsTransaction) {
   run({"MULTI"});
   EXPECT_EQ(run({"MGET", "a", "b"}), kCrossed);
-  // The transaction has ended, so these commands are single ones and cross no slots.
+  // The transaction continues: the next commands are queued, and EXEC discards them.
   EXPECT_EQ(run({"SET", "a", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"SET", "b", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"EXEC"}), "-EXECABORT Transaction discarded because of previous errors.\r\n");

@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 class ReplicaSectionTest : public ReplicaFixture {
  protected:
   std::string field(const std::string& name) { return info("replication", name); }
-  // Returns the names of the first lines.
+  // Returns the names of the first `count` fields from `role` on.
   std::vector<std::string> first_fields(size_t count) {
     const std::string text = run({"INFO", "replication"});
     std::vector<std::string> names;

@@ -339,7 +339,7 @@ TEST_F(AclCommandsTest, TheLogTellsContextAndObject) {
     ASSERT_NE(found, std::string::npos) << expected << log;
     at = found;
   }
-  // The oldest entry is the last one.
+  // The last entry of ACL LOG is the oldest, with the id 0.
   EXPECT_THAT(log.substr(at), HasSubstr(bulk("entry-id") + integer(0) + bulk("timestamp-created") +
                                         integer(clock_.wall_ms())));
 }

@@ -44,7 +44,7 @@ class RewriteCommandTest : public CommandTest {
     return result.str();
   }
 
-  // Replaces the users by those of the file.
+  // Replaces the users by those of the file, as a restart does.
   void start_again() {
     Config again;
     const std::string path = directory_ + "/a.conf";
