@@ -55,7 +55,7 @@ class HostilePayloadsTest : public CommandTest {
     for (char& byte : bytes) byte = static_cast<char>(below(256));
     return bytes;
   }
-  // Runs every command that reads a filter.
+  // Runs every command on filters with this key.
   void use_filter(const std::string& key) {
     for (const WordList& words : {WordList{"BF.INFO", key},
                                   {"BF.ADD", key, "a"},
@@ -132,7 +132,7 @@ void HostilePayloadsTest::load_forged(
   use_filter("g");
 }
 
-// Iterators, lengths and headers of BF.LOADCHUNK; the fuzzers forge many more.
+// BF.LOADCHUNK with wrong iterators, lengths and headers. The fuzzers forge many more.
 TEST_F(HostilePayloadsTest, ChunksThatLie) {
   for (const std::string layout : {"native", "redisbloom"}) {
     run({"CONFIG", "SET", "bf-layout", layout});
@@ -155,7 +155,7 @@ TEST_F(HostilePayloadsTest, ChunksThatLie) {
 
 std::string HostilePayloadsTest::forged(std::string body) {
   for (size_t changes = 1 + below(3); changes > 0; --changes) {
-    // The part with the sizes, not the bits.
+    // Changes only the beginning of the payload, which has the sizes, and not the bits.
     const size_t index = 1 + below(std::min<size_t>(body.size() - 2, 160) - 1);
     switch (below(4)) {
       case 0:

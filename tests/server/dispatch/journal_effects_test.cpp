@@ -20,7 +20,7 @@ class JournalEffects : public CommandTest {
       journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
     });
     journal_.set_active(true);
-    run({"SET", "first", "1"});  // journals the first SELECT 0
+    run({"SET", "first", "1"});  // also journals the SELECT 0 of a new journal
     journalled();
   }
 
@@ -146,7 +146,8 @@ TEST_F(JournalEffects, AnExpiryInsideATransactionStaysInItsPlace) {
   EXPECT_EQ(effect({"EXEC"}), "MULTI;SET a 5 PXAT " + at(-10) + ";DEL a;INCR a;EXEC;");
 }
 
-// Replicas that run Redis 7 do not support these operations.
+// Replicas that run Redis 7 do not support the newer operations of BITOP, so the journal has their
+// results.
 TEST_F(JournalEffects, BitOperationsNewerThanRedis7AreTheirResult) {
   run({"SET", "a", "0"});
   run({"SET", "b", "p"});

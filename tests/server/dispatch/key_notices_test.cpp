@@ -19,7 +19,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// The classes of the letter A.
+// The classes of events that the letter A of notify-keyspace-events selects.
 constexpr uint32_t kClassesOfA = ~0U & ~(kEventsByKey | kEventsByEvent | kMissEvents | kNewEvents);
 
 class KeyNoticesTest : public CommandTest {

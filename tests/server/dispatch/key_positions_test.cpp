@@ -32,10 +32,10 @@ using WordList = std::vector<std::string>;
 // One way to call a command. Its words differ from each other and from the names of other keys.
 struct Sample {
   WordList command;
-  std::vector<WordList> before{};  // commands that create the keys
+  std::vector<WordList> before{};  // commands that create the keys of the sample
 };
 
-// Words that are replaced by the reply to an earlier command.
+// Placeholders for the replies to DUMP and BF.SCANDUMP.
 const std::string kDump = "<DUMP>";
 const std::string kChunk = "<CHUNK>";
 
@@ -137,7 +137,7 @@ const std::vector<Sample> kAnyType = {
     {{"MEMORY", "USAGE", "k"}, {kText}},
     {{"MEMORY", "USAGE", "k", "SAMPLES", "0"}, {kText}},
     {{"WATCH", "k", "l"}, {kText}},
-    // Channels are no keys, though the rows give their positions.
+    // Channels are not keys, although the rows of these commands give their positions.
     {{"SPUBLISH", "k", "message"}, {kText}},
     {{"SSUBSCRIBE", "k"}, {kText}},
     {{"SUNSUBSCRIBE", "k"}, {kText}},
@@ -170,7 +170,8 @@ Sample made_up(const RegisteredCommand& command) {
   return sample;
 }
 
-// Kinds of values under a name. The last one is the value that the sample makes, if any.
+// Kinds of values that a key has before the command runs. kAsMade is the value that the sample
+// creates, if any.
 enum class Variant { kAbsent, kNumber, kBytes, kSeen, kAsMade };
 
 class KeyPositionsTest : public CommandTest {
@@ -181,7 +182,7 @@ class KeyPositionsTest : public CommandTest {
     return reply.substr(0, reply.size() - 2);
   }
 
-  // Replaces the placeholders of the command by their replies.
+  // Returns the sample's command with each placeholder replaced by the reply that it represents.
   WordList spelled(const Sample& sample) {
     EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);
     run_as_other({"BF.ADD", "k", "loaded"});
@@ -200,8 +201,8 @@ class KeyPositionsTest : public CommandTest {
   }
 
   struct Effect {
-    bool has_changed = false;  // the value under the name
-    std::string rest;          // the reply, and the values under all other words
+    bool has_changed = false;  // the command changes the value under the name
+    std::string rest;          // reply of the command, and the values of all other keys
   };
 
   // Runs the command with a kind of value under one name.
@@ -223,7 +224,7 @@ class KeyPositionsTest : public CommandTest {
     for (const std::string& word : words) {
       if (word != name) effect.rest += state_of(word);
     }
-    // The effect of WATCH on a key shows only now.
+    // Only a transaction shows the effect of WATCH on a key.
     if (run({"MULTI"}) == kOk) {
       run_as_other({"SET", name, "a change"});
       effect.has_changed |= run({"EXEC"}) == "*-1\r\n";
@@ -249,7 +250,7 @@ class KeyPositionsTest : public CommandTest {
     const std::vector<std::string_view> all_commands = {"+@all"};
     EXPECT_FALSE(user.apply_all(all_commands));
     for (const std::string& word : words) {
-      // Patterns take no zero bytes: of a payload its length is enough.
+      // A pattern must not contain zero bytes, so a payload is matched by its length alone.
       const bool is_payload = word.size() > 20;
       const std::string pattern = is_payload ? std::string(word.size(), '?') : word;
       if (word == name) continue;
@@ -311,7 +312,7 @@ TEST_F(KeyPositionsTest, MadeUpWordsSufficeForMostRows) {
     const Sample sample = made_up(*registry_->find(std::vector<std::string_view>{name}));
     EXPECT_THAT(disagreements(sample), IsEmpty()) << name;
   }
-  // Samples for a subcommand, and for a row whose keys are every second word.
+  // Checks the made-up samples of a subcommand, and of a row whose keys are every second word.
   EXPECT_EQ(made_up(command_of({"MEMORY", "USAGE", "k"})).command,
             (WordList{"memory", "usage", "key2"}));
   EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (WordList{"mset", "key1", "2"}));

@@ -16,7 +16,8 @@ namespace {
 using cluster::id_of;
 using cluster::Service;
 
-// foo is in slot 12182, of s2 (c); bar in 5061, of s1 (a, then b).
+// The key foo is in slot 12182 of shard s2, whose leader is c. The key bar is in slot 5061 of shard
+// s1, which a leads at first and b later.
 const std::string kMovedFoo = "-MOVED 12182 10.0.0.3:7001\r\n";
 const std::string kMovedBar = "-MOVED 5061 10.0.0.1:7001\r\n";
 const std::string kCrossed = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
@@ -188,7 +189,8 @@ TEST_F(KeyRoutingTest, ClientsOfANewLeaderAreHeldBack) {
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
 }
 
-// Their replies also need a permit: without one, the connection is closed.
+// Replies to writes without keys also need a permit. If the server has none, it closes the
+// connection.
 TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
   run({"SET", "bar", "1"});
   cluster_.set_service(Service::kHeld);
@@ -231,7 +233,7 @@ TEST_F(KeyRoutingTest, DeposedLeaderHoldsClientsUntilRedirected) {
   become('b');
   EXPECT_EQ(run({"SET", "bar", "1"}), kMovedBar);
   EXPECT_EQ(run_as_other({"EXEC"}), kMovedBar);
-  // The command has no keys, so no server can be named in a redirect.
+  // FLUSHALL has no keys, so a redirection could name no server.
   EXPECT_EQ(run({"FLUSHALL"}), "-READONLY You can't write against a read only replica.\r\n");
 }
 

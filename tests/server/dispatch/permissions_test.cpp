@@ -131,7 +131,7 @@ TEST_F(PermissionsTest, EveryWayToAskGivesTheSameAnswer) {
       }
     }
   }
-  // Most allowed commands pass the fastest check.
+  // The fastest check must accept most of the allowed commands.
   EXPECT_GT(plain, allowed / 2);
 }
 
@@ -144,7 +144,7 @@ TEST_F(PermissionsTest, TheTableHasAllCommandsAndCategories) {
   }
   const size_t config = *table.find("config");
   EXPECT_FALSE(table.at(config).subcommands.empty());
-  // All categories fit into the bits.
+  // There is one bit of 32 for each category.
   EXPECT_LE(table.category_names().size(), 32U);
 }
 

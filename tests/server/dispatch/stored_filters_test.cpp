@@ -121,12 +121,12 @@ TEST_F(StoredFilters, WindowsThatGrewToTheirLimitStillRotate) {
 }
 
 TEST_F(StoredFilters, WindowsOfItemsThatGrewToTheirLimitStillRotate) {
-  constexpr int kQuota = 819;  // layers of a generation: five generations have 4,095
+  constexpr int kQuota = 819;  // layers of a generation, so that five generations have 4,095 layers
   const std::string length = std::to_string(16 * kQuota);
   ASSERT_EQ(run(reserve({"1", "EXPANSION", "1", "WINDOW", length, "ITEMS", "GENERATIONS", "16"})),
             kOk);
   add_new(5 * kQuota);
-  // A false positive adds no layer.
+  // An item that is found by error adds no layer, so some more items are added.
   for (int more = 0; more < 50 && layers() < 4095; ++more) add_new(1);
   ASSERT_EQ(layers(), 4095);
   ASSERT_EQ(run({"BF.ADD", "f", "next"}), integer(1));

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::milliseconds kAtOnce{0};
 
-// Runs in a temporary working directory.
+// The tests run in a temporary working directory.
 class DirectoryLockTest : public ::testing::Test {
  protected:
   DirectoryLockTest() {

@@ -57,7 +57,7 @@ struct ModelValue {
   bool is_there(int64_t now_ms) const { return expires_ms < 0 || expires_ms > now_ms; }
 };
 
-// The naive model of a server's data.
+// A naive model of the server's data: a map from (database, key) to values.
 class Twin {
  public:
   void forget_expired(int64_t now_ms) {
@@ -146,7 +146,7 @@ class Life {
     return std::string(replies.view());
   }
 
-  // Returns the data in the form of Twin::picture().
+  // Returns the server's data as text, in the form of Twin::picture().
   std::string picture() {
     std::string text;
     for (int database = 0; database < kDatabases; ++database) {
@@ -237,7 +237,7 @@ class World {
     return words[static_cast<size_t>(number(static_cast<int>(words.size())))];
   }
 
-  // Returns false if the test is over: after an error, or because the disk has lost bytes.
+  // Starts a process. Returns false after an error, or if the disk has lost bytes.
   bool begin_life() {
     for (int faults = number(3); faults > 0 && !may_be_damaged_; --faults) {
       disk_.restart_count();
@@ -335,7 +335,7 @@ class World {
     const uint64_t rewrites = durability.saves().rewrites().record().count;
     const uint64_t forks = durability.saves().slot().fork_count();
     life_->durability.tick();
-    // A tick deals with the child that has ended before it forks another.
+    // A tick processes the end of a child before it forks another.
     if (durability.saves().rewrites().record().count > rewrites)
       safe_ = std::max(safe_, rewritten_);
     if (durability.saves().slot().fork_count() > forks) rewritten_ = states_.size() - 1;
@@ -445,7 +445,7 @@ class World {
 
   std::pair<WordList, std::string> filter_command(Twin& twin, int database) {
     const std::string& key = one_of(kFilters);
-    // Each layer holds two items, so that filters grow. An existing filter causes an error.
+    // The first layer holds two items, so that filters grow. BF.RESERVE fails on an existing key.
     if (!twin.has(database, key) && number(3) == 0) {
       twin.value(database, key).is_filter = true;
       return {{"BF.RESERVE", key, "0.0000001", "2", "EXPANSION", "2"}, "+OK\r\n"};

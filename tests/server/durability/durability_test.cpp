@@ -58,7 +58,7 @@ TEST(Durability, AForkThatFailsCountsAsNone) {
   EXPECT_EQ(process.durability.saves().slot().fork_count(), 0u);
 }
 
-// Runs in temporary working directories.
+// The tests run in temporary working directories.
 class PreparedDurabilityTest : public ::testing::Test {
  protected:
   PreparedDurabilityTest() {

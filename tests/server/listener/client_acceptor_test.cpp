@@ -38,7 +38,7 @@ class ClientAcceptorTest : public ListenerFixture {
 };
 
 TEST_F(ClientAcceptorTest, RejectsAndCountsClientsAboveTheLimit) {
-  // The limit also counts the clients of the fixture.
+  // The limit on clients also counts the clients of the fixture.
   set_option(config_, OptionId::kMaxClients, std::to_string(clients_.count() + 1));
   serve();
   const Caller first;

@@ -63,8 +63,8 @@ class TlsPortTest : public ListenerFixture {
 
 enum class Certificate { kNone, kOwn, kStrangers, kExpired };
 
-// Parameters: the value of tls-auth-clients, the client's certificate, whether the client is
-// served.
+// Test parameters are the value of tls-auth-clients, the client's certificate, and whether the
+// client is served.
 class ClientCertificateTest
     : public TlsPortTest,
       public ::testing::WithParamInterface<std::tuple<const char*, Certificate, bool>> {};

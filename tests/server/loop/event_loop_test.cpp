@@ -41,7 +41,7 @@ TEST(EventLoop, RunsWhatOtherThreadsPost) {
   NoSockets sockets(context);
   auto work = asio::make_work_guard(context);
   constexpr int kPosts = 10'000;
-  int count = 0;  // used by the loop's thread
+  int count = 0;  // only the loop's thread uses it
   EventLoop loop(context, sockets, [&] {
     if (count == 2 * kPosts) work.reset();
   });

@@ -236,7 +236,7 @@ TEST_F(ListeningSocketTest, PathInUseIsNotReplaced) {
   EXPECT_EQ(error_of_unix(path), taken);
   const Caller caller(AF_UNIX);
   EXPECT_TRUE(caller.call_path(path));
-  // With this connection, two peers wait to be accepted.
+  // Together with an earlier connection, two peers wait to be accepted.
   start(opened_.back());
   await_accepted(2);
 }

@@ -92,7 +92,7 @@ TEST_F(ReplyGateTest, WritesWaitForAcknowledgements) {
   EXPECT_EQ(two_->sent, "read");
   EXPECT_TRUE(is_waiting_);
   EXPECT_EQ(acks.requests, 1);
-  // Later replies of the client are still held back.
+  // The gate still holds back later replies of the client.
   gate_.release_safe();
   EXPECT_EQ(one_->sent, "");
   acks.acked = 10;
@@ -129,7 +129,7 @@ TEST_F(ReplyGateTest, ManyBytesAreHandedOver) {
   EXPECT_EQ(two_->sent, many);
   EXPECT_EQ(two_->taken.view(), many);
   EXPECT_TRUE(gate_.replies().empty());
-  // The gate discards the bytes that a sink leaves.
+  // The gate keeps no bytes, even if a sink does not send all of them at once.
   two_->sent.clear();
   log_.end = 1;
   reply(one_, "c");
@@ -200,7 +200,7 @@ TEST_F(ReplyGateTest, DroppedRepliesAreNotSent) {
   EXPECT_EQ(gate_.fresh(), "");
   log_.is_failing = true;
   log_.end = 5;
-  // A discarded write must not make this reply depend on the log.
+  // The failed write was discarded, so this reply must not wait for the log.
   reply(two_, "b");
   gate_.end_round();
   EXPECT_EQ(one_->sent, "a");

@@ -21,7 +21,8 @@ using testing::StartsWith;
 using testing::Truly;
 using Expected = testing::Matcher<const Reply&>;
 
-// Commands that every client, tool or GUI may send at any time: known, with these subcommands.
+// Commands that every client, tool or GUI may send at any time. The server must know them and these
+// subcommands.
 constexpr const char* kEveryday = R"(
 APPEND AUTH BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS COPY DBSIZE DECR DECRBY DEL DISCARD DUMP
 ECHO EXEC EXISTS EXPIRE EXPIREAT EXPIRETIME FLUSHALL FLUSHDB GET GETBIT GETDEL GETEX GETRANGE
@@ -75,7 +76,8 @@ Expected ok() {
 Expected no_cluster() {
   return error_like("ERR This instance has cluster support disabled");
 }
-// Four client libraries take any reply other than an error as a promise to send push messages.
+// The reply to CLIENT MAINT_NOTIFICATIONS must be an error. Four client libraries take any other
+// reply as a promise to send push messages.
 Expected no_maintenance() {
   return error_like(StartsWith("ERR unknown subcommand"));
 }
@@ -136,7 +138,7 @@ TEST_F(ClientHandshakesTest, RedisPy8) {
   EXPECT_THAT(value_of(hello, "proto"), number(3));
   EXPECT_THAT(value_of(hello, "server"), text("redis"));
   EXPECT_THAT(value_of(hello, "mode"), text("standalone"));
-  // The client supports client-side caching only from this version on.
+  // The client uses client-side caching only if the server reports at least this version.
   std::istringstream version(value_of(hello, "version").text);
   std::array<int, 3> parts{};
   char dot = 0;
@@ -215,7 +217,7 @@ TEST_F(ClientHandshakesTest, JedisLogsInAfterNoauth) {
   });
 }
 
-// One pipeline with a failing AUTH inside.
+// StackExchange.Redis sends one pipeline, in which AUTH fails.
 TEST_F(ClientHandshakesTest, StackExchange) {
   const std::string echo("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17", 16);
   const auto replies = shake({

@@ -30,7 +30,7 @@ TEST(ClientInput, TheRestComesBeforeWhatFollows) {
   input.keep(joined.substr(4), true);
   joined = input.join("");
   EXPECT_EQ(joined, "three");
-  input.keep(joined, true);  // held back: none of the bytes was executed
+  input.keep(joined, true);  // true: held back, so none of the bytes was executed
   joined = input.join("!");
   EXPECT_EQ(joined, "three!");
 }
@@ -127,7 +127,7 @@ TEST(ClientInput, ABigArgumentGetsItsOwnMemory) {
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_TRUE(input.big_argument()->text() == text);
   EXPECT_EQ(input.big_argument()->offset(), head.size());
-  input.keep(joined, true);  // held back: the command was not executed
+  input.keep(joined, true);  // true: held back, so the command was not executed
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_EQ(input.size(), joined.size() + text.size());
   joined = input.join("");

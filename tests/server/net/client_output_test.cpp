@@ -10,7 +10,7 @@
 namespace server::net {
 namespace {
 
-// Accepts `room` bytes and then blocks.
+// A stream that accepts `room` bytes and then blocks.
 struct FakeStream final : Stream {
   Outcome receive(std::span<char>, std::span<char>, size_t) override { return {Status::kLater}; }
   Outcome send(std::string_view bytes) override {
@@ -77,7 +77,8 @@ TEST_F(ClientOutputTest, AWholeBufferIsTakenWithoutACopy) {
   stream_.room = 5;
   EXPECT_TRUE(output_.flush(true));
   EXPECT_EQ(stream_.taken, "replyxxx");
-  // The caller keeps its buffer while earlier bytes are unsent, because these must be sent first.
+  // send() leaves the bytes in the caller's buffer while earlier bytes are unsent, because these
+  // must be sent first.
   protocol::OutputBuffer next;
   next.append("next");
   EXPECT_TRUE(output_.send(next.view(), &next));

@@ -84,7 +84,7 @@ TEST_F(ConnectionTest, LogFailureReplacesTheReplyOfAWrite) {
   serve();
   EXPECT_EQ(received(), "+PONG\r\n-IOERR full\r\n$1\r\n1\r\n");
   EXPECT_EQ(statistics_.errors().at("IOERR"), 1u);
-  // The connection stays open.
+  // An IOERR reply does not close the connection.
   log_.is_open = false;
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
 }
@@ -285,7 +285,8 @@ TEST_F(ConnectionTest, BytesOfAnotherProtocolReachNoCommand) {
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
 }
 
-// CVE-2023-41056: buffers that grow and shrink with the size of the received arguments.
+// CVE-2023-41056 was a heap overflow in buffers that grow and shrink with the size of the received
+// arguments.
 TEST_F(ConnectionTest, WordsOfAnySizeInPiecesOfAnySize) {
   std::mt19937_64 random(support::number_of("BLOOMERY_SEED", 1));
   const uint64_t rounds = support::number_of("BLOOMERY_SECURITY_ROUNDS", 2000) / 100;

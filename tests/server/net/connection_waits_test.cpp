@@ -15,7 +15,7 @@ namespace {
 
 class ConnectionWaitsTest : public ConnectionFixture {
  protected:
-  // Runs the loop until this holds; timers of connections need real time.
+  // Runs the loop until holds() is true. The timers of connections need real time.
   void serve_until(const std::function<bool()>& holds) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!holds() && std::chrono::steady_clock::now() < deadline) {
@@ -124,7 +124,7 @@ TEST_F(ConnectionWaitsTest, LateTimerOfAnEarlierWaitClosesNoClient) {
   ASSERT_TRUE(session_->blocked);
   support::let_time_pass(std::chrono::milliseconds(20), "the timer of WAIT expires");
   EXPECT_EQ(run({"CLIENT", "UNBLOCK", id()}), integer(1));
-  // Runs between the expiry and the handler; then the client has much to read.
+  // The posted function runs after the timer has expired and before its handler runs.
   thread_.loop.post([this] { connection_->poll(); });
   serve();
   EXPECT_FALSE(session_->blocked);

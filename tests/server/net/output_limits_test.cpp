@@ -191,7 +191,7 @@ TEST_F(ClientSumsTest, MemoryOfABigCommandIsFreed) {
   client.send_all(request_of({"SET", "k", std::string(5 * kMebibyte, 'x')}));
   EXPECT_EQ(client.replies(), "+OK");
   EXPECT_LT(client.session().memory_bytes(), kMebibyte);
-  // The beginning of another command does not retain the memory of the earlier one either.
+  // The memory of the earlier command stays freed when the beginning of another command arrives.
   client.send("*1\r\n$4\r\nPI");
   serve();
   auto shown = figures(client);
@@ -327,7 +327,7 @@ TEST_F(ClientSumsTest, ManySmallClientsAreEvictedAtOnce) {
     serve();
   }
   const auto open = std::ranges::count_if(clients, [](Remote* one) { return !one->is_closed(); });
-  // Each client takes about 50 kB.
+  // Each client takes about 50 kB of the limit on all clients' memory.
   EXPECT_GE(open, 18);
   EXPECT_LE(open, 25);
   EXPECT_EQ(evicted(), std::to_string(30 - open));
@@ -344,7 +344,7 @@ TEST_F(ClientSumsTest, ALoweredLimitActsWithoutATick) {
   EXPECT_EQ(control.call("CONFIG SET maxmemory-clients 1mb"), "+OK");
   serve();
   const auto open = std::ranges::count_if(clients, [](Remote* one) { return !one->is_closed(); });
-  // Each client takes 100 kB in addition to its session.
+  // Each client takes 100 kB in addition to its session, so ten clients fit into 1 MB.
   EXPECT_EQ(open, 10);
 }
 
@@ -409,7 +409,7 @@ TEST_F(ClientSumsTest, UnauthenticatedSizesAllocateNothing) {
   EXPECT_THAT(info("clients", "connected_clients"), testing::Ne("0"));
 }
 
-// CLIENT PAUSE replies when no write is running.
+// CLIENT PAUSE replies once no write is running.
 class PauseRepliesTest : public ClientsFixture {
  protected:
   PauseRepliesTest() {

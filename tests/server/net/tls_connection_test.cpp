@@ -69,7 +69,7 @@ class TlsConnectionTest : public ClientsFixture {
       settings.server = {own.certificate_file(), own.key_file(), ""};
       settings.ca_file = trusted.certificate_file();
       settings.protocols = protocols;
-      // Old TLS versions need weak ciphers.
+      // OpenSSL allows TLS 1.0 and 1.1 only at security level 0.
       if (!protocols.empty()) settings.ciphers = "ALL:@SECLEVEL=0";
       const auto context = TlsContext::make(settings);
       EXPECT_TRUE(context) << context.error().message;
@@ -223,7 +223,7 @@ TEST_F(TlsTrafficTest, PlainTextEndsTheConnection) {
   EXPECT_TRUE(client.remote().is_closed());
 }
 
-// CONFIG SET while connections are open.
+// CONFIG SET of TLS options while connections are open.
 class TlsReloadTest : public TlsOnTest {
  protected:
   TlsIdentity next_;
@@ -249,7 +249,7 @@ TEST_F(TlsReloadTest, InvalidFilesChangeNothing) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"tls-cert-file", garbage},
            {"tls-cert-file", absent},
-           {"tls-cert-file", next_.certificate_file()},  // the key belongs to another certificate
+           {"tls-cert-file", next_.certificate_file()},  // does not match the present key
            {"tls-key-file", garbage},
            {"tls-ca-cert-file", garbage},
            {"tls-dh-params-file", garbage},

@@ -69,9 +69,9 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
   memory.set_reclaimer(&reclaimer);
   memory.set_limit(memory.refresh() + 200 * kMiB);
   for (int i = 0; i < 8; ++i) {
-    EntryPtr entry = entry_with_filter(100'000'000);  // 121 MB
+    EntryPtr entry = entry_with_filter(100'000'000);  // its array takes 121 MB
     ASSERT_FALSE(memory.fits(100 * kMiB));
-    // The allocator returns full pages after a while.
+    // Touches 32 MiB of the array. These pages return to the system only when the array is freed.
     const auto bytes = entry->filter().mutable_layer_bits(0).bytes();
     std::memset(bytes.data(), 1, 32 * kMiB);
     reclaimer.drop(std::move(entry));
@@ -83,12 +83,12 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
 TEST(MemoryMonitorTest, TheHeapIsCountedExactly) {
   MemoryMonitor memory;
   const uint64_t before = memory.refresh();
-  constexpr size_t kSize = 4096;  // a size class of the allocator
+  constexpr size_t kSize = 4096;  // a size class of jemalloc, so that no byte is added
   std::vector<std::unique_ptr<char[]>> blocks;
   blocks.reserve(1000);
   const uint64_t reserved = memory.refresh() - before;
   for (int i = 0; i < 1000; ++i) blocks.push_back(std::make_unique<char[]>(kSize));
-  // Other allocators have other size classes.
+  // Allocators other than jemalloc have other size classes, so the comparison needs a tolerance.
   const double tolerance = core::thread_heap_bytes() ? 0 : 1000 * kSize / 4;
   const auto grown = [&] { return static_cast<double>(memory.refresh() - before - reserved); };
   EXPECT_NEAR(grown(), 1000 * kSize, tolerance);
@@ -109,7 +109,7 @@ TEST(MemoryMonitorTest, ExemptMemoryIsUsedButNotLimited) {
   memory.set_limit(memory.refresh() + kMiB);
   const std::vector<char> buffer(2 * kMiB);
   EXPECT_TRUE(memory.over_limit());
-  memory.measure_available();  // granting memory may use an older figure
+  memory.measure_available();  // a grant may rely on an older figure, so it is measured
   EXPECT_FALSE(memory.fits(kMiB / 2));
   exempt_bytes = buffer.size();
   EXPECT_FALSE(memory.over_limit());

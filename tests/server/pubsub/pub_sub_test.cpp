@@ -272,7 +272,7 @@ TEST_F(PubSubChargesTest, TheFirstSubscriberPaysForTheEntry) {
 
 TEST_F(PubSubChargesTest, ManySubscribersOfOneChannelAreFound) {
   constexpr uint64_t kCount = 1000;
-  // The order is neither ascending nor descending.
+  // The ids of the sessions are in neither ascending nor descending order.
   for (uint64_t i = 0; i < kCount; ++i) {
     pubsub_.subscribe(Kind::kChannel, "c", {1 + i * 7 % kCount, 0}, bytes_.data());
   }
@@ -288,17 +288,18 @@ TEST_F(PubSubChargesTest, ManySubscribersOfOneChannelAreFound) {
 TEST(PubSubThreadsTest, MatchingPatternsBlocksNoThread) {
   CountingWaker waker;
   PubSub pubsub(1, waker);
-  // The slowest possible pattern.
+  // A pattern whose match takes the most steps that a match may take.
   std::string pattern = "*";
   for (int i = 0; i < 50; ++i) pattern += "[ac]";
   pubsub.subscribe(Kind::kPattern, pattern + "b*", {1, 0});
   const std::string channel(2'000'000, 'a');
   constexpr int kVisitsWanted = 1000;
-  // This thread may not be scheduled while one message is published.
+  // The machine may fail to schedule this thread while a message is published, so the test repeats
+  // the attempt.
   constexpr int kRoundsMax = 20;
   std::atomic<bool> is_over{false};
   std::atomic<int> visits{0};
-  int visits_max = 0;  // the most subscriptions during one message
+  int visits_max = 0;  // maximum number of subscriptions during one message
   std::thread publisher([&] {
     for (int round = 0; round < kRoundsMax && visits_max <= kVisitsWanted; ++round) {
       const int before = visits;

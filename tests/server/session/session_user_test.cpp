@@ -51,7 +51,7 @@ TEST_F(SessionUserTest, ChangesAreFollowed) {
   set("alice", {"+get"});
   EXPECT_TRUE(refresh_user(session_, users_));
   EXPECT_TRUE(is_trusted());
-  // A change of another user costs a lookup, and has no other effect.
+  // A change of another user makes the session look its user up again, without another effect.
   set("bob", {});
   EXPECT_FALSE(is_trusted());
   EXPECT_TRUE(refresh_user(session_, users_));

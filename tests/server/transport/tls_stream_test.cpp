@@ -41,7 +41,7 @@ class TlsStreamTest : public testing::Test {
                                           ::dup(sockets_->far));
   }
 
-  // Returns the bytes received; `status_` is that of the last call.
+  // Receives once. Returns the bytes, and stores the status of the call in `status_`.
   std::string receive(TlsStream& stream, size_t size_max = kReadBytes) {
     std::string room(size_max + Stream::kExtraBytesMax, '\0');
     const auto outcome = stream.receive({}, room, size_max);
@@ -148,7 +148,7 @@ TEST_F(TlsStreamTest, UnsentBytesAreHeldAndSentLater) {
   std::string got;
   while (outcome.holds_bytes) {
     got += receive(*client_);
-    // Sends nothing new, only the held bytes.
+    // send() of an empty text sends only the bytes that the stream holds.
     outcome = server_->send("");
     EXPECT_EQ(outcome.bytes, 0u);
   }

@@ -108,7 +108,7 @@ class UsesTest : public EvictionFixture {
  protected:
   UsesTest() {
     set_policy("allkeys-lfu");
-    // Without a factor the result is not random.
+    // With lfu-log-factor 0 every use increments the counter, so the result is not random.
     run({"CONFIG", "SET", "lfu-log-factor", "0", "lfu-decay-time", "0"});
     run({"SET", "a", "1"});
   }

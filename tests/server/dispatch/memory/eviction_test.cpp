@@ -111,8 +111,8 @@ TEST_F(EvictionTest, RoomForABigArrivingValueIsMadeBefore) {
   journalled();
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 50'000);
   EXPECT_GT(evicted(), 900U);
-  // No other key can be evicted, but the value is accepted while the rest of the memory is below
-  // the limit.
+  // After FLUSHALL no key can be evicted. The value is accepted while the memory without it is
+  // below the limit.
   run({"FLUSHALL"});
   limit_to_used(50'000);
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
@@ -125,7 +125,8 @@ TEST_F(EvictionTest, ReadsEvictFirstAndAreNotRefused) {
   run({"GET", "none"});
   journalled();
   EXPECT_GT(evicted(), 30U);
-  // The reply was written to the buffer only after the eviction.
+  // The reply was written to its buffer after the eviction, so the memory may exceed the limit by
+  // that buffer.
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 16'000);
   set_policy("noeviction");
   memory_.set_limit(memory_.refresh() - 1000);
@@ -158,7 +159,7 @@ TEST_F(EvictionTest, ExemptMemoryEvictsNothing) {
 
 TEST_F(EvictionTest, ArraysKeptForAChildEvictNothing) {
   fill(1000);
-  run({"BF.RESERVE", "f", "0.001", "10000000"});  // 19 MB
+  run({"BF.RESERVE", "f", "0.001", "10000000"});  // the array has 19 MB
   set_policy("allkeys-lru");
   core::bloom::ArrayMemory::ChildGuard child;
   child.finish_fork();
@@ -276,7 +277,7 @@ TEST_F(EvictionTest, TransactionDoesNotEvictItsOwnKeys) {
   set_policy("allkeys-lru");
   limit_to_used(1000);
   run({"MULTI"});
-  run({"KEYS", "none"});  // locks all stripes
+  run({"KEYS", "none"});  // KEYS makes EXEC lock all stripes
   run({"BF.RESERVE", "f", "0.0001", "1000000"});
   const std::string reply = run({"EXEC"});
   EXPECT_EQ(reply.substr(0, 9), "*2\r\n*0\r\n-") << reply;
@@ -357,7 +358,7 @@ TEST_F(EvictionTest, AFilterIsYoungerThanTheStringsThatGoForIt) {
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 40'000);
   EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
   EXPECT_EQ(run({"BF.RESERVE", "g", "0.001", "200000000"}).front(), '-') << "it never fits";
-  // A lowered limit evicts more strings.
+  // If the limit is lowered, more strings are evicted.
   memory_.set_limit(memory_.refresh() - 1'000'000);
   eviction_.tick();
   while (posted_) std::exchange(posted_, nullptr)();

@@ -48,7 +48,7 @@ void put(Keyspace& keyspace, std::string_view name, std::string_view value) {
   ASSERT_TRUE(keyspace.insert(0, key).set_string(value));
 }
 
-// A minimal replayer for the log of these tests.
+// A minimal replayer that executes SET, the only command in the logs of these tests.
 class SetReplayer final : public Replayer {
  public:
   explicit SetReplayer(Keyspace& keyspace) : keyspace_(keyspace) {}
@@ -183,7 +183,8 @@ TEST_P(DataReplacerTest, CancelledReplacementChangesNothing) {
 
 class DataReplacerLogTest : public DataReplacerTest {};
 
-// From then on the link counts as up, and these data may be the only copy.
+// Once the new data are loaded, the link counts as up, and they may be the only copy. So a start
+// must find them from then on.
 TEST_P(DataReplacerTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
   begin();
   on_loaded_ = [this] {

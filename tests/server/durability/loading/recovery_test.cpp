@@ -35,7 +35,7 @@ constexpr const char* kSecond = "appendonly.aof.2.incr.aof";
 // Records the commands, and replies `reply` to each.
 struct Recorded {
   std::vector<std::string> commands;
-  std::vector<CommandOrigin> origins;  // origin of the commands of each file
+  std::vector<CommandOrigin> origins;  // origin of the commands, once per file
   std::string reply = "+OK\r\n";
 };
 class RecordingReplayer final : public Replayer {
@@ -131,7 +131,8 @@ TEST_F(RecoveryTest, WithoutALogTheSnapshotIsLoaded) {
   EXPECT_TRUE(recorded_.commands.empty());
 }
 
-// Redis would ignore the snapshot and start empty.
+// If a new log begins beside a snapshot, its data are kept. Redis would ignore the snapshot and
+// start empty.
 TEST_F(RecoveryTest, ALogThatBeginsTakesTheSnapshotAlong) {
   put_snapshot(kSnapshot, {"a"});
   const auto recovered = recover_log();
@@ -273,7 +274,7 @@ TEST_F(RecoveryTest, SeveralThreadsTellOfDamageAsOneDoes) {
   }
   const std::string whole = container.sealed();
   std::string twice = whole;
-  // A key in the middle gets the name of the first, and a later one is truncated.
+  // A key in the middle gets the name of an earlier key, and a later key is damaged.
   const size_t renamed = whole.find("key:2000");
   twice.replace(renamed, 8, "key:1000");
   twice.insert(whole.find("key:3000") + 100, "x");
@@ -350,7 +351,8 @@ TEST_F(RecoveryTest, ASnapshotMayBeAheadOfItsPlace) {
   }
 }
 
-// The leader skipped keys of foreign types, which its replicas still have.
+// A leader that skipped keys of foreign types differs from its replicas, which still have these
+// keys. So it must not continue its stream.
 TEST_F(RecoveryTest, ALeaderThatLeftKeysOutHasNoPlaceInAStream) {
   snapshots::Container container;
   add_place(container);

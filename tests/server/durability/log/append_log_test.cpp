@@ -164,7 +164,8 @@ TEST_F(AppendLogTest, AFlushThatFailsRefusesWrites) {
   EXPECT_TRUE(log_.fails());
 }
 
-// Otherwise a replica would keep its leader's stream in memory, without a limit.
+// The log accepts a limited number of unwritten bytes. Otherwise a replica would keep its leader's
+// stream in memory, without a limit.
 TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
   open("everysec");
   const std::string value(size_t{1} << 20, 'v');
@@ -182,7 +183,7 @@ TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
 // this offset.
 TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
   open("everysec");
-  // The log's thread outlives this function.
+  // The counter is shared, because the log's thread outlives this function.
   const auto notified = std::make_shared<std::atomic<int>>(0);
   listener_.on_progress = [notified] { ++*notified; };
   log_.start();

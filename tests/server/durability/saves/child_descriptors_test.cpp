@@ -52,7 +52,8 @@ class ChildDescriptorsTest : public ::testing::Test {
   ~ChildDescriptorsTest() override {
     for (const int descriptor : opened_) ::close(descriptor);
   }
-  // Keeps the second and the fourth.
+  // Closes the descriptors except those at index 1 and 3. Returns whether exactly the others are
+  // closed.
   bool closes_the_others() const {
     return close_unneeded({{opened_[3], opened_[1]}, opened_[4]}) && !is_open(opened_[0]) &&
            is_open(opened_[1]) && !is_open(opened_[2]) && is_open(opened_[3]) &&

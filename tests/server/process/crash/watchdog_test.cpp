@@ -32,13 +32,13 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Returns when all functions have run.
+  // Ends the thread, and returns when all posted functions have run.
   void finish() {
     if (!thread_.joinable()) return;
     post({});
     thread_.join();
   }
-  // An empty function ends the thread.
+  // Adds a function to the thread's queue. An empty function ends the thread.
   void post(std::function<void()> function) {
     {
       const std::scoped_lock lock(mutex_);

@@ -33,7 +33,7 @@ TEST(DaemonTest, ReadyDaemonLetsItsStarterGo) {
   ASSERT_EQ(::pipe(pipe.data()), 0);
   EXPECT_EQ(status_of_starter([&](Daemon& daemon) {
               daemon.become_silent();
-              // Continues when the test has seen the exit of the starting process.
+              // The daemon continues after the test has seen the exit of the starting process.
               ::close(pipe[1]);
               char end = 0;
               (void)!::read(pipe[0], &end, 1);

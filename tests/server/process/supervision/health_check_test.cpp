@@ -45,7 +45,7 @@ class PlainPort {
                                                static_cast<uint16_t>(port))),
         thread_([this] { serve(); }) {}
   ~PlainPort() {
-    // Wakes the server if no client has connected.
+    // Connects to the server, which ends its accept() if no client has connected.
     (void)Caller().call(address_, acceptor_.local_endpoint().port());
     thread_.join();
   }
@@ -76,12 +76,12 @@ class HealthCheckTest : public ::testing::Test {
  protected:
   static constexpr auto kServes = HealthQuestion::kServes;
   static constexpr auto kLives = HealthQuestion::kLives;
-  // Limits for servers that reply, even if the machine schedules their threads late.
+  // Time limits that are not exceeded even if the machine schedules the server's thread late.
   static constexpr HealthLimits kPatient{.answer = std::chrono::seconds(20),
                                          .slow = std::chrono::seconds(20)};
   static constexpr int kPatienceMs = 60'000;
 
-  // Returns whether a connection can be accepted, now or in time.
+  // Returns whether a connection can be accepted, at once or within `patience_ms`.
   static bool is_called(int listener, int patience_ms = kPatienceMs) {
     pollfd waited{listener, POLLIN, 0};
     return ::poll(&waited, 1, patience_ms) > 0;
@@ -248,7 +248,7 @@ TEST_F(HealthCheckTest, AllAddressesMeanThisMachine) {
     EXPECT_TRUE(check_with({{"port", port.number()}, {"bind", address}}).is_healthy) << address;
   }
   for (const std::string address : {"::", "::*", "-::*"}) {
-    // Not every machine has IPv6, but every one knows the loopback address.
+    // The check of `::` connects to a loopback address, which also works on machines without IPv6.
     EXPECT_THAT(check_bind(address).text, StartsWith("port N: ")) << address;
   }
 }
@@ -288,7 +288,7 @@ TEST_F(HealthCheckTest, AUnixSocketIsAskedWhereThereIsNoPort) {
   const std::string path = directory + "/socket";
   asio::local::stream_protocol::acceptor acceptor(io_,
                                                   asio::local::stream_protocol::endpoint(path));
-  // Without an address, no port is listened on.
+  // With an empty `bind`, the server listens on no port.
   for (const NamedValue& no_port : {NamedValue("port", "0"), NamedValue("bind", "")}) {
     std::thread server([&] {
       if (!is_called(acceptor.native_handle())) {

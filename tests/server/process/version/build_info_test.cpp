@@ -16,7 +16,7 @@ using testing::StartsWith;
 constexpr std::string_view kCommit = "0123456789abcdef0123456789abcdef01234567";
 
 TEST(BuildInfo, ThisBuildKnowsItself) {
-  // Empty in a tree without a repository.
+  // The commit is empty if the source tree is not a git repository.
   EXPECT_THAT(std::string(build_info().commit), MatchesRegex("([0-9a-f]{40})?"));
   EXPECT_NE(build_info().build_type, "");
 }
@@ -24,7 +24,7 @@ TEST(BuildInfo, ThisBuildKnowsItself) {
 TEST(BuildInfo, VersionLineHasTheFieldsOfRedis) {
   const BuildInfo build{kCommit, true, "Release"};
   const std::string text = version_text("7.4.0", build);
-  // The first number is the Redis version that clients see.
+  // The first version number is that of Redis, which clients see.
   EXPECT_THAT(text, StartsWith("Bloomery server v=7.4.0 bloomery=" BLOOMERY_VERSION
                                " sha=01234567:1 malloc="));
   EXPECT_THAT(text, EndsWith(" bits=64 build=Release"));

@@ -27,7 +27,7 @@ namespace {
 
 class AwaitedAcksTest : public LeaderFixture {
  protected:
-  // The replica is online, and has read the leader's messages so far.
+  // Makes the replica go online and read the leader's messages so far.
   void go_online(Remote& peer) {
     psync(peer, replication_.offset());
     EXPECT_EQ(peer.read(go_on().size()), go_on());

@@ -111,7 +111,7 @@ TEST_F(ForeignReplicasTest, EachPolicyNamesWhatItCanHold) {
   }
 }
 
-// A server has at most one of the two filter modules.
+// A foreign replica has at most one of the two filter modules, so it cannot have filters of both.
 TEST_F(ForeignReplicasTest, NoReplicaHoldsTheFiltersOfTwoModules) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");
@@ -140,7 +140,8 @@ TEST_F(ForeignReplicasTest, ClientsThatWantOnlyASnapshotAreServed) {
   EXPECT_NE(snapshot_of(peer).find("bloomery-ver"), std::string::npos);
 }
 
-// The filter was created while the leader waited for more replicas.
+// The leader must check again before the snapshot: a filter may be created while it waits for more
+// replicas.
 TEST_F(ForeignReplicasTest, NoSnapshotBringsWhatAReplicaCannotHold) {
   run({"CONFIG", "SET", "repl-diskless-sync-delay", "1000"});
   Foreign peer(*this);
@@ -191,7 +192,7 @@ TEST_F(ForeignReplicasTest, ACopyTakesANewSnapshotForRedisBloom) {
   EXPECT_EQ(state_.own_words, before) << "valkey-bloom copies its filters";
 }
 
-// The leader's thread never sees such a filter.
+// The filter is deleted before the leader's thread checks, so the thread never sees it.
 TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");

@@ -72,7 +72,8 @@ TEST_F(LeaderTest, CountsWhatIsAcknowledged) {
   EXPECT_EQ(run({"WAITAOF", "0", "1", "0"}), array({integer(0), integer(1)}));
 }
 
-// A replica that claims the future would be counted for every write to come.
+// If the leader accepted an offset in the future, WAIT would count the replica for every later
+// write.
 TEST_F(LeaderTest, RejectsAnAcknowledgedOffsetInTheFuture) {
   Remote peer(*this);
   psync(peer, replication_.offset());

@@ -22,7 +22,7 @@ ReplicaTraits marked() {
 
 class ReplicasTest : public ::testing::Test {
  protected:
-  // Starts the snapshot that is due.
+  // Starts the snapshot that is due, and returns its replicas.
   Replicas::Batch begin() {
     const auto batch = replicas_.due(policy_, now_);
     EXPECT_TRUE(batch);
@@ -160,7 +160,7 @@ TEST_F(ReplicasTest, SilenceEndsLinksThatMustAcknowledge) {
   replicas_.add_online(1, marked(), 0, now_);
   replicas_.add(2, marked(), true, now_);
   const auto batch = begin();
-  replicas_.add(3, {}, false, now_);  // SYNC: never acknowledges
+  replicas_.add(3, {}, false, now_);  // a replica that used SYNC never acknowledges
   replicas_.go_online(3, now_);
   const int64_t late = now_ + 61 * core::kSecondUs;
   EXPECT_THAT(replicas_.timed_out(60, now_ + 60 * core::kSecondUs), IsEmpty());

@@ -65,7 +65,7 @@ class SharedArrays : public LeaderFixture {
   }
 };
 
-// COPY is sent verbatim, and replayed on the data of the snapshot.
+// The journal contains COPY verbatim, so a replica executes it on the data of its snapshot.
 TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   Remote peer(*this);
   const std::string begun = begin_snapshot(peer);

@@ -84,7 +84,7 @@ class ForeignLeaderTest : public ReplicaFixture {
     EXPECT_EQ(run({"GET", "db1str"}), bulk("one"));
     run({"SELECT", "0"});
   }
-  // Filters continue to grow in their layout after this server was promoted.
+  // Promotes this server, and expects that the filters continue to grow in their layout.
   void expect_growth_as_leader() {
     EXPECT_EQ(run({"REPLICAOF", "NO", "ONE"}), kOk);
     for (int i = 200; i < 1000; ++i) run({"BF.ADD", "scaled", "scaled:" + std::to_string(i)});
@@ -95,7 +95,7 @@ class ForeignLeaderTest : public ReplicaFixture {
   }
 };
 
-// Parameters: the server, its file, and whether a mark ends the snapshot.
+// Test parameters are the kind of server, its file, and whether a mark ends the snapshot.
 class ForeignSnapshotTest
     : public ForeignLeaderTest,
       public ::testing::WithParamInterface<std::tuple<const char*, const char*, bool>> {};
@@ -124,7 +124,8 @@ INSTANTIATE_TEST_SUITE_P(Vendors, ForeignSnapshotTest,
 class ForeignStreamTest : public ForeignLeaderTest,
                           public ::testing::WithParamInterface<std::string> {
  protected:
-  // A log without a preamble contains what the server sent to its replicas.
+  // Applies a log without a preamble as a stream: it has the commands that the server sent to its
+  // replicas.
   void take_stream() {
     const std::string stream =
         read_log(GetParam(), "aof-preamble-no-live", "appendonly.aof.1.incr.aof");
@@ -167,7 +168,7 @@ class ForeignLoadTest : public ForeignLeaderTest {
  protected:
   void take_load() {
     const std::string payload = vectors::read("valkey-bloom/load/tiny.bin");
-    // The blob's version, size and hash count follow the object's head.
+    // The seed follows the head of the object and the blob's version, size and hash count.
     const std::string seed = payload.substr(51, 32);
     const auto insertion = [&](const char* name, const std::string& item) {
       return command({"BF.INSERT", name, "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5",

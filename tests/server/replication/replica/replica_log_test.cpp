@@ -47,7 +47,7 @@ TEST_F(ReplicaLogTest, LoadedDataCountAsSynced) {
   EXPECT_EQ(log.synced_offset(), 1000);
 }
 
-// The link was lost and continues. The bytes applied before may not be on disk.
+// If a lost link continues, the bytes that were applied before may not be on disk yet.
 TEST_F(ReplicaLogTest, LinkCutDoesNotSyncEarlierBytes) {
   Process process(disk_, "yes", SaveChild::start_here);
   ReplicaLog log(process.durability);
@@ -87,7 +87,7 @@ TEST_F(ReplicaLogTest, BytesWithoutChangeSyncWithLaterOnes) {
   Process process(disk_, "yes", SaveChild::start_here);
   ReplicaLog log(process.durability);
   log.begin(offset_);
-  offset_ += 14;  // the size of a PING
+  offset_ += 14;  // size of a PING, which changes no key
   log.record_applied(offset_);
   apply(process, log, 30);
   sync(process);

@@ -152,7 +152,7 @@ TEST(ReplicaProtocolTest, BothFormsOfASnapshotAndTheStreamBehindIt) {
   }
 }
 
-// A complete session with everything that a link can receive.
+// Returns the bytes of a complete session, with everything that a link can receive.
 std::string session_bytes(bool has_mark) {
   const std::string body = kMark.substr(0, 20) + "REDIS0011" + kMark.substr(0, 39) + "x";
   return "\n" + kGreeting + "\n\n+FULLRESYNC " + kId + " 70\r\n\n\n" +
@@ -306,7 +306,7 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
       "-ERR something else\r\n",
       "$5\r\nhello\r\n",
       std::string(5000, 'x'),
-      psync + "+CONTINUE\r\n",  // the replica did not request a continuation
+      psync + "+CONTINUE\r\n",  // +CONTINUE, which the replica did not request
       psync + "+FULLRESYNC\r\n",
       psync + "+FULLRESYNC \r\n",
       psync + "+FULLRESYNC " + kId + "\r\n",
@@ -352,7 +352,7 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
   }
 }
 
-// A new link would continue at the same offset and receive the same unit again.
+// If the replica continued at the same offset, it would receive the same unit again.
 TEST(ReplicaProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   auto asked = request(kId, 7);
   asked.unit_bytes_max = 1000;

@@ -81,7 +81,8 @@ TEST_F(ReplicaSessionTest, ANewPasswordIsTriedAtOnce) {
   run({"CONFIG", "SET", "masteruser", "mover", "masterauth", "secret"});
   played_.answers.clear();
   played_.await_psync();
-  // The accepted link may have started before the password was changed.
+  // The accepted link may have begun before the password was changed. The next link then uses the
+  // new password.
   if (played_.said[1] == "AUTH wrong") played_.await_psync();
   EXPECT_THAT(played_.said, Contains("AUTH mover secret"));
 }

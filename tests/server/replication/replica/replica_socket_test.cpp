@@ -180,7 +180,7 @@ TEST_F(ReplicaSocketTest, UnsentBytesKeepTheirOrder) {
     got = heard(all.size());
     is_read = true;
   });
-  // Buffered bytes are sent with the next ones.
+  // send() also sends the buffered bytes, even if there are no new bytes.
   while (!is_read && socket_.send("")) std::this_thread::yield();
   reading.join();
   EXPECT_TRUE(got == all);

@@ -146,7 +146,7 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   gate_.close();
   ASSERT_TRUE(gate_.await_arrivals(1));
   old_leader_.say("+FULLRESYNC " + std::string(40, 'b') + " 0\r\n");
-  // The clock is next read when the reply has arrived.
+  // The link's thread reads the clock again when the reply has arrived.
   gate_.let_one_pass();
   ASSERT_TRUE(gate_.await_arrivals(2));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
@@ -155,7 +155,8 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }
 
-// If the thread missed the request, stop() would wait: a minute without a leader, forever with one.
+// If the thread missed the request to end, stop() would wait: a minute without a leader, forever
+// with a leader.
 TEST_F(ReplicaControllerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
   constexpr int kRounds = support::rounds(500, 60);
   constexpr int kLatestUs = 250;

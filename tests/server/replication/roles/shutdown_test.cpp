@@ -34,7 +34,7 @@ class ShutdownTest : public LeaderFixture {
   }
   std::string failed() const { return error("ERR Errors trying to SHUTDOWN. Check logs."); }
 
-  std::function<void()> end_writes_;  // ends the writes that began before the drain
+  std::function<void()> end_writes_;  // reports the end of the writes that began before the drain
 };
 
 TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
@@ -120,7 +120,8 @@ TEST_F(ShutdownTest, WaitsForShutdownTimeoutAtMost) {
 
 TEST_F(ShutdownTest, AReplicaThatStillNeedsASnapshotIsNotWaitedFor) {
   Remote peer(*this);
-  // A diskless snapshot would wait for more replicas, and this clock does not advance.
+  // The replica gets no snapshot during the test. A diskless snapshot waits for more replicas, and
+  // the clock does not advance.
   peer.client.session->replica.takes_eof_mark = true;
   peer.client.run({"PSYNC", "?", "-1"});
   run({"SET", "a", "1"});

@@ -150,7 +150,7 @@ TEST_F(ReplicationTest, AReplicasOwnChangesReachNoStream) {
   run({"SET", "a", "1"});
   const uint64_t end = replication_.offset();
   become_replica();
-  // These calls were decided while the server was the leader, and must have no effect now.
+  // These calls may arrive late, after a demotion. They must have no effect on a replica.
   replication_.hold_stream();
   replication_.release_stream();
   replication_.begin_backlog();
@@ -244,7 +244,7 @@ TEST_F(RestoredNodeTest, ReplicaContinues) {
 
 TEST_F(RestoredNodeTest, ReplicaWithChangesNeedsAFullSync) {
   restore();
-  change();  // as the expiry of a key does before the node has a role
+  change();  // for example the expiry of a key before the node has a role
   EXPECT_TRUE(replication_.has_diverged()) << "a snapshot names no position";
   become_replica();
   EXPECT_TRUE(replication_.has_diverged());

@@ -13,7 +13,7 @@ namespace {
 class WindowRotatorTest : public CommandTest {
  protected:
   WindowRotatorTest() {
-    while (schedule_.take_due(clock_.now_ms)) {  // removes the names of other tests
+    while (schedule_.take_due(clock_.now_ms)) {  // removes the keys that other tests have scheduled
     }
     journal_.set_active(true);
     run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
@@ -54,7 +54,7 @@ TEST_F(WindowRotatorTest, RotatesIdleWindowsUntilTheyAreEmpty) {
   EXPECT_TRUE(schedule_.empty());
   wait_a_generation();
   EXPECT_EQ(rotations_after_tick(), 0);
-  // The next item makes the window active again.
+  // The next item schedules the window again.
   run({"BF.ADD", "w", "b"});
   journalled();
   EXPECT_FALSE(schedule_.empty());
@@ -134,7 +134,7 @@ TEST_F(WindowRotatorTest, AReplicaForgetsTheNamesOfGoneKeys) {
   state_.is_replica = false;
   run({"DEL", "w"});
   state_.is_replica = true;
-  // A missing key may be about to get its filter.
+  // The name of a missing key stays scheduled, because the key may be about to get its filter.
   for (int i = 0; i < 2; ++i) {
     EXPECT_FALSE(schedule_.empty());
     advance_ms(10'000);
