@@ -47,7 +47,7 @@ void ClusterModel::add_twin() {
   nodes_.push_back(std::move(twin));
 }
 
-// Both processes die, stop, hand over and take over now and then.
+// Schedules faults of two processes with the same id: they die, stop, hand over and take over.
 void ClusterModel::trouble_twins() {
   const std::array<int64_t, 5> kinds = {2, 2, 4, 9, 10};
   for (int64_t when_us = 5 * kSecond; when_us < (options_.seconds - kQuietSeconds) * kSecond;
@@ -72,13 +72,14 @@ void ClusterModel::schedule_faults() {
   if (options_.faults == Faults::kPowerCuts) return at(10 * kSecond, [this] { cut_power(); });
   if (options_.faults == Faults::kRollingRestarts) return at(5 * kSecond, [this] { roll(); });
   if (options_.faults == Faults::kRestoredEtcd) {
-    // Leaders change, so that there is something to go back over.
+    // Makes leaders change, so that the backup is older than the topology.
     for (int64_t when_us = 10 * kSecond; when_us < 50 * kSecond; when_us += 10 * kSecond) {
       at(when_us, [this] { fault_at_node(*by_id_.at(leader_id()), chance(0.5) ? 2 : 9); });
     }
     return at(70 * kSecond, [this] { restore_etcd(); });
   }
-  // Some runs are much rougher than others.
+  // The mean time between faults is drawn for each run, so some runs have many more faults than
+  // others.
   const int64_t mean_us = pick(500 * kMs, 12 * kSecond) / options_.shards;
   int64_t when_us = 5 * kSecond;
   const int64_t last_us = (options_.seconds - kQuietSeconds) * kSecond;
@@ -119,7 +120,7 @@ void ClusterModel::fault_at_node(Node& node, int64_t kind) {
     case 5:
     case 6:
     case 7: {
-      // From etcd, or from another node.
+      // Cuts the node off from etcd (`other` is null) or from another node.
       const Node* self = &node;
       const std::pair cut{std::min(self, other), std::max(self, other)};
       cuts_.insert(cut);
@@ -170,7 +171,8 @@ void ClusterModel::recover_etcd() {
   at(10 * kSecond, [this] { fault_at_node(*by_id_.at(leader_id()), 2); });
 }
 
-// A replica comes back without its disk. While it loads, the leader hands over to the third member.
+// Restarts a replica without its disk. While it loads a snapshot, the leader hands over to the
+// third member.
 void ClusterModel::load_slowly() {
   if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
   at(pick(40 * kSecond, 60 * kSecond), [this] { load_slowly(); });
@@ -225,7 +227,7 @@ void ClusterModel::hand_over_often() {
   }
 }
 
-// Acts like an operator that relies only on `bloomery-cluster status`.
+// Restarts members like an operator who relies only on `bloomery-cluster status`.
 void ClusterModel::roll() {
   if (now_us_ > end_us_ - kQuietSeconds * kSecond) return;
   at(100 * kMs, [this] { roll(); });
@@ -236,7 +238,8 @@ void ClusterModel::roll() {
     if (!is_whole || leader.holds_writes) continue;
     const auto number = static_cast<size_t>(pick(0, options_.members - 1));
     Node& node = *by_id_.at(shard->members[number]);
-    // A member that ends leaves the list a moment later. The leader then has the only copy.
+    // After a member has stopped, it is removed from the list of members in sync a moment later.
+    // Until it is back, the leader has the only copy.
     const bool are_all_up =
         std::ranges::all_of(shard->members, [this](auto& id) { return by_id_.at(id)->is_up; });
     if (&node == &leader && chance(0.5)) {
@@ -266,8 +269,8 @@ void ClusterModel::clear_disk(Node& node) {
   node.kept_topology = nullptr;
 }
 
-// The node comes back with its id, before or after its lease has ended. The other members may be
-// down then.
+// Restarts the node with its id and an empty disk, before or after its lease has ended. The other
+// members may be down then.
 void ClusterModel::come_back_empty(Node& leader) {
   clear_disk(leader);
   at(pick(10 * kMs, 10 * kSecond), [this, &leader] { start(leader, false); });
@@ -279,7 +282,8 @@ void ClusterModel::come_back_empty(Node& leader) {
   }
 }
 
-// SIGTERM: hands over what it leads, if it can. Or SHUTDOWN, which hands nothing over.
+// Ends the node as SIGTERM or SHUTDOWN does. With SIGTERM it hands over the shard that it leads, if
+// it can.
 void ClusterModel::end(Node& node) {
   at_node(node, 0, [this](Node& self) {
     const int64_t clock_us = self.clock(now_us_);
@@ -306,7 +310,8 @@ void ClusterModel::close_list(Node& node, int64_t until_us) {
   }
   if (may_leave) etcd_->end_lease(node.id);
   node.is_up = false;
-  // Within the five seconds of kLeavesLate.
+  // The node restarts within five seconds, while the mutation kLeavesLate would still count it as
+  // in sync.
   at(pick(10 * kMs, 4800 * kMs), [this, &node] { start(node, false); });
 }
 

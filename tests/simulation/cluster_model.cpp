@@ -95,11 +95,12 @@ void ClusterModel::at(int64_t delay_us, Work work) {
 void ClusterModel::at_node(Node& node, int64_t delay_us, std::function<void(Node&)> work) {
   at(delay_us, [this, &node, life = node.life, work = std::move(work)] {
     if (!node.is_up || node.life != life) return;
-    // Messages that arrive while it is stopped wait in its sockets.
+    // Messages that arrive while the process is stopped wait in its sockets.
     if (now_us_ < node.stopped_until_us) {
       return at_node(node, node.stopped_until_us - now_us_, work);
     }
-    // Nothing runs between two events, so an earlier reply has left earlier.
+    // Nothing runs between two events. A reply that the node could send before this event was sent
+    // before it.
     check(node);
     work(node);
     perform(node);
@@ -172,12 +173,12 @@ void ClusterModel::tick(Node& node) {
   at_node(node, kTickUs, [this](Node& self) { tick(self); });
 }
 
-// Polls the topology; the delay is that of a late watch.
+// Polls the topology. The time between polls simulates the delay of a watch.
 void ClusterModel::watch(Node& node) {
   const int64_t pause_us = pick(20 * kMs, 100 * kMs);
   const bool is_down = is_cut(node, nullptr) || now_us_ < etcd_down_until_us_;
   if (is_down) return at_node(node, pause_us, [this](Node& self) { watch(self); });
-  // The first read of a life is linearizable.
+  // The first read after a start is linearizable, so only later reads may be stale.
   const bool may_lag = node.seen_alive != 0;
   auto topology = may_lag && chance(0.1) ? etcd_->stale() : etcd_->topology();
   const uint64_t version = etcd_->alive_version();
@@ -204,7 +205,7 @@ void ClusterModel::keep_lease(Node& node) {
   call_etcd(
       node,
       [this, timeout_us, sent_us = node.clock(now_us_)](Node& self) -> Work {
-        // Leases end when they should, or later.
+        // etcd ends a lease at its timeout or up to two seconds later.
         const int64_t end_us = now_us_ + timeout_us + (chance(0.2) ? pick(0, 2 * kSecond) : 0);
         const bool is_kept = etcd_->keep_alive(self.id, self.life, end_us);
         return [&self, is_kept, end_own_us = sent_us + timeout_us] {
@@ -215,7 +216,8 @@ void ClusterModel::keep_lease(Node& node) {
       [] {});
 }
 
-// The call arrives, or is lost, or arrives long after the caller's limit; so does the answer.
+// Sends a call to etcd. The call and its answer may each arrive, be lost, or arrive long after the
+// timeout.
 void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, Work unknown) {
   struct Call {
     bool is_over = false;
@@ -231,7 +233,7 @@ void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, W
     if (!etcd_stalls_) return;
     way_us = etcd_down_until_us_ - now_us_ + pick(0, 50 * kMs);
   }
-  // Messages on their way arrive even after their sender has died.
+  // A call that was sent arrives even if its sender has died meanwhile.
   at(way_us, [this, call, &node, is_reliable, life = node.life, carry_out = std::move(carry_out)] {
     Work answer = carry_out(node);
     const bool is_lost = is_cut(node, nullptr) || (!is_reliable && chance(0.005));
@@ -255,7 +257,7 @@ void ClusterModel::read(Node& node, const ReadTopology& read) {
           const auto outcome = is_new ? ReadOutcome::kChanged : ReadOutcome::kUnchanged;
           int64_t clock_us = self.clock(now_us_);
           if (options_.mutation == Mutation::kPermitFromReply && !is_new) {
-            // The answer counts for a question that is asked only after it.
+            // The mutation uses this answer for a read that the member requests only afterwards.
             self.member->tick(clock_us + 20 * times_.ask_us, {});
             for (auto& action : self.member->take_actions()) {
               const auto* later = std::get_if<ReadTopology>(&action);
@@ -348,7 +350,8 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
     ask_offset(node, *offset);
   } else if (const auto* keep = std::get_if<KeepEpoch>(&action)) {
     at_node(node, pick(0, 30 * kMs), [this, keep = *keep](Node& self) {
-      // A server writes them one after the other.
+      // A server writes epochs to the disk one after the other, so an older epoch never replaces a
+      // newer one.
       if (keep.shard != self.kept_shard) self.kept_epoch = 0;
       self.kept_shard = keep.shard;
       self.kept_epoch = std::max(self.kept_epoch, keep.epoch);
@@ -377,7 +380,7 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
   }
 }
 
-// The answer to a resignation of the leader of `epoch`.
+// Informs the former leader of `epoch`, which has resigned, once the new leader serves.
 void ClusterModel::answer_when_serving(Node& node, Node& former, uint64_t epoch) {
   const auto* shard = node.member->topology().topology.shard_of(node.id);
   if (shard == nullptr || shard->epoch > epoch + 1) return;

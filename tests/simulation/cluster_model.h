@@ -26,36 +26,39 @@
 
 namespace simulation {
 
-// A part that is removed from the design, to check that a run then fails.
+// A part of the design that is removed, to check that some run then fails. Each comment describes
+// the behaviour without the part.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,                // a new leader acknowledges at once
-  kPermitFromReply,       // a permit counts from when the answer came
-  kLeaseIsPermit,         // a leader serves while its lease is kept alive
-  kStaleReads,            // a permit is confirmed by an etcd member that lags
-  kSilenceIsPromise,      // a member that does not answer counts as one that promised
-  kForgetsEpoch,          // a restart forgets the epoch
-  kSuccessorNeverWaits,   // every new leader believes that the old one has resigned
-  kPromiseBlocksNothing,  // safe, but leaders change for no reason
-  kAbsentMayLead,         // a leader needs no alive/<id> of its own
-  kLeavesLate,            // a replica whose link has ended stays in sync for seconds
-  kRevokesEarly,          // an ending leader gives its lease back whatever the list says
-  kIgnoresRewind,         // only documents of higher revisions are read
-  kLeadsEmpty,            // a leader whose disk is gone does not know it
-  kMovedWhileNamed,       // only a leader lets clients wait, not its successor
-  kServesBeforeRole,      // a leader acknowledges before its server has the role
-  kThreadLoads,           // the thread that keeps the lease waits for a load
-  kFirstRegistered,       // a restarted leader does not report its position
+  kNoWait,               // a new leader acknowledges at once
+  kPermitFromReply,      // a permit counts from the arrival of etcd's answer, not from the read
+  kLeaseIsPermit,        // a leader serves while its lease is kept alive
+  kStaleReads,           // a permit is confirmed by an etcd member that lags
+  kSilenceIsPromise,     // a member that does not answer counts as if it had promised
+  kForgetsEpoch,         // a restarted node has forgotten its epoch
+  kSuccessorNeverWaits,  // every new leader believes that the old one has resigned
+  // A promise does not block other candidates: safe, but leaders change for no reason.
+  kPromiseBlocksNothing,
+  kAbsentMayLead,     // a leader needs no key alive/<id> of its own
+  kLeavesLate,        // a replica whose link has ended stays in sync for seconds
+  kRevokesEarly,      // an ending leader revokes its lease even if the list is not closed
+  kIgnoresRewind,     // nodes ignore a topology of a lower revision, as after a restore
+  kLeadsEmpty,        // a leader whose disk was lost does not notice that
+  kMovedWhileNamed,   // a node holds clients only while it leads, not once it is named as successor
+  kServesBeforeRole,  // a leader acknowledges before its server has the role
+  kThreadLoads,       // the thread that keeps the lease waits while a snapshot is loaded
+  kFirstRegistered,   // a restarted leader does not report its offset
 };
 
-// The faults of a run.
+// The kind of faults of a run.
 enum class Faults : uint8_t {
-  kDrawn,  // Drawn from the seed.
-  // The leader and another member lose etcd, and the third one takes over; then it restarts without
-  // etcd and meets the old leader.
+  // Faults of all kinds, drawn from the seed.
+  kDrawn,
+  // The leader and another member lose etcd, and the third one takes over. Then that one restarts
+  // without etcd and meets the old leader.
   kOldLeaderMeetsRestartedOne,
   // The first leader's id is given to a second process. etcd always answers, and ends no lease
-  // early. Data may be lost, for the two have different data.
+  // early. Data may be lost, because the two processes have different data.
   kTwins,
   // Whenever all members are in sync, one of them ends as after SIGTERM, or their leader dies, with
   // or without its disk. No earlier acknowledged write may be lost. If the leader has died, writes
@@ -76,17 +79,17 @@ enum class Faults : uint8_t {
 struct RunOptions {
   uint64_t seed = 0;
   int shards = 1;
-  int members = 3;  // of a shard
+  int members = 3;  // number of members of a shard
   int64_t seconds = 200;
   Mutation mutation = Mutation::kNone;
   Faults faults = Faults::kDrawn;
 };
 
 struct RunResult {
-  std::string fault;  // empty: none
-  int leaders = 0;    // how often leadership began
-  int entries = 0;    // acknowledged writes
-  int requests = 0;   // answered, of the client
+  std::string fault;  // empty if no invariant was violated
+  int leaders = 0;    // number of times that a node began to lead
+  int entries = 0;    // number of acknowledged writes
+  int requests = 0;   // number of answered requests of the client
 };
 
 class ClusterModel {
@@ -109,12 +112,13 @@ class ClusterModel {
   };
 
   void at(int64_t delay_us, Work work);
-  // Not called while the node is stopped, nor in another life of the node.
+  // Schedules work of a node. It waits while the node is stopped, and is dropped if the node has
+  // died or restarted.
   void at_node(Node& node, int64_t delay_us, std::function<void(Node&)> work);
   int64_t pick(int64_t from, int64_t to);
   bool chance(double probability);
   int64_t delay();
-  bool is_cut(const Node& one, const Node* other) const;  // null: etcd
+  bool is_cut(const Node& one, const Node* other) const;  // `other` is null for etcd
 
   void start(Node& node, bool is_first);
   void tick(Node& node);
@@ -152,7 +156,7 @@ class ClusterModel {
   void fault_at_node(Node& node, int64_t kind);
   void heal();
   void roll();
-  const std::string& leader_id() const;  // of the first shard
+  const std::string& leader_id() const;  // leader of the first shard
   void restore_etcd();
   void recover_etcd();
   void end(Node& node);
@@ -166,9 +170,9 @@ class ClusterModel {
   // Sends a request of the only client to this node, after `moved` redirections.
   void request(Node& node, int moved);
 
-  // End of every run, without faults.
+  // Seconds without faults at the end of every run.
   static constexpr int64_t kQuietSeconds = 40;
-  // A member that has just joined the list may lack the writes of this time.
+  // A member that has just joined the list of members in sync may lack writes that are younger.
   static constexpr int64_t kLagUs = 3'000'000;
 
   const RunOptions options_;
@@ -176,7 +180,7 @@ class ClusterModel {
   int64_t now_us_ = 1'000'000'000;
   int64_t end_us_ = 0;
   uint64_t order_ = 0;
-  std::vector<int64_t> written_us_;  // by entry
+  std::vector<int64_t> written_us_;  // time of each write, indexed by entry
   std::priority_queue<Event> events_;
   server::cluster::PermitTimes times_;
   std::vector<std::unique_ptr<Node>> nodes_;
@@ -184,7 +188,8 @@ class ClusterModel {
   std::vector<std::unique_ptr<ShardFacts>> shards_;
   std::unique_ptr<EtcdModel> etcd_;
   int64_t etcd_down_until_us_ = 0;
-  bool etcd_stalls_ = false;  // when down: calls are executed afterwards
+  // True: etcd stalls instead of failing, and executes the calls afterwards.
+  bool etcd_stalls_ = false;
   int64_t slow_until_us_ = 0;
   std::set<std::pair<const Node*, const Node*>> cuts_;
   RunResult result_;

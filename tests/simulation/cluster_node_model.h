@@ -16,12 +16,12 @@
 
 namespace simulation {
 
-using Log = std::vector<uint64_t>;  // entries, by number
+using Log = std::vector<uint64_t>;  // numbers of entries
 
 struct ClusterModel::Node {
   std::string id;
   std::string shard;
-  // The clock: monotonic, and goes on while the node is down.
+  // The node's clock is monotonic and continues while the node is down.
   double rate = 1;
   int64_t clock_offset_us = 0;
   int64_t clock(int64_t now_us) const {
@@ -33,30 +33,30 @@ struct ClusterModel::Node {
   int64_t stopped_until_us = 0;
   std::optional<server::cluster::Member> member;
   uint64_t seen_alive = 0;
-  int64_t lease_end_us = 0;  // as it knows it, by its own clock
-  bool is_present = false;   // as it knows it
+  int64_t lease_end_us = 0;  // what the node knows, by its own clock
+  bool is_present = false;   // what the node knows of its registration
   bool holds_writes = false;
 
-  // Replication, as the server executes it: a role changes some time after the Member wants it.
+  // State of the node's replication. A role changes some time after the Member has requested it.
   uint64_t roles = 0;          // number of roles that the Member has requested
-  uint64_t load = 0;           // counts the loads of a snapshot
-  int64_t loads_until_us = 0;  // 0: it does not load
+  uint64_t load = 0;           // number of snapshot loads that the node has started or abandoned
+  int64_t loads_until_us = 0;  // 0: the node loads no snapshot
   std::string follows;
   uint64_t follows_epoch = 0;
-  int64_t heard_us = 0;  // when the leader's stream came last
+  int64_t heard_us = 0;  // time at which the node last received its leader's stream
   uint64_t history_epoch = 0;
-  uint64_t stream_epoch = 0;  // of a leader: whose replicas it gives its stream; 0: to none
+  uint64_t stream_epoch = 0;  // epoch whose replicas the node serves as leader; 0: none
   Log log;
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    uint64_t life = 0;  // of the replica
+    uint64_t life = 0;  // life of the replica that acknowledged
   };
-  std::map<std::string, Ack> acks;  // of a leader, in its epoch
+  std::map<std::string, Ack> acks;  // acknowledged lengths by replica, of a leader in its epoch
 
-  // The disk.
+  // State on the node's disk.
   Log disk;
-  uint64_t disk_epoch = 0;  // of the history that is on the disk
+  uint64_t disk_epoch = 0;  // epoch of the history on the disk
   int64_t synced_us = 0;
   std::string kept_shard;
   uint64_t kept_epoch = 0;
@@ -65,7 +65,7 @@ struct ClusterModel::Node {
 
 struct ClusterModel::ShardFacts {
   std::string name;
-  uint64_t serving_epoch = 0;  // the highest one that replied
+  uint64_t serving_epoch = 0;  // highest epoch in which a leader replied
   const Node* serving = nullptr;
   Log safe;  // entries that every member in sync had on its disk at one time
 };

@@ -34,7 +34,7 @@ void ClusterModel::look_at_role(Node& node) {
   if (now_us_ - node.synced_us >= kSecond) {
     node.synced_us = now_us_;
     sync_disk(node);
-    // Now and then, unlike the epoch.
+    // The node writes its topology file only at times. It always writes its epoch.
     const bool is_known = node.member->topology().revision != 0;
     const bool is_drawn = options_.faults == Faults::kDrawn;
     const bool is_always_kept =
@@ -64,14 +64,15 @@ void ClusterModel::look_at_role(Node& node) {
   node.member->tick(node.clock(now_us_), facts);
 }
 
-// `leader`: empty for the node itself. A newer role replaces one that has not begun.
+// Requests a role: replica of `leader`, or leader if `leader` is empty. A newer role replaces one
+// that has not begun.
 void ClusterModel::change_role(Node& node, const std::string& leader, uint64_t epoch) {
   const uint64_t role = ++node.roles;
   if (leader != node.follows && node.loads_until_us != 0) {
     if (options_.mutation == Mutation::kThreadLoads) {
       node.stopped_until_us = std::max(node.stopped_until_us, node.loads_until_us);
     } else {
-      ++node.load;  // given up
+      ++node.load;  // abandons the load of the snapshot
       node.loads_until_us = 0;
     }
   }
@@ -86,7 +87,7 @@ void ClusterModel::change_role(Node& node, const std::string& leader, uint64_t e
   });
 }
 
-// Asks the leader for the missing entries, and reports the entries on the disk.
+// Requests the missing entries from the leader, and acknowledges the entries on the disk.
 void ClusterModel::replicate(Node& node) {
   at_node(node, pick(50 * kMs, 150 * kMs), [this](Node& self) { replicate(self); });
   if (node.follows.empty() || node.loads_until_us != 0) return;
@@ -104,7 +105,7 @@ void ClusterModel::replicate(Node& node) {
               if (replica.follows != from || replica.follows_epoch != epoch) return;
               replica.heard_us = now_us_;
               const bool goes_on = is_prefix(replica.log, *log);
-              if (!goes_on && replica.history_epoch == epoch) return;  // an older one
+              if (!goes_on && replica.history_epoch == epoch) return;  // an older state of the log
               const bool loads = !goes_on || replica.log.empty();
               if (loads && options_.faults == Faults::kSlowLoads) return load(replica, *log, epoch);
               replica.log = *log;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Runs of ClusterModel. BLOOMERY_SIMULATION_RUNS says how many, BLOOMERY_SIMULATION_SEED which one
-// is the first.
+// Runs of ClusterModel. BLOOMERY_SIMULATION_RUNS is the number of runs, BLOOMERY_SIMULATION_SEED
+// the seed of the first run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ constexpr uint64_t kRuns = 1'000;
 #else
 constexpr uint64_t kRuns = 40;
 #endif
-constexpr uint64_t kParts = 4;  // so that several processors have something to do
+constexpr uint64_t kParts = 4;  // the runs are divided, so that several processors can be used
 constexpr uint64_t kMutatedRunsMax = 500;
 constexpr uint64_t kRunsWithoutPromises = 50;
 constexpr const char* kTwoLeaders = "replies in epoch";
@@ -56,7 +56,7 @@ TEST_P(ClusterSimulation, OneLeaderRepliesAndNoReplicatedWriteIsLost) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, ClusterSimulation, testing::Range<uint64_t>(0, kParts));
 
-// The seed of the first run that breaks; 0 if none does.
+// Returns the seed of the first run that violates an invariant; 0 if no run does.
 uint64_t first_broken(Mutation mutation, Faults faults = Faults::kDrawn) {
   for (uint64_t i = 0; i < kMutatedRunsMax; ++i) {
     RunOptions options;
@@ -89,7 +89,7 @@ TEST(ClusterMutation, PromisesOfTheSilentAreCaught) {
   EXPECT_NE(first_broken(Mutation::kSilenceIsPromise), 0U);
 }
 
-// Only one of two processes with one id replies: the one that started first.
+// If two processes have the same id, only the first one replies to clients.
 TEST(ClusterTwins, NeverBothReply) {
   for (uint64_t i = 0; i < kRuns / 10; ++i) {
     RunOptions options;
@@ -112,7 +112,8 @@ TEST(ClusterMutation, AnEpochThatARestartForgetsIsCaught) {
   EXPECT_THAT(ClusterModel(options).run().fault, testing::HasSubstr(kTwoLeaders));
 }
 
-// Each time that all members are in sync one of them restarts, or their leader dies.
+// Returns options for rolling restarts. Each time that all members are in sync, one of them
+// restarts or their leader dies.
 RunOptions rolling(uint64_t seed, Mutation mutation = Mutation::kNone) {
   RunOptions options;
   options.seed = seed;
@@ -122,7 +123,7 @@ RunOptions rolling(uint64_t seed, Mutation mutation = Mutation::kNone) {
   return options;
 }
 
-// The seed of the first run that loses a write that must survive; 0 if none does.
+// Returns the seed of the first run that loses a write which must survive; 0 if no run does.
 uint64_t first_loss(Mutation mutation) {
   for (uint64_t i = 0; i < kMutatedRunsMax; ++i) {
     const RunResult result = ClusterModel(rolling(first_seed() + i, mutation)).run();
@@ -255,7 +256,7 @@ TEST(ClusterMutation, LeaderThatLeadsEmptyIsCaught) {
   EXPECT_NE(first_loss(Mutation::kLeadsEmpty), 0U);
 }
 
-// Runs without this part are safe, but every leader that cannot reach etcd loses its shard.
+// Runs without promises are safe, but every leader that cannot reach etcd loses its shard.
 TEST(ClusterMutation, PromisesReduceLeaderChanges) {
   int with_promises = 0;
   int without = 0;

@@ -39,7 +39,8 @@ class EtcdModel {
     return ids;
   }
 
-  // 0: refused. `own_run`: of the node that asks.
+  // Changes the topology. Returns the new revision, or 0 if etcd refuses the change. `own_run` is
+  // the life of the node that requests the change.
   uint64_t change(const ChangeTopology& change, const std::string& own_id, uint64_t own_run) {
     const auto own = leases_.find(own_id);
     if (change.revision != topology_->revision) return 0;
@@ -49,20 +50,21 @@ class EtcdModel {
     return revision_;
   }
 
-  // As after a restore from a backup of some changes ago. Its revisions go on from there; they are
-  // odd then, so that no revision is used twice.
+  // Restores a backup that is `changes` changes old. Revisions continue from the backup's and are
+  // odd from then on, so that no revision is used twice.
   void restore(size_t changes) {
     topology_ = history_[history_.size() - 1 - std::min(changes, history_.size() - 1)];
     before_ = topology_;
     revision_ = topology_->revision + 1;
   }
-  // Writes what `bloomery-cluster recover` writes.
+  // Writes the topology that `bloomery-cluster recover` would write.
   void recover(server::cluster::Topology newest) {
     for (auto& shard : newest.shards) ++shard.epoch;
     store(std::move(newest));
   }
 
-  // Registers the node or extends its lease; false while the key is another life's.
+  // Registers the node or extends its lease. Returns false if an earlier life of the node still has
+  // the key.
   bool keep_alive(const std::string& id, uint64_t run, int64_t end_us) {
     const auto [lease, is_new] = leases_.try_emplace(id, Lease{run, end_us});
     if (is_new) ++alive_version_;
