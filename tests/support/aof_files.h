@@ -99,7 +99,7 @@ inline Command random_command(std::minstd_rand& random) {
         command.emplace_back(size, '\0');
         break;
       case 2:
-        // Bytes that are markup elsewhere in the file.
+        // The value looks like the markup of commands and of time lines.
         command.push_back(std::string("*1\r\n$0\r\n#TS:1\r\n\0\0", 18).substr(0, size));
         break;
       default:

@@ -41,7 +41,8 @@ class Caller {
     path.copy(where.sun_path, sizeof where.sun_path - 1);
     return ::connect(descriptor_, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
   }
-  // Receives bytes without a request. Empty at the end of the stream, kSilence after a timeout.
+  // Receives bytes without sending a request. Returns "" at the end of the stream, kSilence after a
+  // timeout.
   std::string hear() const {
     std::array<char, 1024> room{};
     const ssize_t size = ::recv(descriptor_, room.data(), room.size(), 0);

@@ -27,7 +27,7 @@ class CapturedLog {
   CapturedLog& operator=(const CapturedLog&) = delete;
 
   std::string text() const { return stream_.str(); }
-  // Number of occurrences in the log.
+  // Number of times that `words` occur in the log.
   size_t count(std::string_view words) const {
     const std::string all = text();
     size_t found = 0;

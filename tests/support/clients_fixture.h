@@ -51,7 +51,7 @@
 
 namespace server::net {
 
-// A command as clients send it.
+// Returns the bytes of a command as clients send it.
 inline std::string request_of(const std::vector<std::string>& words) {
   std::string request = "*" + std::to_string(words.size()) + "\r\n";
   for (const std::string& word : words) {
@@ -78,7 +78,7 @@ class ClientsFixture : public CommandTest {
   // One client: its end of a socket pair, and the bytes received there.
   class Remote {
    public:
-    // With `context` the server's end uses TLS.
+    // If `context` is set, the server's end uses TLS.
     explicit Remote(ClientsFixture& owner, const std::shared_ptr<SSL_CTX>& context = nullptr)
         : owner_(owner) {
       auto session = std::make_shared<Session>(owner.clients_.next_id());
@@ -186,7 +186,7 @@ class ClientsFixture : public CommandTest {
     }
 
     SocketPair sockets;
-    Connection* connection = nullptr;  // null once it is closed
+    Connection* connection = nullptr;  // null once the connection is closed
 
    private:
     static bool is_news(const protocol::Reply& reply) {
@@ -278,7 +278,8 @@ class ClientsFixture : public CommandTest {
 
   // Runs the event loop until it is idle.
   void serve() {
-    // On a busy machine the time limit may pass before the first poll.
+    // run_one_for() alone is not enough: on a busy machine its time limit may pass before the first
+    // poll.
     while (thread_.context.poll_one() > 0 ||
            thread_.context.run_one_for(std::chrono::milliseconds(2)) > 0) {
       end_round();

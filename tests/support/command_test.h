@@ -52,7 +52,7 @@ class CommandTest : public ::testing::Test {
     // Runs commands as a connection does that has read them at once.
     std::vector<std::string> run_pipeline(
         const std::vector<std::vector<std::string_view>>& commands);
-    // The reply that a blocked client has received; empty if there is none yet.
+    // Returns the reply that a blocked client has received, or "" if there is none yet.
     std::string try_answer();
 
     std::shared_ptr<Session> session;
@@ -61,7 +61,7 @@ class CommandTest : public ::testing::Test {
     Outcome last_outcome = Outcome::kDone;
   };
 
-  // (old name, new name) pairs of rename-command.
+  // Pairs (old name, new name) of rename-command.
   using Renames = std::vector<std::pair<std::string, std::string>>;
   explicit CommandTest(const Renames& renames);
   CommandTest();

@@ -52,7 +52,7 @@ class AppendReplayer final : public server::Replayer {
   core::keyspace::Keyspace& keyspace_;
 };
 
-// Starts a child that runs until it is killed or its parent ends.
+// Starts a child that saves nothing and runs until it is killed or its parent ends.
 inline core::Result<std::unique_ptr<SaveChild>> start_slow_child(
     const core::Clock& clock, const SaveChild::Work& /*work*/,
     server::ChildDescriptors descriptors) {

@@ -35,7 +35,7 @@ class InfoTest : public CommandTest {
     EXPECT_NE(text, "none") << name;
     return text == "none" ? -1 : std::stoll(text);
   }
-  // The section titles, in their order.
+  // Returns the titles of the sections of INFO, in their order.
   static std::vector<std::string> titles_in(const std::string& text) {
     std::vector<std::string> titles;
     for (size_t at = text.find("# "); at != std::string::npos; at = text.find("\n# ", at + 1)) {

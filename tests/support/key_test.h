@@ -39,7 +39,7 @@ class KeyTest : public CommandTest {
     entry.set_filter(std::move(*filter));
     return entry;
   }
-  // The entry in a database, expired or not; null if there is none.
+  // Returns the entry of a key, even if it has expired; null if there is no such key.
   core::keyspace::Entry* entry_of(std::string_view name, unsigned database = 0) {
     return keyspace_.find_any(database, keyspace_.ref(name));
   }

@@ -80,7 +80,7 @@ class LeaderFixture : public CommandTest {
     std::array<int, 2> ends{};
     Client client;
   };
-  // Only a failing test waits this long.
+  // Time limit of waits. Only a failing test waits this long.
   static constexpr int kPatienceMs = 60'000;
 
   LeaderFixture() {

@@ -41,12 +41,12 @@ class PlayedLeader {
 
   uint16_t port() const { return listener_.port(); }
   void say(std::string_view text) const { EXPECT_TRUE(try_to_say(text)); }
-  // Returns false if the replica has closed the link.
+  // Sends the text. Returns false if the replica has closed the link.
   bool try_to_say(std::string_view text) const {
     return ::send(link_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // True if a connection waits to be accepted.
+  // True if a replica has connected and waits to be accepted.
   bool is_called() const { return is_readable(listener_.descriptor(), 0); }
   // Accepts the next link, answers the handshake up to PSYNC, and returns the PSYNC command.
   std::string await_psync() {
@@ -86,7 +86,8 @@ class PlayedLeader {
     say(snapshot);
     say(mark);
   }
-  // Returns false if the link ends, or nothing arrives for long, before the ACK of that offset.
+  // Waits for the ACK of this offset. Returns false if the link ends first, or nothing arrives for
+  // long.
   bool await_ack(uint64_t offset) {
     const std::string wanted = fmt::format("{}", offset);
     for (Words words = read_command(); !words.empty(); words = read_command()) {
@@ -97,7 +98,7 @@ class PlayedLeader {
     }
     return false;
   }
-  // True if the replica closes the link soon.
+  // Waits for the end of the link. Returns true if the replica closes it.
   bool await_end() {
     while (!read_command().empty()) {
     }
@@ -130,7 +131,7 @@ class PlayedLeader {
     pollfd waited{descriptor, POLLIN, 0};
     return ::poll(&waited, 1, patience_ms) > 0;
   }
-  // Returns an empty list at the end.
+  // Reads a command of the replica. Returns an empty list at the end of the link.
   Words read_command() {
     for (;;) {
       std::vector<std::string_view> views;

@@ -23,7 +23,8 @@ namespace {
 
 using support::number_of;
 
-// Returns false if the limit of that name is reached.
+// Counts a call against the limit in this environment variable. Returns false if the limit is
+// reached.
 bool take_one(const char* limit_name, std::atomic<uint64_t>& taken) {
   return taken.fetch_add(1) < number_of(limit_name, UINT64_MAX);
 }

@@ -100,7 +100,8 @@ class ReplicaFixture : public CommandTest {
     return std::any_of(names->begin(), names->end(),
                        [](const std::string& name) { return name.starts_with("temp-"); });
   }
-  // A snapshot of a leader of our own kind, whose stream contains effects.
+  // Returns a snapshot of a Bloomery leader, whose stream contains effects instead of verbatim
+  // commands.
   static std::string own_snapshot(uint64_t offset = 0) {
     core::keyspace::Keyspace keyspace(1, 1);
     persistence::RdbWriteOptions options;

@@ -39,7 +39,8 @@
 
 namespace server {
 
-// Ignores acknowledgements, and counts the requests to end the process.
+// Simulates the process around a server. It ignores acknowledgements and counts the requests to
+// end.
 struct Surroundings final : AckListener, Shutdown::Process {
   void on_ack() override {}
   void end() override { ++ends; }

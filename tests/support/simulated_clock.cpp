@@ -27,7 +27,8 @@ const Milliseconds* open_clock() {
   return memory == MAP_FAILED ? nullptr : static_cast<const Milliseconds*>(memory);
 }
 
-// Opened before main(). Before that, the time is the system's.
+// The simulated time, which a constructor opens before main(). Until then the clock shows the
+// system's time.
 const Milliseconds* simulated = nullptr;
 [[gnu::constructor]] void begin() {
   simulated = open_clock();

@@ -24,8 +24,8 @@ using core::keyspace::Entry;
 using core::keyspace::Keyspace;
 
 struct Value {
-  std::string bytes;     // the text, or the filter as a module value
-  std::string encoding;  // empty for filters
+  std::string bytes;     // text of a string, or module value of a filter
+  std::string encoding;  // result of OBJECT ENCODING; empty for filters
   int64_t expires_at_ms = 0;
   bool operator==(const Value&) const = default;
 };

@@ -24,8 +24,8 @@ class TlsAuthority {
     std::string key_file;
   };
   struct Wishes {
-    long seconds = 86'400;      // validity; negative for an expired certificate
-    bool is_authority = false;  // may sign other certificates
+    long seconds = 86'400;      // validity of the certificate; negative if it has expired
+    bool is_authority = false;  // true if the certificate may sign other certificates
   };
 
   TlsAuthority() {

@@ -69,12 +69,12 @@ class VirtualDisk final : public FileSystem {
     const std::lock_guard lock(mutex_);
     return operations_;
   }
-  // Number of bytes by which all files together may still grow.
+  // Sets the number of bytes by which all files together may still grow.
   void set_free_bytes(uint64_t bytes) {
     change([&] { free_bytes_ = total_bytes_ = bytes; });
   }
 
-  // Behaves like a file system without links.
+  // Makes the disk behave like a file system without links.
   void refuse_links() {
     change([&] { has_links_ = false; });
   }
@@ -137,7 +137,7 @@ class VirtualDisk final : public FileSystem {
       changes_.push_back({{parent(path), leaf(path), node}});
     } else if (mode == OpenMode::kCreate) {
       node->bytes.clear();
-      // Bytes that are written again are dirty again.
+      // Bytes that are written again can be synced again.
       node->given_up.clear();
     }
     return std::unique_ptr<AppendFile>(std::make_unique<Appender>(*this, node, path));
@@ -217,7 +217,7 @@ class VirtualDisk final : public FileSystem {
     return names;
   }
 
-  // A new directory is on the disk at once, but not its entries.
+  // Creates a directory. It is on the disk at once, unlike its entries.
   core::Result<> make_directory(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     if (fails()) return failure("create directory", path);
@@ -363,7 +363,7 @@ class VirtualDisk final : public FileSystem {
     return node == directory->second.names.end() ? nullptr : node->second.get();
   }
 
-  // Writes the first `count` changes of names to the disk.
+  // Moves the first `count` changes of names to the disk.
   void commit(size_t count) {
     for (size_t i = 0; i < count; ++i) {
       for (const auto& [directory, name, node] : changes_[i]) {
@@ -418,7 +418,7 @@ class VirtualDisk final : public FileSystem {
     } else if (choice == 1) {
       node.bytes.resize((size + kBlockBytes - 1) / kBlockBytes * kBlockBytes, '\0');
     } else if (choice == 2) {
-      // An unsynced block, from the synced end on, before a block that was written.
+      // Zeros in the block after the synced bytes: it was not written, although later blocks were.
       const size_t end = std::min(size, (node.synced.size() / kBlockBytes + 1) * kBlockBytes);
       for (size_t at = node.synced.size(); at < end; ++at) node.bytes[at] = '\0';
     }

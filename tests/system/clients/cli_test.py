@@ -22,14 +22,14 @@ SHARE = 20 if SANITIZED else 1
 
 
 class Terminal:
-    """A program on a terminal, as a user would run it. `shown` is its output."""
+    """Runs a program on a pseudo-terminal, as a user would. `shown` is its output."""
 
     def __init__(self, command):
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             # Without a size redis-cli would ask the terminal for one and wait for the answer.
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
-            # The history and settings of the user who runs the tests are not used.
+            # redis-cli must not use the history and settings of the user who runs the tests.
             environment = {**os.environ, "TERM": "xterm", "REDISCLI_HISTFILE": "/dev/null",
                            "REDISCLI_RCFILE": "/dev/null"}  # fmt: skip
             os.execvpe(command[0], [str(word) for word in command], environment)
@@ -77,7 +77,7 @@ class CliTest(ServerTest):
         terminal.type(b"f 0.01 ")
         terminal.wait_for(b"\x1b[0;90;49mcapacity [EXPANSION expansion] [NONSCALING]")
         terminal.type(b"1000\r")
-        # Keys typed before the prompt appears get no hints.
+        # redis-cli shows no hints for keys that are typed before the prompt appears.
         terminal.wait_for(f"OK\r\n127.0.0.1:{self.server.port}> ".encode())
         terminal.type(b"bf.mexists ")
         terminal.wait_for(b"key item [item ...]")

@@ -25,7 +25,7 @@ class ClusterClientsTest(ServerTest):
     def cli(self, *words):
         return self.run_client(["redis-cli", "-p", self.server.port, *words])
 
-    # Node clients.
+    # Tests with Node clients of Redis Cluster.
 
     def check_node(self, client, package, protocol):
         folder = MODULES / f"node_modules_{package}"
@@ -53,7 +53,7 @@ class ClusterClientsTest(ServerTest):
     def test_valkey_glide_resp3(self):
         self.check_node("@valkey/valkey-glide", "valkey_glide", 3)
 
-    # Python clients.
+    # Tests with Python clients of Redis Cluster.
 
     def test_redis_py(self):
         cluster = redis.RedisCluster(host="127.0.0.1", port=self.server.port)
@@ -85,7 +85,7 @@ class ClusterClientsTest(ServerTest):
         cluster.set("a", "1")
         self.assertEqual(cluster.get("a"), b"1")
 
-    # Tools of Redis.
+    # Tests with redis-cli and redis-benchmark in cluster mode.
 
     def test_redis_cli_follows_the_cluster(self):
         self.assertEqual(self.cli("-c", "SET", "foo", "1").strip(), "OK")

@@ -36,7 +36,7 @@ class ExamplesTest(ServerTest):
         self.folder = pathlib.Path(folder.name)
 
     def run_block(self, language, text, number):
-        """Returns the output."""
+        """Runs a block of a page, and returns its output."""
         text = text.replace(PORT, str(self.server.port))
         return run_program(self.folder, language, text, f"example{number}")
 
@@ -85,7 +85,7 @@ class ExamplesTest(ServerTest):
         parts = re.split(r"^127\.0\.0\.1:7000> (.*)\n", text, flags=re.MULTILINE)[1:]
         for command, answer in zip(parts[::2], parts[1::2]):
             command = re.sub(r"\s+#.*$", "", command)
-            # The program runs as on a terminal.
+            # With FAKETTY redis-cli formats replies as on a terminal.
             printed = self.run_client(
                 ["redis-cli", "-p", self.server.port, *shlex.split(command)],
                 environment={"FAKETTY": "1"},
@@ -107,17 +107,19 @@ class ExamplesTest(ServerTest):
             self.run_block(language, text, number)
 
     def test_filters_page(self):
-        """The second program of each language: deletion, a window, expiry, several filters."""
+        """Runs the programs of docs/filters.md, one per language: deletion, a window, expiry,
+        several filters.
+        """
         programs = [block for block in blocks_of("docs/filters.md") if block[0] in PROGRAMS]
         self.assertEqual({language for language, _ in programs}, set(PROGRAMS))
         for number, (language, text) in enumerate(programs):
-            for _ in range(2):  # the filters exist at the second run
+            for _ in range(2):  # the filters already exist in the second run
                 printed = self.run_block(language, text, number)
                 for line in (r"deleted: 1", r"liked by: 1 0", r"expires: 86[34]\d\d"):
                     self.assertRegex(printed, rf"(?m)^{line}$", language)
 
     def test_blocks_for_pasting(self):
-        """A whole block is pasted into redis-cli; no reply may be an error."""
+        """Pastes whole blocks into redis-cli. No reply may be an error."""
         pasted = {}
         for path in sorted(PAGES):
             self.run_client(["redis-cli", "-p", self.server.port, "FLUSHALL"])

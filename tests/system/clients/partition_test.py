@@ -25,7 +25,7 @@ class PartitionTest(ServerTest):
                          ["python", "javascript", "php", "ruby"])  # fmt: skip
         for language, text in programs:
             with self.subTest(language), tempfile.TemporaryDirectory() as folder:
-                for _ in range(2):  # the filters exist at the second call
+                for _ in range(2):  # the filters already exist in the second run
                     printed = run_program(
                         pathlib.Path(folder), language, text.replace(PORT, str(server.port))
                     )

@@ -42,7 +42,8 @@ class ClusterAcksTest(ClusterTest):
                 self.assertEqual(reader.call("GET", KEY), str(number).encode())
             replies = writer.pipeline([["BF.ADD", "{b}f", str(i)] for i in range(WRITES)])
             self.assertEqual([reply for reply, _ in replies], [1] * WRITES)
-            # Reads do not wait.
+            # Reads need no acknowledgement of replicas, so they do not wait for a suspended
+            # replica.
             replica.suspend()
             self.assertEqual(writer.call("GET", KEY), str(WRITES - 1).encode())
             replica.resume()
@@ -59,7 +60,7 @@ class ClusterAcksTest(ClusterTest):
             thread.join(DEADLINE_S)
             self.assertEqual(replies, [b"OK"])
             self.assertEqual(self.insync(), [leader.node_id])
-            # The replica comes back, and replies wait for it again.
+            # Once the replica is in sync again, replies wait for it again.
             replica.resume()
             self.wait_for_replicas([leader, replica], 1)
             self.assertEqual(writer.call("SET", KEY, "2"), b"OK")
@@ -122,7 +123,7 @@ class ClusterAcksTest(ClusterTest):
             self.assertIsNone(reader.call("GET", KEY))
             leader.resume()
 
-    # Metrics and status.
+    # Tests of the metrics and of `bloomery-cluster status`.
 
     def metric(self, port, name):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=DEADLINE_S) as page:

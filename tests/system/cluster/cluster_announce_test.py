@@ -55,7 +55,7 @@ class ClusterAnnounceTest(ClusterTest):
         ways = [server.way.port for server in servers]
         announced = sorted(int(node["address"].split(":")[1]) for node in self.nodes())
         self.assertEqual(announced, sorted(ways))
-        # The replicas connected to the announced addresses.
+        # The replicas have connected to the announced addresses, and so through the proxies.
         self.assertTrue(all(server.way.count for server in servers[:2]))
         self.wait_for_replicas(servers, 2)
         cluster = self.redis_py(servers[0])
@@ -66,7 +66,8 @@ class ClusterAnnounceTest(ClusterTest):
             self.assertEqual(cluster.get(f"k{index}"), str(index).encode())
         with servers[0].connect() as connection:
             reply = connection.call("CONFIG", "SET", "cluster-node-timeout", "20000")
-            self.assertIn("can't set immutable config", str(reply))  # permits are timed by it
+            # The durations of permits depend on it.
+            self.assertIn("can't set immutable config", str(reply))
             connection.call("HELLO", "3")
             slots = connection.call("CLUSTER", "SLOTS")
             self.assertEqual(slots[0][2][3], {b"hostname": b"node0.example"})
@@ -96,7 +97,9 @@ class ClusterAnnounceTest(ClusterTest):
         self.wait_for_replicas(servers, 1)
 
     def check_offsets(self, connection, servers):
-        """A leader knows its replicas' offsets; they report once a second."""
+        """Waits until CLUSTER SHARDS of the leader shows its replicas' offsets, which they report
+        once a second.
+        """
         def offsets():
             shards = connection.call("CLUSTER", "SHARDS")
             nodes = {node[b"id"].decode(): node for shard in shards for node in shard[b"nodes"]}

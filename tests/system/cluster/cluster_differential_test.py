@@ -14,7 +14,7 @@ from harness.resp import encode
 
 COMMANDS = 4000
 SLOTS = 16384
-# A real node gets its first epoch by an order of CLUSTER BUMPEPOCH, which none is given here.
+# A node of Redis gets its first epoch by CLUSTER BUMPEPOCH, which this test does not send.
 QUESTIONS = """
 CLUSTER|INFO
 CLUSTER|SLOTS
@@ -70,7 +70,7 @@ def without_identity(reply, port):
     reply = re.sub(rb"127\.0\.0\.1", b"", reply).replace(b"$9\r\n\r\n", b"$0\r\n\r\n")
     bus = port + 10000
     reply = reply.replace(b"%d@%d" % (port, bus), b"PORT@BUS").replace(b":%d\r" % port, b":PORT\r")
-    # The length of a line with an address in it.
+    # Removes the length of a bulk string that contains an address.
     return re.sub(rb"^([$=])\d+\r\n(txt:)?ID", rb"\1N\r\n\2ID", reply)
 
 

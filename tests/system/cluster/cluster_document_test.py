@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The cluster's document in etcd. Members that a newer version added are kept. Slots that changed
-without a record are refused. Servers announce their addresses. A backup can be restored."""
+"""Tests of the cluster's document in etcd, which holds the topology. Members that a newer version
+added are kept. Slots that changed without a record are refused. Servers announce their addresses. A
+backup can be restored.
+"""
 
 import json
 import pathlib
@@ -38,7 +40,7 @@ class ClusterDocumentTest(ClusterTest):
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait_for_exit(), 0)
 
-    # Members that a newer version added.
+    # Tests of members that a newer version added to the document.
 
     def test_unknown_members_survive_a_failover(self):
         servers = self.start_cluster(1, 1, "--appendonly", "yes")
@@ -60,7 +62,7 @@ class ClusterDocumentTest(ClusterTest):
         for server in servers:
             self.assertEqual(self.info(server)["cluster_topology"], "ok")
 
-    # Slots.
+    # Tests of slots in the document.
 
     def test_slots_without_a_record_are_refused(self):
         servers = self.start_cluster(2)
@@ -84,7 +86,7 @@ class ClusterDocumentTest(ClusterTest):
         for server in servers:
             wait_until(lambda one=server: self.info(one)["cluster_topology"] == "ok", "repaired")
         self.assertEqual(self.topology()["shards"]["s1"]["slots"], good["shards"]["s1"]["slots"])
-        # Now the record exists, so the tool notices a change, too.
+        # The record of the slots exists now, so the tool also detects a change without a record.
         self.assertTrue(self.etcd.control("get", RECORD))
         self.change(move)
         refused = self.run_tool("status")
@@ -92,7 +94,7 @@ class ClusterDocumentTest(ClusterTest):
         self.assertIn("without a record of a move", refused.stderr)
         self.assertIn("`recover`", refused.stderr)
 
-    # Names and addresses.
+    # Tests of the cluster's name and of announced addresses.
 
     def test_wrong_cluster_name_ends_the_start(self):
         (server,) = self.start_cluster(1)
@@ -144,14 +146,14 @@ class ClusterDocumentTest(ClusterTest):
             shards = str(one.call("CLUSTER", "SHARDS"))
             self.assertIn("b'endpoint', b'a.example'", shards)
             self.assertIn("b'endpoint', b'?'", shards)
-            moved = two.call("SET", "b", "1")  # slot 3300
+            moved = two.call("SET", "b", "1")  # the key b is in slot 3300
             self.assertIsInstance(moved, ErrorReply)
             self.assertEqual(moved.text, f"MOVED 3300 a.example:{servers[0].port}")
             two.call("CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint")
             self.assertIsNone(two.call("CLUSTER", "SLOTS")[0][2][0])
             self.assertEqual(two.call("SET", "b", "1").text, f"MOVED 3300 :{servers[0].port}")
 
-    # Backups.
+    # Tests of restores from a backup.
 
     def test_backup_is_restored(self):
         servers = self.start_cluster(2, 1, "--appendonly", "yes")

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""etcd that goes wrong without going away. A connection carries no byte. The store was restored
-from a backup, or is a new one. The topology was deleted."""
+"""Tests of faults in which etcd still runs. A connection carries no byte. The store was restored
+from a backup, or is a new one. The topology was deleted.
+"""
 
 import json
 import pathlib
@@ -15,7 +16,7 @@ LOST = "Cluster: etcd has|Cluster: etcd was restored|another etcd|the watch of e
 
 
 class EtcdBehindProxy:
-    """The way to etcd of one server."""
+    """A proxy between one server and etcd, which can be cut."""
 
     def __init__(self, etcd):
         self.proxy = CuttingProxy(etcd.members[0].client_port)
@@ -24,7 +25,9 @@ class EtcdBehindProxy:
 
 class ClusterEtcdTest(ClusterTest):
     def start_pair(self):
-        """A leader and its replica, in sync; etcd's faults are in their logs."""
+        """Starts a leader and its replica, and waits until they are in sync. Their logs may report
+        faults of etcd.
+        """
         servers = self.start_cluster(1, 1, "--appendonly", "yes")
         for server in servers:
             server.expect_log(LOST)
@@ -61,7 +64,7 @@ class ClusterEtcdTest(ClusterTest):
 
     def test_links_to_former_members_end(self):
         leader, replica = self.start_pair()
-        # Without etcd the leader asks its replica.
+        # Without etcd the leader requests a promise from its replica, which opens a link.
         self.etcd.members[0].suspend()
         wait_until(lambda: self.links(leader) == 1, "the leader asks its replica")
         self.etcd.members[0].resume()
@@ -85,7 +88,7 @@ class ClusterEtcdTest(ClusterTest):
         self.wait_for_writes(new)
         before = self.topology()
 
-        # One server knows all others.
+        # `recover` needs the address of one server only, because each server knows all others.
         address = f"127.0.0.1:{old.port}"
         shown = self.tool("recover", address)
         self.assertIn(f"127.0.0.1:{new.port} keeps revision", shown)

@@ -27,8 +27,8 @@ FAULTS = os.environ.get(
     "kill_a_leader stop_a_leader cut_a_leader_off stop_etcds_leader kill_etcds_leader "
     "end_a_lease_early restart_a_leader stop_all_of_etcd",
 ).split()
-PERMIT_S = 1.5  # W, at 2.5 s
-ISLAND = 2  # the lane whose leader can be cut off
+PERMIT_S = 1.5  # duration of a permit with timeouts of 2.5 s
+ISLAND = 2  # the shard (lane) whose leader can be cut off from the network
 
 
 class ClusterFaultsTest(ClusterLoadTest):
@@ -136,7 +136,7 @@ class ClusterFaultsTest(ClusterLoadTest):
                 self.assertTrue(acks, "it was served for a while")
         witness.stop()
         self.check_order(witness, old, new)
-        # Clients outside see errors of the island only.
+        # Clients outside of the cut network see errors only of the shard whose leader is cut off.
         self.check_errors(cut, [ISLAND])
         self.wait_until_whole()
 
@@ -164,7 +164,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         before = self.leaders()
         killed = time.monotonic()
         self.etcd.leader().kill()
-        self.etcd.leader()  # waits for a new leader
+        self.etcd.leader()  # waits until etcd has a new leader
         let_time_pass(3, why="a failover that nothing asks for would come in it")
         self.wait_for_writers(time.monotonic())
         self.assertEqual(self.leaders(), before)
@@ -234,7 +234,9 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.check_order(witness, old, new)
 
     def check_restarted(self, server, lane, leads):
-        """The server has its file, so it serves reads of its data but no writes."""
+        """Checks a server that has restarted without etcd. It has its topology file, so it serves
+        reads but no writes.
+        """
         writer = self.writers[0]
         acks = [ack for ack in writer.acknowledged if ack.lane == lane and ack.number % 3 == 0]
         words, value = read_command(writer.name, lane, acks[0].number)

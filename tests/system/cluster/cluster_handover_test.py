@@ -29,7 +29,7 @@ class ClusterHandoverTest(ClusterLoadTest):
         self.check_all()
 
     def test_failovers_send_no_client_in_circles(self):
-        # A member of the own shard gets its snapshot without this delay.
+        # The delay of diskless snapshots does not apply to members of the leader's own shard.
         servers = self.start_cluster(1, 1, "--repl-diskless-sync-delay", "600")
         self.wait_for_replicas(servers, 1)
         clients = []
@@ -78,8 +78,9 @@ class ClusterHandoverTest(ClusterLoadTest):
             commands *= 2
 
     def ends_while_loading(self, server):
-        """Starts the server again and ends it. Returns whether its log was not loaded by then."""
-        # The first words are the program and its directory.
+        """Starts the server again, and ends it early. Returns whether it was still loading its log.
+        """
+        # Skips the first words of the command, which are the program and its directory.
         again = Process(SERVER, server.command[3:], listen=False, directory=server.directory)
         self.addCleanup(again.kill)
         again.wait_for_log(r"Loading .*\.incr\.aof")
@@ -93,7 +94,7 @@ class ClusterHandoverTest(ClusterLoadTest):
         with new.connect() as connection:
             self.assertEqual(connection.call("CLUSTER", "FAILOVER"), b"OK")
         self.check_handover(f"CLUSTER FAILOVER of s{lane + 1}", lane, old, new, begin)
-        # All clients follow MOVED.
+        # All clients follow MOVED, so none of them reports an error.
         errors = [one for w in self.writers for one in w.errors if one[1] > begin]
         self.assertEqual(errors, [], f"since {begin}; {self.cluster_logs()}")
         self.wait_until_whole()
@@ -103,7 +104,7 @@ class ClusterHandoverTest(ClusterLoadTest):
         begin = time.monotonic()
         old.process.send_signal(signal.SIGTERM)
         self.check_handover(f"SIGTERM of s{lane + 1}", lane, old, new, begin)
-        # Without this line the replica waited for the lease to expire.
+        # Without this log line, the replica would have waited for the lease to expire.
         old.wait_for_log(f"the shard is handed over to {new.node_id}")
         self.assertEqual(old.wait_for_exit(), 0)
         self.check_errors(begin, [lane])

@@ -15,7 +15,9 @@ SHARDS = 3
 
 class ClusterNodesTest(ClusterTest):
     def test_clients(self):
-        """One cluster for all: to start one takes longer than most of these."""
+        """Runs the checks of all clients on one cluster, because its start takes longer than most
+        of them.
+        """
         self.servers = self.start_cluster(SHARDS, 1)
         self.wait_for_replicas(self.servers, SHARDS)
         self.first = self.servers[0]
@@ -78,7 +80,7 @@ class ClusterNodesTest(ClusterTest):
         for key in list(keys)[:20]:
             cluster.execute_command("BF.ADD", f"{{{key}}}:f", "a")
         for server in self.servers[:SHARDS]:
-            # Each replica has the written items.
+            # Waits until each replica has the written items.
             with server.connect() as connection:
                 self.assertEqual(connection.call("WAIT", 1, 5000), 1)
         gets = self.reads_of_replicas("get")
@@ -90,7 +92,7 @@ class ClusterNodesTest(ClusterTest):
             for key in keys:
                 pipeline.get(key)
             self.assertEqual(pipeline.execute(), list(keys.values()))
-        # It does not know that BF.EXISTS only reads, and asks leaders.
+        # redis-py does not know that BF.EXISTS is a read, and sends it to leaders.
         for key in list(keys)[:20]:
             self.assertEqual(cluster.execute_command("BF.EXISTS", f"{{{key}}}:f", "a"), 1)
 

@@ -24,8 +24,8 @@ class Writer(threading.Thread):
         self.servers = [only] if only else servers
         self.only = only
         self.prefix = prefix
-        self.acknowledged = []  # (key, port, when sent, when acknowledged)
-        self.refused = []  # (when, what)
+        self.acknowledged = []  # (key, port, time of sending, time of the acknowledgement)
+        self.refused = []  # (time, text of the error)
         self.tried = 0
         self.is_ending = threading.Event()
         self.connection = None
@@ -94,7 +94,7 @@ class ClusterPermitTest(ClusterTest):
     def setUp(self):
         self.servers = self.start_cluster(1, self.SERVERS - 1)
         for server in self.servers:
-            # These tests are about the loss of the leader or of etcd.
+            # The loss of a leader or of etcd causes many warnings, so all are accepted.
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, 1)
         self.leader, self.replica = self.servers
@@ -199,7 +199,8 @@ class ClusterPermitTest(ClusterTest):
         self.addCleanup(of_twin.end)
         let_time_pass(4, why="longer than a lease, which the first one renews")
         self.assertEqual(of_twin.acknowledged, [])
-        # A leader that is stopped for longer than its lease loses the shard to the other for good.
+        # If a leader is stopped for longer than its lease, the other process becomes the leader and
+        # remains it.
         self.leader.suspend()
         of_twin.wait_for_progress(time.monotonic())
         self.leader.resume()

@@ -22,7 +22,7 @@ LEASE_S = 3
 
 
 class ProxiedEtcd:
-    """An etcd that a node reaches through a proxy."""
+    """Endpoints by which a node reaches etcd through a proxy."""
 
     def __init__(self, proxy):
         self.endpoints = [f"http://127.0.0.1:{proxy.port}"]
@@ -30,7 +30,7 @@ class ProxiedEtcd:
 
 class ClusterRestartsTest(ClusterTest):
     def test_restarts_continue_the_stream(self):
-        """With the log on, no restarted node needs a snapshot, however it has ended."""
+        """With an append log, no restarted node needs a snapshot, however its process has ended."""
         servers = self.start_cluster(1, 1, *LOG)
         self.ignore_logs(*servers)
         self.wait_for_replicas(servers, 1)
@@ -78,7 +78,9 @@ class ClusterRestartsTest(ClusterTest):
         self.wait_for_items(servers, "leader-only")
 
     def test_slow_load_ends_no_lease(self):
-        """A replica that loads gets another leader. It gives the load up and keeps its lease."""
+        """A replica gets another leader while it loads a snapshot. It abandons the load and keeps
+        its lease.
+        """
         servers = self.start_cluster(1, 2)
         self.ignore_logs(*servers)
         self.wait_for_replicas(servers, 1)
@@ -172,7 +174,7 @@ class ClusterRestartsTest(ClusterTest):
 
     def add_items(self, server, name):
         with server.connect() as connection:
-            # Hardly any item looks like one that was added before.
+            # The error rate is so low that no new item should be mistaken for a present one.
             added = connection.call("BF.INSERT", "filter", "ERROR", "0.0000001", "ITEMS",
                                     *(f"{name}-{i}" for i in range(ITEMS)))  # fmt: skip
         self.assertEqual(added, [1] * ITEMS)

@@ -25,9 +25,9 @@ ROUNDS = count("ROLLING_RESTARTS")
 SHARDS = 2
 MOVED_MAX = 2
 PAUSE_P99_S = 0.3
-# A stall of the machine during a request counts for the machine, not for the servers.
+# A request is not held against the servers if the machine stalled for this long meanwhile.
 STALL_S = 0.05
-# A node holds commands for 0.5 s while the other takes over.
+# Limit for requests during a handover, in which a node holds commands for up to 0.5 s.
 HOLD_S = 1
 # The texts by which the libraries report that a connection ended before the reply.
 CONNECTION_CLOSED = re.compile(r"Socket closed unexpectedly|ECONNRESET|EPIPE")

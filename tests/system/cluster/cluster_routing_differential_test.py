@@ -84,7 +84,7 @@ class ClusterRoutingDifferentialTest(ClusterTest):
                     reply = connection.read_reply()[1]
                     reply = re.sub(rb"[0-9a-f]{40}", b"ID", reply)
                     answers.append(re.sub(rb":(\d+)\r\n\$40", b":PORT\r\n$40", reply))
-                # Redis lists ranges in the order of its slots, too.
+                # The order of the ranges must also equal that of Redis, which sorts by slot.
                 self.assertEqual(*answers)
 
     def test_random_commands(self):

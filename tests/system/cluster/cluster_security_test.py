@@ -17,7 +17,7 @@ from harness.tls_files import TlsFiles
 
 PASSWORD = "secret of etcd"
 NODE_PASSWORD = "secret of the servers"
-# The rights that docs/cluster.md gives.
+# Rights of the tool's and the nodes' users, as docs/cluster.md recommends them.
 TOOL_RIGHTS = "-@all +info +cluster +dbsize +config|get +psync +replconf"
 NODE_RIGHTS = "-@all +psync +replconf +ping +clusterx"
 
@@ -28,7 +28,7 @@ class ClusterSecurityTest(ClusterTest):
         self.addCleanup(folder.cleanup)
         self.tls = TlsFiles(folder.name)
         self.tls.make_certificate("client")
-        logging.disable()  # redis-py logs each redirection
+        logging.disable()  # suppresses redis-py's log line for each redirection
         self.addCleanup(logging.disable, logging.NOTSET)
 
     def write_file(self, name, text):
@@ -106,7 +106,7 @@ class ClusterSecurityTest(ClusterTest):
         backup = self.tls.folder / "backup"
         self.assertIn("shard s2: ", self.tool("backup", backup))
         self.assertTrue((backup / "backup.json").exists())
-        # No command of the nodes or the tool was refused.
+        # The ACL log is empty: the rights suffice for all commands of the nodes and of the tool.
         for node in cluster.get_nodes():
             self.assertEqual(cluster.acl_log(target_nodes=node), [])
 

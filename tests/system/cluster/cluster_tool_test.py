@@ -26,7 +26,7 @@ class ScriptedNode(socketserver.ThreadingTCPServer):
     def __init__(self, digit):
         super().__init__(("127.0.0.1", 0), Handler)
         self.id = digit * 40
-        self.epoch = 1 << 40  # shows whatever is asked for
+        self.epoch = 1 << 40  # so high that the tool considers every topology as applied
         self.thread = threading.Thread(target=self.serve_forever, args=(0.05,))
         self.thread.start()
 
@@ -95,7 +95,7 @@ class ClusterToolTest(EtcdTest):
         return done.stdout
 
     def refused(self, *words, options=()):
-        """The error of a command that has changed nothing."""
+        """Returns the error of a command, and checks that the command has changed nothing."""
         before = self.topology()
         done = self.run_tool(*words, options=options)
         self.assertEqual((done.returncode, done.stdout), (1, ""), done)

@@ -7,7 +7,7 @@ import unittest
 from harness import wait_until
 from harness.cluster import NAME, ClusterTest
 
-NEW = 7  # the index of a server that is added, which makes its id
+NEW = 7  # index of a server that is added, from which its id is made
 
 
 class ClusterWaysBackTest(ClusterTest):
@@ -38,7 +38,7 @@ class ClusterWaysBackTest(ClusterTest):
         lost, other = self.start_cluster(2)
         other.expect_log(".*")
         with lost.connect() as connection:
-            self.assertEqual(connection.call("SET", "{06S}", "1"), b"OK")  # slot 0
+            self.assertEqual(connection.call("SET", "{06S}", "1"), b"OK")  # the key is in slot 0
         lost.crash()
         self.wait_until_dead(lost)
         empty = self.start_node(self.etcd, NEW)

@@ -24,7 +24,7 @@ from harness.tls_files import TlsFiles
 PROBE = pathlib.Path(
     os.environ.get("BLOOMERY_ETCD_PROBE", ROOT / "build" / "release" / "tests" / "etcd_probe")
 ).absolute()
-LIMIT_MS = 700  # a server's, by default
+LIMIT_MS = 700  # the default timeout of a server's calls
 NOT_FOUND = 5
 PERMISSION_DENIED = 7
 OUT_OF_RANGE = 11
@@ -75,14 +75,14 @@ class Probe:
         return self.wait(self.send(*words))
 
     def answered(self, *words):
-        """The reply to a call that must be answered."""
+        """Sends a call and returns its reply. Fails if etcd has not answered."""
         reply = self.call(*words)
         if reply["outcome"] != "answered":
             raise AssertionError(f"{words}: {reply}")
         return reply
 
     def retried(self, *words):
-        """The reply to a call that only reads, tried until it is answered."""
+        """Repeats a call that only reads until etcd answers, and returns the reply."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             reply = self.call(*words)
@@ -105,13 +105,13 @@ class Probe:
         return kvs[0]["value"] if kvs else None
 
     def watch(self, prefix):
-        """Returns a watch of later changes, once etcd has answered it."""
+        """Starts a watch of later changes. Returns its number once etcd has confirmed it."""
         watch = self.send("watch", prefix, 0)
         self.wait_for_news(watch, lambda news: "events" in news)
         return watch
 
     def events(self, watch, count):
-        """(deleted, key, value) of the first `count` events of a watch."""
+        """Returns the first `count` events of a watch, each as (deleted, key, value)."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             news = self.news.get(watch, [])
@@ -138,7 +138,7 @@ class Probe:
 
 class ProbeTest(EtcdTest):
     def probe(self, endpoints, *options, limit_ms=5000):
-        """The limit is high, unless the test is about calls that take too long."""
+        """Starts a probe. Its timeout is high, except in tests of calls that time out."""
         probe = Probe(endpoints, "--limit", str(limit_ms), *map(str, options))
         self.addCleanup(lambda: self.assertEqual(probe.stop(), 0))
         return probe
@@ -205,7 +205,8 @@ class OneMemberTest(ProbeTest):
         client.answered("put", "a", "1")
         client.events(watch, 1)
         self.etcd.members[0].kill()
-        self.assertEqual(client.call("put", "a", "2")["outcome"], "refused")  # not received
+        # Etcd has not received the call.
+        self.assertEqual(client.call("put", "a", "2")["outcome"], "refused")
         self.etcd.start()
         client.retried("range", "a")
         client.answered("put", "a", "3")
@@ -246,7 +247,8 @@ class OneMemberTest(ProbeTest):
         reply = client.call("put", "a", "2")
         self.assertEqual(reply["outcome"], "unknown", reply)
         self.etcd.members[0].resume()
-        # Executed now, or dropped with its connection: the reply said that the result is unknown.
+        # etcd has executed the call after it resumed, or has dropped it with its connection. Both
+        # agree with the outcome "unknown".
         self.assertIn(client.value("a"), ("1", "2"))
 
 
@@ -255,7 +257,7 @@ class ThreeMembersTest(ProbeTest):
         self.etcd = self.start_etcd(members=3)
 
     def from_leader(self):
-        """The endpoints, those of etcd's leader first."""
+        """Returns etcd's leader, and the endpoints of all members with the leader's first."""
         leader = self.etcd.leader()
         followers = self.etcd.followers(leader)
         return leader, [member.endpoint for member in (leader, *followers)]
@@ -278,7 +280,7 @@ class ThreeMembersTest(ProbeTest):
         client.events(watch, 1)
         leader.suspend()
         self.assertEqual(client.value("a"), "1")
-        # The call compares the value, so it may be retried.
+        # The call compares the revision before it writes, so it may be retried.
         wait_until(
             lambda: client.call("cas", "a", first, "2") and client.value("a") == "2", "the change"
         )
@@ -293,7 +295,7 @@ class ThreeMembersTest(ProbeTest):
             leader.suspend()
             reply = client.call("put", "a", "late")
             leader.resume()
-            if reply["outcome"] != "answered":  # a new leader, elected before the call, answers
+            if reply["outcome"] != "answered":  # true if a new leader was elected before the call
                 break
         self.assertEqual(reply["outcome"], "unknown", reply)
 

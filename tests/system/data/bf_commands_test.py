@@ -74,7 +74,7 @@ RESERVE = [
     ("BF.RESERVE k 0.01 100 NO", unknown("NO")),
     ("SET s text", OK),
     ("BF.RESERVE s 0.01 100", WRONG_TYPE),
-    # A bad number hides the wrong type, because numbers are checked first.
+    # For a bad number the reply is not WRONGTYPE, because arguments are checked before the key.
     ("BF.RESERVE s x 100", error("ERR bad error rate")),
     ("BF.RESERVE a 0.01 100 expansion 4", OK),
     ("BF.RESERVE b 0.01 100 nonscaling", OK),

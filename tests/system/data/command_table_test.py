@@ -18,11 +18,12 @@ FIELDS = (
     "tips",
     "key specifications",
 )
-# Filters, and commands that the nodes of a cluster send to each other.
+# Prefixes of commands that redis-server lacks: those on filters, and those between nodes of a
+# cluster.
 OURS_ONLY_PREFIXES = (b"bf.", b"clusterx")
-# The oracle's commands are of this version; only our server has later ones.
+# Version of the redis-server to compare with. Only our server has later commands.
 ORACLE_VERSION = (7, 0)
-# Redis keeps the subcommands of DEBUG out of its table.
+# Subcommands of DEBUG, which the command table of Redis does not list.
 DEBUG_WORDS = (
     b"change-repl-id", b"config-rewrite-force-all", b"digest", b"digest-value", b"error", b"help",
     b"loadaof", b"log", b"object", b"pause-cron", b"populate", b"protocol", b"reload",
@@ -30,12 +31,12 @@ DEBUG_WORDS = (
 )
 DEBUG = {b"debug|" + word for word in DEBUG_WORDS}
 
-# Every intended difference: (command, field) to the elements that only ours has, and only Redis
-# has.
+# Maps (command, field) to an intended difference: the elements that only our server has, and those
+# that only Redis has.
 DELIBERATE = {}
 
 
-# Types that this server does not support, and scripts.
+# Groups of commands that this server does not support: other types of values, and scripts.
 MISSING_GROUPS = {b"list", b"hash", b"set", b"sorted-set", b"stream", b"geo", b"hyperloglog",
                   b"scripting"}  # fmt: skip
 # Further commands that we do not support. The last one is only for Redis' own use.

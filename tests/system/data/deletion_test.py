@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Items are deleted during snapshots, rewrites, moves of keys, replication and kill -9. No item is
-lost that was added and not deleted, and all servers hold the same.
+lost that was added and not deleted, and all servers have the same data.
 """
 
 import pathlib

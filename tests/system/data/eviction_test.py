@@ -45,7 +45,7 @@ class EvictionTest(ServerTest):
                     client.call("SET", "source", "value")
                     payload = client.call("DUMP", "source")
                     client.call("RESTORE", "k", 10**9, payload, option, value)
-                    other.call("FLUSHALL")  # deletes the opposite direction's key
+                    other.call("FLUSHALL")  # deletes the key of the previous direction
                     other.call("REPLICAOF", "127.0.0.1", leader.port)
                     wait_until(lambda: other.call("EXISTS", "k") == 1, what="the snapshot")
                     got = other.call("OBJECT", option, "k")
@@ -89,7 +89,7 @@ class EvictionTest(ServerTest):
     def test_one_client_near_the_limit_is_never_refused(self):
         server = self.start_server("--maxmemory-policy", "allkeys-lru")
         with server.connect() as client:
-            for i in range(300):  # the hash tables keep their size when the keys are deleted
+            for i in range(300):  # makes the hash tables grow, which keep their size
                 client.call("SETEX", f"old:{i}", 1000, b"v" * 1000)
             limit = memory(client) + 100_000
             client.call("CONFIG", "SET", "maxmemory", limit)
@@ -119,10 +119,10 @@ class EvictionTest(ServerTest):
                 client.call("HELLO", 3)
                 client.call("CLIENT", "TRACKING", "ON")
                 client.call("CONFIG", "SET", "maxmemory-policy", "volatile-random")
-                client.call("SETBIT", "big", 1_600_000, 0)  # has no expiry: never evicted
+                client.call("SETBIT", "big", 1_600_000, 0)  # has no expiry, so it is never evicted
                 client.call("SETEX", "goes", 10_000, "x")
                 client.call("GET", "goes")
-                # All three commands are in one batch.
+                # The server executes all three commands in one batch.
                 client.send(
                     encode("CONFIG", "SET", "maxmemory", "100kb")
                     + encode("GETBIT", "big", 0)

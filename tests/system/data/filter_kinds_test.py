@@ -103,7 +103,7 @@ class FilterKindsTest(ServerTest):
         added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
         before = digest(connection)
         replies = self.add_all(connection, kind, items[len(added) :])
-        # Some absent items are found by mistake.
+        # Some of the rejected items are found by error, and their reply is 0.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
         self.assertEqual(digest(connection), before)
@@ -125,7 +125,7 @@ class FilterKindsTest(ServerTest):
         return server, connection
 
     def fill(self, connection):
-        """Returns the filters' items."""
+        """Fills filters of all kinds, and returns the items of each."""
         items = {}
         for kind, words in KINDS.items():
             for layers in LAYERS:
@@ -134,7 +134,8 @@ class FilterKindsTest(ServerTest):
                 connection.call("BF.MADD", key, *itertools.islice(numbers, 200))
                 self.grow(connection, key, layers, numbers)
                 items[key] = range(next(numbers))
-            # Its array is mapped, and shared with children unless bits of it are cleared.
+            # The array of a wide filter is mapped. Children share it, except with layouts that
+            # clear bits.
             connection.call("BF.RESERVE", f"{kind} wide", "0.001", 1_500_000, *words)
             connection.call("BF.MADD", f"{kind} wide", *range(BATCH))
             items[f"{kind} wide"] = range(BATCH)
@@ -164,7 +165,7 @@ class FilterKindsTest(ServerTest):
         rounds = 0
         while rounds < 3 or time.time() < max(deadlines.values()):
             connection.call(("BGREWRITEAOF", "BGSAVE")[rounds % 2])
-            # The server skips this work while a child saves.
+            # DEBUG RELOAD fails while a child saves.
             wait_until(lambda: connection.call("DEBUG", "RELOAD") == b"OK", "a reload")
             rounds += 1
             near = sorted(deadlines, key=lambda copy: abs(deadlines[copy] - time.time()))[:6]

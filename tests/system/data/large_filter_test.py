@@ -24,16 +24,16 @@ IS_LONG = os.environ.get("BLOOMERY_TIER") == "long"
 CAPACITY = 10_000_000_000 if IS_LONG else 10_000_000
 CLIENTS = 4
 ITEMS_PER_CLIENT = CAPACITY // 50_000
-SHARED_ITEMS = CAPACITY // 50_000  # items that every client adds
+SHARED_ITEMS = CAPACITY // 50_000  # number of items that every client adds
 ITEMS = CLIENTS * ITEMS_PER_CLIENT + SHARED_ITEMS
 BATCH = 1000 if IS_LONG else 100
 PAGE_BYTES = 4096
 CHUNK_BYTES_MAX = 16 << 20
 TAIL_BYTES = 1 << 20
-HEADER_BYTES = 1000  # maximum difference between INFO's size and that of the array
+HEADER_BYTES = 1000  # maximum difference between BF.INFO's SIZE and the size of the array
 MB = 1_000_000
 OTHER_MEMORY_BYTES = 200 * MB
-ITEM_FILE_BYTES_MAX = 200  # above this size each item is in a page of its own
+ITEM_FILE_BYTES_MAX = 200  # file bytes per item, above which each item is in a page of its own
 
 
 class LargeFilterTest(ServerTest):
@@ -71,7 +71,7 @@ class LargeFilterTest(ServerTest):
                     for owner in (number, "shared"):
                         replies = connection.call("BF.MADD", "f", *items(owner, start))
                         added[number] += sum(replies)
-        except Exception as failure:  # a thread's failure is raised by the main thread
+        except Exception as failure:  # the main thread raises the failure of this thread
             failures.append(failure)
 
     def add_all(self):
@@ -119,14 +119,14 @@ class LargeFilterTest(ServerTest):
         places = [0, array_bytes // 4, array_bytes // 2, array_bytes * 3 // 4]
         places += [array_bytes - TAIL_BYTES]
         if IS_LONG:
-            places += [(1 << 29) - CHUNK_BYTES_MAX, 1 << 29]  # around bit 2^32
+            places += [(1 << 29) - CHUNK_BYTES_MAX, 1 << 29]  # chunks before and after bit 2^32
         digests = []
         for place in sorted(places):
             _, chunk = self.connection.call("BF.SCANDUMP", "f", place + 1)
             self.assertEqual(len(chunk), min(CHUNK_BYTES_MAX, array_bytes - place))
             items_here = int.from_bytes(chunk, "little").bit_count() / hash_count
             expected = ITEMS * len(chunk) / array_bytes
-            # Six standard deviations, and the bits of an item that coincide.
+            # The tolerance covers six standard deviations, and items whose bits coincide.
             self.assertAlmostEqual(
                 items_here, expected, delta=6 * math.sqrt(expected) + expected * 0.05
             )
@@ -144,7 +144,7 @@ class LargeFilterTest(ServerTest):
         self.assertLess(call("BF.INFO", "f", "SIZE")[0] - array_bytes, HEADER_BYTES)
         card = self.add_all()
         self.report("added")
-        self.assertEqual(card, ITEMS)  # the filter is nearly empty: no false positives
+        self.assertEqual(card, ITEMS)  # exact, because a nearly empty filter has no false positives
         self.expect_items(card)
         self.expect_resident(array_bytes)
         digests = self.expect_bits_everywhere(array_bytes, stats[b"hash count"])

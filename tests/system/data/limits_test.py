@@ -36,7 +36,7 @@ class OutputLimitTest(ServerTest):
         client = self.server.connect()
         self.addCleanup(client.close)
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
-        # The server accepts a client before it replies, so CLIENT LIST now contains the client.
+        # After this reply the server has accepted the client, so CLIENT LIST contains it.
         self.assertEqual(client.call("PING"), b"PONG")
         client.send(encode("GET", "big"))
         return client

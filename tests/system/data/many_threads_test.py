@@ -28,14 +28,14 @@ from harness.resp import ErrorReply
 
 SCALE = 20 if os.environ.get("BLOOMERY_TIER") == "long" else 1
 IO_THREADS = 16
-STEPS = 60 * SCALE  # steps of each worker
+STEPS = 60 * SCALE  # number of steps of each worker
 SAVES = 2 * SCALE
-LIVES = 5 * SCALE  # connections of each client that is killed
+LIVES = 5 * SCALE  # number of connections of each client that is killed
 ADDERS = COUNTERS = WRITERS = TRANSFERS = SWAP_COUNTERS = 6
 PUBLISHERS = SUBSCRIBERS = MONITORS = 3
 VICTIMS = FLUSHERS = 3
 ACCOUNTS = ("account:0", "account:1")
-MAIN, LEFT, RIGHT, FLUSHED = 0, 1, 2, 3  # databases
+MAIN, LEFT, RIGHT, FLUSHED = 0, 1, 2, 3  # numbers of databases
 OPTIONS = {
     "appendfsync": ("always", "everysec", "no"),
     "slowlog-log-slower-than": ("0", "10000"),
@@ -50,9 +50,9 @@ class ManyThreadsTest(ServerTest):
         self.seed = seed_from_environment()
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-threads-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-        self.failed = threading.Event()  # ends the other workers early
-        self.failures = []  # the first failure is the cause; later ones may be its consequences
-        self.victims = queue.Queue()  # ids of clients to be killed
+        self.failed = threading.Event()  # set by the first failure, which ends all workers
+        self.failures = []  # later failures may be consequences of the first one
+        self.victims = queue.Queue()  # ids of clients that another worker kills
 
     def start(self):
         options = ("--io-threads", IO_THREADS, "--appendonly", "yes")
@@ -67,8 +67,8 @@ class ManyThreadsTest(ServerTest):
             self.assertEqual(connection.call("SELECT", database), b"OK")
         return connection
 
-    # Worker methods. Each gets the worker's number and random generator. Its result is summed or
-    # checked.
+    # The methods below are the workers. Each gets its number and random generator. Its result is
+    # summed or checked.
 
     def add_items(self, number, _):
         """Returns the number of replies of 1. Half of the items are added by every adder."""
@@ -204,7 +204,7 @@ class ManyThreadsTest(ServerTest):
             if step % 10 == 9:
                 self.assertEqual(connection.call("FLUSHDB"), b"OK")
 
-    # The run of all workers.
+    # The methods below run all workers and check their results.
 
     def run_worker(self, worker, *arguments):
         try:
@@ -273,7 +273,8 @@ class ManyThreadsTest(ServerTest):
         self.expect_databases(sum(results["count_in_swapped"]))
 
     def expect_databases(self, swapped):
-        # The filter, four counters, the writers' remaining keys, two accounts, two more counters.
+        # The remaining keys are the filter, four counters, the writers' keys, two accounts, and two
+        # more counters.
         expected = 1 + 4 + WRITERS * (STEPS + 1) + len(ACCOUNTS) + 2
         wait_until(
             lambda: self.connection.call("DBSIZE") == expected,

@@ -99,7 +99,7 @@ class MemoryTest(ServerTest):
         for i in range(500):
             self.client.call("BF.RESERVE", f"filter:{i}", "0.01", 10_000)
         self.client.call("BF.RESERVE", "big", "0.01", 10_000_000)
-        for start in range(0, 60_000, 1000):  # touches nearly all pages
+        for start in range(0, 60_000, 1000):  # these items touch nearly all pages of the array
             self.client.call("BF.MADD", "big", *range(start, start + 1000))
         self.client.call("SETBIT", "bits", 8_000_000, 1)
         return keys + [f"filter:{i}" for i in range(500)] + ["big", "bits"]

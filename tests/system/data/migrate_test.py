@@ -17,7 +17,9 @@ HOST = "127.0.0.1"
 
 
 class ScriptedTarget:
-    """Accepts one connection. Answers OK to all commands, but each RESTORE waits for reply()."""
+    """A target that accepts one connection. It answers OK to all commands, but each RESTORE waits
+    for reply().
+    """
 
     def __init__(self, test):
         self.restored = []

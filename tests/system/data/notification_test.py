@@ -30,7 +30,7 @@ class Listener:
         self.subscriber.call("PSUBSCRIBE", "*")
 
     def take(self):
-        """(channel, payload) of all messages so far."""
+        """Returns all messages so far as pairs (channel, payload)."""
         self.publisher.call("PUBLISH", FENCE, FENCE)
         messages = []
         while True:
@@ -79,7 +79,7 @@ class NotificationTest(ReplicaTest):
         with leader.connect() as ahead, replica.connect() as behind:
             self.wait_until_equal_offsets(ahead, behind)
 
-    # --- against redis-server ---
+    # The tests below compare with redis-server.
 
     def test_random_stream_publishes_the_same_as_redis(self):
         seed = seed_from_environment()
@@ -125,7 +125,7 @@ class NotificationTest(ReplicaTest):
         related = [command for command in commands if names & set(command)]
         self.fail(f"{where}\nours:    {differing[0]}\nredis's: {differing[1]}\n{related[:40]}")
 
-    # --- replicas, which publish nothing in Redis ---
+    # The tests below use replicas. Replicas of Redis publish no notifications.
 
     def test_replica_publishes_its_leaders_changes(self):
         redis = self.start_redis("--repl-diskless-sync-delay", "0")
@@ -142,7 +142,7 @@ class NotificationTest(ReplicaTest):
             self.wait_until_applied(leader, replica)
             self.assertEqual(*(listener.events() for listener in listeners))
 
-    # --- notifications together with other features ---
+    # The tests below combine notifications with other features.
 
     def test_a_subscriber_sees_the_change(self):
         server = self.start_server("--io-threads", "3")

@@ -65,7 +65,7 @@ class PubSubDifferentialTest(ServerTest):
         self.clients.append(client)
         return client
 
-    # --- one step on both servers ---
+    # The methods below run one step on both servers, and compare the replies.
 
     def run_step(self, client, command):
         self.history.append((self.clients.index(client), command))
@@ -98,7 +98,7 @@ class PubSubDifferentialTest(ServerTest):
         return 1
 
     def read_frames(self, connection, replies):
-        """Returns the frames up to the last of this many that are not messages."""
+        """Reads frames until `replies` of them are no messages, and returns all of them."""
         frames = []
         while replies > 0:
             frames.append(connection.read_reply())
@@ -148,7 +148,7 @@ class PubSubDifferentialTest(ServerTest):
         lines = [f"{what}; seed {self.seed}; the last steps (client, command):"]
         return "\n".join(lines + [f"  {step}" for step in self.history[-15:]])
 
-    # --- the tests ---
+    # The tests below run sessions of such steps.
 
     def test_a_scripted_session(self):
         two, three, publisher = self.new_client(), self.new_client(), self.new_client()
@@ -191,7 +191,8 @@ class PubSubDifferentialTest(ServerTest):
             connection.send(encode("EXEC"))
             for _ in range(5):
                 connection.read_reply()
-        # The array has four elements, and SUBSCRIBE has pushed the fifth reply out of it.
+        # EXEC's array has four elements. The fifth reply follows it, because SUBSCRIBE has sent a
+        # confirmation of its own.
         for _ in range(2):
             self.assertEqual(*(connection.read_reply()[1] for connection in client.both))
         for _ in range(2):

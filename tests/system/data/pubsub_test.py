@@ -104,7 +104,7 @@ class PubSubTest(ServerTest):
         publisher.pipeline([("MULTI",), ("SET", "k", "v"), ("PUBLISH", "c", "end"), ("EXEC",)])
         heard = [subscriber.read_reply()[0][2] for _ in range(101)]
         self.assertEqual(heard, [b"%d" % i for i in range(100)] + [b"end"])
-        # Messages published on the replica stay there.
+        # Messages that are published on the replica do not reach clients of its leader.
         listener = self.connect(leader)
         listener.call("SUBSCRIBE", "c")
         self.assertEqual(on_replica.call("PUBLISH", "c", "here"), 1)
@@ -113,7 +113,7 @@ class PubSubTest(ServerTest):
         self.assertEqual(publisher.call("WAIT", 1, 5000), 1)
         self.assertEqual(on_replica.call("GET", "k"), b"v")
 
-    # --- clients ---
+    # Tests with clients of other projects.
 
     def test_redis_cli(self):
         server = self.start_server()

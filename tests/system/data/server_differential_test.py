@@ -19,8 +19,8 @@ from harness.server_stream import Id, ServerStream
 
 COMMANDS = count("SERVER_COMMANDS")
 CONNECTIONS = 5
-# Compared fields of CLIENT LIST; the others are addresses, ages and sizes, or newer than the
-# oracle.
+# Fields of CLIENT LIST to compare. The other fields are addresses, ages and sizes, or newer than
+# redis-server 7.0.
 CLIENT_FIELDS = (b"id", b"name", b"flags", b"db", b"sub", b"psub", b"ssub", b"multi", b"cmd",
                  b"user", b"redir", b"resp")  # fmt: skip
 FIELD = re.compile(rb"(\S+?)=(\S*)")
@@ -34,7 +34,7 @@ class Client:
 
     def __init__(self, servers, protocol):
         self.both = [server.connect() for server in servers]
-        self.queued = None  # the commands since MULTI
+        self.queued = None  # commands since MULTI; None outside of a transaction
         self.ids = [connection.call("CLIENT", "ID") for connection in self.both]
         for connection in self.both:
             connection.call("HELLO", protocol)
@@ -65,10 +65,10 @@ class ServerDifferentialTest(ServerTest):
         self.history = []
         self.errors = self.messages = self.replaced = 0
         self.past_ids = [{}, {}]
-        self.ended = [set(), set()]  # clients that a server has closed
+        self.ended = [set(), set()]  # for each server, the clients that it has closed
 
     def shared_options(self):
-        """Returns the options that have the same value on both servers."""
+        """Returns the options that both servers know, with values that are equal."""
         both = []
         for connection in self.clients[0].both:
             words = connection.call("CONFIG", "GET", "*")
@@ -159,7 +159,7 @@ class ServerDifferentialTest(ServerTest):
         )  # fmt: skip
 
     def messages_in(self, client, frames):
-        """The messages before the reply, by connection."""
+        """Returns the messages before the reply, as one list for each connection."""
         heard = [[] for _ in self.clients]
         heard[self.clients.index(client)] = [raw for _, raw in frames[:-1]]
         return heard
@@ -221,7 +221,7 @@ class ServerDifferentialTest(ServerTest):
             value += [connection.read_reply()[0] for _ in news]
         frames.append((value, raw))
 
-    # Methods that compare.
+    # The methods below compare the replies of the two servers.
 
     def record_transaction(self, client, command, reply):
         name = command[0].upper()

@@ -38,7 +38,9 @@ class SparseFilterTest(ReplicaTest):
         return server, connection
 
     def memory(self, server, connection):
-        """Returns resident bytes: of the arrays, including children, and of all other memory."""
+        """Returns two numbers of resident bytes: those of the arrays, including children, and those
+        of all other memory.
+        """
         fields = info(connection, "memory")
         arrays = int(fields["mem_filter_arrays_resident"])
         self.assertLess(arrays, int(fields["mem_filter_arrays_reserved"]) + MB)

@@ -21,7 +21,9 @@ START_MS = 1_790_000_000_000
 
 
 class Clicks:
-    """The exact model: when each click last counted, in milliseconds or in counted clicks."""
+    """An exact model that records when each click last counted, in milliseconds or in number of
+    counted clicks.
+    """
 
     def __init__(self, test, window):
         self.test = test
@@ -118,7 +120,7 @@ class ClicksStoryTest(StoryTest):
             )
         self.clock.advance(WINDOW_S * 1250)
         self.assertEqual(sum(self.client.execute_command("BF.MEXISTS", "clicks", *items)), 0)
-        # The same click at another time, a day later.
+        # A day later all clicks are forgotten, so the same clicks count again.
         self.clock.advance(86_400_000)
         self.assertGreater(sum(self.send([("BF.ADD", "clicks", item) for item in items])), 290)
 
