@@ -22,7 +22,8 @@ from harness.mode_matrix.filter_model import FilterModel
 from harness.reply_matching import values_match
 from harness.resp import Connection, ErrorReply, Push, encode
 
-# Behaves by its options; `--exit N` is its exit code on SIGTERM.
+# A stand-in for a server, whose behaviour its options set. `--exit N` is its exit status after
+# SIGTERM.
 STAND_IN = """#!/usr/bin/python3
 import signal, sys
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))

@@ -161,8 +161,8 @@ class PubSubTest(ServerTest):
         pubsub.subscribe("c")
 
         def was_checked_twice():
-            """The client's health checks are PINGs in subscriber mode, whose replies look like
-            messages.
+            """redis-py checks a connection by PING. In subscriber mode its reply looks like a
+            message.
             """
             pubsub.get_message(timeout=0.2)
             with server.connect() as connection:

@@ -27,7 +27,9 @@ class ContactsStoryTest(StoryTest):
         ]
 
     def count_with_bits(self, month, events):
-        """The count is exact: a bit that was clear is a new contact."""
+        """Counts the contacts by one bit each. The count is exact, because a bit that was clear is
+        a new contact.
+        """
         replies = self.send([("SETBIT", f"bits:{month}:{who}", what, 1) for who, what in events])
         self.count("exact", month, events, [reply == 0 for reply in replies])
 

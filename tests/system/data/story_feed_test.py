@@ -77,7 +77,7 @@ class FeedStoryTest(StoryTest):
 
     def run_story(self, options, lost_rate):
         readers = [Reader(number) for number in range(scaled(10_000, 40))]
-        hidden_each = 100  # a million posts of ten thousand users
+        hidden_each = 100  # in full size: a million hidden posts of ten thousand users
         self.send([("BF.RESERVE", r.key, RATE, hidden_each, *options) for r in readers])
         flipped = missed = 0
         for turn in range(ROUNDS):

@@ -23,7 +23,9 @@ FENCE = b"end of the step"
 
 
 def is_news(value):
-    """An invalidation, or the message that a redirect is broken; and a message of the fence."""
+    """Returns whether the value is a push (an invalidation or a broken redirection) or a message of
+    the fence.
+    """
     if isinstance(value, Push):
         return True
     return isinstance(value, list) and len(value) == 3 and value[0] == b"message"
@@ -167,8 +169,8 @@ class TrackingDifferentialTest(ServerTest):
         elif kind == "caching":
             self.run_step(client, "CLIENT", "CACHING", rng.choice(["YES", "NO"]))
         elif kind == "many":
-            # Redis 7.0 writes the invalidations of a client's own change between the elements of
-            # EXEC's array.
+            # The key that the transaction writes is never read, because Redis 7.0 writes such
+            # invalidations between the elements of EXEC's array.
             for words in (["MULTI"], ["GET", key], ["SET", "never read", "1"],
                           ["MGET", *rng.sample(KEYS, 2)], ["EXEC"]):  # fmt: skip
                 self.run_step(client, *words)
@@ -297,7 +299,8 @@ class TrackingTest(ReplicaTest):
         tracker.call("HELLO", "3")
         tracker.call("CLIENT", "TRACKING", "ON")
         self.follow(behind, leader.port)
-        # The data of the new leader replaced all keys, so all keys are invalidated.
+        # After a change of the leader, the new leader's data have replaced all keys. So all keys
+        # are invalidated.
         self.assertEqual(tracker.read_reply()[0], Push([b"invalidate", None]))
         self.wait_for_link(behind)
         for write in (("SET", "k", "1"), ("BF.ADD", "k2", "x"), ("DEL", "k")):

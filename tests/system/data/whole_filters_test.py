@@ -17,7 +17,7 @@ from harness.replication import ReplicaTest, info
 
 LAYOUTS = ("native", "redisbloom", "valkey-bloom")
 ROUNDS = count("WHOLE_FILTER_ROUNDS")
-# Children share arrays of 1 MiB or more.
+# Capacity of a filter whose array has more than 1 MiB, so that children share it.
 WIDE = 1_500_000
 
 
@@ -72,7 +72,7 @@ class WholeFiltersTest(ReplicaTest):
             self.assertNotIn(b"WRONGTYPE", str(reply).encode())
 
     def digest(self, connection):
-        """Returns the data without expiring keys."""
+        """Waits until all keys with an expiry are gone, and returns the digest of the data."""
         wait_until(lambda: not self.keys_that_go(connection), "the end of what expires")
         for database in (0, 5):
             connection.call("SELECT", database)

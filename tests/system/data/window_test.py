@@ -45,7 +45,7 @@ class WindowTest(ReplicaTest):
             self.assertEqual(len(connection.call("BF.MADD", key, *items)), len(items))
 
     def disturb(self, connection, step):
-        """Runs one of the events on one key or on all keys."""
+        """Runs one of eight events, such as a move or a save, on one key or on all keys."""
         key = self.rng.choice(list(FILTERS))
         what = step % 8
         if what == 0:
@@ -109,7 +109,7 @@ class WindowTest(ReplicaTest):
         self.wait_for_link(replica)
         self.run_for_a_while(connection)
 
-        # A pause stops rotations as well as writes.
+        # CLIENT PAUSE stops rotations as well as writes.
         connection.call("CLIENT", "PAUSE", 3_600_000, "WRITE")
         self.wait_until_equal_offsets(connection, replica)
         before = digest(connection)

@@ -25,7 +25,7 @@ SPOOL = re.compile(r"temp-.* \(deleted\)$")
 
 
 class Builder:
-    """For tests that build into a directory of their own."""
+    """Mixin for tests that build filters in a directory of their own."""
 
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-build-"))
@@ -90,7 +90,7 @@ class ProgramTest(Builder, unittest.TestCase):
         """Returns whether the process holds the temporary file of the items, which is already
         unlinked.
         """
-        with contextlib.suppress(OSError):  # The file has just been closed.
+        with contextlib.suppress(OSError):  # the file may have just been closed
             files = pathlib.Path(f"/proc/{pid}/fd")
             return any(SPOOL.search(os.readlink(file)) for file in files.iterdir())
         return False
@@ -194,7 +194,8 @@ class BuildFilterTest(Builder, ServerTest):
         disk = Tmpfs(1 << 20)
         self.addCleanup(disk.remove)
         items = b"".join(b"item %d\n" % number for number in range(200000))
-        for options in ((), ("--capacity", 2000000)):  # fills the disk: items, snapshot
+        # The first build fills the disk by the items, the second by the snapshot.
+        for options in ((), ("--capacity", 2000000)):
             out = disk.path / "out.rdb"
             output = self.build(items, "--error", 1e-6, *options, out=out, code=1)
             self.assertIn("No space left on device", output)

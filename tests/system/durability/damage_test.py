@@ -127,7 +127,7 @@ class DamageTest(ServerTest):
         damage(incremental)
         outcome = Outcome(directory, "--appendonly", "yes")
         self.assertIn(outcome.digest, self.expected_digests(size), outcome.log)
-        # The first start has cut off the bytes, so the next start reports nothing.
+        # The first start has cut off the torn bytes, so the next start reports nothing.
         again = Outcome(directory, "--appendonly", "yes")
         self.assertEqual(again.digest, outcome.digest, again.log)
         self.assertNotIn("is torn", again.log)

@@ -71,7 +71,9 @@ class DiskFaultTest(ServerTest):
         return re.search(rf"^{field}:(.*?)\r?$", text, re.MULTILINE)[1]
 
     def check_restart(self, server, load, fsync, directory=None):
-        """All data survive a kill, and no torn record stayed in the file."""
+        """Kills and restarts the server. Checks that all data survive, and that no torn record is
+        left in the log.
+        """
         if server.process.poll() is None:
             server.crash()
         server = self.start(fsync, directory=directory)
@@ -81,7 +83,7 @@ class DiskFaultTest(ServerTest):
         server.crash()
 
     def check_refusing(self, server):
-        """Writes and PING are refused, reads are served, INFO shows the error."""
+        """Checks that writes and PING are refused, reads are served, and INFO shows the error."""
         with server.connect() as connection:
             for command in (("SET", "refused", "1"), ("BF.ADD", "refused", "1"), ("PING",)):
                 reply = connection.call(*command)
@@ -146,7 +148,8 @@ class DiskFaultTest(ServerTest):
         self.addCleanup(other.close)
         items = []
         asked = 0
-        # On a busy machine a sync may end before another command was sent.
+        # On a busy machine a sync may end before a command is sent during it, so the attempt is
+        # repeated.
         while not asked:
             while not self.is_syncing(reader):
                 self.assertEqual(writer.call("INCR", "n"), acknowledged + 1)
@@ -215,7 +218,7 @@ class DiskFaultTest(ServerTest):
                 self.check_refusing(server)
                 disk.free()
                 server.wait_for_log("The append log takes writes again")
-                # The data were in memory all the time.
+                # While the disk was full, the data stayed in memory.
                 self.assertEqual(connection.call("APPEND", "key", "!"), 25_001)
                 disk.fill()
                 self.write_to_full_disk(connection, "second" * 5000)
@@ -404,7 +407,7 @@ class DiskFaultTest(ServerTest):
         load = Load(self.rng.random())
         server = self.start("everysec", prefix=strace("fdatasync:error=EIO:when=3"))
         server.expect_log(REFUSES)
-        # The thread that prepares the rewrite has a second sync that fails, too.
+        # The thread that prepares the rewrite also calls fdatasync, and its call fails too.
         server.expect_log(REWRITE_FAILS)
         load.start(server.port)
         server.wait_for_log(REFUSES)
@@ -423,7 +426,7 @@ class DiskFaultTest(ServerTest):
             self.assertIn("can't fork", reply.text)
             self.assertEqual(self.info(connection, "rdb_last_bgsave_status"), "err")
             self.assertEqual(connection.call("SET", "first", "1"), b"OK")
-            # The reply came before the fork, so INFO reports the failure.
+            # BGREWRITEAOF replies before the fork, so only INFO reports the failure.
             connection.call("BGREWRITEAOF")
             wait_until(lambda: self.info(connection, "aof_last_bgrewrite_status") == "err")
             self.assertEqual(connection.call("SET", "second", "1"), b"OK")

@@ -40,7 +40,8 @@ class HandoverTest(ServerTest):
         self.assertEqual(connection.call("GETBIT", "bits", "70000"), 1)
 
     def check_in_redis(self, *options):
-        # The harness switches the log off; later options override that.
+        # Calls _start(), because start_redis() switches the log off. The options of the test
+        # override that.
         program = shutil.which("redis-server")
         self.assertIsNotNone(program)
         redis = self._start(program, ["--dir", self.directory, *options], (), True, {})
@@ -161,7 +162,7 @@ class HandoverTest(ServerTest):
         server, connection = self.serve(*options)
         self.assertEqual(connection.call("DEBUG", "DIGEST"), after)
         self.assertEqual(connection.call("BF.ADD", "native", "later"), 0)
-        # A snapshot becomes the base again as soon as the option allows it.
+        # With aof-use-rdb-preamble, the next rewrite uses a snapshot as base again.
         connection.call("CONFIG", "SET", "aof-use-rdb-preamble", "yes")
         connection.call("BGREWRITEAOF")
         base = self.directory / "appendonlydir" / "appendonly.aof.2.base.rdb"

@@ -33,14 +33,14 @@ class KillTest(ServerTest):
 
     def options(self, fsync, threads):
         options = ["--appendonly", "yes", "--appendfsync", fsync, "--io-threads", threads]
-        # Rewrites also start by themselves.
+        # With a low limit on its size, the log is also rewritten automatically.
         return [*options, "--auto-aof-rewrite-min-size", "200kb", "--bf-initial-size", "50"]
 
     def start(self, options):
         server = self.start_server(*options, directory=self.directory)
-        # A signal may end a write() between two pages.
+        # This warning occurs if the kill ended a write() between two pages.
         server.expect_log(r"is torn: .* cut off at offset")
-        # The kill cut a write exactly where a command ends.
+        # This warning occurs if the kill ended a write() exactly where a command ends.
         server.expect_log(r"no sound checksum line follows its last \d+ commands")
         return server
 

@@ -89,7 +89,9 @@ class PowerCutTest(ServerTest):
         return cut_at
 
     def run_cuts(self, fsync, cycles, disturb_some):
-        """`disturb_some` is called with a server and its load before each cut."""
+        """Cuts the power `cycles` times under load. Before each cut, `disturb_some` is called with
+        the server and its load.
+        """
         disk = self.power_disk()
         load = Load(self.rng.random())
         missing = 0
@@ -147,7 +149,8 @@ class PowerCutTest(ServerTest):
             load.wait_for_writes(self.rng.randrange(20, 200))
             server.crash()
             load.join()
-            # strace writes its last lines after the server has ended.
+            # Waits for the end of the trace, because strace writes its last lines after the server
+            # has ended.
             end = re.compile(rf"^{server.pid} +\+\+\+ killed", re.MULTILINE)
             wait_until(lambda: end.search(trace.read_text(errors="replace")), "the trace's end")
             (path,) = data.glob("*/*.incr.aof")

@@ -52,7 +52,7 @@ class RenamedCommandsTest(ReplicaTest):
         server.crash()
         server, connection = self.serve(*RENAMES)
         self.check(connection)
-        # The log does not depend on renames.
+        # A server without renames can load the log.
         self.assertFalse(server.stop())
         _, connection = self.serve()
         self.check(connection, "SELECT")

@@ -21,7 +21,8 @@ from harness.counts import count
 from harness.write_load import Load
 
 CALLS = count("FAULT_CALLS")
-# Most calls of openat are the loader's, long before the server begins its own work.
+# System calls that fail. openat is not among them, because the loader makes most of its calls
+# before the server begins its work.
 NAMES = ("rename", "unlink", "fdatasync", "fsync", "ftruncate")
 ANNOUNCED = (
     "The append log fails|Background .* failed|Can't rewrite the append log"

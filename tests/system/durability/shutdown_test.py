@@ -143,7 +143,7 @@ class ShutdownTest(ServerTest):
             disk.fill(200 << 10)
             reply = self.shut_down(server, "SAVE")
             self.assertIsInstance(reply, ErrorReply)
-            # The server still serves clients, including writes.
+            # After the failed shutdown the server still serves clients, including writes.
             self.assertEqual(connection.call("SET", "small", "1"), b"OK")
         self.assertIsNone(self.shut_down(server, "SAVE", "FORCE"))
         server = self.start(directory=disk.path)
@@ -151,7 +151,9 @@ class ShutdownTest(ServerTest):
             self.assertEqual(connection.call("DBSIZE"), 2)
 
     def test_failed_save_point_does_not_prevent_the_end(self):
-        """The append log holds everything, so `dump.rdb` is not needed."""
+        """A shutdown whose snapshot fails still ends the server, because the append log holds all
+        data.
+        """
         for end in (signal.SIGTERM, "SHUTDOWN"):
             server = self.start("--save", "3600 1")
             server.expect_log("Error saving DB on disk|Ending without the snapshot")
@@ -219,13 +221,15 @@ class ShutdownTest(ServerTest):
             self.start()  # no server uses the old directory any longer
             reply = connection.call("CONFIG", "SET", "dir", self.directory)
             self.assertIn(TAKEN, str(reply))
-            # An open log remains in the directory where it was created.
+            # While the append log is open, `dir` cannot be changed.
             self.assertEqual(connection.call("CONFIG", "SET", "appendonly", "yes"), b"OK")
             reply = connection.call("CONFIG", "SET", "dir", tempfile.gettempdir())
             self.assertIn("the append log is in use", str(reply))
 
     def test_start_waits_for_the_child_of_a_killed_server(self):
-        """A child that has not run yet holds its parent's lock and sockets."""
+        """A start waits for the child of a killed server: a child that has not run yet holds the
+        lock and the sockets.
+        """
         path = self.directory / "server.sock"
         addresses = ("--unixsocket", path, "--http-port", free_port())
         prefix = process_faults(LATE_CHILD_MS=1500)
@@ -246,7 +250,8 @@ class ShutdownTest(ServerTest):
                 again.crash()
 
     def test_child_holds_no_socket_without_close_range(self):
-        """The kernel lacks close_range(), or a sandbox rejects it."""
+        """A saving child closes the sockets even if the kernel or a sandbox rejects close_range().
+        """
         server = self.start(prefix=process_faults(NO_CLOSE_RANGE=1))
         with server.connect() as connection:
             for number in range(100):

@@ -45,7 +45,7 @@ class SnapshotTest(ServerTest):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def copy(self, source, *options, name="dump.rdb"):
-        """Writes the data that we have read from `source`."""
+        """Copies a snapshot by snapshot_tool, which reads `source` and writes its data again."""
         target = self.directory / name
         self.run_client([TOOL, "copy", source, target, *options])
         return target
@@ -109,7 +109,8 @@ class SnapshotTest(ServerTest):
         for options in ([], ["no-compression"], ["no-checksum"]):
             with self.subTest(options=options):
                 ours = self.copy(theirs, *options)
-                # The values are stored in the same bytes, so the sizes differ only by AUX.
+                # Both servers store the values in the same bytes, so the sizes differ only by the
+                # AUX fields.
                 if not options:
                     self.assertLess(abs(ours.stat().st_size - theirs.stat().st_size), 100)
                 loaded = self.start_redis("--dir", self.directory)
@@ -178,7 +179,7 @@ class CheckTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def run_program(self, *words, expected_exit=0):
-        """Returns its output."""
+        """Runs a program, checks its exit status, and returns its output."""
         done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.STDOUT, check=False, timeout=300)  # fmt: skip
         self.assertEqual(done.returncode, expected_exit, f"{words} said:\n{done.stdout}")

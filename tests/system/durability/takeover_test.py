@@ -81,12 +81,12 @@ class TakeoverTest(VectorChecks, ServerTest):
                 self.assertEqual(connection.call("BF.EXISTS", "g", "b"), 1)
 
     def test_streams_of_redis_8_6_are_skipped(self):
-        """The snapshot has a stream with one entry and one producer, whose type is new in Redis
-        8.6.
+        """A snapshot has a stream with one entry and one producer. This type of record is new in
+        Redis 8.6, and is skipped.
         """
         name, text = b"\x06stream", b"\x01k\x01v"
         entries = b"\x01\x10" + bytes(16) + b"\x08listpack"
-        numbers = b"\x01" * 8 + b"\x00"  # no consumer groups
+        numbers = b"\x01" * 8 + b"\x00"  # the stream has no consumer groups
         producers = b"\x40\x64\x40\x64\x01\x01p\x01\x01m\x01\x00\x01\x00"
         stream = b"\x1a" + name + entries + numbers + producers
         snapshot = b"REDIS0013\xfe\x00" + stream + b"\x00" + text + b"\xff" + bytes(8)
@@ -98,8 +98,8 @@ class TakeoverTest(VectorChecks, ServerTest):
         self.assertEqual(connection.call("GET", "k"), b"v")
 
     def test_configuration_of_valkey_9(self):
-        """Starts with Valkey's original file, except for paths and the port, and with an option of
-        each kind.
+        """Starts with Valkey's sample configuration, except for paths and the port, and with an
+        option of each kind.
         """
         self.begin()
         lines = [

@@ -15,7 +15,7 @@ from harness.replication_peer import info
 from harness.scripted_leader import ScriptedLeader
 
 RECORDED = sorted((ROOT / "tests/vectors/upgrade").iterdir())
-# The recorder's last command, which marks the end of its stream.
+# The last command of a recorded stream, which marks its end.
 END_MARK = "end-of-the-stream"
 
 

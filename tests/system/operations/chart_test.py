@@ -188,10 +188,11 @@ class ChartTest(ServerTest):
             self.assertEqual(status, 1)
             self.assertIn(reason, said)
 
-    # The files of a pod
+    # The tests below run the scripts that write a pod's files.
 
     def start_script(self, changes, pod, *, data=None):
-        """The configuration that a pod's script writes, without the paths of a container."""
+        """Returns the configuration that a pod's script writes, without the paths of a container.
+        """
         config = self.one(self.documents(changes), "ConfigMap")["data"]
         place = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         data = data or place / "data"

@@ -10,7 +10,8 @@ from harness.preloads import SimulatedClock
 from harness.resp import encode
 
 DAY_MS = 86_400_000
-# In the year 2262 a count of nanoseconds since 1970 no longer fits into 64 bits.
+# A time after the year 2262, in which a count of nanoseconds since 1970 no longer fits into 64
+# bits.
 YEAR_2300_MS = 10_413_792_000_000
 NOW_MS = 1_790_000_000_000
 

@@ -25,13 +25,13 @@ class DashboardReplicationTest(BrowserTest):
     def test_a_replica_shows_its_leader(self):
         leader = self.start_server()
         replica = self.start_http_server("--replicaof", f"127.0.0.1 {leader.port}")
-        replica.expect_log(".*")  # the replica can no longer reach its leader
+        replica.expect_log(".*")  # the replica warns that it cannot reach its leader
         self.browse_with({"in step": leader.crash}, "replica", replica)
 
 
 class DashboardClusterTest(BrowserTest, ClusterTest):
     def test_a_node_shows_its_cluster(self):
-        """The second shard loses its leader during the test."""
+        """The dashboard of a node shows its cluster, whose second shard loses its leader."""
         self.etcd = self.start_etcd(1)
         http_port = free_port()
         servers = [self.start_node(self.etcd, 0, "--http-port", http_port)]
@@ -39,7 +39,7 @@ class DashboardClusterTest(BrowserTest, ClusterTest):
         servers[0].http_port = http_port
         self.put_topology(servers, 2)
         for server in servers:
-            server.expect_log(".*")  # peers that have ended
+            server.expect_log(".*")  # each node warns of nodes that have ended
             self.wait_for_state(server)
         self.wait_for_replicas(servers, 2)
         addresses = [f"127.0.0.1:{server.port}" for server in servers]

@@ -24,7 +24,7 @@ class HttpTest(ServerTest):
         return connection
 
     def get(self, path):
-        """Returns status and text."""
+        """Requests a path, and returns the status and the text of the response."""
         connection = self.connect_http()
         connection.request("GET", path)
         response = connection.getresponse()
@@ -105,7 +105,7 @@ class TlsHttpTest(TlsTest):
 
 
 class PrometheusTest(HttpTest, ToolsTest):
-    # Metrics of the exporter itself, or of one thread.
+    # Prefixes of metrics that only the exporter has: those of itself, and those of a single thread.
     NOT_OURS = ("redis_exporter_", "redis_target_", "redis_last_key_groups_", "redis_cpu_sys_main",
                 "redis_cpu_user_main")  # fmt: skip promtool rejects these names.
     ABBREVIATED = ("_duration_sec",)

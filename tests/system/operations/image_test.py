@@ -163,11 +163,11 @@ class ImageTest(ServerTest):
             if name in built:
                 run("strip", into / name)
 
-    # Methods that run the image.
+    # The methods below run the image.
 
     def start(self, *arguments, user=None, environment=None):
-        """Like `docker run`, with a separate network. Returns a process whose output is the
-        container's log.
+        """Starts the image as `docker run` does, with a separate network. Returns a process whose
+        output is the container's log.
         """
         script = 'ip link set lo up && cd "$1" && shift && exec "$@"'
         work = self.root / value_of(self.final, "WORKDIR").lstrip("/")
@@ -193,7 +193,9 @@ class ImageTest(ServerTest):
             self.assertEqual(process.returncode, 0, log)
 
     def inside(self, process, *command):
-        """Like `docker exec`; returns exit status and output."""
+        """Runs a command in the container as `docker exec` does. Returns its exit status and
+        output.
+        """
         done = subprocess.run(
             ["nsenter", "-t", str(process.pid), "-n", "chroot", str(self.root), *command],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S,

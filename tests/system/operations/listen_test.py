@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Addresses that are not available: at the start, and after CONFIG SET of bind and port."""
+"""Tests of addresses that are not available: at the start, and after CONFIG SET of bind and port.
+"""
 
 import shutil
 import socket

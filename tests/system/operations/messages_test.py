@@ -29,7 +29,9 @@ def quoted_messages():
 
 
 def pattern_of(quoted):
-    """An ellipsis matches anything on a line, a number any number."""
+    """Returns the pattern of a quoted message. An ellipsis matches anything on a line, a number any
+    number.
+    """
     pattern = re.escape(quoted).replace("…", "[^\n]*")
     return re.sub(r"\d+", r"\\d+", pattern)
 

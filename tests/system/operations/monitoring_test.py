@@ -85,7 +85,7 @@ class MonitoringTest(ClusterTest, ToolsTest):
         lines = self.get(port, "/metrics")[1].splitlines()
         return {re.match(r"\w+", line).group() for line in lines if not line.startswith("#")}
 
-    # Methods for Prometheus.
+    # The methods below start and query Prometheus.
     def start_prometheus(self, ports, guarded):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-prometheus-"))
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
@@ -223,7 +223,8 @@ class ScrapeTest(MonitoringTest):
 
 
 class NodeReadinessTest(MonitoringTest):
-    """A leader whose permit has expired: without etcd, and without the replica that it would ask.
+    """Tests the metrics of a leader whose permit has expired, because etcd and its replica are
+    unreachable.
     """
 
     def test_a_permit_that_has_ended(self):

@@ -23,7 +23,8 @@ UNIT = ROOT / "conf/package/bloomery-server.service"
 class UnitTest(unittest.TestCase):
     def test_systemd_understands_the_unit(self):
         with tempfile.TemporaryDirectory() as folder:
-            # The test's program is not at the path of the package, so the unit is changed.
+            # The program under test is not at the path of the package, so the test changes the
+            # unit's path.
             text = UNIT.read_text(encoding="ascii").replace("/usr/bin/bloomery-server", str(SERVER))
             unit = pathlib.Path(folder) / UNIT.name
             unit.write_text(text, encoding="ascii")
@@ -199,7 +200,7 @@ class PackageTest(ServerTest):
             lambda: self.inside("systemctl", "restart", "bloomery-server"),
             # systemd restarts the killed server.
             lambda: self.inside("systemctl", "kill", "-s", "KILL", "bloomery-server"),
-            # An upgrade keeps the data, and the changed configuration.
+            # An upgrade keeps the data and the configuration that was changed.
             lambda: self.install(self.next_version()),
         ):
             before = self.show("MainPID")

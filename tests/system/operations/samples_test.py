@@ -55,7 +55,8 @@ class SamplesTest(ServerTest):
     def test_compose_installs_nothing_publishes_locally(self):
         for path in (ROOT / "conf/compose").glob("*.yml"):
             text = path.read_text(encoding="ascii")
-            # A container that installs packages at its start needs a mirror each time.
+            # A container must not install packages when it starts, because it would need a mirror
+            # each time.
             self.assertNotRegex(text, r"apt-get|\bapk\b|pip install|curl", path)
             (document,) = documents_of(path)
             for service in document["services"].values():
@@ -69,7 +70,7 @@ class SamplesTest(ServerTest):
         probes = {name: probe for name, probe in server.items() if name.endswith("Probe")}
         commands = {name: probe["exec"]["command"] for name, probe in probes.items()}
         check = ["bloomery-server", "--health-check"]
-        # A startup probe would also end a server that loads for long.
+        # There is no startup probe, because it would also end a server that loads for long.
         self.assertEqual(
             commands, {"livenessProbe": [*check, "--alive"], "readinessProbe": check}
         )
@@ -86,7 +87,7 @@ class SamplesTest(ServerTest):
         self.assertEqual((budget["maxUnavailable"], budget["selector"]["matchLabels"]), (1, labels))
         for service in (name, "bloomery-seed"):
             self.assertEqual(found["Service", service]["selector"], labels)
-        # Servers that are not ready yet must be found.
+        # DNS must also list servers that are not ready yet, because their peers connect to them.
         self.assertTrue(found["Service", name]["publishNotReadyAddresses"])
         self.assertEqual(servers["serviceName"], name)
 
@@ -104,7 +105,9 @@ class SamplesTest(ServerTest):
         self.check_create(job["command"], words)
 
     def check_create(self, command, server):
-        """The tool takes the job's words, and means the servers' etcd and cluster."""
+        """Checks the arguments of the job that creates the cluster: the tool accepts them, and they
+        name the servers' etcd and cluster.
+        """
         etcd = command.index("--etcd") + 1
         self.assertEqual(command[etcd].split(","), server[server.index("--cluster-etcd") + 1 :])
         cluster = command[command.index("--cluster") + 1]
@@ -126,7 +129,7 @@ class SamplesTest(ServerTest):
         self.assertEqual(int(limit), 1 << 30)
 
 
-# The ports that try_failover.sh uses, from its argument on.
+# Offsets of the ports that try_failover.sh uses, from its argument on.
 PORTS = (0, 1, 2, 10, 11, 12)
 
 
@@ -134,7 +137,7 @@ class TryFailoverTest(ServerTest):
     def setUp(self):
         super().setUp()
         self.port = free_port(PORTS)
-        # A folder may have a name with spaces.
+        # The folder's name has spaces, which the script must support.
         folder = tempfile.TemporaryDirectory(prefix="bloomery test ")
         self.addCleanup(folder.cleanup)
         self.script = subprocess.Popen(

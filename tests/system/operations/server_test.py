@@ -28,7 +28,8 @@ class ClientsTest(ServerTest):
             self.assertEqual(other.call("PING"), b"PONG")
 
     def test_storm_of_connections(self):
-        # Both ends need a descriptor, but the test's own limit may be the default of 1024.
+        # The test needs a descriptor for each connection, but its own limit may be the default of
+        # 1024.
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
@@ -87,7 +88,7 @@ class OptionsTest(ServerTest):
         modes = set()
         for _ in range(5):
             self.watch_one_start(modes)
-        # Until its group is set, no client may connect.
+        # Until the group of the socket is set, no client may connect.
         self.assertLessEqual(modes, {0, 0o700})
         self.assertIn(0o700, modes)
 

@@ -14,10 +14,11 @@ import time
 from harness import SERVER, Process, free_port, let_time_pass, pace, soak_load, wait_until
 
 GROWTH_MB_PER_MINUTE_MAX = 1.0
-# Two calm points differ by this much without a leak. It counts once, so an hour's limit is 1.03.
+# The memory at two calm points may differ by this much without a leak. It counts once, so for an
+# hour the limit is 1.03 MB a minute.
 SWING_MB = 1.5
 MEGABYTE = 1 << 20
-WARM_UP_S = 30  # every event has happened once by then
+WARM_UP_S = 30  # within this time every event of the load has happened once
 # A shorter run detects only errors, no growth.
 JUDGED_FROM_MINUTES = 1
 # Under load memory goes up and down by megabytes, with children, full syncs and memory that the
@@ -65,7 +66,7 @@ class SoakServer(Process):
     def __init__(self, *options):
         self.http_port = free_port()
         super().__init__(SERVER, ["--http-port", self.http_port, "--hz", 50, *options])
-        self.samples = []  # one sample a second, under load
+        self.samples = []  # one sample a second, taken under load
         self.calm_samples = []
 
     def info(self, client, section):
@@ -100,7 +101,7 @@ class Soak:
         self.seconds = self.warm_up_s + minutes * 60
         self.leader = SoakServer("--repl-diskless-sync-delay", 0)
         self.leader.wait_until_ready()
-        # If a cut replica is replaced at once, that is not an error.
+        # A cut replica that is replaced at once does not count as an error.
         self.replica = SoakServer("--replicaof", f"127.0.0.1 {self.leader.port}")
         self.replica.wait_until_ready()
         self.servers = {"server": self.leader, "replica": self.replica}

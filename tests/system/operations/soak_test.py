@@ -13,7 +13,7 @@ MINUTES = count("SOAK_MINUTES")
 
 
 def samples(megabytes):
-    """One sample every ten seconds."""
+    """Makes samples with these sizes, one every ten seconds."""
     return [
         soak.Sample(10 * i, int(value * soak.MEGABYTE), 0, 0, 0)
         for i, value in enumerate(megabytes)

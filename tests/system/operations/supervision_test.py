@@ -20,7 +20,7 @@ class SupervisionTest(ServerTest):
         self.folder = pathlib.Path(folder.name)
 
     def check_health(self, *options):
-        """Returns the exit code and the output."""
+        """Runs --health-check with these options. Returns its exit status and output."""
         done = subprocess.run(
             [SERVER, "--health-check", *map(str, options)],
             capture_output=True, text=True, timeout=DEADLINE_S, check=False,
@@ -73,7 +73,7 @@ class SupervisionTest(ServerTest):
         port = server.port
         code, text = self.check_health("--port", port)
         self.assertEqual((code, text), (0, f"port {port} answers -NOAUTH Authentication required."))
-        # A configuration file of the server works as well.
+        # --health-check also accepts a configuration file of the server.
         config = self.folder / "server.conf"
         config.write_text(f"port {port}\nrequirepass secret\n", encoding="ascii")
         self.assertEqual(self.check_health(config)[0], 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Step by step as the pages say: the commands of docs/migration.md, docs/persistence.md,
-docs/backup.md and docs/upgrading.md, typed one after the other; only ports and directories
-differ."""
+"""Runs the commands of docs/migration.md, docs/persistence.md, docs/backup.md and docs/upgrading.md
+one after the other, as a reader would type them. Only ports and directories differ.
+"""
 
 import os
 import pathlib
@@ -38,7 +38,7 @@ class WalksTest(ServerTest):
         finally:
             if log.exists():
                 problems = [line for line in log.read_text().splitlines() if " # " in line]
-                # These warnings are about the machine, not the server.
+                # Ignores warnings about the machine's memory overcommit.
                 self.assertEqual([p for p in problems if "overcommit" not in p], [])
 
     def type_in(self, text):
@@ -161,7 +161,7 @@ class PersistenceTest(WalksTest):
         whole = log.read_bytes()
         _, copy, check, fix = self.section(self.PAGE, "Recovery")
 
-        # The torn end is cut off, and the rest is there.
+        # --fix cuts off the torn end, and keeps all other data.
         log.write_bytes(whole + b"*3\r\n$3\r\nSET\r\n$5\r\nto")
         self.type_in(copy)
         self.type_in(check)
@@ -189,7 +189,7 @@ class BackupTest(WalksTest):
             self.call("BF.ADD", f"filter:{number}", "kept")
         (copy,) = self.section(self.PAGE, "The log, while the server runs")
         with Connection(self.port) as writer:
-            # A writer that does not wait for the copy.
+            # This client writes while the log is copied.
             writer.send(b"BF.ADD busy item\r\n" * 10_000)
             self.assertIn("The log is sound.", self.type_in(copy))
         self.assertEqual(
@@ -214,7 +214,7 @@ class BackupTest(WalksTest):
         wait_until(lambda: time.time() >= moment + 1, "the next second")
         self.call("BF.ADD", "filter", "later")
         self.call("FLUSHALL")
-        # A later start goes on with the log.
+        # The server is restarted, and continues the log.
         self.end_server()
         self.start_daemon("--aof-timestamp-enabled yes")
         self.call("SET", "also", "later")

@@ -152,7 +152,7 @@ class FailoverTest(ReplicaTest):
         return leader, to_leader, replica, to_replica
 
     def force_upon_stopped(self, to_leader, replica, while_stopped=lambda: None):
-        """Begins a handover without a wait, to a replica that does not answer."""
+        """Begins FAILOVER with FORCE to a suspended replica, which does not answer."""
         replica.suspend()
         self.addCleanup(replica.resume)
         to_leader.call("SET", "key", "value")
@@ -218,7 +218,8 @@ class FailoverTest(ReplicaTest):
 
     def test_refusal_gives_the_role_back(self):
         _, to_leader, replica, to_replica = self.pair()
-        # The command runs before the handshake reaches PSYNC.
+        # The replica executes REPLICAOF before the handshake reaches PSYNC, so it refuses the
+        # leader's role.
         self.force_upon_stopped(
             to_leader, replica, lambda: to_replica.send(encode("REPLICAOF", "NO", "ONE"))
         )

@@ -16,7 +16,7 @@ from harness.replication_peer import RawReplica
 from harness.resp import ErrorReply
 from harness.vector_checks import VECTORS
 
-# These commands occur in the streams of all servers and change nothing.
+# Commands that occur in the streams of all servers and change no data.
 FRAMES = (b"SELECT", b"MULTI", b"EXEC", b"PING", b"REPLCONF")
 # The filters of the vectors' README whose fields are known: rate, capacity, options, items.
 VECTOR_FILTERS = {
@@ -27,7 +27,7 @@ VECTOR_FILTERS = {
     "empty": ("0.01", "100", (), "", 0),
 }
 FIXED_SEED = bytes.fromhex("590FF522EA7811DAA714D8093B3E7BD91D898A733E988887307F97CD28073383")
-LAYER_FIELDS = "<QQQddIQB"  # bytes of a layer in the header of BF.SCANDUMP
+LAYER_FIELDS = "<QQQddIQB"  # format of a layer's fields in the header of BF.SCANDUMP
 
 
 def apply_words(model, *words):
@@ -45,7 +45,7 @@ def crc_64(data):
 
 
 class ModelTest(unittest.TestCase):
-    """The models behave like the modules, as far as files of the modules show."""
+    """Compares the models of the modules with files that the modules wrote."""
 
     def add_items(self, model, name):
         *_, prefix, count = VECTOR_FILTERS[name]
@@ -99,8 +99,8 @@ class ModelReplicaTest(ForeignReplicaTest):
         return replica
 
     def apply_stream(self, client, replica, model):
-        """Applies everything that the leader has written so far. The model raises when the module
-        would refuse.
+        """Applies all commands that the leader has sent so far to the model. The model raises an
+        error where the module would refuse a command.
         """
         client.call("SET", "end", "of the stream")
         while True:
@@ -112,7 +112,7 @@ class ModelReplicaTest(ForeignReplicaTest):
                 return
 
     def chunks(self, client, key):
-        """Returns the header, and the arrays of all layers in a row."""
+        """Returns the header of BF.SCANDUMP, and the arrays of all layers in a row."""
         iterator, header = client.call("BF.SCANDUMP", key, 0)
         arrays = []
         while iterator:
@@ -150,7 +150,8 @@ class ModelReplicaTest(ForeignReplicaTest):
         self.follow(own, self.leader.port)
         self.wait_for_link(own)
         rng = random.Random(seed_from_environment())
-        # RedisBloom takes such a key for an option of BF.RESERVE.
+        # The key has the name of an option of BF.RESERVE, so RedisBloom would take it for the
+        # option.
         client.call("BF.RESERVE", "EXPANSION", "0.01", 10)
         for command in self.random_commands(rng, 400):
             client.call(*command)
@@ -190,7 +191,7 @@ class ModelReplicaTest(ForeignReplicaTest):
         client = self.start_leader("--bf-layout", "redisbloom")
         client.call("BF.MADD", "made", *range(50))
         header, arrays = self.chunks(client, "made")
-        # Releases of RedisBloom up to 2.2 had 32-bit capacities.
+        # Makes a header of RedisBloom 2.2 or older, which has 32-bit capacities.
         old = header[:64] + header[64:68] + header[72:]
         self.assertEqual(len(old), 20 + 49)
         model = RedisBloomReplica()
@@ -270,7 +271,7 @@ class RedisServerTest(ForeignReplicaTest):
     def test_a_restored_value_of_a_newer_server(self):
         client, redis = self.start_pair()
         self.wait_for_link(redis)
-        # The string "v" with the version of Redis 7.4.
+        # Makes a DUMP payload of the string "v", with the version of Redis 7.4.
         payload = bytes.fromhex("000176") + struct.pack("<H", 12)
         payload += struct.pack("<Q", crc_64(payload))
         self.assertEqual(client.call("RESTORE", "a", 0, payload), b"OK")

@@ -68,7 +68,7 @@ class HostileReplicaTest(ServerTest):
 
     def test_a_storm_of_them(self):
         seed = seed_from_environment()
-        self.end = 0  # offset of the stream, as last known
+        self.end = 0  # last known offset of the leader's stream
         leader = self.start_server(
             "--repl-diskless-sync-delay", "0", "--repl-timeout", "2", "--repl-backlog-size", "20kb",
             "--client-output-buffer-limit", "replica 1mb 100kb 1",

@@ -27,7 +27,7 @@ class LeaderTest(ServerTest):
 
     def start_redis_replica(self, port, *options):
         replica = self.start_redis("--replicaof", f"127.0.0.1 {port}", *options)
-        # A replica logs these when its leader is unreachable.
+        # A replica logs many warnings when its leader is unreachable, so all are accepted.
         replica.expect_log(r".*")
         return replica
 
@@ -111,7 +111,7 @@ class RedisReplicaTest(LeaderTest):
         print(f"cuts {proxy.cuts}, commands {writers.commands}, full {stats['sync_full']}, "
               f"partial {stats['sync_partial_ok']}, refused {stats['sync_partial_err']}")
         self.assertGreater(int(stats["sync_partial_ok"]), 0)
-        # A cut before the id is known causes another full sync; later cuts do not.
+        # A cut before the replica knows the id causes another full sync. Later cuts do not.
         self.assertLess(int(stats["sync_full"]), proxy.cuts)
 
     def test_restarted_leader_continues_from_its_snapshot(self):
@@ -223,7 +223,7 @@ class StreamTest(LeaderTest):
         with leader.connect() as client:
 
             def only_the_good_one_is_left():
-                good.ack()  # otherwise this replica would soon count as stuck, too
+                good.ack()  # keeps this replica from counting as stuck too
                 fields = info(client)
                 return fields["connected_slaves"] == "1" and "state=online" in fields["slave0"]
 

@@ -19,7 +19,7 @@ OPTIONS = (
     *("--repl-diskless-sync-delay", "0"),
 )
 POSITION = re.compile(rb"#bloomery-pos:[0-9a-f]{40} \d+ \d+\r\n")
-# A checksum line follows.
+# The last position of a log, followed by a checksum line.
 LAST_POSITION = re.compile(POSITION.pattern + rb"#bloomery-crc64:[0-9a-f]{16}\r\n$")
 
 
@@ -120,7 +120,7 @@ class LogPositionTest(ReplicaTest):
         self.assertEqual(self.restart_replica(Process.crash, self.cut_positions), (1, 0))
 
     def cut_positions(self):
-        """Cuts all from the last command's end on, as a crash during the last batch does."""
+        """Truncates the log after its last command, as a crash during the last batch does."""
         path = self.newest_log(self.replica)
         data = path.read_bytes()
         end = len(data)

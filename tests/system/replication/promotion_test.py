@@ -37,7 +37,7 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self.port = port
         self.name = name
-        self.confirmed = 0  # count of the numbers from 1 on
+        self.confirmed = 0  # the writes with the numbers from 1 to this one are confirmed
         self.failure = None
         self.start()
 
@@ -65,7 +65,7 @@ class Writer(threading.Thread):
 
 
 def write(connection, name, number):
-    """Writes may fail with these errors."""
+    """Writes a string and an item. Raises AssertionError if the server rejects one of them."""
     for command in (("SET", f"{name}:{number}", number), ("BF.ADD", f"filter:{name}", number)):
         reply = connection.call(*command)
         if isinstance(reply, ErrorReply):
@@ -76,7 +76,7 @@ class PromotionTest(ReplicaTest):
     def setUp(self):
         self.seed = seed_from_environment()
         self.rng = random.Random(f"{self.seed}/{self.id()}")
-        self.held = {}  # name of a writer: how many of its numbers must survive
+        self.held = {}  # name of a writer: number of its writes that must survive
 
     def make_directory(self):
         directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-promotion-"))
@@ -101,7 +101,9 @@ class PromotionTest(ReplicaTest):
                 self.assertEqual([i for i, is_there in zip(numbers, found) if not is_there], [])
 
     def promote_under_load(self, cycle, leader, replica):
-        """Kills the leader; returns when the replica leads and has answered some writes."""
+        """Kills the leader under load and promotes its replica. Returns when the replica has
+        answered some writes.
+        """
         writers = [Writer(leader.port, f"w{i}.{cycle}") for i in range(WRITERS)]
         with replica.connect() as connection:
             self.follow(connection, leader.port)
@@ -148,7 +150,7 @@ class PromotionTest(ReplicaTest):
             self.promote_under_load(cycle, leader, replica)
             self.end_soon(cycle, replica)
             leader = self.start(directories[(cycle + 1) % 2], "--appendfsync", fsync)
-            # At the end, the writes that an earlier promotion lost are still missing.
+            # After the last cycle the writes of all cycles are checked.
             is_last = cycle + 1 == KILLS
             of_cycle = {n: c for n, c in self.held.items() if n.endswith(f".{cycle}")}
             self.check(leader, self.held if is_last else of_cycle)

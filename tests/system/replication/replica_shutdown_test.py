@@ -41,7 +41,7 @@ class ReplicaShutdownTest(ReplicaTest):
         return leader, to_leader, replica, to_replica
 
     def stop_taking(self, replica):
-        """Stops a replica's process; the leader's stream is no longer read."""
+        """Suspends a replica, so that it no longer reads the leader's stream."""
         replica.suspend()
         self.addCleanup(replica.resume)
 
@@ -111,7 +111,7 @@ class ReplicaShutdownTest(ReplicaTest):
         self.assertEqual(to_leader.call("GET", "key"), b"3")
         self.assertEqual(self.left_ms(to_leader), -1)
         self.assertEqual(to_leader.call("SHUTDOWN", "ABORT").text, "ERR No shutdown in progress.")
-        # A client that has disconnected changes nothing.
+        # The shutdown continues although the client that requested it has disconnected.
         asking.send(encode("SHUTDOWN"))
         wait_until(lambda: self.left_ms(to_leader) > 0, "the second shutdown")
         asking.close()

@@ -66,7 +66,7 @@ def contents(connection):
 class RedisLeaderTest(ReplicaTest):
     def start_leader(self, *options):
         leader = self.start_redis("--repl-diskless-sync-delay", "0", *options)
-        # Its warnings about lost replicas do not matter.
+        # The warnings of redis-server about lost replicas do not matter.
         leader.expect_log("")
         return leader, self.connect(leader)
 

@@ -29,7 +29,7 @@ def peak_mb(server):
 
 
 class ChildWatcher(threading.Thread):
-    """Measures the highest private memory of any child of a server while this runs."""
+    """Measures the highest private memory of any child of a server while the thread runs."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -41,7 +41,7 @@ class ChildWatcher(threading.Thread):
 
     def run(self):
         while not self.stopping.wait(0.02):
-            with contextlib.suppress(OSError):  # The child has ended.
+            with contextlib.suppress(OSError):  # the child may have ended
                 for child in self.server.children():
                     self.look_at(child)
 
@@ -77,7 +77,7 @@ class ReplicationMemoryTest(ReplicaTest):
         self.follow(replica, leader_server.port)
         self.wait_for_link(replica)
         first = peak_mb(replica_server) - before - filter_mb
-        # The second sync also deletes as much old data.
+        # During the second sync, the replica also deletes as much old data.
         replica.call("REPLICAOF", "NO", "ONE")
         replica.call("SET", "own", "1")
         self.follow(replica, leader_server.port)
@@ -96,14 +96,16 @@ class ReplicationMemoryTest(ReplicaTest):
             self.assertLess(max(first, second, leading, child.peak_mb), EXTRA_MB_MAX)
 
     def test_a_replica_that_does_not_read_keeps_little(self):
-        """Arrays that are kept for its snapshot count against its output buffer limit."""
+        """Arrays that the leader keeps for a replica's snapshot count against that replica's output
+        buffer limit.
+        """
         server = self.start_server(
             *("--repl-diskless-sync-delay", "0", "--repl-diskless-sync", "yes"),
             *("--client-output-buffer-limit", "replica 32mb 0 0", "--rdbcompression", "no"),
         )
         server.expect_log("Replica .* is disconnected|snapshot for replicas")
         leader = self.connect(server)
-        leader.call("SET", "text", b"x" * (64 << 20))  # more bytes than the sockets buffer
+        leader.call("SET", "text", b"x" * (64 << 20))  # more bytes than the sockets can buffer
         self.assertEqual(leader.call("BF.RESERVE", "big", "0.01", 40_000_000), b"OK")
         leader.call("BF.ADD", "big", "item")
 
@@ -119,7 +121,7 @@ class ReplicationMemoryTest(ReplicaTest):
             lambda: info(leader)["connected_slaves"] == "0"
             and memory("mem_filter_arrays_kept_for_child") == 0,
             "the replica is dropped and its child ends",
-            timeout_s=20,  # shorter than repl-timeout
+            timeout_s=20,  # shorter than repl-timeout, which would also drop the replica
         )
         self.assertLess(memory("used_memory"), with_filter - (40 << 20))
 

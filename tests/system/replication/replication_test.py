@@ -58,7 +58,7 @@ class Writer(threading.Thread):
                 ("SELECT", "0"), ("APPEND", "a" + key, "x"), ("EXEC",)]  # fmt: skip
 
     def command_on_whole_filters(self, key):
-        """The server refuses some of these."""
+        """Returns a command on whole filters. The server refuses some of these commands."""
         chance = self.random
         other = f"{self.name}:{chance.randrange(40)}"
         return chance.choice([
@@ -67,7 +67,7 @@ class Writer(threading.Thread):
             ("BF.CLEAR", chance.choice("fu") + key),
             ("BF.KADD", "3", "f" + key, "k" + other, "f" + key, *(chance.randrange(99), "x")),
             ("BF.INSERT", "pf" + key, "PX", chance.randrange(1, 300), "ITEMS", "soon", "gone"),
-            # Children share arrays above this size.
+            # With this capacity, children share the arrays.
             ("BF.INSERT", "wide" + chance.choice("ab"), "CAPACITY", "1000000", "ITEMS", key),
             ("BF.MERGE", "wide" + chance.choice("abc"), "wide" + chance.choice("ab"), "FORCE"),
         ])  # fmt: skip
@@ -126,7 +126,7 @@ class ReplicationTest(ReplicaTest):
             self.assertEqual(self.digest(replica), expected)
 
     def preload(self, leader):
-        """Some 450 KB, so that some cuts fall into the first snapshot and some after it."""
+        """Writes some 450 KB, so that some cuts are in the first snapshot and some after it."""
         for number in range(200):
             leader.call("SET", f"old:{number}", random.randbytes(1000))
         leader.call("BF.RESERVE", "big", "0.001", "150000")
@@ -237,7 +237,8 @@ class ReplicationTest(ReplicaTest):
 
     def test_promotion_in_a_chain(self):
         seed = seed_from_environment()
-        # A PING that the middle server misses would be one more command of the old leader.
+        # PINGs are disabled. A PING that the middle server has not received would be one more
+        # command of the old leader.
         quiet = ("--repl-ping-replica-period", "1000")
         leader_server, leader = self.start(*quiet)
         middle_server, middle = self.start(*quiet)

@@ -47,8 +47,8 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         self.assertGreater(replica.call("BF.INFO", "scaled", "FILTERS")[0], 5)
 
     def test_a_log_whose_base_is_a_snapshot_of_others(self):
-        """The base is loaded by the other server's rules. The commands after it count as our
-        effects.
+        """The base of the log is a snapshot of another server, which is loaded by its rules. The
+        commands after it are effects, as this server journals them.
         """
         for vendor in VENDORS:
             with self.subTest(vendor=vendor):

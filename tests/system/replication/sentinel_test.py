@@ -27,10 +27,11 @@ FAILOVERS = count("FAILOVERS")
 # Sentinel makes a restarted leader a replica after it has seen the wrong role for 8 s.
 MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
 WRITER_SCRIPT = SCRIPTS / "sentinel_writer.cjs"
-# A filter of the writes, if the server has filters.
+# Name of a filter to which the writers add, if the server has filters.
 FILTER = None if SERVER_IS_REDIS else "seen"
 LAG_MAX_S = 2
-# Replicas acknowledge once a second, and the leader checks once a second.
+# min-replicas-max-lag may be exceeded by this time, because replicas acknowledge once a second and
+# the leader checks once a second.
 LAG_TOLERANCE_S = 2
 
 
@@ -73,10 +74,10 @@ class SentinelTest(ServerTest):
             writers.append(ProgramWriter(folder, command))
         return [self.start_writer(writer) for writer in writers]
 
-    # --- users ---
+    # Tests of the users' rights.
 
     def test_sentinel_and_replicas_need_few_rights(self):
-        """The rights are exactly those of Redis' documentation."""
+        """Sentinel and replicas need only the rights that Redis' documentation lists."""
         rights = (
             "-@all allchannels +multi +slaveof +ping +exec +subscribe +config|rewrite +role "
             "+publish +info +client|setname +client|kill +script|kill"
@@ -108,7 +109,7 @@ class SentinelTest(ServerTest):
         for node in cluster.nodes:
             self.assertEqual(node.call("ACL", "LOG"), [])
 
-    # --- failovers ---
+    # The methods below cause and test failovers.
 
     def strike(self, cluster, leader, way):
         if way == "kill -9":
@@ -127,7 +128,7 @@ class SentinelTest(ServerTest):
             cluster.network.heal(leader.index)
 
     def fail_over(self, cluster, writers, way):
-        """Disables the leader; returns the seconds until each writer's next success."""
+        """Disables the leader in this way. Returns the seconds until each writer's next success."""
         old = cluster.wait_until_whole()
         for writer in writers:
             start = time.monotonic()
@@ -208,7 +209,7 @@ class SentinelTest(ServerTest):
                 flush=True,
             )
         print(f"slowest failover {slowest:.1f} s, {keys} keys on all three servers", flush=True)
-        # Sentinel promotes the replica with the most data, so the data of one replica are enough.
+        # WAIT for one replica is enough, because Sentinel promotes the replica with the most data.
         self.assertEqual(lost["python-wait"], [])
 
     def isolate(self, cluster, leader):

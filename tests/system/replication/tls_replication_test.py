@@ -29,7 +29,7 @@ class TlsReplicationTest(ReplicaTest):
         return server
 
     def fill(self, client, size=3_000_000):
-        """A value that takes many records, and filters."""
+        """Writes a value that takes many TLS records, and some filters."""
         self.assertEqual(client.call("SET", "large", os.urandom(size)), b"OK")
         for i in range(200):
             client.call("BF.ADD", f"filter:{i % 10}", f"item:{i}")
@@ -49,11 +49,11 @@ class TlsReplicationTest(ReplicaTest):
         self.compare(leader, replica, "large", "filter:3")
         slave = info(leader)["slave0"]
         self.assertIn(f"port={replica_server.tls_port},", slave, "where it listens for others")
-        # The stream, in big pieces and small ones, and acknowledgements.
+        # The stream after the snapshot has big and small commands, and acknowledgements.
         self.fill(leader, 5_000_000)
         self.assertEqual(leader.call("WAIT", 1, 20_000), 1)
         self.compare(leader, replica, "large", "filter:3")
-        # After a cut the stream continues.
+        # After the link is cut, the stream continues.
         leader.call("CLIENT", "KILL", "TYPE", "replica")
         leader.call("SET", "after", "the cut")
         # The old link may still have carried the write.

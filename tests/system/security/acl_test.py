@@ -12,7 +12,7 @@ from harness.replication import ReplicaTest
 from harness.resp import ErrorReply, encode
 
 ROUNDS = 1500
-# Commands and categories that both servers have.
+# Commands that both servers have, for random rules.
 COMMANDS = ("get set mget del exists config config|get config|set client client|list select ping "
             "publish subscribe psubscribe copy append acl|whoami keys bitop").split()
 RULES = (
@@ -56,7 +56,9 @@ class AclDifferentialTest(ReplicaTest):
         return ours
 
     def test_random_rules(self):
-        """Compares errors, GETUSER except for the commands, and the decision for each command."""
+        """Applies random rules on both servers. Compares errors, GETUSER except for the commands,
+        and the decision for each command.
+        """
         refused = allowed = 0
         self.compare("ACL", "SETUSER", "u")
         for _ in range(ROUNDS):
@@ -105,7 +107,7 @@ class AclTest(ReplicaTest):
         admin.call("SET", "k", "v")
         replica = self.start_server("--masteruser", "repl", "--masterauth", "p")
         client = self.connect(replica)
-        # The leader's stream is applied, whatever the replica's own users may do.
+        # A replica applies its leader's stream whatever rights its own users have.
         client.call("ACL", "SETUSER", "default", "-set")
         self.follow(client, leader.port)
         self.wait_for_link(client)

@@ -13,7 +13,8 @@ MEBIBYTE = 1 << 20
 VALUE_BYTES = 16 * MEBIBYTE
 COUNT = 32
 LIMIT_BYTES = 64 * MEBIBYTE
-# The measured peak exceeds the calculated one by this at most: the allocator needs some memory.
+# The measured peak may exceed the calculated one by this much, because the allocator needs some
+# memory.
 SLACK_BYTES = 48 * MEBIBYTE
 
 
@@ -26,7 +27,7 @@ class OutputLimitTest(ServerTest):
         self.before = self.peak_bytes()
 
     def peak_bytes(self):
-        """Returns the peak memory of the server so far."""
+        """Returns the peak resident memory of the server so far."""
         status = pathlib.Path(f"/proc/{self.server.pid}/status").read_text(encoding="ascii")
         return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
 
@@ -34,7 +35,9 @@ class OutputLimitTest(ServerTest):
         client.send(b"".join(encode(*command) for command in commands))
 
     def received_bytes(self, client, most=None):
-        """Reads until the server closes, or `most` bytes have arrived."""
+        """Reads until the server closes the connection or `most` bytes have arrived. Returns the
+        number of bytes.
+        """
         client.socket.settimeout(DEADLINE_S)
         count = 0
         while most is None or count < most:
