@@ -16,7 +16,7 @@ that most tests need are exported here. The other building blocks are imported b
 | mode_matrix | the features of the server, and a test of each pair |
 | write_load | writers that know what a server must hold |
 | command_stream, server_stream, reply_matching | random commands, to compare with redis-server |
-| replication, replication_peer, scripted_leader | replicas, real and played |
+| replication, replication_peer, scripted_leader | replicas, real and simulated |
 | sentinel, sentinel_writers | a leader, its replicas and redis-sentinel, and their clients |
 | etcd, cluster, cluster_load, cluster_writers | clusters, and writers to them |
 | node, pages, web_tools | Node clients, the programs of docs/, programs that serve HTTP |

@@ -20,15 +20,16 @@ from harness.server_case import ServerTest
 from harness.waiting import DEADLINE_S, wait_until
 
 BROWSER_MODULES = MODULES / "node_modules_browser"
-LIMIT_S = 2 * DEADLINE_S  # time for all checks of one call
+LIMIT_S = 2 * DEADLINE_S  # time limit for all checks of one call
 
 
 class Browser:
-    """One Chromium. It runs checks in separate contexts, several at once if requested."""
+    """Runs one Chromium. It runs checks in separate contexts, several at once if requested."""
 
     def __init__(self, chromium):
         self.folder = tempfile.TemporaryDirectory(
-            prefix="bloomery-browser-", ignore_cleanup_errors=True  # child processes end last
+            # Chromium's child processes end last.
+            prefix="bloomery-browser-", ignore_cleanup_errors=True
         )
         settings = {
             "chromium": chromium, "profile": self.folder.name,
@@ -73,7 +74,7 @@ class Browser:
 
 
 class Signs:
-    """Steps at which a check waits for its test: each is a file that the test removes."""
+    """Steps at which a check waits for its test. Each step is a file that the test removes."""
 
     def __init__(self, test):
         folder = tempfile.TemporaryDirectory(prefix="bloomery-signs-")
@@ -81,7 +82,7 @@ class Signs:
         self.folder = pathlib.Path(folder.name)
 
     def after(self, step, action):
-        """Runs the action when the check has reached the step; then the check goes on."""
+        """Runs the action when the check has reached the step. The check continues afterwards."""
         sign = self.folder / step
         wait_until(sign.exists, what=f"the page shows what '{step}' stands for")
         action()
@@ -139,6 +140,6 @@ class BrowserTest(ServerTest):
         try:
             self.browse(*arguments, signs=str(signs.folder), **more)
         finally:
-            for step in steps:  # a failed check reaches no further step
+            for step in steps:  # releases the steps that a failed check has not reached
                 (signs.folder / step).touch()
             follower.join()

@@ -39,8 +39,9 @@ class ClusterTest(EtcdTest, ServerTest):
         return server
 
     def start_cluster(self, shards, replicas=0, *options, members=1, network=None, timeout_ms=2500):
-        """Starts a cluster in which server s leads shard s; the replicas follow in turn. With a
-        network, the last leader runs on the network's node 0, all other servers outside of it.
+        """Starts a cluster in which server s leads shard s; the replicas are distributed in turn.
+        With a network, the last leader runs on the network's node 0, all other servers outside of
+        it.
         """
         outside = network.outside if network else LOCAL
         self.etcd = self.start_etcd(members, host=outside)
@@ -115,7 +116,7 @@ class ClusterTest(EtcdTest, ServerTest):
         def is_there():
             with server.connect() as connection:
                 answer = connection.call("CLUSTER", "INFO")
-                # A replica that loads its leader's snapshot says LOADING.
+                # A replica that loads its leader's snapshot replies LOADING.
                 return isinstance(answer, bytes) and b"cluster_state:" + state in answer
 
         wait_until(is_there, f"{server.port} is {state}")

@@ -17,9 +17,10 @@ from harness.resp import Connection, encode
 from harness.waiting import DEADLINE_S, pace
 
 SHARDS = 3
-# Replicas acknowledge once a second: older writes were replicated.
+# Age in seconds after which a write was replicated, because replicas acknowledge once a second.
 REPLICATED_S = 2.0
-# Errors that a client may see while its shard has no leader; docs/cluster.md has the remedy.
+# Errors that a client may get while its shard has no leader. docs/cluster.md describes how clients
+# handle them.
 CONNECTION_ERRORS = re.compile(
     r"ConnectionError|TimeoutError|ConnectionResetError|ConnectionRefusedError|BrokenPipeError"
     r"|OSError|EOFError|no reply in time|Command timed out|Connection is closed|ECONNRE|EPIPE"
@@ -39,7 +40,7 @@ class Reply:
     number: int
     sent: float
     at: float
-    text: bytes  # the first line; empty when the connection was closed
+    text: bytes  # first line of the reply; empty if the connection was closed
 
 
 class Witness(threading.Thread):
@@ -126,7 +127,7 @@ class Pulse(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.stalls = []  # (when it ended, seconds)
+        self.stalls = []  # (end of the stall, duration in seconds)
         self.start()
 
     def run(self):
@@ -151,7 +152,7 @@ class ClusterLoadTest(ClusterTest):
     shards = SHARDS
 
     def start_load(self, *options, timeout_ms=2500):
-        """Three shards, three members of etcd, and writers that give up soon."""
+        """Starts three shards, three members of etcd, and writers with short timeouts."""
         options = ("--repl-diskless-sync-delay", "0", *options)
         self.start_shards(
             SHARDS, *options, members=3, network=create_network(1), timeout_ms=timeout_ms
@@ -161,7 +162,7 @@ class ClusterLoadTest(ClusterTest):
         )
 
     def start_shards(self, shards, *options, members=1, network=None, timeout_ms=2500):
-        """Each shard has a leader and a replica."""
+        """Starts the shards, each with a leader and a replica."""
         self.shards = shards
         self.timeout_s = timeout_ms / 1000
         self.network = network or LocalNetwork(1)
@@ -175,7 +176,7 @@ class ClusterLoadTest(ClusterTest):
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, shards)
         self.pulse = Pulse()
-        self.unsafe = []  # (lane, from, to): writes acknowledged then may be lost
+        self.unsafe = []  # (lane, from, to): writes acknowledged between these times may be lost
         self.checked = {}
         self.writers = []
 
@@ -206,7 +207,7 @@ class ClusterLoadTest(ClusterTest):
         self.writers.append(writer)
         return writer
 
-    # --- roles of the servers ---
+    # The methods below find the servers by their roles.
 
     def shard(self, lane):
         number = lane * self.shards // len(TAGS)
@@ -238,7 +239,7 @@ class ClusterLoadTest(ClusterTest):
         is_island = self.network.can_cut and server.host == self.network.addresses[0]
         return self.network.prefix(0) if is_island else ()
 
-    # --- waits ---
+    # The methods below wait for progress of the writers.
 
     def wait_for_writers(self, since, lanes=range(SHARDS)):
         """Waits until each writer has an acknowledged write on each lane that was sent after
@@ -280,10 +281,12 @@ class ClusterLoadTest(ClusterTest):
         self.unsafe.append((witness.lane, since - REPLICATED_S, taken))
         return taken - since
 
-    # --- checks of guarantees ---
+    # The methods below check the guarantees of the cluster.
 
     def check_order(self, witness, old, new):
-        """The old leader acknowledged nothing after the new one's first acknowledgement."""
+        """Checks that the old leader acknowledged nothing after the new leader's first
+        acknowledgement.
+        """
         first = witness.first_of(new)
         late = [one for one in witness.acknowledged(old) if one.at > first]
         self.assertEqual(late, [], f"the new leader acknowledged first at {first}")

@@ -28,7 +28,7 @@ from harness.resp import Connection
 from harness.settings import module_command
 from harness.waiting import DEADLINE_S, pace
 
-# One hash tag for each lane. Their slots lie in the first, second and third third.
+# One hash tag for each lane. Their slots are in the first, second and last third of all slots.
 TAGS = ("{b}", "{c}", "{d}")
 TIMEOUT_S = 1.5
 PAUSE_S = 0.015
@@ -66,12 +66,12 @@ class Ack:
 
 
 class WriterProgram:
-    """A running writer program. Its fields may be read from any thread."""
+    """Runs a writer program. The fields may be read from any thread."""
 
     def __init__(self, name, command):
         self.name = name
         self.acknowledged = []
-        self.errors = []  # (lane, when, text)
+        self.errors = []  # (lane, time, text of the error)
         self.process = subprocess.Popen(
             [str(word) for word in command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -89,7 +89,7 @@ class WriterProgram:
                 self.errors.append((int(lane), int(rest[0]) / 1e9, rest[1]))
 
     def last_sent(self, lane):
-        """Returns the time when the lane's last acknowledged write was sent; 0 if it has none."""
+        """Returns the time when the lane's last acknowledged write was sent; 0 if there is none."""
         return next((ack.sent for ack in reversed(self.acknowledged) if ack.lane == lane), 0)
 
     def first_after(self, lane, moment):
@@ -122,7 +122,7 @@ def node_program(kind, modules, name, addresses):
 
 
 class Clients:
-    """The lanes of one program. They end when the program's standard input ends."""
+    """Runs the lanes of one program, until the program's standard input ends."""
 
     def __init__(self, name):
         self.name = name
@@ -134,8 +134,8 @@ class Clients:
             print(line, flush=True)
 
     def run(self, lane, write):
-        """`write` sends a command and returns the port of the server that replied; otherwise it
-        raises.
+        """Writes items on a lane. `write` sends a command and returns the port of the server that
+        replied, or raises.
         """
         number = 0
         while not self.is_over.is_set():
@@ -173,7 +173,7 @@ class RedisPy:
         except redis.exceptions.RedisClusterException:
             self.cluster = None
             raise
-        except LookupError as error:  # redis-py, if the node knows no leader
+        except LookupError as error:  # raised by redis-py if the node knows no leader
             self.cluster = None
             raise redis.exceptions.ClusterDownError("the cluster is down") from error
         return 0
@@ -278,7 +278,7 @@ KINDS = {
 def main(kind, name, lanes, *addresses):
     addresses = [(host, int(port)) for host, port in (one.rsplit(":", 1) for one in addresses)]
     clients = Clients(name)
-    # redis-py logs each lost connection, and half-built nodes.
+    # Suppresses the messages of redis-py about lost connections and incomplete nodes.
     logging.disable()
     sys.unraisablehook = lambda _: None
     threads = [
@@ -292,7 +292,7 @@ def main(kind, name, lanes, *addresses):
     for thread in threads:
         thread.join(5)
     sys.stdout.flush()
-    # Does not wait for threads of clients that hang.
+    # Ends the process without waiting for threads of clients that hang.
     os._exit(0)
 
 

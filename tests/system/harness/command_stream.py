@@ -80,7 +80,7 @@ class CommandStream:
             return command[:index] + [self.rng.choice(GARBAGE)] + command[index + 1 :]
         return command
 
-    # Methods that make arguments.
+    # The methods below return random arguments.
 
     def key(self):
         return self.rng.choice(SMALL_KEYS)
@@ -138,7 +138,7 @@ class CommandStream:
         pieces = [*"*?k12[]^-\\b", "*", "[1-3]", "[^k]", "[3-1]", "[k\\]]", "\\k", "big:", "[b-"]
         return "".join(self.rng.choice(pieces) for _ in range(self.rng.randint(1, 6)))
 
-    # Methods that make commands of more than one line.
+    # The methods below return commands whose arguments need more than one line of code.
 
     def set_command(self):
         options = []
@@ -209,7 +209,7 @@ class CommandStream:
         sources = [self.any_key() for _ in range(self.rng.randint(1, 4))]
         if name == "NOT" and self.rng.random() < 0.8:
             sources = sources[:1]
-        # A destination among the small keys could become big.
+        # If a source may be big, the destination must be one of the big keys.
         if any(source in BIG_KEYS for source in sources):
             return ["BITOP", name, self.rng.choice(BIG_KEYS), *sources]
         return ["BITOP", name, self.any_key(), *sources]
@@ -232,7 +232,8 @@ class CommandStream:
 
     def setrange_command(self):
         offset = self.rng.choice([0, 1, 5, 44, 200, -1, 536870912, 2**32, MAX_I64, -(2**63)])
-        # No value may grow to 512 MiB in forty keys; the test needs only the error.
+        # At this offset an empty value would create 512 MiB. A value that is not empty gives the
+        # error, which the test needs.
         value = self.value() or b"z" if offset == 536870912 else self.value()
         return ["SETRANGE", self.key(), offset, value]
 

@@ -21,7 +21,7 @@ class Count:
 
 
 COUNTS = {
-    # Commands to compare with redis-server.
+    # Numbers of random commands and inputs, mostly to compare with redis-server.
     "DIFFERENTIAL_COMMANDS": Count(100_000, 500_000, "random commands on keys", sanitized=40_000),
     "SERVER_COMMANDS": Count(10_000, 200_000, "random commands about the server", sanitized=4_000),
     "CLUSTER_COMMANDS": Count(3_000, 60_000, "random commands to three nodes of a cluster"),
@@ -31,7 +31,7 @@ COUNTS = {
     "NOTIFICATION_COMMANDS": Count(20_000, 300_000, "random commands with key events"),
     "WHOLE_FILTER_ROUNDS": Count(4, 100, "kills beside commands on whole filters"),
     "SECURITY_ROUNDS": Count(2_000, 100_000, "random hostile inputs, also of the C++ tests"),
-    # Faults.
+    # Numbers of faults: kills, power cuts, failing calls.
     "KILL_CYCLES": Count(8, 300, "kill -9 and restart under load", sanitized=5),
     "POWER_CUTS": Count(5, 100, "power cuts with appendfsync always"),
     "POWER_CUTS_EVERYSEC": Count(2, 20, "power cuts with appendfsync everysec"),
@@ -50,7 +50,7 @@ COUNTS = {
     # cluster_simulation_test.cpp and durability_model_test.cpp have their own defaults in C++.
     "MODEL_RUNS": Count(1_000, 10_000, "seeded runs of a log whose disk fails"),
     "SIMULATION_RUNS": Count(1_000, 10_000, "seeded runs of a cluster in virtual time"),
-    # Sizes.
+    # Sizes of filters and of other data.
     "ABSENT_ITEMS": Count(200_000, 1_000_000, "probes of an error rate", sanitized=20_000),
     "FILTER_MB": Count(128, 512, "size of the filter of a full sync"),
     "SPARSE_CAPACITY": Count(200_000_000, 2_000_000_000, "capacity of a filter that stays empty"),

@@ -43,8 +43,9 @@ class CuttingProxy:
             self._cut(pair)
 
     def stall_all(self):
-        """Open connections stay open and carry no byte, as behind a middlebox that drops packets.
-        New connections work."""
+        """Stalls the open connections: they stay open and carry no byte, as behind a middlebox that
+        drops packets. New connections work.
+        """
         with self._lock:
             self._stalled |= self._open
 
@@ -96,8 +97,8 @@ class CuttingProxy:
             self._open.discard(pair)
         for one in pair:
             with contextlib.suppress(OSError):
-                # The peer still receives data that was forwarded. shutdown() wakes the other
-                # thread.
+                # shutdown() wakes the other thread. The peer still receives the data that were
+                # forwarded.
                 one.shutdown(socket.SHUT_RDWR)
             with contextlib.suppress(OSError):
                 one.close()

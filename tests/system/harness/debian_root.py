@@ -32,7 +32,7 @@ def make_root(root):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
             run("debootstrap", "--variant=minbase", "bookworm", root, MIRROR, timeout_s=400)
-            # The archive is complete or absent.
+            # The archive gets its name when it is complete, so that no run uses a part of it.
             run("tar", "-C", root, "--numeric-owner", "-cf", f"{archive}.new", ".")
             os.replace(f"{archive}.new", archive)
             return
@@ -41,7 +41,7 @@ def make_root(root):
 
 
 def in_root(root, *command, timeout_s=280):
-    """Runs a command inside, on this machine's network."""
+    """Runs a command in the bare Debian at `root`, on this machine's network."""
     environment = {
         **os.environ, "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C",

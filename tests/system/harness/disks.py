@@ -34,7 +34,7 @@ def enter_own_namespace():
 
 
 def why_no_mounts():
-    """Enters a namespace of its own. Returns the reason if mounts fail there, else ""."""
+    """Enters a mount namespace of its own. Returns the reason if mounts fail there, else ""."""
     try:
         enter_own_namespace()
         disk = Tmpfs(1 << 20)
@@ -95,7 +95,7 @@ class PowerDisk(Disk):
         run("mount", "-o", "loop", self.image, self.path)
 
     def cut_power(self):
-        """Drops everything that was not synced. Every later system call on the disk fails."""
+        """Cuts the power: unsynced data are lost, and every later system call on the disk fails."""
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             flags = array.array("I", [EXT4_GOING_FLAGS_NOLOGFLUSH])

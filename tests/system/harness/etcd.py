@@ -23,7 +23,8 @@ from harness.process import suspend
 from harness.waiting import DEADLINE_S, wait_until
 
 PR_SET_PDEATHSIG = 1
-# A tenth of etcd's defaults, so that a new leader is elected in about a second.
+# Heartbeat and election timeout are a half of etcd's defaults, so that a new leader is elected
+# soon.
 HEARTBEAT_MS = 50
 ELECTION_MS = 500
 
@@ -122,7 +123,7 @@ class Etcd:
         return self.status(member) is not None
 
     def save(self, path):
-        """Writes a backup."""
+        """Saves a backup of the store to `path`."""
         self.control("snapshot", "save", path, member=self.members[0])
 
     def restore(self, path=None):
@@ -197,7 +198,9 @@ class Etcd:
         return [member for member in self.members if member is not leader]
 
     def enable_auth(self, password):
-        """Users root (all) and bloomery (keys below bloomery/), both with `password`."""
+        """Creates the users root (all rights) and bloomery (keys below bloomery/), both with
+        `password`.
+        """
         self.control("user", "add", f"root:{password}")
         self.control("user", "grant-role", "root", "root")
         self.control("role", "add", "bloomery")

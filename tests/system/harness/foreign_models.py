@@ -11,7 +11,7 @@ MASK = (1 << 64) - 1
 
 
 class Refused(Exception):
-    """An error of the other server, which its leader never sees."""
+    """The module rejects a command. Its leader would not notice that."""
 
 
 def murmur_64(data, seed):
@@ -63,7 +63,7 @@ def sip_13(key, message):
 
 
 class Layer:
-    """One bit array, with the fields that the modules store for it."""
+    """One layer of a filter: a bit array, with the fields that the modules store for it."""
 
     def __init__(self, capacity, error, hashes, size, items=0):
         self.capacity, self.error, self.hashes, self.items = capacity, error, hashes, items
@@ -148,7 +148,7 @@ class RedisBloomFilter(Filter):
 
     @classmethod
     def from_header(cls, header):
-        """Uses the checks of RedisBloom's release 2.8.20."""
+        """Reads a chunk header with the checks of RedisBloom 2.8.20."""
         if len(header) < 20:
             raise Refused("received bad data")
         total, count, options, growth = struct.unpack_from("<QIII", header)
@@ -251,7 +251,8 @@ class Replica:
 
     def add_all(self, key, items):
         if key not in self.filters:
-            # The other server would create the filter with its own configuration.
+            # The module would create the filter with its own configuration, so a stream must not
+            # rely on that.
             raise Refused(f"an add to a filter that is not there: {key}")
         for item in items:
             self.filters[key].add(item)

@@ -43,7 +43,7 @@ class NamespaceNetwork:
         self.namespaces = []
         subnet = f"10.{random.randrange(200, 250)}.{random.randrange(256)}"
         self.addresses = [f"{subnet}.{node + 1}" for node in range(count)]
-        self.outside = f"{subnet}.254"  # address of the machine itself in the network
+        self.outside = f"{subnet}.254"  # address of the machine itself in the test network
         try:
             self._add(self.hub)
             self._in_hub("ip", "link", "add", "bridge", "type", "bridge", "forward_delay", "0")

@@ -43,7 +43,7 @@ def run_program(folder, language, text, name="example"):
     command = [word.format(folder / name) for word in PROGRAMS[language]]
     pathlib.Path(command[-1]).write_text(text, encoding="utf-8")
     if language == "javascript":
-        # The page installs the library under this name.
+        # Provides the library under the name by which the page installs it.
         library = "ioredis5" if "ioredis" in text else "redis5"
         modules = folder / "node_modules"
         modules.unlink(missing_ok=True)

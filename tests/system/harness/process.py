@@ -31,7 +31,7 @@ HARMLESS_WARNINGS = [
     r"TCP backlog setting",
     r"Transparent Huge Pages",
     r"open files",
-    # A test may end while a rewrite of the server still runs.
+    # The server logs this warning if a test ends while a rewrite still runs.
     r"There is a child saving. Killing it!",
 ]
 REDIS_WARNINGS = [
@@ -56,7 +56,7 @@ def suspend(pid):
 
 def _is_stopped(pid):
     stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
-    with contextlib.suppress(OSError):  # the thread has just ended
+    with contextlib.suppress(OSError):  # a thread may have just ended
         return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
     return False
 
@@ -118,7 +118,7 @@ class Process:
             self.log.append(line.rstrip("\n"))
             if "Ready to accept connections" in line:
                 self._ready.set()
-        # The end of the output also wakes a waiter, because the server has died.
+        # At the end of its output the server has died, so waiters wake up too.
         self._ready.set()
 
     def wait_until_ready_or_ended(self):
@@ -154,7 +154,7 @@ class Process:
         """Returns the child processes that any of its threads has forked."""
         found = []
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            with contextlib.suppress(OSError):  # the thread has ended
+            with contextlib.suppress(OSError):  # the thread may have ended
                 found += [int(child) for child in (task / "children").read_text("ascii").split()]
         return found
 

@@ -14,7 +14,7 @@ class FollowingClient(threading.Thread):
     """
 
     PAUSE_S = 0.002
-    MOVED_MAX = 1000  # redirects after which a request gives up
+    MOVED_MAX = 1000  # number of redirects after which a request gives up
 
     def __init__(self, name, *ports):
         super().__init__(daemon=True)
@@ -23,7 +23,7 @@ class FollowingClient(threading.Thread):
         self.port = ports[0]
         self.added = 0
         self.moved = []  # number of redirects of each request
-        self.unknown = 0  # requests whose connection was closed before the reply
+        self.unknown = 0  # number of requests whose connection was closed before the reply
         self.pauses = []  # duration of each request in seconds
         self.errors = []
         self.connection = None

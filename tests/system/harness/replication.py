@@ -3,7 +3,7 @@
 
 from harness import ServerTest, wait_until
 
-DEBUG = ("--enable-debug-command", "yes")  # servers that are asked for a digest
+DEBUG = ("--enable-debug-command", "yes")  # options of servers that answer DEBUG DIGEST
 
 
 def info(connection, section="replication"):
@@ -14,7 +14,7 @@ def info(connection, section="replication"):
 
 def digest(connection):
     """Returns the digest of all data of a server that was started with DEBUG."""
-    return connection.call("DEBUG", "DIGEST").decode()  # The line is not an error.
+    return connection.call("DEBUG", "DIGEST").decode()  # fails if the reply is an error
 
 
 def offset(connection):

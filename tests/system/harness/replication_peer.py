@@ -19,7 +19,7 @@ def info(connection, section="replication"):
 
 
 class RawReplica:
-    """Speaks the replica's side of PSYNC, byte by byte, and keeps the stream."""
+    """Implements the replica's side of PSYNC on a socket, and keeps the received stream."""
 
     def __init__(self, port, *, capa=("eof", "psync2")):
         self.link = Connection(port)
@@ -57,7 +57,8 @@ class RawReplica:
         return data
 
     def psync(self, replication_id="?", offset=-1):
-        """Returns the leader's reply. If it is a full sync, id and offset are set."""
+        """Sends PSYNC and returns the leader's reply. For a full sync, sets the id and the offset.
+        """
         self.link.send(encode("PSYNC", replication_id, offset))
         line = self.read_line()
         if line.startswith(b"+FULLRESYNC"):

@@ -3,7 +3,7 @@
 
 from harness.command_stream import TTL_COMMANDS
 
-# Both servers receive a command within this time, even on a busy machine.
+# Maximum time between the receipt of a command by the two servers, even on a busy machine.
 CLOCK_TOLERANCE_S = 20
 SHARED_INTEGER_REFCOUNT = 2147483647
 
@@ -18,7 +18,8 @@ def times_match(name, ours, theirs):
 def values_match(name, ours, theirs, queued):
     """Returns whether two replies with different bytes are still equivalent."""
     if name == b"OBJECT" and type(ours) is type(theirs) is int:
-        # Our server shares a copied small integer again; Redis keeps a separate number.
+        # For OBJECT REFCOUNT of a copied small integer, our server replies that of a shared integer
+        # and Redis 1.
         return {ours, theirs} == {1, SHARED_INTEGER_REFCOUNT}
     if name in TTL_COMMANDS:
         return times_match(name, ours, theirs)

@@ -13,7 +13,7 @@ from harness.waiting import DEADLINE_S
 
 
 class ErrorReply:
-    """A `-` line, without its dash."""
+    """An error reply: the line after `-`."""
 
     def __init__(self, text):
         self.text = text
@@ -29,11 +29,12 @@ class ErrorReply:
 
 
 class Simple(bytes):
-    """A `+` line; equal to the same bytes as a bulk string."""
+    """A simple string: the line after `+`. It compares equal to a bulk string with the same bytes.
+    """
 
 
 class Push(list):
-    """A RESP3 `>` message."""
+    """A push message of RESP3, which begins with `>`."""
 
 
 class ProtocolError(Exception):

@@ -19,7 +19,7 @@ QUORUM = 2
 CONNECT_TIMEOUT_S = 2
 
 PASSWORD = "change-me"
-# The test shortens these times; production should not.
+# Directives for tests only. A production server should keep the defaults.
 SERVER_EXTRA = {"save": '""', "enable-debug-command": "yes", "repl-diskless-sync-delay": "0"}
 
 
@@ -47,7 +47,7 @@ def parse_info(text):
 
 
 def quietly(ask, *arguments):
-    """Returns the answer; None if a node does not give it now."""
+    """Returns the result of the call; None if the node cannot be reached."""
     with contextlib.suppress(OSError, EOFError):
         return ask(*arguments)
     return None
@@ -77,7 +77,7 @@ class Node:
             directory=self.directory,
             config_file=self.config_file,
         )
-        # A failover causes all kinds of warnings.
+        # A failover causes many kinds of warnings, so all are accepted.
         self.process.expect_log(".*")
         self.process.wait_until_ready()
 
@@ -127,7 +127,9 @@ class Node:
 
 class Cluster:
     def __init__(self, directory, changes=(), sentinel_changes=()):
-        """`changes` are directives and values for the servers, and for the sentinels."""
+        """`changes` and `sentinel_changes` are directives with values, for the servers and for the
+        sentinels.
+        """
         self.directory = pathlib.Path(directory)
         self.network = create_network(NODES)
         self.nodes = [Node(self, index) for index in range(NODES)]

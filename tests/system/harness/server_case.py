@@ -11,7 +11,7 @@ from harness.ports import free_port_with_bus
 from harness.process import Process
 from harness.settings import SERVER
 
-# Otherwise a leader would wait five seconds for more replicas.
+# Options for snapshots without a delay. By default a leader waits five seconds for more replicas.
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 
 
@@ -39,7 +39,7 @@ class ServerTest(unittest.TestCase):
         return self._start(program, options, (), True, more)
 
     def _defaults(self, options):
-        # Few tests are about persistence, so the others write no disk.
+        # Persistence is off by default, because few tests are about it.
         return ["--appendonly", "no", "--save", "", *AT_ONCE, *options]
 
     def _start(self, program, options, prefix, listen, more):

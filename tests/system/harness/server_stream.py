@@ -61,7 +61,7 @@ class ServerStream:
         self.rng = rng
         self.connections = connections
         self.options = options
-        # TLS needs certificates.
+        # Options of TLS are left out, because they need certificates.
         self.names = sorted(
             name for name in set(options) - UNTOUCHED if not name.startswith(b"tls-")
         )

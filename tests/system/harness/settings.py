@@ -23,9 +23,10 @@ SERVER = pathlib.Path(
 CLUSTER_TOOL = pathlib.Path(
     os.environ.get("BLOOMERY_CLUSTER_TOOL", SERVER.parent / "bloomery-cluster")
 ).absolute()
-# The same tests may run against a Redis, to distinguish a wrong test from a wrong server.
+# True if the tests run against redis-server, which shows whether the test or our server is wrong.
 SERVER_IS_REDIS = SERVER.name.startswith("redis")
-# A sanitizer's quarantine and shadow count as the server's memory, and it is many times slower.
+# True if the server is built with a sanitizer. Then it is many times slower, and its memory
+# includes the sanitizer's quarantine and shadow.
 SANITIZED = "BLOOMERY_SANITIZED" in os.environ
 if limit_s := os.environ.get("BLOOMERY_TEST_LIMIT_S"):
     faulthandler.dump_traceback_later(int(limit_s) - 10)

@@ -44,7 +44,9 @@ class Gate:
 
 
 class Load(threading.Thread):
-    """Calls round() until stopped; counts replies, and keeps the first error."""
+    """A thread that calls round() until it is stopped. It counts replies, and keeps the first
+    error.
+    """
 
     def __init__(self, server, gate):
         super().__init__(daemon=True, name=type(self).__name__)
@@ -147,7 +149,7 @@ class Counters(Load):
 
 
 class ExpiringKeys(Load):
-    """Keys that are written once: strings and filters."""
+    """Writes keys with an expiry once: strings and filters."""
 
     def round(self):
         number = next(self.serial)

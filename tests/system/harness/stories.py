@@ -50,7 +50,7 @@ class StoryTest(ServerTest):
         return client
 
     def send(self, commands):
-        """Returns the replies, by pipelines of PIPELINE."""
+        """Sends the commands in pipelines of PIPELINE commands, and returns the replies."""
         replies = []
         for start in range(0, len(commands), PIPELINE):
             with self.client.pipeline(transaction=False) as pipeline:

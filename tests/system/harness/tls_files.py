@@ -38,7 +38,9 @@ class TlsFiles:
         )  # fmt: skip
 
     def make_certificate(self, name, *, authority="ca", days=30, extension="", curve=CURVE):
-        """`days` may be negative: expired. Writes name.key and name.crt."""
+        """Writes the key and the certificate to name.key and name.crt. With negative `days` the
+        certificate has expired.
+        """
         self.openssl(
             "req", "-new", *curve, "-nodes", "-subj", f"/CN={name}",
             "-keyout", f"{name}.key", "-out", f"{name}.csr",

@@ -20,7 +20,7 @@ def expected_filters(vendor):
 
 
 class VectorChecks:
-    """Mixed into a ServerTest."""
+    """A mixin for a ServerTest, which checks the contents of files of other servers."""
 
     def check_filter(self, connection, name, figures, absent):
         answers = [connection.call("BF.INFO", name, field)[0] for field in FIELDS]

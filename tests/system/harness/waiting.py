@@ -13,7 +13,7 @@ import os
 import time
 
 SLOW = float(os.environ.get("BLOOMERY_SLOW", "1"))
-# The deadline is generous: a condition that is still false after it will never become true.
+# The deadline is so long that a condition which is still false after it will never become true.
 DEADLINE_S = 60 * SLOW
 POLL_EVERY_S = 0.02
 

@@ -14,7 +14,7 @@ from harness.waiting import DEADLINE_S, wait_until
 
 # An error that the exporter logs. The exporter sends some commands that this server may reject.
 EXPORTER_ERROR = re.compile(r"level=error msg=\"(.*)\"")
-# The exporter knows only the types of Redis itself.
+# The exporter's error for a filter, because it knows only the types of Redis itself.
 UNKNOWN_TYPE = "unknown type: MBbloom-- for key: f"
 
 

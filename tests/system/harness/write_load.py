@@ -15,7 +15,7 @@ from harness.waiting import DEADLINE_S, wait_until
 
 FILTER_CAPACITY = 50
 BITMAP_BITS = 2048
-# Arguments of BF.RESERVE for both kinds of deletable filters, of fixed size and growing.
+# Arguments of BF.INSERT for both kinds of deletable filters, with and without growth.
 DELETABLE = [
     ("CAPACITY", 2000, "DELETABLE"),
     ("CAPACITY", 2000, "DELETABLE", "REGIONS", 4),
@@ -83,7 +83,7 @@ class Step:
     def take_reply(self, replies):
         last = replies[-1]
         if is_uncertain(last):
-            return  # The reply is treated as missing.
+            return  # the write counts as unanswered
         self.reply = last
         self.acked_at = time.monotonic()
         self.was_refused = isinstance(last, ErrorReply)
@@ -279,7 +279,7 @@ class Writer:
         for start in range(0, len(commands), 64):
             chunk = keys[start : start + 64]
             for key, (value, _) in zip(chunk, connection.pipeline(commands[start : start + 64])):
-                # BF.CARD of a missing key is 0.
+                # BF.CARD replies 0 for a missing key.
                 if value is not None and not (":bf:" in key and value == 0):
                     actual[key] = value
         return actual
@@ -391,9 +391,9 @@ class Observer:
     KEY = "shared:counter"
 
     def __init__(self):
-        self.mutex = threading.Lock()  # guards the following fields
+        self.mutex = threading.Lock()  # guards `sent` and `seen`
         self.sent = 0
-        self.seen = [(0, 0)]  # (time, value)
+        self.seen = [(0, 0)]  # pairs (time, value)
 
     def run(self, port, stop=None):
         try:
@@ -493,7 +493,7 @@ class Load:
         self.observer.check(connection, lost_since=lost_since)
         known = {self.observer.KEY}.union(*(writer.base.values for writer in self.writers))
         held = {key.decode() for key in connection.call("KEYS", "*")}
-        # All items of a deletable filter may have been deleted.
+        # The keys of deletable filters are known even if all their items were deleted.
         known.update(f"{w.name}:bf:d{i}" for w in self.writers for i in range(len(DELETABLE)))
         if held - known:
             raise AssertionError(f"keys that no writer has written: {sorted(held - known)[:9]}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""YAML for tests: Ruby brings a reader along, Debian's Python does not."""
+"""Reads YAML for tests by Ruby's reader, because Debian's Python has none."""
 
 import json
 import subprocess

@@ -38,14 +38,16 @@ class Cell(collections.namedtuple("Cell", PARAMETERS)):
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """The event ends in an error, or in a line of the leader's log, that the pattern matches."""
+    """Rule: the event must end in an error, or in a line of the leader's log, that the pattern
+    matches.
+    """
 
     pattern: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Excluded:
-    """No cell has the pair."""
+    """Rule: no cell has this pair."""
 
     reason: str
 

@@ -33,7 +33,7 @@ class Client:
 
     def __init__(self, connections, names):
         self.connections = connections
-        self.names = names  # original name of a command: its new name
+        self.names = names  # original name of a command: its name after rename-command
 
     def call(self, name, *words):
         """Returns the reply, which may be an error."""
@@ -55,7 +55,7 @@ class Client:
 
 @dataclasses.dataclass
 class Node:
-    """A server and two of its clients: an application, and an operator with all rights."""
+    """A server of a cell with two clients: an application, and an operator with all rights."""
 
     server: Process
     port: int
@@ -88,7 +88,7 @@ class CellRun:
         self.test.addCleanup(shutil.rmtree, path, ignore_errors=True)
         return path
 
-    # Servers.
+    # The methods below start and stop the servers of a cell.
 
     def options(self, port, configuration):
         return [
@@ -121,7 +121,9 @@ class CellRun:
         return self.test.launch(*options, port=port, directory=directory, prefix=self.clock.prefix)
 
     def log_in(self, node, user, count):
-        """Returns a client with so many connections of this user, once the server has loaded."""
+        """Returns a client with `count` connections of this user, once the server has loaded its
+        data.
+        """
         names = node.configuration.names
         connections = [node.configuration.connect(self.test, node.port) for _ in range(count)]
         for connection in connections:
@@ -138,7 +140,7 @@ class CellRun:
         problems = node.server.stop()
         self.test.assertFalse(problems, "\n".join(map(str, problems)))
 
-    # Data.
+    # The methods below change and check the data.
 
     def fill(self, node, rounds=5):
         self.model.begin(node.app)
@@ -185,7 +187,7 @@ class CellRun:
         self.access.check(self, node)
         node.configuration.check(self, node)
 
-    # Replication.
+    # The methods below set up replication.
 
     def follow(self, replica, port):
         self.test.follow(replica.operator, port)

@@ -18,7 +18,7 @@ class Configuration:
     """A server without special options."""
 
     database = 3
-    names = {}  # original name of a command: its name for clients
+    names = {}  # original name of a command: its name after rename-command
 
     @property
     def of_replicas(self):
@@ -171,7 +171,9 @@ class ClientEviction(Configuration):
 
 
 class SeveralDatabases(Configuration):
-    """Keys of other databases are restored and moved, and messages are published."""
+    """A configuration in which other databases also change: keys are restored and copied there, and
+    messages are published.
+    """
 
     def disturb(self, run, node):
         run_command = node.operator.run
@@ -191,7 +193,7 @@ class SeveralDatabases(Configuration):
 
 
 class Access:
-    """No users are configured: the default user has all rights."""
+    """The way to log in without configured users: the default user has all rights."""
 
     options = ()
     redis_options = ()

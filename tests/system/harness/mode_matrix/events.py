@@ -28,7 +28,7 @@ def suspend_child(node, command, end):
     while True:
         before = ended()
         node.operator.run(command)
-        # The reply may come before the fork.
+        # The server may reply before it forks the child.
         wait_until(lambda: node.server.children() or ended() > before, f"the child of {command}")
         if stopped := node.server.suspend_children():
             return stopped[0]
@@ -37,7 +37,7 @@ def suspend_child(node, command, end):
 
 class Event:
     options = ()  # options of every server of the cell
-    expected_log = ()  # warnings that the event causes
+    expected_log = ()  # patterns of warnings that the event causes
 
     def run(self, run):
         raise NotImplementedError
@@ -58,7 +58,7 @@ class RestartFromLog(Event):
 
 
 class RestartFromSnapshot(Event):
-    """The server is killed, so only the snapshot remains."""
+    """Restart after a kill, from a snapshot alone."""
 
     def run(self, run):
         directory = run.directory()
@@ -117,7 +117,7 @@ class SnapshotDuringWrites(Event):
 class KillDuringRewrite(Event):
     options = LOG
     expected_log = (r"is torn: .* cut off at offset", r"no sound checksum line follows")
-    BALLAST_BITS = 128 << 20  # lets the child run for a while, although the log stays short
+    BALLAST_BITS = 128 << 20  # makes the rewriting child slow, although the log stays short
     REWRITTEN = "rewriting finished successfully"
 
     def run(self, run):
@@ -157,7 +157,7 @@ class SigtermWhileLoading(Event):
             commands *= 2
 
     def lengthen_log(self, node, commands):
-        """Runs commands that are slow to replay and short in the log."""
+        """Appends commands to the log that are short, but slow to replay."""
         for _ in range(commands):
             node.operator.run("BITOP", "NOT", BALLAST, BALLAST)
 
@@ -281,7 +281,7 @@ class RedisReplica(Replicated):
         run.test.wait_for_link(replica)
         for _ in range(2):
             run.write(leader)
-            run.contents(leader)  # expired keys are deleted
+            run.contents(leader)  # reading the contents deletes expired keys
             run.test.wait_until_equal_offsets(leader.operator, replica)
             run.model.check(replica)
 

@@ -11,15 +11,15 @@ from harness import wait_until
 from harness.mode_matrix.cell_run import KEY_PREFIX
 
 GENERATIONS = 4
-ABSENT_ITEMS = 200  # items that the test never adds
+ABSENT_ITEMS = 200  # number of items that the test never adds
 # A sound filter finds far fewer absent items by mistake.
 ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
-# A union that is forced has more bits set than its size is meant for.
+# A forced union has more bits set than planned for its size, so it finds more absent items.
 UNION_FOUND_MAX = ABSENT_ITEMS // 2
 
 
 class Items:
-    """The items of one filter, and the answers that they got."""
+    """The items of one filter, and the replies to their adds."""
 
     def __init__(self):
         self.counted = {}  # item: the time and the item count when it was counted
@@ -48,7 +48,7 @@ class FilterModel:
     """A filter, a copy of it with further items, and the union of both if the kind supports unions.
     """
 
-    STEP_MS = 1_000_000  # duration of a generation of a window by time
+    STEP_MS = 1_000_000  # time of a step: one generation of a window of time
 
     def __init__(self, run, words, *, window_s=None, window_items=None, deletable=False):
         self.rng = run.rng
@@ -145,7 +145,7 @@ class FilterModel:
             found = (self.found_items(items) for items in self.items.values())
             self.union_items = list({item: None for items in found for item in items})
         else:
-            # The union fails because one of the filters has more layers.
+            # BF.MERGE fails here only because one of the filters has more layers.
             assert "layers" in str(reply), reply
 
     def repeat_an_item_of_a_full_generation(self, client, key):
@@ -161,7 +161,7 @@ class FilterModel:
             (answer,) = client.run("BF.DEL", key, item)
             self.items[key].delete(item, answer)
 
-    # Answers to reads.
+    # The methods below return valid replies to reads.
 
     def found_items(self, items):
         """Returns the items that must be found."""

@@ -21,8 +21,8 @@ class Kind:
 
 
 def filters(*words, layout="native", **rules):
-    """Filters that are reserved with these arguments, or created by their first item if there are
-    none.
+    """Returns the kind of filters that are reserved with these arguments, or created by their first
+    item if there are no arguments.
     """
     return Kind(lambda run: FilterModel(run, words, **rules), ("--bf-layout", layout))
 
@@ -75,7 +75,7 @@ class Bitmaps:
         self.values[combined] = bytearray(map(BIT_OPERATIONS[name], *both))
 
     def set_bit(self, key, offset, bit):
-        """Returns the bit before."""
+        """Sets the bit in the model, and returns its previous value."""
         index, mask = offset // 8, 0x80 >> offset % 8
         byte = self.values[key][index] if index < len(self.values[key]) else 0
         self.overwrite(key, index, bytes([byte | mask if bit else byte & ~mask]))
@@ -94,7 +94,7 @@ class Bitmaps:
 
 
 class ExpiringStrings:
-    """Strings that never expire, and strings that expire in the next step."""
+    """A model of strings: some never expire, the others expire in the next step."""
 
     STEP_MS = 10 * SECOND_MS
     LIFE_MS = 10**9 * SECOND_MS
@@ -102,7 +102,7 @@ class ExpiringStrings:
     def __init__(self, run):
         self.rng = run.rng
         self.clock = run.clock
-        self.values = {}  # key: its value and its expiry, -1 for none
+        self.values = {}  # key: (value, expiry), with -1 for no expiry
         self.soon_gone = {}  # key: the time when it expires
 
     def keys(self):
