@@ -7,7 +7,7 @@ WORKDIR /src
 COPY scripts/install_deps.sh scripts/
 RUN scripts/install_deps.sh server
 COPY . .
-# The context has no repository to ask.
+# The build context has no git repository, so an argument gives the commit.
 ARG BLOOMERY_COMMIT=
 RUN cmake --preset server -D BLOOMERY_COMMIT="$BLOOMERY_COMMIT" \
     && cmake --build --preset server --target bloomery-server bloomery-cluster \
@@ -34,9 +34,9 @@ RUN ln -s bloomery-server /usr/local/bin/redis-server \
     && ln -s /usr/bin/redis-cli /usr/local/bin/valkey-cli
 VOLUME /data
 WORKDIR /data
-# 9121 is that of --http-port in the samples: dashboard, metrics, probes.
+# The samples set --http-port to 9121 for the dashboard, metrics and probes.
 EXPOSE 6379 9121
-# Asks the port, or the TLS port, that the running server's own arguments and files name.
+# The health check uses the port, or the TLS port, of the running server's own arguments and files.
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s CMD ["docker-healthcheck.sh"]
 # The entrypoint starts as root, gives /data to the user bloomery (uid 999) and continues as that
 # user.

@@ -27,7 +27,7 @@ VIEWS = {
 }
 SELDOM = ("/api/slowlog", "/api/commands", "/api/clients", "/api/log")
 SELDOM_S = 10
-# name, words, pipeline
+# Rows of a load: name, words of the command, depth of the pipeline.
 LOADS = [
     ("GET, one at a time", ["GET", "key:__rand_int__"], 1),
     ("GET, pipelines of 16", ["GET", "key:__rand_int__"], 16),

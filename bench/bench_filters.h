@@ -31,7 +31,8 @@ inline const core::UnlimitedMemory kBudget;
 using FilterPtr = std::unique_ptr<core::bloom::ScalableFilter>;
 inline constexpr size_t kBatchItems = 128;
 
-// The hash of an item of 16 bytes. `kind` separates present items from absent ones.
+// Returns the hash of an item of 16 bytes. Items of another `kind` differ, so present and absent
+// items are distinct.
 inline core::bloom::ItemHash item_hash(const core::bloom::ItemHasher& hash, uint64_t kind,
                                        uint64_t number) {
   std::array<char, 16> item;
@@ -70,8 +71,8 @@ struct NamedParameters {
   core::bloom::FilterParameters parameters;
 };
 
-// The layouts that clear bits. The layout with regions occurs once for each width. `region_name`
-// has places for the layout's name and the width.
+// Returns the layouts that clear bits, with the layout of regions once for each width.
+// `region_name` is a format of the layout's name and the width.
 inline std::vector<NamedParameters> deletable_layouts(std::span<const int> region_bits,
                                                       std::string_view region_name) {
   std::vector<NamedParameters> all;

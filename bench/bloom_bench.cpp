@@ -57,7 +57,8 @@ struct ClassicLayout : DoubleHashing<ClassicProbes> {
     geometry.hash_count = static_cast<uint16_t>(std::lround(-std::log2(error_rate)));
     return geometry;
   }
-  // An add needs all its bits, but a lookup of an absent item needs only two.
+  // Prefetches all bits of an item for an add. A lookup of an absent item needs only about two
+  // bits.
   static void prefetch_all(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     ClassicProbes probes(hash, geometry);
     for (unsigned i = 0; i < geometry.hash_count; ++i)
@@ -68,7 +69,8 @@ struct ClassicLayout : DoubleHashing<ClassicProbes> {
 constexpr size_t kBatchItems = 32;
 constexpr uint64_t kChunkItems = 1024 * kBatchItems;
 
-// Items are numbers as 16 bytes; `kind` separates present items from absent ones.
+// An item is a number as 16 bytes. Items of another `kind` differ, so present and absent items are
+// distinct.
 struct Item {
   std::array<char, 16> bytes;
   Item(uint64_t kind, uint64_t number) {
@@ -92,8 +94,8 @@ struct Chunk {
 
 // kAlone: an item is started when the one before has finished. Other work that separates two
 // commands has the same effect.
-// kLoop: one item per call, but the processor may overlap several items.
-// kBatch: in groups.
+// kLoop: one item per call. The processor may overlap several items.
+// kBatch: the items are processed in groups.
 enum Way : size_t { kAlone, kLoop, kBatch, kWays };
 constexpr uint64_t kLeastItems = kWays * kBatchItems;
 
@@ -104,12 +106,12 @@ void finish_item() {
 #endif
 }
 
-// A filter in use has touched all its pages; a new one touches each page once.
+// Touches each page of a new filter, because a filter in use has touched all its pages.
 void touch_pages(std::span<std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += 4096) static_cast<volatile std::byte&>(bytes[i]) = {};
 }
 
-// The filter as the server uses it: it hashes the item before it takes the lock.
+// A filter used as in the server, which hashes the item before it takes the lock.
 class Product {
  public:
   Product(LayoutId layout, uint64_t items, double error_rate) {
@@ -166,7 +168,7 @@ class Product {
   ItemHasher hash_{NativeLayout::kId, false, kFixedSeed};
 };
 
-// Bits and hashes of the classic filter, without a server's other code.
+// A classic filter: only its bits and hashes, without the other code of a server.
 class Classic {
  public:
   Classic(uint64_t items, double error_rate)

@@ -23,7 +23,8 @@ namespace {
 
 using namespace core::bloom;
 
-// Items are numbers as 16 bytes; `kind` separates present items from absent ones.
+// An item is a number as 16 bytes. Items of another `kind` differ, so present and absent items are
+// distinct.
 struct Item {
   std::array<char, 16> bytes;
   Item(uint64_t kind, uint64_t number) {
@@ -70,7 +71,7 @@ void print_growth(double tightening_ratio, LayoutId layout, std::string_view nam
   }
 }
 
-// A filter that grew to kItems, and the cost of each round of lookups of absent items.
+// A filter that grew to kItems items. Records the cost of each round of lookups of absent items.
 struct Grown {
   static constexpr uint64_t kItems = 1'000'000;
   static constexpr size_t kBatchItems = 100;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the offline builder: items a second and core, by layout and error rate, from a file of
+"""Measures the offline builder: items per second and core, by layout and error rate, from a file of
 lines.
 """
 import argparse

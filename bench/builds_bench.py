@@ -27,7 +27,8 @@ DRAIN_S = 0.003
 
 
 def cases(pipelines):
-    """Name, words, pipeline, operations a request."""
+    """Yields the cases: name, words of the command, depth of the pipeline, operations per request.
+    """
     for pipeline in pipelines:
         for name, words in {**COMMANDS, "BF.ADD": ["BF.ADD", "f", "item:__rand_int__"],
                             "BF.EXISTS": ["BF.EXISTS", "f", "other:__rand_int__"]}.items():
@@ -56,7 +57,7 @@ class Load:
         self.process.send_signal(signal.SIGSTOP)
         time.sleep(DRAIN_S)
         used = self.server.cpu_ns() - used_before
-        done = self.requests() - done_before - 1  # the cost of INFO
+        done = self.requests() - done_before - 1  # the INFO request of the bench does not count
         if self.process.poll() is not None or done < 1:
             raise SystemExit("the load has ended")
         return used / done

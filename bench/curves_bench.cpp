@@ -64,7 +64,8 @@ double measured_error(const ScalableFilter& filter, uint64_t probes) {
   return static_cast<double>(found) / static_cast<double>(probes);
 }
 
-// The filters are reserved for a load of 1; up to 16 times as many items follow.
+// Measures the error by load. The filters are sized for a load of 1, and receive up to 16 times as
+// many items.
 void measure_error(uint64_t capacity, uint64_t probes) {
   for (const Series& series : all_series()) {
     const FilterPtr filter = make_filter(series.parameters, kErrorRate, capacity, 2);
@@ -116,7 +117,7 @@ void measure_residue(uint64_t capacity) {
       const ItemHasher hash = filter->hasher();
       std::vector<uint64_t> added;
       const uint64_t wanted = capacity * static_cast<uint64_t>(percent) / 100;
-      // A table of fingerprints may be full a little earlier.
+      // The loop has a limit, because a table of fingerprints may be full before it has all items.
       for (uint64_t i = 0; added.size() < wanted && i < 2 * capacity; ++i) {
         if (filter->add(item_hash(hash, 1, i), kBudget) == AddOutcome::kAdded) added.push_back(i);
       }

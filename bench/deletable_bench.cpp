@@ -94,14 +94,16 @@ class Costs {
 // Runs each kind of operation, in slices, on a filter of `count` items.
 class Timing {
  public:
-  // The filter does not grow: its first layer has the whole rate, as in a filter of the right size.
+  // The filter does not grow, so its first layer has the whole error rate, as in a filter of the
+  // right size.
   Timing(const Subject& subject, double error_rate, uint64_t count)
       : name(subject.name),
         filter_(make_filter(subject.parameters, error_rate, count, 0)),
         hash_(filter_->hasher()),
         slice_(count / kSlices) {}
 
-  // Loads the filter into the cache again, if it fits: the other subjects have had their turn.
+  // Loads the filter into the cache again, if it fits, because the other subjects have used the
+  // cache meanwhile.
   void read_array() { filter_->layer_bits(0).count_ones(); }
   void time_adds(uint64_t slice) {
     std::array<AddOutcome, kBatchItems> outcomes;
@@ -294,7 +296,8 @@ uint64_t run_model(const Subject& subject, uint64_t operations, uint64_t seed) {
     const uint64_t choice = random();
     const uint64_t item = choice % kItems;
     const ItemHash place = item_hash(hash, seed, item);
-    // Waves: in one million operations most are adds, in the next million most are deletions.
+    // The filter grows and shrinks in turn: in one million operations most are adds, in the next
+    // million most are deletions.
     const bool adds = (choice >> 40) % 8 < ((i >> 20) % 2 == 0 ? 5U : 3U);
     if (!is_in[item] && adds) {
       if (filter->add(place, kBudget) == AddOutcome::kAdded) is_in[item] = true, ++counted;

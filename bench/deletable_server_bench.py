@@ -79,7 +79,7 @@ def measure(subject, count, turn):
     subject.record("error", sum(found) / count)
     subject.record("bits", int(server.command("MEMORY", "USAGE", key)[1:]) * 8 / count)
     if subject.delete:
-        # An add that answered 0 by mistake stored no item, so the item must not be deleted.
+        # If an add answered 0, no item was stored, so the item must not be deleted.
         items = [item for item, is_new in zip(items, was_new) if is_new]
         used, gone = cost(server, [(subject.delete, key, item) for item in items[::2]])
         subject.record("delete", used)
@@ -113,7 +113,8 @@ def subjects_for(ours, theirs, rate, count):
         Subject("deletable, regions 4", ours, [*plain, "DELETABLE", "REGIONS", "4"], words),
     ]
     if theirs:
-        # Its fingerprints have eight bits at any rate: about 3 % with buckets of two.
+        # The cuckoo filter has fingerprints of eight bits at any requested rate. With buckets of
+        # two its error rate is about 3 %.
         subjects.append(Subject("RedisBloom CF", theirs, ["CF.RESERVE", "KEY", str(count)],
                                 ("CF.ADD", "CF.EXISTS", "CF.DEL")))
     return subjects

@@ -149,7 +149,7 @@ def bench_saves(options):
         server.command("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
         capacity = int(790_000_000 * options.scale)
         server.command("BF.RESERVE", "big", "0.01", capacity)
-        # The load ends by itself, even if this program is killed.
+        # The load generator has a time limit, so it ends even if this program is killed.
         load = subprocess.Popen([LOAD, str(server.port), "madd", "big", "4", "600"],
                                 stdout=subprocess.DEVNULL)
         try:
@@ -170,7 +170,7 @@ def check_reload(server):
     """Checks that the append log alone restores the same count."""
     count = None
     while count != (count := server.command("BF.CARD", "big")):
-        time.sleep(0.3)  # requests in flight when the load ended are still being executed
+        time.sleep(0.3)  # the server still executes requests of the load
     server.process.terminate()
     server.process.wait()
     server.restart()

@@ -111,7 +111,7 @@ def bench_events(options, figures):
         listener = socket.create_connection(("127.0.0.1", server.port), 60)
         listener.sendall(encode("SUBSCRIBE", "__keyevent@0__:expired"))
         stream = listener.makefile("rb")
-        for _ in range(6):  # the reply to SUBSCRIBE
+        for _ in range(6):  # skips the six lines of the reply to SUBSCRIBE
             stream.readline()
         count = 1000
         first_ms = int(time.time() * 1000) + 1000

@@ -23,9 +23,9 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 MB = 1 << 20
 LIMITS = ("limits_bench.py",)
 EXPIRY = ("expiry_bench.py",)
-# The other build's server is an option of the command.
+# Command that needs the option --before, which names the server of the other build.
 BUILDS = ("builds_bench.py", "--before")
-# Options that need a value, and the text for a goal whose option was not given.
+# Maps an option that needs a value to the text for a goal whose option was not given.
 NEEDED = {"--before": "no earlier build given: --before SERVER"}
 
 
@@ -33,11 +33,11 @@ NEEDED = {"--before": "no earlier build given: --before SERVER"}
 class Goal:
     name: str
     command: tuple
-    pattern: str  # matches the names of the figures
+    pattern: str  # pattern of the names of the figures
     at_least: float = -math.inf
     at_most: float = math.inf
     form: str = "{:.2f}"
-    is_mean: bool = False  # the bound applies to the mean of all figures
+    is_mean: bool = False  # true if the bound applies to the mean of all figures
 
     def worst(self, figures):
         """Returns (name, value) of the figure that misses the bound most or meets it least; None

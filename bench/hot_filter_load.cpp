@@ -37,7 +37,8 @@ constexpr size_t kRepeats = 8;
 constexpr size_t kItemsPerBatch = 100;
 constexpr time_t kReplyTimeoutSeconds = 30;
 constexpr std::string_view kRandomItem = "????????????";
-constexpr std::string_view kRandomKey = ":?????";  // 16^5, a little more than a million
+// Five letters give 16^5 keys, a little more than a million.
+constexpr std::string_view kRandomKey = ":?????";
 
 [[noreturn]] void fail(std::string_view reason) {
   fmt::print(stderr, "hot_filter_load: {}\n", reason);
@@ -93,9 +94,10 @@ class Burst {
 
  private:
   std::string request_;
-  std::vector<std::pair<size_t, size_t>> random_;  // words: offset and size in the request
-  std::vector<std::pair<size_t, char>> types_;     // types: offset, expected byte
-  std::vector<size_t> answers_;                    // offsets of the answers in the replies
+  // Offset and size of each random word in the request.
+  std::vector<std::pair<size_t, size_t>> random_;
+  std::vector<std::pair<size_t, char>> types_;  // offset and expected first byte of each reply
+  std::vector<size_t> answers_;                 // offsets of the answers 0 or 1 in the replies
   size_t reply_size_ = 0;
   size_t operations_ = 0;
 };
@@ -158,7 +160,7 @@ void send_all(int descriptor, std::string_view bytes) {
   }
 }
 
-// Fills `reply`. An error as the first reply may be shorter than the expected reply.
+// Reads until `reply` is full. An error as the first reply may be shorter than the expected reply.
 void receive_all(int descriptor, std::vector<char>& reply) {
   for (size_t filled = 0; filled < reply.size();) {
     const ssize_t size = ::recv(descriptor, reply.data() + filled, reply.size() - filled, 0);

@@ -28,7 +28,8 @@ from server_bench import OurServer, Server, encode, fill_keys
 KB, MB = 1000, 1 << 20
 POLICIES = ("allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu",
             "volatile-random", "volatile-ttl", "noeviction")
-# Bytes of a value, requests of a round at pipeline 1 and 20, the limit.
+# Rows of sizes: bytes of a value, requests of a round at pipeline 1 and at pipeline 20, and the
+# limit in bytes.
 SIZES = ((100, 40_000, 300_000, 8 * MB), (5 * KB, 40_000, 150_000, 8 * MB),
          (50 * KB, 25_000, 40_000, 8 * MB), (1000 * KB, 2_500, 700, 20 * MB))
 PIPELINES = (1, 20)

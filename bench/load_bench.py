@@ -146,7 +146,7 @@ def main():
     path = os.path.join(directory, "dump.rdb")
     if not os.path.exists(path):
         make_snapshot(directory, options.scale, bool(MODULE))
-    with open(path, "rb") as file:  # into the page cache
+    with open(path, "rb") as file:  # loads the file into the page cache
         while file.read(1 << 24):
             pass
     ours = ("--enable-debug-command", "yes")

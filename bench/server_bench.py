@@ -60,7 +60,7 @@ class Server:
                 with open(f"{tasks}/{task}/schedstat", encoding="ascii") as file:
                     total += int(file.read().split()[0])
             except FileNotFoundError:
-                pass  # the thread has ended between listing and reading
+                pass  # the thread has ended since it was listed
         return total
 
     def command(self, *words):
@@ -193,7 +193,8 @@ BATCH = 100
 
 
 def batch_cost(server, command, key, requests, prefix, rounds):
-    """Returns the server CPU per item, in ns, of batches at pipeline 16 (the median of the rounds).
+    """Returns the server's CPU time per item in ns for batches at pipeline 16, as the median of the
+    rounds.
     """
     words = [command, key] + [prefix + "__rand_int__"] * BATCH
     costs = [server.load(words, requests, 16, 20, 999_999_999)[1] / BATCH for _ in range(rounds)]
@@ -229,7 +230,7 @@ def bench_batches(options):
     try:
         ours.command("BF.RESERVE", "big", "0.01", 100_000_000)
         requests = int(40_000 * options.scale)
-        batch_cost(ours, "BF.MADD", "big", 20_000, "warm:", 1)  # touches the pages of the filter
+        batch_cost(ours, "BF.MADD", "big", 20_000, "warm:", 1)  # touches all pages of the filter
         for command in ("BF.MADD", "BF.MEXISTS"):
             cost = batch_cost(ours, command, "big", requests, "item:", options.rounds)
             print(f"{command:<12} {cost:6.0f} ns", flush=True)
@@ -325,7 +326,7 @@ def bench_sparse(options):
 
 
 def creation_cost(server, words, requests, seed):
-    """Returns the server CPU per command, in ns, of commands that each make a key."""
+    """Returns the server's CPU time per command in ns, for commands that each make a key."""
     batch = 200
     parts = []
     for start in range(0, requests, batch):
@@ -391,8 +392,8 @@ def reply_size(server, *words):
 
 
 def many_costs(server, words, requests, options, each=1):
-    """Returns the server CPU in us for `each` commands at pipeline 16 or 100: the median of the
-    rounds.
+    """Returns the server's CPU time in µs for `each` commands at pipeline 16 or 100, as the median
+    of the rounds.
     """
     pipeline = 100 if each > 1 else 16
     return statistics.median(server.load(words, requests, pipeline, 10, SONGS)[1] * each / 1000

@@ -33,10 +33,10 @@ from server_bench import Server, encode, fill_keys
 LOADS = {"single": "one filter, BF.EXISTS and BF.ADD", "keys": "a million keys, SET and GET",
          "madd": "one filter, BF.MADD of 100"}
 FILTER_CAPACITY = 100_000_000
-KEY_LETTERS = "abcdefghijklmnop"  # one letter for each key, as in hot_filter_load.cpp
+KEY_LETTERS = "abcdefghijklmnop"  # one letter for each of 16 values, as in hot_filter_load.cpp
 CONNECTIONS_PER_THREAD = 4
 SHARED_BELOW_CORES = 4
-BUSY = 0.9  # A process that uses a larger share of its cores counts as busy.
+BUSY = 0.9  # share of its cores above which a process counts as busy
 
 
 def physical_cores():

@@ -17,7 +17,7 @@ from harness import SERVER
 from harness.tls_files import TlsFiles
 from server_bench import Server, free_port
 
-# name, options of redis-benchmark, requests
+# Rows of a case: name, options of redis-benchmark, number of requests.
 CASES = [
     ("GET, one at a time", ["-t", "get", "-P", "1"], 100_000),
     ("SET, one at a time", ["-t", "set", "-P", "1"], 100_000),

@@ -40,7 +40,7 @@ FilterPtr make(uint8_t generations, uint64_t capacity) {
                          .generations = generations,
                          .refreshes = false};
   } else {
-    parameters.expansion = 0;  // The filter has the right size: one layer has the whole rate.
+    parameters.expansion = 0;  // one layer of the right size, with the whole error rate
   }
   return make_filter(parameters);
 }
@@ -88,7 +88,8 @@ Figures measure(uint8_t generations, uint64_t count) {
   std::vector<bool> was_new;
   uint64_t turns = 0;
   double turn_ns = 0;
-  // Adds two windows, so that the oldest generations have expired; a plain filter gets one.
+  // Adds the items of two windows, so that the oldest generations have expired. A plain filter gets
+  // the items of one window.
   const uint64_t pieces = generations == 0 ? 1 : 2 * uint64_t{generations};
   const uint64_t piece = generations == 0 ? count : count / generations;
   for (uint64_t i = 0; i < pieces; ++i) {

@@ -20,26 +20,27 @@ LINK = re.compile(r"(?<!\\)\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
-# In a name of several parts, one word can be anything.
+# Matches only names of several parts, because a single word may have any meaning.
 OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
 # Words that look like an option but are not.
 NOT_OPTIONS = {
-    # fields of replies
+    # These words are fields of replies.
     "qbuf-free", "entry-id", "timestamp-created", "timestamp-last-updated",
-    # programs, packages and libraries
+    # These words are programs, packages and libraries.
     "bloomery-server", "bloomery-cluster", "bloomery-docs", "redis-server", "redis-cli",
     "redis-benchmark", "redis-sentinel", "redis-tools", "valkey-server", "valkey-cli",
     "valkey-bloom", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
-    # threads
+    # These words are names of threads.
     "append-log", "cluster-role", "cluster-file",
-    # fields of CLIENT LIST, of snapshots, of INFO; events; Sentinel's options
+    # These words are fields of CLIENT LIST, of snapshots and of INFO, events, and options of
+    # Sentinel.
     "tot-mem", "tot-net-in", "tot-net-out", "tot-cmds", "lib-name", "lib-ver", "aof-write",
     "redis-ver", "redis-bits", "used-mem",
     "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",
     "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",
-}  # check_tree.py checks names of files where they matter.
+}  # file names are left to check_tree.py
 FILE = re.compile(
     r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )
@@ -171,7 +172,7 @@ class Pages:
         for begin, end in zip(cuts, cuts[1:]):
             section = text[begin:end]
             figure = FIGURE.search(section)
-            # A block of code may contain the command.
+            # The command may be in a block of code, so the text with its blocks is searched.
             whole = self.texts[path][
                 self.line_start(path, text, begin) : self.line_start(path, text, end)
             ]
@@ -186,7 +187,8 @@ class Pages:
         for path in self.texts:
             self.check_links(path)
             self.check_paths(path)
-            if path.name != "configuration.md":  # this page is itself the list of options
+            # Excluded, because this page is the list of options.
+            if path.name != "configuration.md":
                 self.check_options(path, options)
             self.check_figures(path)
 

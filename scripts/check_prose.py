@@ -33,7 +33,7 @@ import prose_rules as rules
 
 EXCEPTIONS = "scripts/prose_exceptions.txt"
 RULES = "scripts/prose_rules.py"
-# Files that quote what the rules forbid.
+# Files that are not checked, because they quote what the rules forbid.
 EXCLUDED = (
     "scripts/check_prose.py", RULES, EXCEPTIONS, "tests/scripts/check_prose_test.py",
 )  # fmt: skip

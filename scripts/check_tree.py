@@ -36,12 +36,13 @@ FOLDER_UNITS_MAX = 16
 CLASS_MEMBERS_MAX = 50
 CHAIN_FILES_MAX = 9
 PULLED_HEADERS_MAX = 30
-# Lists the units that are older than the rule; this list may only get shorter.
+# List of the units that are older than the rule which requires a test. It may only get shorter.
 UNTESTED_UNITS = "scripts/untested_units.txt"
 PRODUCT_FOLDERS = tree_facts.PRODUCT_FOLDERS
 SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
 
-# folder: (own folders and headers that it may include, prefixes of <...> includes other than std)
+# Maps a folder to the own folders and headers that it may include, and to prefixes of <...>
+# includes other than std.
 BOOST_IN_CORE = ("boost/container/", "boost/unordered/", "boost/system/")
 LAYERS = {
     "core": (("core",), ("xxhash.h", "fmt/", *BOOST_IN_CORE)),
@@ -65,7 +66,7 @@ POSIX_HEADERS = re.compile(
     r"|stdlib|stdint|stddef|limits|math|float|sched|netdb|dirent|malloc|[a-z0-9]*intrin)\.h$"
 )
 POSIX_ALLOWED = {
-    # Even a filter takes memory and locks from the system, but no files or sockets.
+    # The core may use memory and locks of the system, but no files or sockets.
     "core": re.compile(
         r"^(sys/(mman|resource|stat)\.h|unistd\.h|pthread\.h|[a-z0-9]*intrin\.h)$"
     ),
@@ -139,7 +140,8 @@ class Tree:
 
     def _list_files(self):
         done = subprocess.run(
-            # The caller may not own the files: root in a container, on a mounted folder.
+            # safe.directory: the caller may not own the files, for example root in a container with
+            # a mounted folder.
             ["git", "-c", "safe.directory=*", "-C", self.root,
              "ls-files", "-z", "-c", "-o", "--exclude-standard"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
@@ -168,7 +170,7 @@ class Tree:
     def complain(self, path, line, message):
         self.problems.append(f"{path}:{line}: {message}")
 
-    # The rules follow.
+    # The methods below are the rules.
 
     def check_opening(self):
         for path in self.files:
@@ -279,7 +281,7 @@ class Tree:
         """Reports pairs of folders that include each other: such folders are one folder in two
         places.
         """
-        first = {}  # for each pair of folders: an include from the first to the second
+        first = {}  # the first include between each pair of folders
         for path in self._product_sources():
             for own, _, line in self.includes[path]:
                 pair = path.parent, pathlib.Path(own or path).parent
@@ -341,7 +343,7 @@ class Tree:
             if path.suffix not in (".h", ".cpp", ".py", ".sh", ".cjs", ".mjs", ".rb", ".php"):
                 continue
             for number, line in enumerate(self.texts[path].split("\n"), 1):
-                # An address cannot be broken.
+                # An address does not count, because it cannot be broken.
                 if len(re.sub(r"https?://\S+", "", line)) > LINE_COLUMNS_MAX:
                     self.complain(
                         path, number,
@@ -482,7 +484,7 @@ class Tree:
         for entry in json.loads(database.read_text(encoding="utf-8")):
             built |= sources_of(pathlib.Path(build, entry["directory"], entry["file"]).resolve())
         for path in self.sources:
-            # The fuzzers are built by another preset.
+            # Fuzzers are left out, because another preset builds them.
             if path.suffix == ".cpp" and path.parts[:2] != ("tests", "fuzz"):
                 if root / path not in built:
                     self.complain(path, 1, "no target builds this: add it to one or delete it")

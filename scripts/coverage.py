@@ -40,8 +40,8 @@ class Lines:
     """Counts the executions of one source file, merged over all the programs that contain it."""
 
     def __init__(self):
-        self.counts = {}  # line number: number of executions
-        self.branches = {}  # (line number, index): executions
+        self.counts = {}  # maps a line number to its number of executions
+        self.branches = {}  # maps (line number, index) to executions
 
     def add(self, lines):
         """Adds `lines` as gcov reports them. Branches that only an exception takes do not count."""
@@ -266,7 +266,7 @@ def main():
     options = parser.parse_args()
     old = json.loads(options.compare.read_text(encoding="utf-8")) if options.compare else None
     if not options.sum_only:
-        os.environ.setdefault("BLOOMERY_SEED", "1")  # Both runs use the same random tests.
+        os.environ.setdefault("BLOOMERY_SEED", "1")  # two runs must use the same random tests
         build(options.jobs)
         (BUILD / "coverage_tests.log").unlink(missing_ok=True)
         for name in run_tests(options.suite, options.jobs):

@@ -9,13 +9,14 @@ set -e
 for process in /proc/[0-9]*; do
   words=$({ tr '\0' '\n' <"$process/cmdline" | head -n 2; } 2>/dev/null)
   case $words in
-    *--health-check) continue ;; # another health check
+    *--health-check) continue ;; # skips other health checks
   esac
   case ${words%%
 *} in
     bloomery-server | redis-server | valkey-server | */bloomery-server | \
       */redis-server | */valkey-server)
-      # The path of a configuration file may be relative.
+      # Changes to the server's directory, because the path of its configuration file may be
+      # relative.
       cd "$process/cwd" 2>/dev/null || true
       # shellcheck disable=SC2016
       exec xargs -0 -a "$process/cmdline" sh -c 'shift; exec bloomery-server --health-check "$@"' -

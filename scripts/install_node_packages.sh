@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# suffix of the folder, then the packages with their pinned major versions
+# Each entry is the suffix of a folder, followed by packages with their pinned major versions.
 clients=(
   'redis6 redis@6'
   'redis5 redis@5'
@@ -26,7 +26,7 @@ fi
 for client in "${clients[@]}"; do
   read -r -a words <<<"$client"
   folder=build/node_modules_${words[0]}
-  # The stamp is written last, so that a broken download is repeated.
+  # The file .installed is written last, so that an incomplete download is repeated.
   [ -e "$folder/.installed" ] && continue
   mkdir -p "$folder"
   echo "installing ${words[*]:1} into $folder"

@@ -38,7 +38,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "mutate"
 TREE = FOLDER / "tree"
 BUILD = FOLDER / "build"
-# A program that prints documentation. No test of behaviour runs it.
+# Files without mutations: docs_main.cpp prints documentation, and no test of behaviour runs it.
 NOT_MUTATED = ("server/docs_main.cpp",)
 SYSTEM_TARGETS = (
     "bloomery-server", "bloomery-cluster", "snapshot_tool", "etcd_probe", "simulated_clock",
@@ -59,7 +59,7 @@ def copy_tree():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
-    # Folders with the clients that system tests run.
+    # Links the folders with the Node clients that system tests run.
     (TREE / "build").mkdir(parents=True, exist_ok=True)
     for modules in (ROOT / "build").glob("node_modules_*"):
         (TREE / "build" / modules.name).symlink_to(modules)
@@ -122,7 +122,7 @@ class Trial:
         try:
             return self._test(mutation.path)
         finally:
-            # Ninja compiles the file again because its time has changed.
+            # Restores the file. Ninja compiles it again, because its time has changed.
             path.write_text(text, encoding="utf-8")
 
     def _test(self, path):

@@ -80,7 +80,7 @@ def changes(code, line, starts_statement):
     for match in CONDITION.finditer(code):
         opening = match.end() - 1
         end = closing(code, opening)
-        # A declaration in the condition cannot be negated in place.
+        # A condition that declares a variable is skipped, because it cannot be negated in place.
         if end > 0 and not re.search(r";|[^=!<>]=[^=]", code[opening:end]):
             inside = line[opening + 1 : end]
             yield "negation", f"{line[: opening + 1]}!({inside}){line[end:]}"

@@ -17,9 +17,10 @@ import sys
 import threading
 import time
 
-# A run this small stops soon after the first failure.
+# Number of parts into which a program is divided. A run of small parts stops soon after the first
+# failure.
 SHARDS = 16
-# Timeout factor: a loaded machine slows a test down, and some mutations never end.
+# Factor by which a test may be slower than without a mutation, because some mutations never end.
 TIMEOUT_FACTOR = 8
 TIMEOUT_EXTRA_S = 60
 UNIT_PROGRAMS = tuple(

@@ -63,7 +63,7 @@ def cpp_blocks(text):
             begins_line = not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
             comments.append((number, match[0][2:].removeprefix(" "), begins_line))
         elif match[0].startswith("/*"):
-            continue  # the name of a parameter
+            continue  # skips the comments that name parameters
         elif match[0].startswith('"'):
             texts.append((number, match[0].strip('"')))
     groups = []
@@ -77,7 +77,7 @@ def cpp_blocks(text):
 
 
 def text_blocks(numbered):
-    """Texts on adjacent lines are one text that was broken."""
+    """Joins texts on adjacent lines, because they are one text that was broken."""
     blocks, last = [], None
     for number, words in numbered:
         if last != number - 1:

@@ -79,8 +79,8 @@ OPENINGS = [
      ), "write a sentence with subject and verb, or a noun that stands alone"),
 ]  # fmt: skip
 
-# A sentence that begins like this needs a verb. A sentence like "The canonical text of the row"
-# does not.
+# A sentence that begins with one of these words needs a verb. A sentence like "The canonical text
+# of the row" does not.
 VERBLESS_OPENING = re.compile(
     r"(?:About|Above|After|Again|Also|Always|Among|And|As|At|Before|Below|Beside|Between|But"
     r"|Beyond|Each|Either|Else|Even|Every|For|From|In|Inside|Instead|Just|Less|More|Most|Near"

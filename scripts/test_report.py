@@ -28,7 +28,7 @@ class Failure:
     name: str
     reason: str
     output: str
-    repeat: str = ""  # the command that runs this test alone
+    repeat: str = ""  # command that runs this test alone
 
     def __str__(self):
         lines = [f"== {self.name}: {self.reason}", *self.output.splitlines()[-OUTPUT_LINES_MAX:]]
@@ -40,7 +40,7 @@ class Report:
     passed: int = 0
     failures: list = dataclasses.field(default_factory=list)
     skipped: list = dataclasses.field(default_factory=list)
-    times: list = dataclasses.field(default_factory=list)  # (seconds, name)
+    times: list = dataclasses.field(default_factory=list)  # pairs (seconds, name) of all tests
 
     @property
     def failed(self):
@@ -99,7 +99,7 @@ def _is_skipped(case):
 
 
 def _read_script(preset, case, status, output):
-    """Returns the result of a test that counts as one."""
+    """Returns the report of a ctest test without cases, which counts as one test."""
     test = case.get("name")
     name = f"{preset}: {test}"
     report = Report(times=[(float(case.get("time") or 0), name)])

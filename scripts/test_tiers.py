@@ -56,7 +56,7 @@ class Run:
 
     def __init__(self):
         self.report = test_report.Report()
-        self.parts = []  # (seconds, name, result)
+        self.parts = []  # triples (seconds, name, result)
         self._started = time.monotonic()
         LOGS.mkdir(parents=True, exist_ok=True)
 
@@ -181,7 +181,7 @@ class Tests:
         )  # fmt: skip
 
     def wait(self):
-        """Returns the report of the tests."""
+        """Waits for the end of the tests, and returns their report."""
         self._process.wait()
         return test_report.read(self._preset, self._report)
 
@@ -246,7 +246,7 @@ def _finish_fuzzer(run, fuzzer, process):
     run.fail(f"fuzz: {fuzzer.name}", f"exit status {process.returncode}", output, repeat)
 
 
-# The tiers follow.
+# The functions below run one tier each.
 
 
 def run_quick(run, options):
@@ -312,7 +312,7 @@ def run_everything(run, _):
         run_fuzzers(run, 5)
     run.ctest("release", "release: unit tests with threads", *UNIT, "--label-regex", "^threads$")
     is_built = run.finish(tsan)
-    # These tests use the processor time that the tests with threads leave idle.
+    # The other unit tests use the processor time that the tests with threads leave idle.
     others = Tests("release", "release: other unit tests", "--label-regex", "^(unit|scripts)$",
                    "--label-exclude", "^threads$", idle=True)  # fmt: skip
     if is_built:

@@ -80,7 +80,7 @@ def longest_chain(graph):
 
     def chain(node, trail):
         if node not in known:
-            # Another rule reports cycles. Here the search must only terminate.
+            # Another rule reports cycles. This search must only terminate when there is one.
             below = [
                 chain(target, {*trail, node}) for target in graph[node]
                 if target in graph and target not in trail
@@ -96,7 +96,7 @@ def members_of_classes(code):
     class is counted by itself.
     """
     found = {}
-    stack = []  # the owner of each open brace: the name of a class, "" (a namespace) or None
+    stack = []  # names of the classes that own the open braces; "" for a namespace, None for others
     statement = ""
     for at, char in enumerate(code):
         in_class = bool(stack) and bool(stack[-1])
@@ -113,7 +113,7 @@ def members_of_classes(code):
             if closed is not None:
                 statement = ""
             elif in_class and code[at + 1 :].lstrip()[:1] not in (",", "{", ";", ")"):
-                found[stack[-1]] += count_members(statement)  # The body of a function has ended.
+                found[stack[-1]] += count_members(statement)  # a function body ends here
                 statement = ""
             elif not stack or stack[-1] == "":
                 statement = ""
@@ -175,7 +175,7 @@ def quoted_files(text):
 
 
 def headings(page):
-    """Matches sections, and the bold words that open a paragraph."""
+    """Returns the headings of a page, and the bold words that open a paragraph."""
     return set(re.findall(r"^(?:#+ |\*\*)(.*?)(?:\*\*.*)?$", page, re.MULTILINE))
 
 

@@ -14,9 +14,10 @@ if ! [[ $port =~ ^[0-9]{1,5}$ ]] || [ "$port" -lt 1 ] || [ "$port" -gt 65000 ]; 
   echo "usage: $0 [first port, 1 to 65000]" >&2
   exit 2
 fi
-port=$((10#$port)) # A leading zero does not make it octal.
+port=$((10#$port)) # 10# makes a leading zero decimal, not octal
 
-# A server that already uses the port would be taken for one of ours.
+# The ports must be free. A server that already uses one of them would be taken for one of the new
+# servers.
 for taken in "$port" $((port + 1)) $((port + 2)) $((port + 10)) $((port + 11)) $((port + 12)); do
   if (exec 3<>"/dev/tcp/127.0.0.1/$taken") 2>/dev/null; then
     echo "port $taken is in use: name another first port than $port" >&2
@@ -49,11 +50,11 @@ finish() {
 trap finish EXIT
 trap 'exit 0' INT TERM
 
-ask() { # port, words...
+ask() { # arguments: port, words of a command
   redis-cli -h 127.0.0.1 -p "$@" 2>/dev/null
 }
 
-give_up() { # argument: the reason
+give_up() { # argument: reason of the failure
   echo "$1; the logs:" >&2
   # A server that could not start has no log.
   tail -n 5 "$folder"/*/log >&2 2>/dev/null || true
@@ -61,7 +62,7 @@ give_up() { # argument: the reason
 }
 
 # Waits until the reply to a command contains a text. Fails if a started process ends.
-await() { # text, port, words...
+await() { # arguments: text, port, words of a command
   for _ in $(seq 300); do
     for pid in "${pids[@]}"; do
       kill -0 "$pid" 2>/dev/null || give_up "process $pid has ended"

@@ -39,7 +39,7 @@ skip() {
 command -v debootstrap >/dev/null || skip 'there is no debootstrap'
 
 # Makes a minimal system. The root is either complete or absent.
-make_root() { # suite, options of debootstrap
+make_root() { # arguments: suite, options of debootstrap
   local suite=$1
   shift
   [ ! -e "$root" ] || return 0
@@ -108,7 +108,7 @@ smoke_test() {
 set -e
 program=$1
 data=$(mktemp -d)
-ask() { # one command, by a unix socket: no port of this machine is used
+ask() { # sends one command by a unix socket, so that no port is used
   printf '%s\r\n' "$1" | perl -MIO::Socket::UNIX -e '
     my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 1;
     $s->print(scalar <STDIN>); $s->flush; print scalar <$s>;' "$data/socket" | tr -d '\r'
@@ -155,7 +155,7 @@ named=(-D BLOOMERY_COMMIT="$(git -C "$top" rev-parse HEAD 2>/dev/null || true)"
   -D BLOOMERY_MAINTAINER="${BLOOMERY_MAINTAINER:-}"
   -D BLOOMERY_HOMEPAGE="${BLOOMERY_HOMEPAGE:-}")
 
-compile() { # options of cmake
+compile() { # arguments: options of cmake
   inside cmake -S /src -B /build/tree -G Ninja -D CMAKE_BUILD_TYPE=Release \
     -D BLOOMERY_GROUP_SOURCES=ON -D BLOOMERY_BENCH=OFF "${named[@]}" "$@" \
     >"$folder/configure.log" ||

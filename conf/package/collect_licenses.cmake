@@ -7,7 +7,7 @@ foreach(path ${LIBRARIES})
   file(REAL_PATH ${path} path)
   set(package "")
   if(DPKG_QUERY)
-    # dpkg may know a file of /usr/lib as one of /lib.
+    # dpkg may list a file of /usr/lib under /lib.
     string(REGEX REPLACE "^/usr/lib/" "/lib/" other ${path})
     foreach(name ${path} ${other})
       if(NOT package)

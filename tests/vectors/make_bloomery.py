@@ -20,10 +20,10 @@ from harness import SERVER, Process  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "bloomery"
 ADD, DELETE = "BF.MADD", "BF.DEL"
-FAR = 100_000_000  # seconds: no generation turns while the tests are young
+FAR = 100_000_000  # seconds, so long that no generation rotates while the tests are used
 
-# name: reservation, then steps (command, first and end of the items' numbers), then the numbers
-# left.
+# Maps the name of a filter to its reservation, its steps and the numbers of the items left. A step
+# is a command with the first number of its items and the number after the last.
 FILTERS = {
     "native": (("0.01", 200), [(ADD, 0, 150)], (0, 150)),
     "native-grown": (("0.01", 50, "EXPANSION", 3), [(ADD, 0, 400)], (0, 400)),
@@ -80,7 +80,7 @@ def make(client, name, reservation, steps):
     added = set()
     for command, first, end in steps:
         for number in range(first, end):
-            # An item that was found by mistake when it was added is not there to be deleted.
+            # An item that was found by error when it was added must not be deleted.
             if command == DELETE and number not in added:
                 continue
             if client.call(command, name, f"item:{number}") == [1]:

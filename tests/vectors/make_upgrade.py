@@ -21,10 +21,10 @@ from harness import SERVER, Process, wait_until  # noqa: E402
 from harness.replication_peer import RawReplica, info  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "upgrade"
-FAR = 100_000_000  # seconds: no key expires and no generation rotates in the first years
+FAR = 100_000_000  # seconds, so long that no key expires and no generation rotates for years
 END_MARK = "end-of-the-stream"
 
-# Every kind of value that the keyspace has, in two halves: the second follows a snapshot.
+# Commands that create every kind of value, in two halves. The second half follows a snapshot.
 FIRST_HALF = [
     ("BF.RESERVE", "native", "0.01", 50),
     ("BF.RESERVE", "fixed", "0.001", 100, "NONSCALING"),

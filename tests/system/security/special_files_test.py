@@ -108,7 +108,7 @@ class StartTest(SpecialFilesTest):
         self.assertTrue(pathlib.Path(self.fifo).is_fifo(), "the server has removed it")
 
     def test_the_configuration_may_come_through_a_pipe(self):
-        """Like <(command) in a shell."""
+        """The configuration file may be a pipe, as <(command) makes it in a shell."""
         reading, writing = os.pipe()
         os.write(writing, f"port {free_port()}\nbind 127.0.0.1\naclfile {self.fifo}\n".encode())
         os.close(writing)

@@ -39,7 +39,7 @@ class ClientCertificateTest(TlsTest):
 
     def test_yes(self):
         server = self.check("yes", "client")
-        # CONFIG SET applies to later connections.
+        # A change of tls-auth-clients by CONFIG SET applies to later connections.
         with server.connect() as plain:
             self.assertEqual(plain.call("CONFIG", "SET", "tls-auth-clients", "no"), b"OK")
         self.assertTrue(self.is_served(None))

@@ -38,7 +38,7 @@ class PortTest(TlsTest):
         server = self.start_tls_server()
         client = self.connect_tls()
         self.assertEqual(client.call("PING"), b"PONG")
-        # Sends close_notify and waits for the server's.
+        # unwrap() sends close_notify and waits for the server's close_notify.
         client.socket.unwrap()
         client = self.connect_tls()
         self.assertEqual(client.call("QUIT"), b"OK")
@@ -57,13 +57,13 @@ class HandshakeLogTest(TlsTest):
         for _ in range(3):
             with Connection(self.tls_port) as plain:
                 plain.send(b"PING\r\n")
-                # An alert may come before the end.
+                # The server may send a TLS alert before it closes the connection.
                 with contextlib.suppress(ConnectionResetError):
                     while plain.socket.recv(4096):
                         pass
         line = r"Error accepting a client connection: [a-z ]+.* \(addr=127\.0\.0\.1:\d+ "
         server.wait_for_log(line)
-        # The other errors occur within ten seconds, for which the server logs one line.
+        # The server logs one line for all such errors within ten seconds.
         self.assertEqual(sum("Error accepting a client" in one for one in server.log), 1)
 
 
@@ -79,7 +79,7 @@ class ConfigSetTest(TlsTest):
             self.assertEqual(plain.call("CONFIG", "SET", "tls-port", 0), b"OK")
             with self.assertRaises(OSError):
                 Connection(port).close()
-            # One CONFIG SET swaps both ports.
+            # One CONFIG SET swaps the plain and the TLS port.
             self.assertEqual(
                 plain.call("CONFIG", "SET", "port", port, "tls-port", server.port), b"OK"
             )
@@ -89,7 +89,7 @@ class ConfigSetTest(TlsTest):
 
 
 class ReloadTest(TlsTest):
-    """CONFIG SET of certificates while connections are open."""
+    """Tests of CONFIG SET of certificates while connections are open."""
 
     def setUp(self):
         super().setUp()
