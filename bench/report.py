@@ -85,7 +85,7 @@ def side_by_side(sections):
     """Returns one table of all servers: a row for each command and pipeline, a column for each
     server with the ratio of CPU times. `sections` are those of write_report().
     """
-    ratios = {}  # (command, pipeline): {server: ratio}
+    ratios = {}  # maps (command, pipeline) to {server: ratio}
     for _, _, theirs, rows, _ in sections:
         for name, pipeline, our, their in rows or ():
             ratios.setdefault((name, pipeline), {})[theirs] = f"{our[1] / their[1]:.2f}"

@@ -66,7 +66,7 @@ def split_cores(threads, groups):
 
 
 def default_threads(count):
-    """Returns 1, 2, 4 … and the count itself."""
+    """Returns the numbers of threads to measure: 1, 2, 4 … and `count` itself."""
     doubled = itertools.takewhile(lambda n: n < count, (2 ** i for i in itertools.count()))
     return [*doubled, count]
 

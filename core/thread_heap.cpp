@@ -6,7 +6,7 @@
 #include <shared_mutex>
 #include <vector>
 
-// Null if another allocator is linked.
+// mallctl() is null if another allocator than jemalloc is linked.
 extern "C" [[gnu::weak]] int mallctl(const char* name, void* old_value, size_t* old_size,
                                      void* new_value, size_t new_size);
 

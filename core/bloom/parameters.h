@@ -288,7 +288,7 @@ inline constexpr uint64_t kFilterBytes = 48;
 inline constexpr uint64_t kChainBytes = 152;
 inline constexpr uint64_t kLayerBytes = 48;
 uint64_t accounted_bytes(LayoutId layout, uint64_t layer_count, uint64_t bits_bytes);
-// Additional bytes for a window.
+// Bytes that a filter with a window is charged in addition.
 inline constexpr uint64_t kWindowBytes = 56;
 inline constexpr uint64_t kGenerationBytes = 16;
 inline uint64_t window_bytes(const FilterParameters& parameters) {

@@ -16,7 +16,7 @@ namespace {
 enum CountWord : size_t { kOnes, kOnesMax, kFlags, kCountWords };
 constexpr uint64_t kCountBits = 64 * kCountWords;
 
-// Item bits of a line, indexed by r.
+// Number of item bits of a line, indexed by r, the number of bits per region.
 constexpr auto kItemBits = [] {
   std::array<uint16_t, kMaxRegionBits + 1> item_bits{};
   for (unsigned r = 0; r <= kMaxRegionBits; ++r) {

@@ -17,7 +17,7 @@
 namespace core::keyspace {
 
 struct ExpiryReport {
-  size_t expired = 0;  // deleted keys
+  size_t expired = 0;  // number of deleted keys
   bool timed_out = false;
 };
 

@@ -88,7 +88,7 @@ class Peer {
     }
   }
 
-  // All plain text so far.
+  // Returns all plain text received so far.
   const std::string& heard() const { return heard_; }
 
  private:

@@ -33,8 +33,8 @@ struct ClusterModel::Node {
   int64_t stopped_until_us = 0;
   std::optional<server::cluster::Member> member;
   uint64_t seen_alive = 0;
-  int64_t lease_end_us = 0;  // what the node knows, by its own clock
-  bool is_present = false;   // what the node knows of its registration
+  int64_t lease_end_us = 0;  // end of the lease as the node knows it, by its own clock
+  bool is_present = false;   // true if the node knows that it is registered in etcd
   bool holds_writes = false;
 
   // State of the node's replication. A role changes some time after the Member has requested it.

@@ -37,7 +37,7 @@ struct TestThreads;
 class CommandTest : public ::testing::Test {
  private:
   struct Server;
-  const std::unique_ptr<Server> server_;  // owns the objects of the references below
+  const std::unique_ptr<Server> server_;  // owns the objects to which the members below refer
 
  protected:
   // A session with its dispatcher.

@@ -63,7 +63,7 @@ inline core::Result<FilterPtr> read_value(std::string_view bytes) {
   return persistence::decode_filter(reader, kMebibyte);
 }
 
-// The payload that DUMP returns.
+// Returns the payload that DUMP would return for the filter.
 inline std::string payload_of(const ScalableFilter& filter, Packing packing) {
   std::string payload(1, static_cast<char>(persistence::kModuleType));
   payload += value_of(filter, packing);

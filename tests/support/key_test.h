@@ -27,7 +27,7 @@ class KeyTest : public CommandTest {
     entry.touch(static_cast<uint32_t>(clock_.now_ms / 1000));
     return entry;
   }
-  // A filter that contains `item`.
+  // Creates a key with a filter that contains `item`.
   core::keyspace::Entry& put_filter(std::string_view name, std::string_view item) {
     const core::UnlimitedMemory budget;
     core::bloom::FilterParameters parameters;

@@ -84,7 +84,7 @@ class ReplicaFixture : public CommandTest {
     return text.substr(begin, text.find('\r', begin) - begin);
   }
   std::string link_status() { return info("replication", "master_link_status"); }
-  // A snapshot with one key.
+  // Returns a snapshot with one key.
   static std::string one_key_snapshot() {
     core::keyspace::Keyspace keyspace(1, 1);
     const auto key = keyspace.ref("sent");

@@ -90,7 +90,7 @@ class ArrayMemory {
   // Counts the begin and the end of each fork, so that mappings, forks and frees have an order.
   std::atomic<uint64_t> events_{0};
   std::mutex mutex_;       // guards the members below; never taken in a child
-  Children children_;      // living children
+  Children children_;      // child processes that are alive
   Tail* freed_ = nullptr;  // freed arrays that living children may read, linked by their tails
 };
 

@@ -51,7 +51,7 @@ constexpr bool is_random(EvictionPolicy policy) {
 
 struct EvictionSettings {
   EvictionPolicy policy = EvictionPolicy::kNoEviction;
-  size_t sample_size = 5;  // keys sampled per database
+  size_t sample_size = 5;  // number of keys sampled per database
   uint32_t now_s = 0;      // present time on the clock of KeyUse
   StripeWait wait = StripeWait::kWait;
   UseRules rules{};

@@ -198,7 +198,7 @@ TEST_F(KeyspaceTest, ScanAndRandomKeyWorkWithHeldLocks) {
 class KeyspaceBySlotTest : public KeyspaceTest {
  protected:
   KeyspaceBySlotTest() { keyspace_.place_by_slot(); }
-  // Keys per slot, counted by a walk.
+  // Returns the number of keys per slot, counted by a walk over all keys.
   std::map<unsigned, uint64_t> count_again() {
     std::map<unsigned, uint64_t> sizes;
     for (const std::string& name : scan_all(0)) ++sizes[slot_of(name)];

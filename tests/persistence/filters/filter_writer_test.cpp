@@ -14,7 +14,7 @@ namespace {
 
 using namespace filter_forms;
 
-// A module value with a single field.
+// Returns a module value whose only field is the array of the filter.
 std::string array_of(const ScalableFilter& filter, std::string_view head, Packing packing) {
   std::string bytes;
   ByteWriter writer(bytes);

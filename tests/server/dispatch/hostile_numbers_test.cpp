@@ -216,7 +216,7 @@ TEST_F(HostileNumbersTest, ReservationsBeyondReason) {
   EXPECT_LT(resident_memory().total_bytes, before + (uint64_t{200} << 20));
 }
 
-// Numbers of bits around 2^64.
+// Capacities that need a number of bits around 2^64 must not wrap.
 TEST_F(HostileNumbersTest, ProductsThatWrap) {
   for (const std::string capacity :
        {"2305843009213693952", "2305843009213693951", "2305843009213693953", "1152921504606846976",

@@ -33,7 +33,7 @@ TEST(StatisticsTest, ErrorsAreCountedByCode) {
   EXPECT_EQ(statistics.total_errors(), 3U);
 }
 
-// Codes can come from clients' input.
+// Error codes can come from clients' input, so their number is bounded.
 TEST(StatisticsTest, TheNumberOfCodesIsBounded) {
   Statistics statistics(1, 1);
   for (int i = 0; i < 1000; ++i) statistics.count_error("E" + std::to_string(i));

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""phpredis as Debian ships it."""
+"""Tests phpredis, a PHP client, as Debian ships it."""
 
 import pathlib
 import unittest

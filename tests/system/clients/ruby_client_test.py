@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""ruby-redis as Debian ships it."""
+"""Tests ruby-redis, a Ruby client, as Debian ships it."""
 
 import pathlib
 import unittest

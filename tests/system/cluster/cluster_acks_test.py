@@ -16,7 +16,7 @@ from harness.cluster import ClusterTest
 from harness.resp import Connection, ErrorReply
 
 WRITES = 200
-# Slot 3300, and the first of three shards.
+# The key is in slot 3300, which belongs to the first of three shards.
 KEY = "b"
 
 

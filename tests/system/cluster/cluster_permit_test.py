@@ -24,8 +24,8 @@ class Writer(threading.Thread):
         self.servers = [only] if only else servers
         self.only = only
         self.prefix = prefix
-        self.acknowledged = []  # (key, port, time of sending, time of the acknowledgement)
-        self.refused = []  # (time, text of the error)
+        self.acknowledged = []  # tuples (key, port, time sent, time acknowledged)
+        self.refused = []  # pairs (time, text of the error)
         self.tried = 0
         self.is_ending = threading.Event()
         self.connection = None

@@ -205,7 +205,7 @@ class OneMemberTest(ProbeTest):
         client.answered("put", "a", "1")
         client.events(watch, 1)
         self.etcd.members[0].kill()
-        # Etcd has not received the call.
+        # etcd is down, so it has not received the call.
         self.assertEqual(client.call("put", "a", "2")["outcome"], "refused")
         self.etcd.start()
         client.retried("range", "a")

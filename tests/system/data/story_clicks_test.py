@@ -101,7 +101,7 @@ class ClicksStoryTest(StoryTest):
         self.run_clicks(clicks, windows * each, 3 * each // 2, position_of)
         clicks.check()
         self.assertGreater(clicks.repeats, windows * each // 300)
-        # The memory is for a window, not for a day.
+        # The filter holds the clicks of a window, not those of the whole day.
         stats = self.client.execute_command("BF.STATS", "clicks")
         held = dict(zip(stats[::2], stats[1::2]))[b"items"]
         self.assertLess(held, each * 1.4)

@@ -127,7 +127,7 @@ class Pulse(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.stalls = []  # (end of the stall, duration in seconds)
+        self.stalls = []  # pairs (end of the stall, duration in seconds)
         self.start()
 
     def run(self):

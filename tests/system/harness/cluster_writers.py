@@ -71,7 +71,7 @@ class WriterProgram:
     def __init__(self, name, command):
         self.name = name
         self.acknowledged = []
-        self.errors = []  # (lane, time, text of the error)
+        self.errors = []  # tuples (lane, time, text of the error)
         self.process = subprocess.Popen(
             [str(word) for word in command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -32,7 +32,7 @@ def preloaded(variable, target, settings):
 
 
 def process_faults(**settings):
-    """See tests/support/process_faults.cpp."""
+    """Returns the words that preload process_faults.cpp of tests/support with these settings."""
     return preloaded("BLOOMERY_PROCESS_FAULTS", "process_faults", settings)
 
 

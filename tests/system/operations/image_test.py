@@ -232,7 +232,7 @@ class ImageTest(ServerTest):
         made = self.root / "data/appendonlydir"
         self.assertEqual((made.stat().st_uid, made.stat().st_mode & 0o077), (999, 0))
         self.end(process)
-        # The volume's data outlive the container.
+        # After a restart of the container, the data are still in its volume.
         process = self.serve()
         self.assertEqual(self.inside(process, "redis-cli", "bf.exists", "f", "x"), (0, "1"))
 

@@ -125,7 +125,7 @@ class Soak:
         gate = soak_load.Gate()
         self.upkeep = soak_load.Upkeep(self.leader, gate, self.replica)
         busy = [kind(self.leader, gate) for kind in soak_load.KINDS] + [self.upkeep]
-        # Polls the dashboard all the time.
+        # Watchers poll the dashboard of each server during the whole run.
         watchers = [soak_load.Watcher(server, soak_load.Gate()) for server in self.servers.values()]
         self.loads = busy + watchers
         started = time.monotonic()
@@ -222,7 +222,7 @@ def main():
     minutes = options.minutes
     if not minutes > 0:
         parser.error("--minutes: more than 0; memory is checked from 1")
-    # This ends the servers too.
+    # SIGTERM raises an exception, so that the servers are stopped too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     soak = Soak(minutes)
     try:

@@ -35,7 +35,7 @@ def apply_words(model, *words):
 
 
 def crc_64(data):
-    """The checksum of DUMP payloads."""
+    """Returns the CRC-64 checksum of a DUMP payload."""
     value = 0
     for byte in data:
         value ^= byte

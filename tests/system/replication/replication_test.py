@@ -115,7 +115,7 @@ class ReplicationTest(ReplicaTest):
         return connection.call("DEBUG", "DIGEST")
 
     def check_equal(self, leader, *replicas):
-        """REQUIRES: no client writes."""
+        """Checks that all servers have the same data as the leader. REQUIRES: no client writes."""
         wait_until(lambda: not leader.call("KEYS", "p*"), "the end of what expires")
         self.wait_until_deleted_what_expired(leader)
         self.wait_until_equal_offsets(leader, *replicas)

@@ -28,10 +28,10 @@ TEST(ReadableTest, EscapesTextThatLooksLikeAnEscape) {
 
 TEST(ReadableTest, BytesThatAreNoUtf8AreSpelledOut) {
   EXPECT_EQ(readable("\xFF"), "\\xff");
-  EXPECT_EQ(readable("\xC3"), "\\xc3");                    // a truncated sequence
-  EXPECT_EQ(readable("\xC3(x"), "\\xc3(x");                // the continuation byte is missing
-  EXPECT_EQ(readable("\xC0\xAF"), "\\xc0\\xaf");           // an overlong encoding
-  EXPECT_EQ(readable("\xED\xA0\x80"), "\\xed\\xa0\\x80");  // a surrogate code point
+  EXPECT_EQ(readable("\xC3"), "\\xc3");           // a truncated UTF-8 sequence
+  EXPECT_EQ(readable("\xC3(x"), "\\xc3(x");       // a sequence without its continuation byte
+  EXPECT_EQ(readable("\xC0\xAF"), "\\xc0\\xaf");  // an overlong UTF-8 sequence
+  EXPECT_EQ(readable("\xED\xA0\x80"), "\\xed\\xa0\\x80");  // the UTF-8 form of a surrogate
   EXPECT_EQ(readable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }
 

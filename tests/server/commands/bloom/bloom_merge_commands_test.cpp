@@ -267,7 +267,7 @@ std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
   append_number(blob, uint8_t{1});
   append_number(blob, kArrayBytes);
   append_number(blob, uint32_t{7});  // number of hashes
-  blob.append(32, 's');              // seed
+  blob.append(32, 's');              // seed of the hash
   blob.append(kArrayBytes, '\0');
   std::string bytes;
   append_number(bytes, uint8_t{1});

@@ -63,7 +63,8 @@ TEST(LogSwitchTest, FailedLogSwitchIsReportedAtOnce) {
   EXPECT_TRUE(process.durability.log_is_on());
 }
 
-// The paths are relative to the directory.
+// `dir` may be changed while the log is off, because the paths of all files are relative to the
+// directory.
 TEST(LogSwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);

@@ -358,7 +358,7 @@ TEST_F(RecoveryTest, ALeaderThatLeftKeysOutHasNoPlaceInAStream) {
   add_place(container);
   constexpr uint8_t kList = 1;
   container.key(kList, "list");
-  container.u8(1);  // number of elements
+  container.u8(1);  // number of elements of the list
   container.text("item");
   disk_.put(kSnapshot, container.sealed());
   const auto leader = recover_with({"--appendonly", "no", "--rdb-foreign-types", "skip"});

@@ -233,7 +233,7 @@ TEST_F(HealthCheckTest, OneHealthyAddressSuffices) {
     try {
       stranger = std::make_unique<PlainPort>("127.0.0.2", port, "-DENIED protected mode\r\n");
     } catch (const boost::system::system_error&) {
-      // Occupies the port at this address.
+      // The port is taken at this address, so another port is tried.
     }
   }
   ASSERT_NE(stranger, nullptr);

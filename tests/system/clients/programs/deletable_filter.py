@@ -15,7 +15,7 @@ import redis
 
 BITS = 1 << 14
 HASHES = 7
-# 1 % at full load.
+# Number of items at which the error rate of the filter is 1 %.
 CAPACITY = 1700
 BATCH = 100
 
