@@ -75,7 +75,8 @@ class Glob {
  private:
   friend class GlobCompiler;
 
-  using Set = std::array<uint64_t, 4>;  // one bit per byte value
+  // A set of characters, as one bit per byte value.
+  using Set = std::array<uint64_t, 4>;
   // A byte, kAny, or kFirstSet plus the index of a set.
   using Element = uint32_t;
   static constexpr Element kAny = 256;

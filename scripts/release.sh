@@ -89,7 +89,8 @@ else
     cmake --build --preset "$preset" --parallel "$(nproc)"
     pack "build/$preset"
   done
-  # Compiled against the packages of Debian 12 for arm64, installed and started under qemu.
+  # The arm64 package is compiled against the packages of Debian 12, and installed and started under
+  # qemu.
   scripts/try_platform.sh arm64 build/try-arm64 | tee "$out/arm64.log"
   if grep -q '^arm64: passed' "$out/arm64.log"; then
     mv build/try-arm64/build/pack/bloomery_*_arm64.deb "$out"

@@ -100,7 +100,7 @@ template <LayoutPolicy... Members>
 struct LayoutList {
   static constexpr std::array kRows{Members::kRow...};
 
-  // Template<A, B, C> of the layouts, for typed tests.
+  // Instantiates a template with all layouts, for typed tests.
   template <template <class...> class Template>
   using As = Template<Members...>;
 };

@@ -31,7 +31,8 @@ inline constexpr LayoutId kRegionLayout{5};
 // Properties of a layout, for code that handles all layouts alike.
 struct LayoutRow {
   LayoutId id{};
-  std::string_view name{};  // the layout's name in the configuration
+  // Name of the layout in the configuration.
+  std::string_view name{};
   // True if the layout comes from another server or from its module.
   bool is_foreign = false;
   // True if bits may be cleared. A child that saves must not see that, so the arrays are in private

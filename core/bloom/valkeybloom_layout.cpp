@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLn2 = std::numbers::ln2;
 
-// Powers by repeated squaring, multiplied in the order that valkey-bloom's compiler uses: the last
+// Computes a power by repeated squaring, in the order that valkey-bloom's compiler uses: the last
 // bit can decide a layer's size.
 double integer_power(double base, uint32_t exponent) {
   double power = 1;
@@ -27,7 +27,7 @@ double exact_bytes(uint64_t capacity, double error_rate) {
   return static_cast<double>(capacity) * std::log(error_rate) / (-8.0 * (kLn2 * kLn2));
 }
 
-// The steps that take no logarithm, and so give the same result on every machine.
+// Computes the geometry without a logarithm, so that each machine gives the same result.
 std::optional<Geometry> geometry_of(uint64_t capacity, double bytes) {
   if (!(bytes >= 1 && bytes < static_cast<double>(BitArray::kMaxBits / 8))) return std::nullopt;
   Geometry geometry;

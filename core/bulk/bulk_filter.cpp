@@ -21,7 +21,8 @@ constexpr size_t kMarksMax = size_t{4} << 20;
 // A region is small enough to stay in the cache while its bits are set. The regions are few enough
 // that a thread can append to all their lists in turn.
 constexpr uint64_t kRegionsMax = 256;
-constexpr unsigned kRegionShiftMin = 9;  // the exponent of a cache line's size in bits
+// A region has at least the size of a cache line: 2^9 bits.
+constexpr unsigned kRegionShiftMin = 9;
 // Prefetch distance in marks.
 constexpr size_t kMarksAhead = 24;
 

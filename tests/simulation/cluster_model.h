@@ -30,13 +30,14 @@ namespace simulation {
 // the behaviour without the part.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,               // a new leader acknowledges at once
-  kPermitFromReply,      // a permit counts from the arrival of etcd's answer, not from the read
-  kLeaseIsPermit,        // a leader serves while its lease is kept alive
-  kStaleReads,           // a permit is confirmed by an etcd member that lags
-  kSilenceIsPromise,     // a member that does not answer counts as if it had promised
-  kForgetsEpoch,         // a restarted node has forgotten its epoch
-  kSuccessorNeverWaits,  // every new leader believes that the old one has resigned
+  kNoWait,            // a new leader acknowledges at once
+  kPermitFromReply,   // a permit counts from the arrival of etcd's answer, not from the read
+  kLeaseIsPermit,     // a leader serves while its lease is kept alive
+  kStaleReads,        // a permit is confirmed by an etcd member that lags
+  kSilenceIsPromise,  // a member that does not answer counts as if it had promised
+  kForgetsEpoch,      // a restarted node has forgotten its epoch
+  // Every new leader believes that the old one has resigned.
+  kSuccessorNeverWaits,
   // A promise does not block other candidates: safe, but leaders change for no reason.
   kPromiseBlocksNothing,
   kAbsentMayLead,     // a leader needs no key alive/<id> of its own

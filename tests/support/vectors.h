@@ -32,7 +32,8 @@ struct Expected {
   uint64_t capacity = 0;
   uint64_t layer_count = 0;
   uint64_t item_count = 0;
-  uint64_t expansion = 0;  // 0: the filter never grows
+  // Growth factor of the layers; 0 if the filter never grows.
+  uint64_t expansion = 0;
   // The numbers n from 0 to 999 for which "absent:n" is found.
   std::vector<int> false_positives;
 };

@@ -29,7 +29,8 @@ inline constexpr uint64_t kArrayPageBytes = 4096;
 
 class ArrayMemory {
  public:
-  // Larger than any machine's memory, and small enough that offsets cannot overflow.
+  // Maximum size of the file. It is larger than any machine's memory, and small enough that offsets
+  // cannot overflow.
   static constexpr uint64_t kFileBytesMax = uint64_t{1} << 62;
 
   static ArrayMemory& of_process();

@@ -30,7 +30,8 @@ enum class ArraySharing : uint8_t { kShared, kPrivate };
 class BitArray {
  public:
   static constexpr uint64_t kMappedBytes = uint64_t{1} << 20;
-  // Beyond any address space, and small enough that sums of sizes cannot overflow.
+  // Maximum number of bits of an array. It is larger than any address space, and small enough that
+  // sums of sizes cannot overflow.
   static constexpr uint64_t kMaxBits = uint64_t{1} << 55;
 
   BitArray() = default;

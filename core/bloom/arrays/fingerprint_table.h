@@ -41,7 +41,7 @@ struct alignas(64) BucketShape {
 
 using BucketShapes = std::array<std::array<BucketShape, BucketModel::kBitsMax + 1>,  //
                                 BucketModel::kSlotsMax + 1>;
-// Indexed by slots per bucket and bits per slot.
+// The shapes of all buckets, indexed by slots per bucket and bits per slot.
 extern const BucketShapes kBucketShapes;
 
 // Byte offset within the line at which the word of the bucket at `bit` is loaded. The last word

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kName = "MBbloom--";
 
-// All kinds of fields, and one byte after the value.
+// Returns a module value with fields of all kinds, followed by one more byte.
 std::string written() {
   std::string bytes;
   ByteWriter writer(bytes);

@@ -95,7 +95,8 @@ TEST_F(ForbiddenWordsTest, ThereIsNoInterpreter) {
 // CVE-2025-67733: whatever a command contains, it gets one reply, and an error is one line.
 class LineEndsTest : public CommandTest {
  protected:
-  // Commands that wait, end the session, delete the data, or reply several times.
+  // Commands that the test leaves out, because they wait, end the session, delete the data, or
+  // reply several times.
   static bool is_left_out(const std::string& name) {
     static const std::set<std::string> kNames{
         "shutdown", "monitor",      "subscribe",    "psubscribe",   "ssubscribe", "psync",

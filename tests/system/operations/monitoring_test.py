@@ -193,7 +193,9 @@ class ScrapeTest(MonitoringTest):
             self.assertEqual(names - exposed, set(), text)
 
     def check_an_alert(self):
-        """More clients than allowed: the counter grows between two scrapes, and an alert fires."""
+        """If more clients connect than allowed, the counter grows between two scrapes and an alert
+        fires.
+        """
         self.assertEqual(set(self.firing()), set())
         self.leader.expect_log("maxclients|max number of clients")
         clients = []

@@ -18,7 +18,8 @@ GROWTH_MB_PER_MINUTE_MAX = 1.0
 # hour the limit is 1.03 MB a minute.
 SWING_MB = 1.5
 MEGABYTE = 1 << 20
-WARM_UP_S = 30  # within this time every event of the load has happened once
+# Warm-up, within which every event of the load has happened once.
+WARM_UP_S = 30
 # A shorter run detects only errors, no growth.
 JUDGED_FROM_MINUTES = 1
 # Under load memory goes up and down by megabytes, with children, full syncs and memory that the

@@ -131,7 +131,7 @@ TEST(BitArrayTest, MappedArrayIsSharedWithAForkedChild) {
   EXPECT_EQ(array.words()[17], 42U);
 }
 
-// 64 MiB, with bits in three pages.
+// Returns an array of 64 MiB with bits in three pages.
 BitArray sparse_array() {
   auto array = *BitArray::allocate(uint64_t{64} << 23);
   for (const uint64_t word : {uint64_t{9}, uint64_t{1} << 20, array.size_bytes() / 8 - 1}) {

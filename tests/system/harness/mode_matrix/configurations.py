@@ -111,8 +111,8 @@ class Eviction(Configuration):
     EVICTED_MIN = 5
 
     def options(self, test, port):
-        # On a busy machine the usual tenacity of half a millisecond leaves eviction behind. Then
-        # big values are refused.
+        # On a busy machine, eviction is too slow with the default tenacity of half a millisecond.
+        # Then big values are refused.
         return ("--maxmemory", "48mb", "--maxmemory-policy", "volatile-ttl",
                 "--maxmemory-eviction-tenacity", "100")  # fmt: skip
 

@@ -11,7 +11,8 @@ from harness import wait_until
 from harness.mode_matrix.cell_run import KEY_PREFIX
 
 GENERATIONS = 4
-ABSENT_ITEMS = 200  # number of items that the test never adds
+# Number of items that the test never adds.
+ABSENT_ITEMS = 200
 # A sound filter finds far fewer absent items by mistake.
 ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
 # A forced union has more bits set than planned for its size, so it finds more absent items.
