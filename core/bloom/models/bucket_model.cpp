@@ -36,7 +36,7 @@ double even(double count) {
 double buckets_for(double items, unsigned slots) {
   if (items <= 2 * slots) return 2;
   const Reach& reach = kReach[slots];
-  // load * slots * m - sqrt(m) - slack >= items, solved for sqrt(m).
+  // Solves load * slots * m - sqrt(m) - slack >= items for sqrt(m).
   const double filled = reach.load * slots;
   const double root = (1 + std::sqrt(1 + 4 * filled * (items + reach.slack))) / (2 * filled);
   return root * root;

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A leader without etcd and its replica, or after its lease has ended: which writes it may
-acknowledge. One shard suffices: all shards follow the same rules."""
+"""Tests which writes a leader may acknowledge when etcd and its replica are gone, or when its lease
+has ended. One shard suffices: all shards follow the same rules.
+"""
 
 import threading
 import time

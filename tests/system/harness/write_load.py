@@ -184,10 +184,8 @@ class Writer:
         self.rng = random.Random(f"{seed}/{name}")
         self.longest_pipeline = longest_pipeline
         self.base = Model()  # state of the server at the last comparison
-        # Steps sent since the last comparison.
-        self.steps = []
-        # For each filter, the items acknowledged as added or present. For deletable filters, only
-        # items that were added and will not be deleted.
+        self.steps = []  # steps sent since the last comparison.
+        # Acknowledged items of each filter. Items that were or will be deleted are not in it.
         self.items = {}
         self.window_items = {}  # for each filter with a window: all sent items, in order
         self.faults = []

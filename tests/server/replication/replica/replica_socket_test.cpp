@@ -44,7 +44,7 @@ class ReplicaSocketTest : public ::testing::Test {
     EXPECT_EQ(::send(leader_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  // Returns the bytes, or the error.
+  // Receives once. Returns the bytes, or the text of the error.
   std::string received(int64_t timeout_ms = kPatienceMs) {
     std::vector<char> room(4096 + Stream::kExtraBytesMax);
     const auto count = socket_.receive(room, timeout_ms);

@@ -58,7 +58,7 @@ class RestartFromLog(Event):
 
 
 class RestartFromSnapshot(Event):
-    """Restart after a kill, from a snapshot alone."""
+    """The server is killed, and restarts from a snapshot alone."""
 
     def run(self, run):
         directory = run.directory()
