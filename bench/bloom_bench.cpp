@@ -3,9 +3,10 @@
 // Compares the native layout with a classic filter: nanoseconds per add and lookup, bits per item,
 // measured error. On request it adds the layouts of other servers.
 //
-// Usage: bloom_bench [--items N] [--peers] [error_rate...] The default of a million items is a
-// smoke test. --items 100000000 is larger than every cache, and takes some minutes and 800 MB. The
-// filters take turns chunk by chunk, so that a busy neighbour slows all of them: read the ratios.
+// Usage: bloom_bench [--items N] [--peers] [error_rate...]
+// The default of a million items is a smoke test. --items 100000000 is larger than every cache, and
+// takes some minutes and 800 MB. The filters take turns chunk by chunk, so that other processes
+// slow all of them: read the ratios.
 #include <fmt/format.h>
 
 #include <algorithm>

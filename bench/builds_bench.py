@@ -101,7 +101,7 @@ def start(binary, pin):
 
 
 def print_row(case, costs):
-    """Prints one row of the table. `costs` holds the costs of each start, turn by turn."""
+    """Prints one row of the table. For each start, `costs` holds the cost of each turn."""
     name, _, pipeline, _ = case
     before, after = (statistics.median(cost for turns in costs for cost in turns[i])
                      for i in (0, 1))

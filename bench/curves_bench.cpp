@@ -79,7 +79,7 @@ void measure_error(uint64_t capacity, uint64_t probes) {
   }
 }
 
-// Returns the fastest of some rounds, because a busy neighbour can only slow them.
+// Returns the fastest of some rounds, because other processes can only slow a round.
 double batch_ns(const ScalableFilter& filter, uint64_t lookups) {
   const ItemHasher hash = filter.hasher();
   std::array<ItemHash, kBatchItems> hashes;

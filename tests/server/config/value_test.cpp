@@ -34,7 +34,8 @@ TEST(MemoryText, UnitsAreThoseOfRedisConf) {
   EXPECT_EQ(parse_memory("9223372036854775807").bytes, kInt64Max);
 }
 
-// Redis reads "gb" and "" as zero and stops at a zero byte. Such values are surely mistakes.
+// Redis reads "gb" and "" as zero and stops at a zero byte. Here such values are rejected, because
+// they are surely errors.
 TEST(MemoryText, AllElseIsMalformed) {
   for (const auto text : {""sv, "gb"sv, "-1"sv, "+1"sv, " 1"sv, "1 gb"sv, "1tb"sv, "1.5gb"sv,
                           "1gb\0"sv, "b"sv, "1kk"sv}) {

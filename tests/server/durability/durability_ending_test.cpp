@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of a process: whatever its child is doing, a start afterwards finds all the data.
+// Tests the end of a process: whatever its child is doing, the next start finds all the data.
 #include <gtest/gtest.h>
 
 #include <atomic>

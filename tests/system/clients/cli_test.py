@@ -157,8 +157,8 @@ class CliTest(ServerTest):
     def test_benchmark_of_filters(self):
         count = 1_000_000 // SHARE
         self.benchmark("-r", 100_000_000, "-n", count, "-P", 16, "BF.ADD", "f", "item:__rand_int__")
-        # About half a percent of the random numbers occur twice, and one in a hundred is mistaken
-        # for another.
+        # About half a percent of the random numbers occur twice, and one in a hundred is found by
+        # error.
         added = int(self.cli("BF.CARD", "f"))
         self.assertGreater(added, count * 0.97)
         self.assertLessEqual(added, count)

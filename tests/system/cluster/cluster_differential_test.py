@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A cluster played by our server beside a redis-server that is a cluster of one node.
+"""Compares our server, which emulates a cluster, with a redis-server that is a cluster of one node.
 
 Every reply must have the same bytes once ids, addresses and epochs are put aside.
 """

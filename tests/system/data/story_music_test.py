@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The story of the music service: which of a user's hundred friends know a song?
+"""The story of the music service: which of a user's hundred friends have heard a song?
 
 Each friend has a filter of a hundred songs, 128 bytes at 1 %, while the formula gives 120: a
 hundred of them are about 12 KB. A page queries all of them in one round trip.

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Windows rotate during snapshots, rewrites, moves of keys, replication and kill -9. A replica and
-a replayed log hold the same as the leader.
+a replayed log have the same data as the leader.
 """
 
 import pathlib

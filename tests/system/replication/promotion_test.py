@@ -144,7 +144,8 @@ class PromotionTest(ReplicaTest):
         leader = self.start(directories[0])
         self.fill(leader)
         for cycle in range(KILLS):
-            # Its log holds its data as a leader, which the new leader's data replace.
+            # A former leader restarts as the replica. The new leader's data replace the data in its
+            # log.
             fsync = self.rng.choice(["always", "everysec", "no"])
             replica = self.start(directories[(cycle + 1) % 2], "--appendfsync", fsync)
             self.promote_under_load(cycle, leader, replica)

@@ -252,8 +252,8 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   EXPECT_EQ(disk_.operation_count(), 0U);
 }
 
-// As I/O threads do: a client that is not safe yet checks again when notified, and only then. No
-// log thread runs that would make up for a missing notification.
+// A client that is not safe yet checks again only when it is notified, as on I/O threads. No log
+// thread runs that would hide a missing notification.
 TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   constexpr int kThreads = 4;
   constexpr int kWrites = support::rounds(3000, 300);

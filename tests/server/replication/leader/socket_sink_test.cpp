@@ -16,7 +16,7 @@
 namespace server {
 namespace {
 
-// Both ends of a connection, which the destructor closes.
+// Owns both ends of a connection, and closes them.
 struct ConnectedPair {
   ConnectedPair() {
     ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());

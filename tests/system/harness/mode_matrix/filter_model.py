@@ -13,7 +13,7 @@ from harness.mode_matrix.cell_run import KEY_PREFIX
 GENERATIONS = 4
 # Number of items that the test never adds.
 ABSENT_ITEMS = 200
-# A sound filter finds far fewer absent items by mistake.
+# A filter without faults finds far fewer absent items by error.
 ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
 # A forced union has more bits set than planned for its size, so it finds more absent items.
 UNION_FOUND_MAX = ABSENT_ITEMS // 2
