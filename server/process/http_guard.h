@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Protects against web pages that make a browser send HTTP requests to this port. The lines of a
-// request would be rejected one by one, until its body contains a line that is a command.
+// request would be rejected one by one, but a line of its body that is a command would be executed.
 //
 // Thread safety: free functions; all threads together log one warning per minute.
 // Source: redis-server's securityWarningCommand.

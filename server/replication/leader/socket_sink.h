@@ -2,10 +2,10 @@
 //
 // SocketSink: writes the same bytes to several sockets, waiting for the slow ones.
 //
-// Invariants: a socket gets all bytes in order or is shut down. Reasons are a disconnected peer, no
-// byte accepted for the time allowed, and a delay of the others for half of that time. The others
-// receive nothing meanwhile, and may have equal timeouts. The write continues without it. Only the
-// piece being written is buffered.
+// Invariants: a socket gets all bytes in order or is shut down. Three causes shut it down: its peer
+// has disconnected; it accepts no byte for `timeout_s`; it delays the others for half of that time.
+// The others receive nothing meanwhile, and their peers may have the same timeout. The write
+// continues without that socket. Only the piece being written is buffered.
 // Thread safety: one thread, in a forked child. The parent, which shares the sockets, notices the
 // shutdown.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTER FAILOVER on a replica.
+// fail_over: the handler of CLUSTER FAILOVER, by which a replica takes over from its leader.
 //
 // Thread safety: must be called by the session's thread.
 #pragma once
