@@ -77,7 +77,7 @@ TEST(Glob, OddSetsMatchAsInRedis) {
   EXPECT_FALSE(glob_matches("[]a]", "a"));
   EXPECT_TRUE(glob_matches("[^]", "a"));
   EXPECT_TRUE(glob_matches("[a-", "-"));
-  EXPECT_TRUE(glob_matches("[a-]", "^"));  // the set has no ']', so it ends with the pattern
+  EXPECT_TRUE(glob_matches("[a-]", "^"));  // Without a ']' the set ends with the pattern.
   EXPECT_TRUE(glob_matches("[\\", "\\"));
   EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // bytes compare as signed characters
   EXPECT_FALSE(glob_matches("[\x10-\xf0]", "\x7f"));

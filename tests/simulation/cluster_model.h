@@ -36,6 +36,7 @@ enum class Mutation : uint8_t {
   kStaleReads,        // a permit is confirmed by an etcd member that lags
   kSilenceIsPromise,  // a member that does not answer counts as if it had promised
   kForgetsEpoch,      // a restarted node has forgotten its epoch
+
   // Every new leader believes that the old one has resigned.
   kSuccessorNeverWaits,
   // A promise does not block other candidates: safe, but leaders change for no reason.

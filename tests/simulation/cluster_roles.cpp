@@ -105,7 +105,8 @@ void ClusterModel::replicate(Node& node) {
               if (replica.follows != from || replica.follows_epoch != epoch) return;
               replica.heard_us = now_us_;
               const bool goes_on = is_prefix(replica.log, *log);
-              if (!goes_on && replica.history_epoch == epoch) return;  // an older state of the log
+              // Ignores an older state of the replica's log.
+              if (!goes_on && replica.history_epoch == epoch) return;
               const bool loads = !goes_on || replica.log.empty();
               if (loads && options_.faults == Faults::kSlowLoads) return load(replica, *log, epoch);
               replica.log = *log;

@@ -72,7 +72,7 @@ class Replayer {
     return {};
   }
 
-  size_t longest_word = 0;  // in the commands whose words may be split
+  size_t longest_word = 0;  // size of the longest word of a command whose words may be split
   int loads = 0;
 
  private:

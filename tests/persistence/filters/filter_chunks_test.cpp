@@ -67,7 +67,7 @@ TEST(FilterChunks, EveryLayoutSurvivesChunks) {
   }
 }
 
-// Replicas receive reservations as empty headers.
+// The header of an empty filter creates the same filter: replicas receive BF.RESERVE in this form.
 TEST(FilterChunks, EmptyHeadersGiveTheSameFilter) {
   std::mt19937_64 random(29);
   std::uniform_real_distribution<double> exponents(-60, 0);

@@ -159,7 +159,7 @@ TEST(RdbReader, RecordsWithoutKeysAreSkipped) {
   Container container;
   container.u8(rdb::kModuleAux);
   ModuleWriter module(container, module_id("RediSearc", 1));
-  module.unsigned_number(2);  // 2: the record follows the keys
+  module.unsigned_number(2);  // The value 2 says that the record follows the keys.
   module.string("anything", Packing::kNever);
   module.end();
   container.u8(rdb::kAux);
@@ -226,8 +226,8 @@ TEST(RdbReader, AdviceToSkipIsGivenWhereSkippingWorks) {
 TEST(RdbReader, TemplateHashesAreSkipped) {
   Container container("REDIS0015");
   container.u8(rdb::kHashTemplateOrUpdate);
-  container.length(7);  // id of the template
-  container.length(2);  // number of its fields
+  container.length(7);  // id of the template of a hash
+  container.length(2);  // number of fields of the template
   for (const char* field : {"age", "name"}) container.text(field);
   container.key(32, "hash");
   container.length(7);

@@ -56,7 +56,8 @@ class EtcdWatchesTest : public testing::Test {
   std::shared_ptr<EtcdCalls> calls_;
   std::shared_ptr<EtcdWatches> watches_;
   std::string user_;
-  std::chrono::milliseconds limit_{10'000};  // timeout; only tests of a silent member shorten it
+  // Timeout of a call; only tests of a silent member shorten it.
+  std::chrono::milliseconds limit_{10'000};
   uint64_t number_ = 0;
   size_t cancels_at_ = 0;
   std::vector<EtcdWatchNews> news_;

@@ -201,7 +201,7 @@ class KeyPositionsTest : public CommandTest {
   }
 
   struct Effect {
-    bool has_changed = false;  // the command changes the value under the name
+    bool has_changed = false;  // true if the command changes the value of the key of this name
     std::string rest;          // reply of the command, and the values of all other keys
   };
 

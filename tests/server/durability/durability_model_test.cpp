@@ -478,8 +478,8 @@ class World {
   size_t written_ = 0;  // index of the oldest state that a start after a kill may find
   size_t least_ = 0;    // index of the oldest state that the next start may find: safe_ or written_
   size_t rewritten_ = 0;  // index of the state that the running rewrite saves
-  // A failed sync leaves holes in files. The running server reports them and does not read around
-  // them. A process that starts on such a disk cannot know of them, so that start is the last.
+
+  // After a failed sync files may have holes that no start detects, so the next start is the last.
   bool may_be_damaged_ = false;
   std::string trouble_;
 };

@@ -30,7 +30,8 @@ TEST(ClientInput, TheRestComesBeforeWhatFollows) {
   input.keep(joined.substr(4), true);
   joined = input.join("");
   EXPECT_EQ(joined, "three");
-  input.keep(joined, true);  // true: held back, so none of the bytes was executed
+  // `true` means that the command is held back, so that none of its bytes was executed.
+  input.keep(joined, true);
   joined = input.join("!");
   EXPECT_EQ(joined, "three!");
 }

@@ -249,7 +249,7 @@ TEST_F(TlsReloadTest, InvalidFilesChangeNothing) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"tls-cert-file", garbage},
            {"tls-cert-file", absent},
-           {"tls-cert-file", next_.certificate_file()},  // does not match the present key
+           {"tls-cert-file", next_.certificate_file()},  // the certificate of another key
            {"tls-key-file", garbage},
            {"tls-ca-cert-file", garbage},
            {"tls-dh-params-file", garbage},

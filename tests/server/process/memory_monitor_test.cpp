@@ -109,7 +109,7 @@ TEST(MemoryMonitorTest, ExemptMemoryIsUsedButNotLimited) {
   memory.set_limit(memory.refresh() + kMiB);
   const std::vector<char> buffer(2 * kMiB);
   EXPECT_TRUE(memory.over_limit());
-  memory.measure_available();  // a grant may rely on an older figure, so it is measured
+  memory.measure_available();  // Measures first, because a grant may rely on an older measurement.
   EXPECT_FALSE(memory.fits(kMiB / 2));
   exempt_bytes = buffer.size();
   EXPECT_FALSE(memory.over_limit());

@@ -146,7 +146,7 @@ class ClusterDocumentTest(ClusterTest):
             shards = str(one.call("CLUSTER", "SHARDS"))
             self.assertIn("b'endpoint', b'a.example'", shards)
             self.assertIn("b'endpoint', b'?'", shards)
-            moved = two.call("SET", "b", "1")  # the key b is in slot 3300
+            moved = two.call("SET", "b", "1")  # The key b is in slot 3300.
             self.assertIsInstance(moved, ErrorReply)
             self.assertEqual(moved.text, f"MOVED 3300 a.example:{servers[0].port}")
             two.call("CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint")

@@ -45,7 +45,7 @@ class EvictionTest(ServerTest):
                     client.call("SET", "source", "value")
                     payload = client.call("DUMP", "source")
                     client.call("RESTORE", "k", 10**9, payload, option, value)
-                    other.call("FLUSHALL")  # deletes the key of the previous direction
+                    other.call("FLUSHALL")  # Deletes the key of the previous direction.
                     other.call("REPLICAOF", "127.0.0.1", leader.port)
                     wait_until(lambda: other.call("EXISTS", "k") == 1, what="the snapshot")
                     got = other.call("OBJECT", option, "k")

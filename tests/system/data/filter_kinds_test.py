@@ -103,7 +103,7 @@ class FilterKindsTest(ServerTest):
         added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
         before = digest(connection)
         replies = self.add_all(connection, kind, items[len(added) :])
-        # Some of the rejected items are found by error, and their reply is 0.
+        # Some of the rejected items are false positives, and their reply is 0.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
         self.assertEqual(digest(connection), before)

@@ -8,8 +8,8 @@ from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import ErrorReply
 
 MIB = 1 << 20
-# Number of readings, 20 ms apart, and the maximum difference between them. A reply of INFO may
-# differ by that much, but not the memory of a thread.
+# The memory counts as constant if this many readings, 20 ms apart, differ by at most these bytes.
+# The size of INFO's reply may vary by that much. A thread has more memory.
 STILL_LOOKS = 25
 STILL_BYTES = 16 << 10
 

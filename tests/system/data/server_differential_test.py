@@ -197,7 +197,8 @@ class ServerDifferentialTest(ServerTest):
                 if not connection.has_reply(max(0.0, deadline - time.monotonic())):
                     break
                 heard[index].append(connection.read_reply()[1])
-        # Redis redirects a null in the protocol of the client that has read the keys.
+        # A redirected invalidation of all keys has a null. Redis writes it in the protocol of the
+        # client that has read the keys, our server in that of the receiver.
         null, other_null = b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n"
         heard = [[raw.replace(other_null, null) for raw in messages] for messages in heard]
         # Invalidations redirected from another thread may arrive anywhere among messages and other

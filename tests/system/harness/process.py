@@ -56,7 +56,7 @@ def suspend(pid):
 
 def _is_stopped(pid):
     stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
-    with contextlib.suppress(OSError):  # a thread may have just ended
+    with contextlib.suppress(OSError):  # A thread of the process may have just ended.
         return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
     return False
 
@@ -154,7 +154,7 @@ class Process:
         """Returns the child processes that any of its threads has forked."""
         found = []
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            with contextlib.suppress(OSError):  # the thread may have ended
+            with contextlib.suppress(OSError):  # The thread may have ended meanwhile.
                 found += [int(child) for child in (task / "children").read_text("ascii").split()]
         return found
 

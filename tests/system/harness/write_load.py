@@ -183,8 +183,9 @@ class Writer:
         self.name = name
         self.rng = random.Random(f"{seed}/{name}")
         self.longest_pipeline = longest_pipeline
-        self.base = Model()  # state of the server at the last comparison
-        self.steps = []  # steps sent since the last comparison.
+        # The state of the server at the last comparison, and the steps sent since then.
+        self.base = Model()
+        self.steps = []
         # Acknowledged items of each filter. Items that were or will be deleted are not in it.
         self.items = {}
         self.window_items = {}  # for each filter with a window: all sent items, in order

@@ -67,7 +67,7 @@ class SoakServer(Process):
     def __init__(self, *options):
         self.http_port = free_port()
         super().__init__(SERVER, ["--http-port", self.http_port, "--hz", 50, *options])
-        self.samples = []  # one sample a second, taken under load
+        self.samples = []  # memory of the server, once a second under load
         self.calm_samples = []
 
     def info(self, client, section):

@@ -121,7 +121,7 @@ class MigrationTest(WalksTest):
         self.check_data()
 
     def check_file_of(self, module):
-        """Users migrate for the filters; their server is not installed here, but its file exists.
+        """Runs the commands of docs/migration.md with a file that a server with this module wrote.
         """
         (self.folder / "var/lib/redis").mkdir()
         shutil.copy(

@@ -68,7 +68,7 @@ TEST_F(FilterCensusTest, TheNextWalkSeesWhatHasChanged) {
   census_.refresh(1'000'000);
   run({"DEL", "f"});
   run({"BF.ADD", "g", "x"});
-  census_.step(1'000'000);  // has no effect, because no walk over the keyspace has begun
+  census_.step(1'000'000);  // This step does nothing, because no walk over the keyspace has begun.
   EXPECT_EQ(census_.figures()->largest[0].key, "f");
   census_.refresh(1'000'000);
   ASSERT_EQ(census_.figures()->largest.size(), 1U);

@@ -140,7 +140,8 @@ TEST(ShippedSample, ListsWhatHasNoEffect) {
 // If the sample file says that an option is mutable, the option table must agree.
 TEST(ShippedSample, SaysWhatIsMutable) {
   for (const auto& section : shipped_sections()) {
-    bool all = false;  // set by a paragraph without options: it describes all options after it
+    // True after a paragraph that names no option: it describes all options that follow.
+    bool all = false;
     for (const auto& paragraph : section.paragraphs) {
       const std::string words = joined(paragraph.words);
       all = all || (paragraph.options.empty() && words.find(" mutable") != std::string::npos);

@@ -23,7 +23,7 @@ class Items:
     """The items of one filter, and the replies to their adds."""
 
     def __init__(self):
-        self.counted = {}  # item: the time and the item count when it was counted
+        self.counted = {}  # Maps each counted item to the time and the item count of that moment.
         self.repeated = set()  # items whose add answered 0
         self.count = 0  # number of items ever counted
 

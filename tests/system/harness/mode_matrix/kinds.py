@@ -102,8 +102,8 @@ class ExpiringStrings:
     def __init__(self, run):
         self.rng = run.rng
         self.clock = run.clock
-        self.values = {}  # key: (value, expiry), with -1 for no expiry
-        self.soon_gone = {}  # key: the time when it expires
+        self.values = {}  # Maps each key to (value, expiry); an expiry of -1 means none.
+        self.soon_gone = {}  # Maps each key to the time when it expires.
 
     def keys(self):
         return list(self.values)
