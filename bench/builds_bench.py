@@ -57,7 +57,8 @@ class Load:
         self.process.send_signal(signal.SIGSTOP)
         time.sleep(DRAIN_S)
         used = self.server.cpu_ns() - used_before
-        done = self.requests() - done_before - 1  # the INFO request of the bench does not count
+        # Subtracts the bench's own INFO request, which the server has counted too.
+        done = self.requests() - done_before - 1
         if self.process.poll() is not None or done < 1:
             raise SystemExit("the load has ended")
         return used / done

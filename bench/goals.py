@@ -33,7 +33,7 @@ NEEDED = {"--before": "no earlier build given: --before SERVER"}
 class Goal:
     name: str
     command: tuple
-    pattern: str  # pattern of the names of the figures
+    pattern: str  # regular expression that matches the names of a goal's figures
     at_least: float = -math.inf
     at_most: float = math.inf
     form: str = "{:.2f}"

@@ -40,7 +40,7 @@ FilterPtr make(uint8_t generations, uint64_t capacity) {
                          .generations = generations,
                          .refreshes = false};
   } else {
-    parameters.expansion = 0;  // one layer of the right size, with the whole error rate
+    parameters.expansion = 0;  // gives the filter one layer, sized for the whole error rate
   }
   return make_filter(parameters);
 }

@@ -40,7 +40,7 @@ NOT_OPTIONS = {
     "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",
     "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",
-}  # file names are left to check_tree.py
+}  # check_tree.py checks the names of files
 FILE = re.compile(
     r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )

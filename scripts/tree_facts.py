@@ -113,7 +113,7 @@ def members_of_classes(code):
             if closed is not None:
                 statement = ""
             elif in_class and code[at + 1 :].lstrip()[:1] not in (",", "{", ";", ")"):
-                found[stack[-1]] += count_members(statement)  # a function body ends here
+                found[stack[-1]] += count_members(statement)  # this brace ends a function body
                 statement = ""
             elif not stack or stack[-1] == "":
                 statement = ""

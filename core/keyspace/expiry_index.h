@@ -108,10 +108,9 @@ class ExpiryIndex {
 // Thread safety: all members may be called from any thread.
 // Source: the figures of Redis 7.0.
 struct ExpiryStatistics {
-  std::atomic<uint64_t> expired{0};           // keys deleted because they had expired
-  std::atomic<uint64_t> expired_actively{0};  // expired keys that active expiry deleted
-  // Number of cycles of active expiry that ran out of time.
-  std::atomic<uint64_t> ticks_cut_by_time{0};
+  std::atomic<uint64_t> expired{0};            // keys deleted because they had expired
+  std::atomic<uint64_t> expired_actively{0};   // expired keys that active expiry deleted
+  std::atomic<uint64_t> ticks_cut_by_time{0};  // cycles of active expiry that ran out of time
   // Share of keys with an expiry that had expired when active expiry began, smoothed: 0 to 1.
   std::atomic<double> stale_ratio{0};
 
