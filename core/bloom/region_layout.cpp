@@ -154,8 +154,8 @@ const uint64_t* count_words(const uint64_t* words, const Geometry& geometry) {
   return words + geometry.bit_count / 64 - kCountWords;
 }
 
-// Expected set bits at the layer's capacity, plus five standard deviations. A new item that is
-// found by error is not counted, so more items are inserted than counted.
+// Expected set bits at the layer's capacity, plus five standard deviations. A new item that is a
+// false positive is not counted, so more items are inserted than counted.
 uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
   constexpr int kSteps = 16;
   const LineModel model = model_of(geometry);

@@ -80,7 +80,7 @@ def make(client, name, reservation, steps):
     added = set()
     for command, first, end in steps:
         for number in range(first, end):
-            # An item that was found by error when it was added must not be deleted.
+            # An item that was a false positive when it was added must not be deleted.
             if command == DELETE and number not in added:
                 continue
             if client.call(command, name, f"item:{number}") == [1]:

@@ -43,14 +43,14 @@ TEST_F(AccessTest, WithoutPasswordThisMachineIsTheDefaultUser) {
 
 // A user with `nopass` accepts every password, so the password proves nothing.
 TEST_F(AccessTest, RejectsAPasswordForAPasswordlessUser) {
-  const std::string anything = "Basic ZGVmYXVsdDp4";  // credentials default:x in Base64
+  const std::string anything = "Basic ZGVmYXVsdDp4";  // the credentials "default:x" in Base64
   EXPECT_EQ(ask(anything, kElsewhere), 403U);
   EXPECT_EQ(ask(anything), 200U);
 }
 
 TEST_F(AccessTest, ProtectedModeHoldsForPasswordlessUsers) {
   ASSERT_EQ(run({"ACL", "SETUSER", "guest", "on", "nopass"}), kOk);
-  const std::string guest = "Basic Z3Vlc3Q6eA==";  // credentials guest:x in Base64
+  const std::string guest = "Basic Z3Vlc3Q6eA==";  // the credentials "guest:x" in Base64
   EXPECT_EQ(ask(guest), 200U);
   EXPECT_EQ(user_, "guest");
   EXPECT_EQ(ask(guest, kElsewhere), 403U);
@@ -63,10 +63,10 @@ TEST_F(AccessTest, ProtectedModeHoldsForPasswordlessUsers) {
 TEST_F(AccessTest, APasswordIsAskedFor) {
   EXPECT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
   EXPECT_EQ(ask(""), 401U);
-  EXPECT_EQ(ask("Basic ZGVmYXVsdDp3cm9uZw=="), 401U);  // credentials default:wrong in Base64
-  EXPECT_EQ(ask("Basic ZGVmYXVsdDpzZWNyZXQ="), 200U);  // credentials default:secret in Base64
+  EXPECT_EQ(ask("Basic ZGVmYXVsdDp3cm9uZw=="), 401U);  // the credentials "default:wrong" in Base64
+  EXPECT_EQ(ask("Basic ZGVmYXVsdDpzZWNyZXQ="), 200U);  // the credentials "default:secret" in Base64
   EXPECT_EQ(ask("basic   ZGVmYXVsdDpzZWNyZXQ", kElsewhere, "any.example"), 200U);
-  EXPECT_EQ(ask("Basic OnNlY3JldA=="), 200U);  // credentials :secret in Base64
+  EXPECT_EQ(ask("Basic OnNlY3JldA=="), 200U);  // the credentials ":secret" in Base64
   EXPECT_EQ(user_, "default");
 }
 
@@ -81,7 +81,7 @@ TEST_F(AccessTest, FailedLoginsAreLogged) {
 
 TEST_F(AccessTest, UsersOfTheAclMayAskAsTheirRulesSay) {
   EXPECT_EQ(run({"ACL", "SETUSER", "eve", "on", ">pw", "+info"}), kOk);
-  ASSERT_EQ(ask("Basic ZXZlOnB3"), 200U);  // credentials eve:pw in Base64
+  ASSERT_EQ(ask("Basic ZXZlOnB3"), 200U);  // the credentials "eve:pw" in Base64
   EXPECT_EQ(user_, "eve");
   const auto eve = users_.find("eve");
   constexpr std::array<std::string_view, 1> kInfo = {"info"};
@@ -105,7 +105,7 @@ TEST_F(AccessTest, OnlySoundBasicIsRead) {
     EXPECT_EQ(ask(header), 400U) << header;
   }
   EXPECT_EQ(ask("Basic " + std::string(8000, 'A')), 400U);
-  const auto parsed = parse_basic("Basic dTpwOnE=");  // credentials u:p:q in Base64
+  const auto parsed = parse_basic("Basic dTpwOnE=");  // the credentials "u:p:q" in Base64
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->user, "u");
   EXPECT_EQ(parsed->password, "p:q");

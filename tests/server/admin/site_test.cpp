@@ -58,17 +58,17 @@ const Granted kWriter = granted_to({"", "bf.add"});
 const Granted kNotAdmitted = {};
 
 constexpr const char* kNoCredentials = "";
-constexpr const char* kDefaultAnything = "Basic ZGVmYXVsdDp4";  // credentials default:x in Base64
-constexpr const char* kDefaultRight = "Basic ZGVmYXVsdDpzZWNyZXQ=";  // credentials default:secret
-constexpr const char* kGuest = "Basic Z3Vlc3Q6YW55dGhpbmc=";         // credentials guest:anything
-constexpr const char* kScanner = "Basic c2Nhbm5lcjo=";  // credentials scanner: without a password
-constexpr const char* kNamedRight = "Basic ZXZlOnB3";   // credentials eve:pw
-constexpr const char* kNamedWrong = "Basic ZXZlOm5v";   // credentials eve:no
-constexpr const char* kSwitchedOff = "Basic Z29uZTp4";  // credentials gone:x
-constexpr const char* kReading = "Basic cmVhZGVyOnB3";  // credentials reader:pw
-constexpr const char* kWriting = "Basic d3JpdGVyOnB3";  // credentials writer:pw
-constexpr const char* kElsewhere = "Basic ZWxzZXdoZXJlOnB3";  // credentials elsewhere:pw
-constexpr const char* kUnknown = "Basic c3RyYW5nZXI6eA==";    // credentials stranger:x
+constexpr const char* kDefaultAnything = "Basic ZGVmYXVsdDp4";       // Base64 of "default:x"
+constexpr const char* kDefaultRight = "Basic ZGVmYXVsdDpzZWNyZXQ=";  // Base64 of "default:secret"
+constexpr const char* kGuest = "Basic Z3Vlc3Q6YW55dGhpbmc=";         // Base64 of "guest:anything"
+constexpr const char* kScanner = "Basic c2Nhbm5lcjo=";               // Base64 of "scanner:"
+constexpr const char* kNamedRight = "Basic ZXZlOnB3";                // Base64 of "eve:pw"
+constexpr const char* kNamedWrong = "Basic ZXZlOm5v";                // Base64 of "eve:no"
+constexpr const char* kSwitchedOff = "Basic Z29uZTp4";               // Base64 of "gone:x"
+constexpr const char* kReading = "Basic cmVhZGVyOnB3";               // Base64 of "reader:pw"
+constexpr const char* kWriting = "Basic d3JpdGVyOnB3";               // Base64 of "writer:pw"
+constexpr const char* kElsewhere = "Basic ZWxzZXdoZXJlOnB3";         // Base64 of "elsewhere:pw"
+constexpr const char* kUnknown = "Basic c3RyYW5nZXI6eA==";           // Base64 of "stranger:x"
 
 class SiteTest : public CommandTest {
  protected:

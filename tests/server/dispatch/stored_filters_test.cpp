@@ -126,7 +126,7 @@ TEST_F(StoredFilters, WindowsOfItemsThatGrewToTheirLimitStillRotate) {
   ASSERT_EQ(run(reserve({"1", "EXPANSION", "1", "WINDOW", length, "ITEMS", "GENERATIONS", "16"})),
             kOk);
   add_new(5 * kQuota);
-  // An item that is found by error adds no layer, so some more items are added.
+  // A new item that is a false positive adds no layer, so some more items are added.
   for (int more = 0; more < 50 && layers() < 4095; ++more) add_new(1);
   ASSERT_EQ(layers(), 4095);
   ASSERT_EQ(run({"BF.ADD", "f", "next"}), integer(1));

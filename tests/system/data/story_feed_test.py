@@ -3,9 +3,9 @@
 """The story of the feed: readers repeatedly hide posts and show them again.
 
 Each user has a deletable filter of hidden posts; a feed shows the posts that are not in it. A post
-whose BF.ADD answered 1 is in the filter until its BF.DEL. A post that answered 0 was found by error
-and is not in it. A bitmap beside the filter holds the few such posts of a user. The model is a set
-for each user.
+whose BF.ADD answered 1 is in the filter until its BF.DEL. A post that answered 0 is a false
+positive and is not in it. A bitmap beside the filter holds the few such posts of a user. The model
+is a set for each user.
 """
 
 import unittest

@@ -95,8 +95,8 @@ class DashboardTest(BrowserTest):
                 ("imported", 3900), ("sessions", 8400), ("visitors", 2000),
             ):  # fmt: skip
                 client.call("BF.MADD", key, *(f"item:{i}" for i in range(count)))
-            # A few added items are not counted, because they are found by error. So items are added
-            # until the count is right.
+            # A few added items are not counted, because they are false positives. So items are
+            # added until the count is right.
             for key, wanted in (("fixed", 5000), ("sessions", 8500), ("small", 400)):
                 self.fill_up(client, key, wanted)
             client.call("BF.ADD", b"odd \xff<b>name</b>", "x")

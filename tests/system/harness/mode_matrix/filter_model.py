@@ -13,7 +13,7 @@ from harness.mode_matrix.cell_run import KEY_PREFIX
 GENERATIONS = 4
 # Number of items that the test never adds.
 ABSENT_ITEMS = 200
-# A filter without faults finds far fewer absent items by error.
+# A filter without faults has far fewer false positives among them.
 ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
 # A forced union has more bits set than planned for its size, so it finds more absent items.
 UNION_FOUND_MAX = ABSENT_ITEMS // 2
