@@ -73,10 +73,10 @@ class ClusterDocumentTest(ClusterTest):
             document["shards"]["s2"]["slots"] = "8191-16383"
 
         for server in servers:
-            server.expect_log("Cluster: the topology in etcd is refused")
+            server.expect_log("Cluster: .*topology.* refused")
         self.change(move)
         for server in servers:
-            server.wait_for_log("its slots changed without a record of a move")
+            server.wait_for_log("topology.* refused.* slots .*without a record")
             wait_until(lambda one=server: self.info(one)["cluster_topology"] == "invalid",
                        "the fault is shown")  # fmt: skip
         with servers[0].connect() as connection:
@@ -91,7 +91,7 @@ class ClusterDocumentTest(ClusterTest):
         self.change(move)
         refused = self.run_tool("status")
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("without a record of a move", refused.stderr)
+        self.assertRegex(refused.stderr, "slots .*without a record")
         self.assertIn("`recover`", refused.stderr)
 
     # Tests of the cluster's name and of announced addresses.
@@ -104,8 +104,8 @@ class ClusterDocumentTest(ClusterTest):
             capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         self.assertEqual(started.returncode, 1, started)
-        self.assertIn(f"belongs to a node of the cluster '{NAME}', and cluster-name is 'other'",
-                      started.stdout + started.stderr)  # fmt: skip
+        self.assertRegex(started.stdout + started.stderr,
+                         f"belongs .*cluster '{NAME}'.* cluster-name .*'other'")  # fmt: skip
 
     def test_changed_port_is_announced(self):
         servers = self.start_cluster(1, 1, "--appendonly", "yes")
@@ -175,7 +175,7 @@ class ClusterDocumentTest(ClusterTest):
                 info = connection.call("INFO", "replication").decode()
             self.assertIn(f"master_replid:{saved['shards'][shard]['replication_id']}", info)
             self.assertGreater(saved["shards"][shard]["offset"], 0)
-        self.assertIn("holds a backup already", self.run_tool("backup", target).stderr)
+        self.assertRegex(self.run_tool("backup", target).stderr, "holds a backup")
         cluster.flushall(target_nodes=cluster.PRIMARIES)
         cluster.close()
         self.restore(servers, target)
@@ -199,9 +199,9 @@ class ClusterDocumentTest(ClusterTest):
                    == len(servers), "the servers register")  # fmt: skip
         swapped = self.run_tool("restore", target, addresses[1], addresses[0])
         self.assertEqual(swapped.returncode, 1)
-        self.assertIn("keys that do not belong to shard s1", swapped.stderr)
+        self.assertRegex(swapped.stderr, "keys .*not belong to shard s1")
         empty = self.run_tool("restore", target, addresses[2], addresses[1])
-        self.assertIn("it is empty, and the snapshot of shard s1 has", empty.stderr)
+        self.assertRegex(empty.stderr, "empty.* snapshot of shard s1")
         self.assertIn("has 2 shards and 3 nodes again", self.tool("restore", target, *addresses))
         wait_until(lambda: [len(shard["insync"]) for shard in self.topology()["shards"].values()]
                    == [2, 1], "the replica is in sync")  # fmt: skip

@@ -105,7 +105,7 @@ class ClusterHandoverTest(ClusterLoadTest):
         old.process.send_signal(signal.SIGTERM)
         self.check_handover(f"SIGTERM of s{lane + 1}", lane, old, new, begin)
         # Without this log line, the replica would have waited for the lease to expire.
-        old.wait_for_log(f"the shard is handed over to {new.node_id}")
+        old.wait_for_log(f"shard .*handed over to {new.node_id}")
         self.assertEqual(old.wait_for_exit(), 0)
         self.check_errors(begin, [lane])
         self.restart(old)

@@ -100,7 +100,7 @@ class ClusterRestartsTest(ClusterTest):
         with servers[2].connect() as connection:
             self.assertEqual(connection.call("CLUSTER", "FAILOVER"), b"OK")
         wait_until(lambda: self.leader() == servers[2].node_id, "another node leads")
-        servers[1].wait_for_log("loading was given up for another role")
+        servers[1].wait_for_log("loading .*given up")
         with servers[1].connect() as connection:
             self.assertEqual(connection.call("CONFIG", "SET", "key-load-delay", "0"), b"OK")
         self.wait_for_replicas(servers, 1)
@@ -132,7 +132,7 @@ class ClusterRestartsTest(ClusterTest):
         # A node whose log fails is no candidate.
         with servers[0].connect() as connection:
             refused = connection.call("CLUSTER", "FAILOVER", "FORCE")
-        self.assertRegex(str(refused), "append log of this node fails|not in sync")
+        self.assertRegex(str(refused), "append log of this node|not in sync")
         disk.free()
         self.wait_for_replicas(servers, 1)
         self.wait_for_items(servers, "before")

@@ -163,7 +163,7 @@ class ClusterToolTest(EtcdTest):
         path.write_text("secret\n", encoding="ascii")
         options = ["--user", "bloomery", "--password-file", path]
         done = self.run_tool("status", options=options)
-        self.assertIn("there is no cluster 'test'", done.stderr)
+        self.assertIn("no cluster 'test'", done.stderr)
         path.write_text("wrong\n", encoding="ascii")
         done = self.run_tool("status", options=options)
         self.assertIn("authentication failed", done.stderr)

@@ -45,7 +45,7 @@ class CheckAofTest(unittest.TestCase):
         incremental.write_bytes(whole[:-1])
         status, text = self.check(manifest)
         self.assertEqual(status, 1, text)
-        self.assertIn("torn: the end comes inside of a command", text)
+        self.assertRegex(text, "torn: .*end .*command")
         self.assertEqual(incremental.read_bytes(), whole[:-1])
         status, text = self.check(manifest, "--fix")
         self.assertEqual(status, 0, text)
@@ -60,7 +60,7 @@ class CheckAofTest(unittest.TestCase):
         for arguments in ([], ["--fix"]):
             status, text = self.check(log / "appendonly.aof.manifest", *arguments)
             self.assertEqual(status, 1, text)
-            self.assertIn("offset 0: damaged: '*' or '#' expected", text)
+            self.assertRegex(text, r"offset 0: damaged: .*'\*'.*'#'")
         self.assertEqual(incremental.read_bytes(), wrong)
 
     def test_missing_file_is_reported(self):

@@ -23,9 +23,9 @@ from harness.write_load import Load
 
 ROUNDS = count("FAULT_ROUNDS")
 NO_MOUNTS = disks.why_no_mounts()
-ENDS = "The append log fails and appendfsync is always: ending before"
-REFUSES = "The append log fails, writes are refused until it works"
-NOT_ON_DISK = r"(\d+) bytes of the append log are not on the disk"
+ENDS = "append log fails .*appendfsync is always"
+REFUSES = "append log fails.* writes are refused"
+NOT_ON_DISK = r"(\d+) bytes of the append log .*not on the disk"
 REWRITE_FAILS = "Background append only file rewriting failed|Can't rewrite the append log"
 FILE_LIMIT = 256 << 10
 
@@ -94,7 +94,7 @@ class DiskFaultTest(ServerTest):
             self.assertEqual(self.info(connection, "aof_last_write_status"), "err")
 
     def wait_until_recovered(self, server, load):
-        server.wait_for_log("The append log takes writes again")
+        server.wait_for_log("append log takes writes again")
         load.wait_for_writes(100)
         with server.connect() as connection:
             self.assertEqual(connection.call("PING"), b"PONG")
@@ -217,7 +217,7 @@ class DiskFaultTest(ServerTest):
                 self.write_to_full_disk(connection, "first" * 5000)
                 self.check_refusing(server)
                 disk.free()
-                server.wait_for_log("The append log takes writes again")
+                server.wait_for_log("append log takes writes again")
                 # While the disk was full, the data stayed in memory.
                 self.assertEqual(connection.call("APPEND", "key", "!"), 25_001)
                 disk.fill()
@@ -262,7 +262,7 @@ class DiskFaultTest(ServerTest):
             writer.call("INCR", "n")
             fields.update(replication_info(reader))
             reason = fields.get("master_link_down_reason", "")
-            return "a sync of the append log" in reason and writer.call("WAIT", 1, 100) == 0
+            return "sync of the append log" in reason and writer.call("WAIT", 1, 100) == 0
 
         wait_until(is_overdue, "an overdue sync", timeout_s=120)
         self.assertEqual(fields["master_link_status"], "down")
@@ -320,7 +320,7 @@ class DiskFaultTest(ServerTest):
         server.expect_log(ENDS)
         server.expected_exit = 1
         self.assertEqual(server.wait_for_exit(), 1)
-        self.assertTrue([line for line in server.log if ENDS in line])
+        self.assertTrue([line for line in server.log if re.search(ENDS, line)])
         load.join()
 
     def test_file_size_limit_always(self):

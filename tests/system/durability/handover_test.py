@@ -98,7 +98,7 @@ class HandoverTest(ServerTest):
         self.assertIn("RDB looks OK", judged)
         output, status = self.export("--target", "redis")
         self.assertEqual((output.count("\n"), status), (1, 1), output)
-        self.assertIn("is there already; --overwrite replaces it", output)
+        self.assertRegex(output, r"out\.rdb'.* already.*--overwrite")
         output, status = self.export("--target", "redis", "--overwrite")
         self.assertEqual(status, 2, output)
         self.assertIn("left out: 1 redisbloom filter: theirs", output)

@@ -66,7 +66,7 @@ class StartTest(ServerTest):
             ):
                 with self.subTest(daemonize=daemonize, reason=reason):
                     said = self.refused("--logfile", path, "--daemonize", daemonize)
-                    self.assertIn(f"Can't write a log: can't open '{path}': {reason}", said)
+                    self.assertRegex(said, f"log: .*'{path}': {reason}")
         self.assertFalse((self.directory / "no").exists(), "a directory was made for it")
 
     def test_a_damaged_log_names_the_next_step(self):
@@ -90,7 +90,7 @@ class StartTest(ServerTest):
     def test_starter_of_a_daemon_reports_why_there_is_none(self):
         daemon = ("--daemonize", "yes")
         said = self.refused(*daemon, prefix=process_faults(FORKS_MAX=0))
-        self.assertIn("Can't become a daemon: can't fork: Resource temporarily", said)
+        self.assertRegex(said, "daemon: .*fork: Resource temporarily")
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             said = self.refused(*daemon, "--bind", "127.0.0.1", "--port", port)
@@ -110,7 +110,7 @@ class StartTest(ServerTest):
             if status == 0:
                 break
             self.assertEqual(status, 1, said)
-            self.assertRegex(said, "Can't start the thread '[a-z0-9-]+': Resource temporarily")
+            self.assertRegex(said, "thread '[a-z0-9-]+': Resource temporarily")
         self.assertGreater(threads, 3)
         with Connection(port) as client:
             self.assertEqual(client.call("PING"), b"PONG")
@@ -138,17 +138,19 @@ class StartTest(ServerTest):
         path = self.make_log()
         data = path.read_bytes()
         mark = data.rindex(b"#") + 1
-        message = "no sound checksum line follows its last 1 commands"
+        message = "no sound checksum line .*last 1 commands"
         for damaged in (data[: mark - 1], data[:mark] + b" " + data[mark + 1 :]):
             path.write_bytes(damaged)
             server = self.start()
             server.expect_log(message)
-            self.assertTrue([line for line in server.log if f"{path.name}: {message}" in line])
+            pattern = f"{path.name}: {message}"
+            self.assertTrue([line for line in server.log if re.search(pattern, line)])
             with server.connect() as connection:
                 self.assertEqual(connection.call("DBSIZE"), 3)
             server.crash()
             again = self.start()
-            self.assertFalse([line for line in again.log if message in line], "it was sealed")
+            repeated = [line for line in again.log if re.search(message, line)]
+            self.assertEqual(repeated, [], "it was sealed")
             again.crash()
 
     def test_removed_files_are_named(self):
@@ -178,7 +180,7 @@ class StartTest(ServerTest):
     def test_socket_of_another_server_is_not_replaced(self):
         path = self.directory / "server.sock"
         server = self.start_server("--unixsocket", path)
-        message = f"Failed opening Unix socket {path}: another server listens on it"
+        message = f"Failed opening Unix socket {path}: another server listens"
         self.assertIn(message, self.refused("--bind", "127.0.0.1", "--unixsocket", path))
         with Connection(unix_path=str(path)) as client:
             self.assertEqual(client.call("PING"), b"PONG")

@@ -93,9 +93,9 @@ class TakeoverTest(VectorChecks, ServerTest):
         snapshot = b"REDIS0013\xfe\x00" + stream + b"\x00" + text + b"\xff" + bytes(8)
         self.begin()
         (self.directory / "dump.rdb").write_bytes(snapshot)
-        self.assertIn("rdb-foreign-types skip leaves them out", self.refuse("--appendonly", "no"))
+        self.assertRegex(self.refuse("--appendonly", "no"), "type 'stream.*rdb-foreign-types skip")
         server, connection = self.serve("--appendonly", "no", "--rdb-foreign-types", "skip")
-        server.expect_log("Skipped 1 of type stream")
+        server.expect_log("Skipped 1 .*stream")
         self.assertEqual(connection.call("GET", "k"), b"v")
 
     def test_configuration_of_valkey_9(self):
@@ -114,7 +114,7 @@ class TakeoverTest(VectorChecks, ServerTest):
         path.write_text("\n".join(lines) + "\n")
         server = self.start_server("--dir", self.directory, config_file=path)
         for name in ("replica-lazy-flush", "search.reader-threads"):
-            server.expect_log(f"the directive '{name}' has no effect")
+            server.expect_log(f"directive '{name}' has no effect")
         with server.connect() as connection:
             self.assertIn(b"availability_zone:eu-1a", bytes(connection.call("INFO", "server")))
             self.assertEqual(

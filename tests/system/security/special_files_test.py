@@ -97,12 +97,12 @@ class StartTest(SpecialFilesTest):
                 (folder / name).parent.mkdir(parents=True)
                 os.mkfifo(folder / name)
                 said = self.refused(folder, *options)
-                self.assertRegex(said, rf"can't open '.*{name}': it is a FIFO, not a regular file")
+                self.assertRegex(said, rf"'.*{name}': .*FIFO.* not a regular file")
 
     def test_a_pid_file_is_left_alone(self):
         server = self.start_server("--pidfile", self.fifo)
         server.expect_log("No PID file: ")
-        server.wait_for_log("No PID file: can't open '.*': it is a socket or a FIFO without reader")
+        server.wait_for_log(f"No PID file: .*'{self.fifo}': .*FIFO without reader")
         server.process.terminate()
         self.assertEqual(server.wait_for_exit(), 0)
         self.assertTrue(pathlib.Path(self.fifo).is_fifo(), "the server has removed it")

@@ -64,7 +64,7 @@ RULES = [
     (Refused("tls-replication forbids"), {"configuration": ["tls"], "event": ["migrate"]}),
     (Refused("Target instance replied with error: ERR unknown command"),
      {"configuration": ["renamed"], "event": ["migrate"]}),
-    (Refused("Replica .* is refused: it cannot hold filters of the layout"),
+    (Refused("Replica .* is refused: .*filters of the layout"),
      {"kind": FILTERS, "event": ["redis_replica"]}),
 ]  # fmt: skip
 
