@@ -15,9 +15,9 @@ namespace server::cluster {
 
 // Why this node became the leader of its shard.
 enum class FailoverCause : uint8_t {
-  kHandover,    // the former leader handed the shard over
-  kLostLeader,  // the former leader's lease had ended
-  kForced,      // CLUSTER FAILOVER FORCE
+  kHandover,    // the former leader handed the shard over to this node
+  kLostLeader,  // this node took over because the former leader's lease had ended
+  kForced,      // an administrator sent CLUSTER FAILOVER FORCE
 };
 
 // The names of the causes in metrics and CLUSTER INFO.
@@ -25,7 +25,8 @@ inline constexpr std::array<std::string_view, 3> kFailoverCauses = {"handover", 
                                                                     "forced"};
 
 struct ClusterCounters {
-  std::array<std::atomic<uint64_t>, kFailoverCauses.size()> failovers{};  // by cause
+  // The number of takeovers of this node by FailoverCause.
+  std::array<std::atomic<uint64_t>, kFailoverCauses.size()> failovers{};
   // How often the permit of this leader ended before it was extended.
   std::atomic<uint64_t> permit_lapses{0};
   // Bytes of the stream that the slowest connected member lacks; 0 on a replica.

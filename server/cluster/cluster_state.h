@@ -5,8 +5,8 @@
 //
 // Invariants: without a cluster there is no view, and no thread reads one. A thread sees views in
 // the order in which they were published.
-// Thread safety: publish() and set_… by one thread at a time; …view…() by the thread of that index
-// only, all else by any thread.
+// Thread safety: publish() and the setters may be called by one thread at a time. Functions with a
+// thread index may be called by that thread only, all others by any thread.
 // Source: versions instead of locks, as in server/acl/users.h.
 #pragma once
 
@@ -29,7 +29,7 @@ class View;
 
 // How the slots of this server's shard are served.
 enum class Service : uint8_t {
-  kDown,  // no permit
+  kDown,  // this server does not lead the shard, or has no permit
   // Clients wait. A new leader may not reply before the former one's permit has ended. Or the shard
   // is being handed over, to this server or by it.
   kHeld,
@@ -64,7 +64,7 @@ class ClusterState {
     const Seen& seen = seen_[thread_index];
     return seen.version == version_.load(std::memory_order_acquire) && (*seen.served_slots)[slot];
   }
-  // Null without a cluster.
+  // Returns null without a cluster.
   std::shared_ptr<const View> latest() const {
     const std::scoped_lock lock(mutex_);
     return view_;
@@ -103,7 +103,7 @@ class ClusterState {
     const std::scoped_lock lock(mutex_);
     return required_acks_;
   }
-  // Returns whether they have changed.
+  // Returns whether the ids differ from those of the last call.
   bool require_acks(const Ids& ids) {
     const std::scoped_lock lock(mutex_);
     if (ids == *required_acks_) return false;
@@ -130,17 +130,19 @@ class ClusterState {
 
   void refresh(Seen& seen) const;
 
-  std::atomic<uint64_t> version_{0};  // of the view and the service; 0 before the first view
+  // The number of the last published view or service; 0 before the first view.
+  std::atomic<uint64_t> version_{0};
   std::atomic<Service> service_{Service::kDown};
   std::atomic<int64_t> permit_from_us_{0};
   std::atomic<int64_t> permit_until_us_{0};
   std::atomic<bool> etcd_is_up_{false};
-  std::atomic<int64_t> leader_heard_us_{0};  // by permit_clock_us()
+  // The time by permit_clock_us() of the last bytes from the leader.
+  std::atomic<int64_t> leader_heard_us_{0};
   ClusterCounters counters_;
   mutable std::mutex mutex_;  // guards view_, required_acks_, and changes of service_
   std::shared_ptr<const View> view_;
   std::shared_ptr<const Ids> required_acks_ = std::make_shared<const Ids>();
-  std::vector<Seen> seen_;  // by thread index
+  std::vector<Seen> seen_;  // the views last seen by the threads, by thread index
 };
 
 }  // namespace server::cluster

@@ -44,7 +44,7 @@ constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kIdleConnectionsMax = 4;
 constexpr std::chrono::seconds kTokenLimit{10};
 constexpr uint32_t kHeaderBytesMax = 16 * 1024;
-constexpr size_t kHostBytesMax = 253;  // RFC 1035
+constexpr size_t kHostBytesMax = 253;  // the longest host name by RFC 1035
 
 }  // namespace
 
@@ -98,7 +98,7 @@ struct EtcdCalls::Link {
     const ssize_t got = ::recv(tcp.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
-  // Beast's operations on the stream in use.
+  // Starts Beast's write operation on the stream in use, TLS or TCP.
   auto write(const http::request<http::string_body>& request) {
     return tls ? http::async_write(*tls, request, kAsValue)
                : http::async_write(tcp, request, kAsValue);
@@ -121,7 +121,7 @@ struct EtcdCalls::Link {
   bool is_closed = false;
 };
 
-// kOk: a reply of HTTP, with any status.
+// The outcome of an HTTP exchange. kOk means that a reply was received, with any HTTP status.
 struct EtcdCalls::Reply {
   EtcdError error;
   unsigned status = 0;
@@ -136,8 +136,8 @@ struct EtcdCalls::Running {
   asio::steady_timer limit;
   LinkPointer link;
   size_t member = 0;
-  std::string token;             // the token with which the call was sent
-  bool sent = false;             // and no reply since excludes its execution
+  std::string token;  // the token with which the call was sent
+  bool sent = false;  // true after sending, until a reply shows that etcd has not executed the call
   bool asked_new_token = false;  // a call requests a new token at most once
   bool finished = false;
   EtcdError last_error{EtcdCode::kDeadlineExceeded, "no etcd member has answered in time"};
@@ -160,7 +160,8 @@ void EtcdCalls::start(Call call) {
     const auto self = weak.lock();
     if (!canceled && self) self->on_limit(running);
   });
-  // Posted, so that an immediate failure does not call the handler inside of this function.
+  // The call is posted, so that an immediate failure does not call the handler inside of this
+  // function.
   asio::post(io_, [self = shared_from_this(), running] {
     asio::co_spawn(self->io_, self->run(running), asio::detached);
   });
@@ -213,7 +214,7 @@ void EtcdCalls::forget_token() {
 }
 
 asio::awaitable<void> EtcdCalls::run(RunningPointer call) {
-  const auto self = shared_from_this();  // the client may be destroyed meanwhile
+  const auto self = shared_from_this();  // keeps this object alive if a handler destroys the client
   // Tries each endpoint once, and once more with a new token.
   for (size_t i = 0; i <= endpoints_.size() && !call->finished; ++i) {
     const bool done = co_await try_current(call);
@@ -259,7 +260,7 @@ asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
   call->member = current_;
   const EtcdError unauthorized = co_await ensure_token();
   if (unauthorized.code != EtcdCode::kOk || call->finished) co_return unauthorized;
-  call->member = current_;  // other calls may have moved on meanwhile
+  call->member = current_;  // other calls may have changed the current member in the meantime
   call->link = take_idle();
   if (call->link) co_return EtcdError{};
   call->link = make_link();
@@ -273,7 +274,8 @@ bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
     call->sent = false;
     if (wants_new_token(error) && has_user() && !call->asked_new_token) {
       call->asked_new_token = true;
-      if (token_ == call->token) forget_token();  // else another call has got a new one
+      // Another call may have obtained a newer token, which must be kept.
+      if (token_ == call->token) forget_token();
       return false;
     }
     finish(call, {EtcdOutcome::kRefused, {}, std::move(error)});
@@ -350,7 +352,8 @@ asio::awaitable<EtcdError> EtcdCalls::send(LinkPointer link, std::string_view pa
   http::request<http::string_body> request(http::verb::post, {path.data(), path.size()}, 11);
   request.set(http::field::host, endpoints_[link->member].authority());
   request.set(http::field::content_type, "application/json");
-  // With this header a member without a leader reports an error at once, and ends its watches.
+  // With this header, an etcd member without a leader reports an error at once and ends its
+  // watches.
   request.set("Grpc-Metadata-hasleader", "true");
   if (!token_.empty()) request.set(http::field::authorization, token_);
   request.body() = body;
@@ -389,7 +392,7 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
   http::response_parser<http::buffer_body> parser;
   parser.header_limit(kHeaderBytesMax);
   parser.body_limit(boost::none);
-  std::string text;  // an incomplete line; of an error, the whole body
+  std::string text;  // the unfinished last line; for an error reply, the whole body
   while (!parser.is_done()) {
     std::array<char, 16 * 1024> room;
     parser.get().body() = {room.data(), room.size(), true};
@@ -397,7 +400,7 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
     if (failed == http::error::need_buffer) failed.clear();
     if (failed) co_return unreachable(link, "read: " + failed.message());
     if (!parser.is_header_done()) continue;
-    const size_t searched = text.size();  // no line ends in these bytes
+    const size_t searched = text.size();  // the searched bytes contain no line end
     text.append(room.data(), room.size() - parser.get().body().size);
     if (parser.get().result_int() == kHttpOk) {
       size_t begin = 0;

@@ -5,9 +5,10 @@
 // all deadlines.
 //
 // Invariants: a change is sent once. A call moves to another member only if it was not sent yet, if
-// the reply excludes its execution, or if it only reads. Idle connections are all to the current
-// member. With TLS a member's certificate is verified, with its host name or address. A reply's
-// header is at most 16 KiB, its body (of a stream: a line) kEtcdReplyBytesMax.
+// the reply excludes its execution, or if it only reads. All idle connections lead to the current
+// member. With TLS the member's certificate must be valid and must name its host name or address. A
+// reply's header has at most 16 KiB. Its body, or a line of a stream's body, has at most
+// kEtcdReplyBytesMax.
 // Thread safety: none; everything runs on the io_context's thread.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/, RFC 9112,
 // https://www.boost.org/doc/libs/1_81_0/libs/beast/doc/html/beast/ref.html.
@@ -32,20 +33,20 @@
 namespace server::cluster {
 
 struct EtcdEndpoint {
-  std::string host;  // an IPv6 address has no brackets here
+  std::string host;  // IPv6 addresses are stored without brackets
   uint16_t port = 0;
   bool tls = false;
 
   bool operator==(const EtcdEndpoint&) const = default;
-  std::string authority() const;  // "host:port", with the brackets
+  std::string authority() const;  // returns "host:port", with brackets around an IPv6 address
   std::string url() const;
 };
 
-// "http://HOST:PORT", a final "/" allowed; the port is 2379 if none is given.
-// Errors: the URL and what it should be.
+// Parses "http://HOST:PORT" or "https://HOST:PORT", with an optional "/" at the end. The default
+// port is 2379. Errors: the message names the URL and the expected form.
 core::Result<EtcdEndpoint> parse_etcd_endpoint(std::string_view url);
 
-// An answer before it is parsed.
+// The reply to a call before its body is parsed, or the reason why there is none.
 struct EtcdAnswer {
   EtcdOutcome outcome = EtcdOutcome::kUnknown;
   std::string body;
@@ -78,7 +79,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
     std::chrono::milliseconds silence_max;
   };
 
-  // tls: null if no endpoint has https.
+  // `tls` may be null if no endpoint is an https URL.
   EtcdCalls(boost::asio::io_context& io, EtcdOptions options, std::vector<EtcdEndpoint> endpoints,
             std::unique_ptr<boost::asio::ssl::context> tls);
 
@@ -91,17 +92,18 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   bool has_user() const { return !options_.user.empty(); }
   // The next connection requests a new token.
   void forget_token();
-  // Called when current() has changed.
+  // Sets the function that is called when current() has changed.
   void on_move(std::function<void()> listener) { on_move_ = std::move(listener); }
-  // Later calls go to the next endpoint, if `failed` is the current one.
+  // Makes the next endpoint the current one, if `failed` is the current one.
   void move_on(size_t failed);
 
-  // Returns a connection to the current member, which run_stream() opens.
+  // Returns an unopened connection to the current member. run_stream() opens it.
   LinkPointer make_link();
   static size_t member_of(const LinkPointer& link);
-  // Pending operations on the connection end with an error.
+  // Closes the connection. Its pending operations end with an error.
   static void close(const LinkPointer& link);
-  // Returns why the stream has ended. `stream` must outlive the call.
+  // Runs the stream on the connection, and returns why it has ended. `stream` must outlive the
+  // call.
   boost::asio::awaitable<EtcdError> run_stream(LinkPointer link, const Stream& stream);
 
  private:
@@ -110,27 +112,28 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   struct Reply;
 
   boost::asio::awaitable<void> run(RunningPointer call);
-  // Returns whether the call is finished.
+  // Tries the call at the current member. Returns whether the call is finished.
   boost::asio::awaitable<bool> try_current(RunningPointer call);
   // Gives the call an idle connection or a new one, and a token if the call needs one.
   boost::asio::awaitable<EtcdError> prepare(RunningPointer call);
   bool on_error(const RunningPointer& call, EtcdError error);
   void on_limit(const RunningPointer& call);
   void finish(const RunningPointer& call, EtcdAnswer answer);
-  // These two are no coroutines, because g++ 12 copies aggregates in coroutine frames byte by byte.
+  // These two functions are not coroutines, because g++ 12 copies aggregates in coroutine frames
+  // byte by byte.
   void finish_with(const RunningPointer& call, std::string body);
   void give_up(const RunningPointer& call);
-  // Has half of a call's limit, so that the call can reach another member if this one does not
-  // answer. The limit does not end the lookup of the host's address.
+  // An attempt to connect has half of the call's time limit, so that the call can reach another
+  // member if this one does not answer. The limit does not end the lookup of the host's address.
   boost::asio::awaitable<EtcdError> connect(LinkPointer link);
   boost::asio::awaitable<EtcdError> send(LinkPointer link, std::string_view path,
                                          std::string_view body);
   boost::asio::awaitable<Reply> exchange(LinkPointer link, std::string_view path,
                                          std::string_view body);
-  // Waits until there is a token, if one is needed. Errors: kOk is none.
+  // Waits until there is a token, if one is needed. Returns kOk in EtcdError::code for success.
   boost::asio::awaitable<EtcdError> ensure_token();
-  // Requests a token for all waiting calls. It may take longer than a call, because etcd hashes the
-  // password slowly on purpose. A call that timed out must not restart it.
+  // Requests a token for all waiting calls. The request may take longer than a call, because etcd
+  // hashes the password slowly on purpose. A call that timed out must not restart it.
   boost::asio::awaitable<void> authenticate();
   boost::asio::awaitable<EtcdError> fetch_token();
   LinkPointer take_idle();
@@ -142,10 +145,11 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   const std::unique_ptr<boost::asio::ssl::context> tls_;
   size_t current_ = 0;
   std::string token_;
-  bool auth_is_off_ = false;               // etcd has reported it
-  LinkPointer authenticating_;             // null: no token is being requested
-  EtcdError auth_error_;                   // of the last request for a token
-  boost::asio::steady_timer token_asked_;  // canceled when the reply is there
+  bool auth_is_off_ = false;    // true once etcd has reported that authentication is off
+  LinkPointer authenticating_;  // the connection that requests a token; null if there is none
+  EtcdError auth_error_;        // error of the last request for a token
+  // The timer that is canceled when the reply to the token request arrives.
+  boost::asio::steady_timer token_asked_;
   std::vector<LinkPointer> idle_;
   std::set<RunningPointer> calls_;
   std::function<void()> on_move_;

@@ -31,7 +31,7 @@ core::Result<std::unique_ptr<ssl::context>> make_tls(const persistence::NamedFil
   return tls;
 }
 
-// Returns the call for a handler that takes the parsed reply.
+// Returns the call whose handler parses the reply and passes it to `handler`.
 template <class Reply>
 EtcdCalls::Call typed_call(std::string_view path, std::string body, bool only_reads,
                            core::Result<Reply> (*parse)(std::string_view),
@@ -45,7 +45,8 @@ EtcdCalls::Call typed_call(std::string_view path, std::string body, bool only_re
       if (reply) {
         result.reply = *std::move(reply);
       } else {
-        // The call may have been executed.
+        // A reply that cannot be parsed leaves the outcome unknown: etcd may have executed the
+        // call.
         result.outcome = EtcdOutcome::kUnknown;
         result.error = {EtcdCode::kInternal,
                         std::string(core::without_code(reply.error().message))};
@@ -130,7 +131,8 @@ void EtcdClient::grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler) {
 }
 
 void EtcdClient::keep_alive(uint64_t lease, EtcdHandler<EtcdLeaseReply> handler) {
-  // Two keepalives do no harm, so the call may move to another member like a call that only reads.
+  // Sending a keepalive twice is harmless, so the call may move to another member like a call that
+  // only reads.
   state_->calls().start(typed_call("/v3/lease/keepalive", etcd_lease_json(lease), true,
                                    parse_etcd_keep_alive, std::move(handler)));
 }

@@ -39,26 +39,28 @@ namespace server::cluster {
 
 struct EtcdOptions {
   std::vector<std::string> endpoints =
-      {};                 // http://HOST:PORT or https://HOST:PORT, the first one first
-  std::string user = {};  // empty: no authentication
+      {};  // URLs http://HOST:PORT or https://HOST:PORT; the first one is tried first
+  std::string user = {};  // user name for etcd; empty: no authentication
   std::string password = {};
-  persistence::NamedFile ca_file = std::string();  // of https; empty: the system's
+  // Certificates of the authorities for https; empty: the system's.
+  persistence::NamedFile ca_file = std::string();
   std::chrono::milliseconds call_limit{700};
 };
 
 enum class EtcdOutcome {
   kAnswered,
-  // It was not executed and never will be: etcd refused it, or no member has received the call.
+  // The call was not executed and never will be: etcd refused it, or no member has received it.
   kRefused,
-  // It was sent and got no reply: it may have been executed, or may still be, seconds later.
+  // The call was sent and got no reply. etcd may have executed it, or may still do so seconds
+  // later.
   kUnknown,
 };
 
 template <class Reply>
 struct EtcdResult {
   EtcdOutcome outcome = EtcdOutcome::kUnknown;
-  Reply reply;      // of kAnswered
-  EtcdError error;  // of the others
+  Reply reply;      // valid if the outcome is kAnswered
+  EtcdError error;  // valid if the outcome is not kAnswered
 
   bool answered() const { return outcome == EtcdOutcome::kAnswered; }
 };
@@ -66,16 +68,16 @@ struct EtcdResult {
 template <class Reply>
 using EtcdHandler = std::function<void(EtcdResult<Reply>)>;
 
-// News of a watch: changes, or its end. Changes come in the order of their revisions, and all
-// changes of a revision come together.
+// A report of a watch: changes, or the end of the watch. Changes come in the order of their
+// revisions, and all changes of a revision come together.
 struct EtcdChanges {
-  uint64_t revision = 0;          // changes up to this one were reported
+  uint64_t revision = 0;          // all changes up to this revision were reported
   std::vector<EtcdEvent> events;  // empty: the watch has begun, or continues after a failure
 };
 struct EtcdWatchEnd {
-  // kOutOfRange: changes are lost (compacted, or too many for one message). Read everything again,
-  // and watch from the revision after that. Other codes: etcd refused the watch, for example
-  // kPermissionDenied.
+  // The error that ended the watch. kOutOfRange: changes are lost (compacted, or too many for one
+  // message). The owner must read everything again, and watch from the revision after that. Other
+  // codes: etcd refused the watch, for example kPermissionDenied.
   EtcdError error;
 };
 using EtcdWatchNews = std::variant<EtcdChanges, EtcdWatchEnd>;
@@ -93,16 +95,18 @@ class EtcdClient {
   void range(const EtcdRange& range, EtcdHandler<EtcdRangeReply> handler);
   void put(const EtcdPut& put, EtcdHandler<EtcdPutReply> handler);
   void txn(const EtcdTxn& txn, EtcdHandler<EtcdTxnReply> handler);
-  // etcd may grant more time than requested: its minimum is 1.5 election timeouts.
+  // Creates a lease. etcd may grant more time than requested: its minimum is 1.5 election timeouts.
   void grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler);
-  // ttl_s of the reply is 0 if the lease is gone.
+  // Extends the lease. ttl_s of the reply is 0 if the lease no longer exists.
   void keep_alive(uint64_t lease, EtcdHandler<EtcdLeaseReply> handler);
-  // Deletes the lease's keys. If the lease is gone, the call is refused with kNotFound.
+  // Revokes the lease, which deletes its keys. If the lease is gone, etcd refuses the call with
+  // kNotFound.
   void revoke(uint64_t lease, EtcdHandler<EtcdRevokeReply> handler);
 
-  // The handler may cancel the watch that it serves. Returns the watch's number, never 0.
+  // Starts a watch, and returns its number, which is never 0. The handler may cancel the watch that
+  // it serves.
   uint64_t watch(const EtcdWatch& watch, std::function<void(EtcdWatchNews)> handler);
-  // The handler no longer runs. A number that belongs to no watch is ignored.
+  // Ends the watch: its handler is not called again. A number that belongs to no watch is ignored.
   void cancel(uint64_t watch);
 
  private:

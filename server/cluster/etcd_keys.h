@@ -15,17 +15,19 @@ inline std::string cluster_prefix(std::string_view name) {
   return "bloomery/" + std::string(name) + "/";
 }
 
-// The document of server/cluster/topology.h; its mod_revision is the topology's version.
+// The key of the topology: the document of server/cluster/topology.h. The key's mod_revision is the
+// topology's version.
 inline std::string topology_key(std::string_view name) {
   return cluster_prefix(name) + "topology";
 }
 
-// The checksum of the topology's slots, see server/cluster/slot_record.h.
+// The key with the checksum of the topology's slots, see server/cluster/slot_record.h.
 inline std::string slots_key(std::string_view name) {
   return cluster_prefix(name) + "slots";
 }
 
-// One key for each node that runs, under the node's lease: the prefix and its id.
+// The prefix of the keys of live nodes. Each running node has one key, the prefix and its id, under
+// its lease.
 inline std::string alive_prefix(std::string_view name) {
   return cluster_prefix(name) + "alive/";
 }

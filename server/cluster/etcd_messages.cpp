@@ -20,7 +20,8 @@ namespace json = boost::json;
 
 constexpr size_t kMessageBytesMax = 300;
 
-// Thrown inside of this file alone: a reply is nested, and each of its values may be wrong.
+// Exception that is thrown and caught in this file only. A reply is nested, and each of its values
+// may be wrong.
 struct BadReply {
   std::string text;
 };
@@ -68,7 +69,7 @@ bool flag_in(const json::object& object, std::string_view name) {
   refuse(name, "boolean");
 }
 
-// In protobuf's JSON such a number is text, but a plain number is also accepted.
+// The JSON form of protobuf writes 64-bit numbers as text, but a plain number is also accepted.
 uint64_t number_in(const json::object& object, std::string_view name) {
   const json::value* value = find_in(object, name);
   if (value == nullptr) return 0;
@@ -167,7 +168,7 @@ EtcdWatchReply watch_reply(const json::object& object) {
   return reply;
 }
 
-// Errors of streams have their members in an object `error`, others a text of that name.
+// Errors of streams have their members in an object `error`. Other errors have a text of that name.
 EtcdError error_of(const json::object& reply) {
   const json::value* nested = find_in(reply, "error");
   const json::object& object =
@@ -184,7 +185,8 @@ EtcdError error_of(const json::object& reply) {
   return error;
 }
 
-// Errors: those that `read` throws, and a text that is no JSON object.
+// Parses a JSON object by `read`. Errors: those that `read` throws, and a text that is no JSON
+// object.
 template <class Read>
 auto parse_reply(std::string_view text, Read read)
     -> core::Result<decltype(read(std::declval<const json::object&>()))> {
@@ -252,7 +254,8 @@ EtcdRange EtcdRange::prefix(std::string_view prefix) {
   std::string end(prefix);
   // A byte 0xff has no successor, so the byte before it is increased.
   while (!end.empty() && end.back() == '\xff') end.pop_back();
-  if (end.empty()) return {std::string(prefix), std::string(1, '\0')};  // to the last key
+  // The prefix has no successor, so the range ends at the last key.
+  if (end.empty()) return {std::string(prefix), std::string(1, '\0')};
   ++end.back();
   return {std::string(prefix), std::move(end)};
 }

@@ -25,21 +25,21 @@ namespace server::cluster {
 enum class EtcdCode : int {
   kOk = 0,
   kUnknown = 2,
-  kInvalidArgument = 3,  // also a wrong password
+  kInvalidArgument = 3,  // etcd also answers this for a wrong password
   kDeadlineExceeded = 4,
-  kNotFound = 5,  // a lease that is gone
+  kNotFound = 5,  // etcd also answers this for a lease that no longer exists
   kPermissionDenied = 7,
   kResourceExhausted = 8,
   kFailedPrecondition = 9,
-  kOutOfRange = 11,  // the revision is compacted
+  kOutOfRange = 11,  // the requested revision was compacted
   kInternal = 13,
   kUnavailable = 14,
-  kUnauthenticated = 16,  // the token is too old
+  kUnauthenticated = 16,  // the token is too old or invalid
 };
 
 struct EtcdError {
   EtcdCode code = EtcdCode::kOk;
-  std::string message;  // one line for a log
+  std::string message;  // one line of text for the log
 
   bool operator==(const EtcdError&) const = default;
 };
@@ -49,24 +49,24 @@ struct EtcdKeyValue {
   std::string value;
   uint64_t create_revision = 0;
   uint64_t mod_revision = 0;
-  uint64_t lease = 0;  // 0: none
+  uint64_t lease = 0;  // the lease that the key is attached to; 0: none
 
   bool operator==(const EtcdKeyValue&) const = default;
 };
 
 struct EtcdRange {
   std::string key;
-  std::string range_end = {};     // empty: this key alone; else the first key behind the range
-  uint64_t min_mod_revision = 0;  // the reply omits keys that changed before it
+  std::string range_end = {};     // the first key after the range; empty: the range is `key` alone
+  uint64_t min_mod_revision = 0;  // keys whose last change has a lower revision are omitted
 
-  // All keys that begin with `prefix`, which is not empty.
+  // Returns the range of all keys that begin with `prefix`. REQUIRES: `prefix` is not empty.
   static EtcdRange prefix(std::string_view prefix);
 };
 
 struct EtcdRangeReply {
-  uint64_t revision = 0;          // of the store, not of a key
-  uint64_t count = 0;             // includes the keys that min_mod_revision omits
-  std::vector<EtcdKeyValue> kvs;  // ascending by key
+  uint64_t revision = 0;          // the revision of the whole store when it was read
+  uint64_t count = 0;             // number of keys, including those that min_mod_revision omits
+  std::vector<EtcdKeyValue> kvs;  // sorted by key, ascending
 
   // Returns null if the reply has no such key.
   const EtcdKeyValue* find(std::string_view key) const;
@@ -83,7 +83,7 @@ struct EtcdCompare {
 
   std::string key;
   Target target = Target::kModRevision;
-  uint64_t equals = 0;  // 0: the key does not exist
+  uint64_t equals = 0;  // the compared mod_revision; 0: the key does not exist
 
   static EtcdCompare unchanged(std::string key, uint64_t mod_revision);
   static EtcdCompare absent(std::string key);
@@ -99,10 +99,12 @@ struct EtcdTxn {
 };
 
 struct EtcdTxnReply {
-  std::string cluster_id;  // of etcd itself
-  uint64_t revision = 0;   // after an executed put: the mod_revision of its key
+  std::string cluster_id;  // ID of the etcd cluster
+  // The store's revision; after an executed put, also the mod_revision of its key.
+  uint64_t revision = 0;
   bool succeeded = false;
-  std::vector<EtcdRangeReply> responses;  // one for each operation; that of a put has no keys
+  // One reply for each operation; the reply to a put has no keys.
+  std::vector<EtcdRangeReply> responses;
 };
 
 struct EtcdPutReply {
@@ -111,7 +113,7 @@ struct EtcdPutReply {
 
 struct EtcdLeaseReply {
   uint64_t lease = 0;
-  uint64_t ttl_s = 0;  // 0 after a keepalive: the lease is gone
+  uint64_t ttl_s = 0;  // remaining seconds; 0 after a keepalive if the lease no longer exists
 };
 
 struct EtcdRevokeReply {
@@ -120,12 +122,12 @@ struct EtcdRevokeReply {
 
 struct EtcdWatch {
   std::string key;
-  std::string range_end = {};   // as in EtcdRange
-  uint64_t start_revision = 0;  // the first change to report; 0: from now on
+  std::string range_end = {};   // end of the watched range, as EtcdRange::range_end
+  uint64_t start_revision = 0;  // revision of the first change to report; 0: only future changes
 };
 
 struct EtcdEvent {
-  bool deleted = false;  // then kv has its key and mod_revision only
+  bool deleted = false;  // true for a deletion, whose `kv` has only the key and mod_revision
   EtcdKeyValue kv;
 
   bool operator==(const EtcdEvent&) const = default;
@@ -136,19 +138,20 @@ struct EtcdWatchReply {
   uint64_t revision = 0;
   bool created = false;
   bool canceled = false;
-  uint64_t compact_revision = 0;  // not 0: earlier changes are no longer available
+  uint64_t compact_revision = 0;  // if not 0, changes before this revision are no longer available
   std::string cancel_reason;
   std::vector<EtcdEvent> events;
 };
 
-// A larger reply is rejected unread. The largest value is 1.5 MB, in base64 2 MB.
+// A larger reply is rejected unread. The largest value that etcd stores is 1.5 MB, which base64
+// makes 2 MB.
 inline constexpr size_t kEtcdReplyBytesMax = size_t{8} * 1024 * 1024;
 
 std::string etcd_range_json(const EtcdRange& range);
 std::string etcd_put_json(const EtcdPut& put);
 std::string etcd_txn_json(const EtcdTxn& txn);
 std::string etcd_grant_json(uint64_t ttl_s);
-std::string etcd_lease_json(uint64_t lease);  // keepalive and revoke
+std::string etcd_lease_json(uint64_t lease);  // body of the requests that extend or revoke a lease
 std::string etcd_watch_json(const EtcdWatch& watch);
 std::string etcd_authenticate_json(std::string_view user, std::string_view password);
 
@@ -160,7 +163,7 @@ core::Result<EtcdLeaseReply> parse_etcd_grant(std::string_view json);
 core::Result<EtcdLeaseReply> parse_etcd_keep_alive(std::string_view json);
 core::Result<EtcdRevokeReply> parse_etcd_revoke(std::string_view json);
 core::Result<std::string> parse_etcd_token(std::string_view json);
-// Also parses the error that ends a watch, which is a message of its own.
+// Parses a message of a watch. The error that ends a watch is a message, too.
 core::Result<std::variant<EtcdWatchReply, EtcdError>> parse_etcd_watch(std::string_view json);
 
 // Returns whether etcd has checked the call and not executed it. With other codes it may be

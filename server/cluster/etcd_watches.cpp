@@ -21,10 +21,11 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kDelayMin{50};
 constexpr milliseconds kDelayMax{1000};
-// etcd reports a watch's progress every ten minutes, up to a tenth later.
+// etcd reports a watch's progress every ten minutes plus up to one minute of random delay.
 constexpr std::chrono::minutes kSilenceMax{15};
 
-// Why etcd has ended a watch: "rpc error: code = PermissionDenied desc = …", or any text.
+// Returns the code of the text with which etcd has ended a watch: "rpc error: code =
+// PermissionDenied desc = …", or any text.
 EtcdError cancel_error(const EtcdWatchReply& reply) {
   if (reply.compact_revision != 0) {
     return {EtcdCode::kOutOfRange,
@@ -47,14 +48,15 @@ EtcdError cancel_error(const EtcdWatchReply& reply) {
 struct EtcdWatches::Watch {
   Watch(asio::io_context& io, EtcdWatch asked) : request(std::move(asked)), delay(io) {}
 
-  EtcdWatch request;  // start_revision follows the last reported change
+  EtcdWatch request;  // its start_revision is the one after the last reported change
   std::function<void(EtcdWatchNews)> handler;
   asio::steady_timer delay;
   milliseconds delay_time = kDelayMin;
   EtcdCalls::LinkPointer link;
   bool canceled = false;
-  bool begun = false;            // on its present connection
-  bool asked_new_token = false;  // since it last began
+  bool begun = false;  // true if etcd has confirmed the watch on the present connection
+  // True if a new token was requested since etcd last confirmed the watch.
+  bool asked_new_token = false;
 
   // The handler may cancel the watch, which destroys the handler's captures.
   void deliver(EtcdWatchNews news) {
@@ -97,7 +99,7 @@ void EtcdWatches::move() {
 }
 
 asio::awaitable<void> EtcdWatches::run(WatchPointer watch) {
-  const auto self = shared_from_this();  // the client may be destroyed meanwhile
+  const auto self = shared_from_this();  // keeps this object alive if a handler destroys the client
   while (!watch->canceled) {
     watch->begun = false;
     const EtcdError error = co_await follow(watch);
@@ -166,10 +168,11 @@ void EtcdWatches::on_changes(const WatchPointer& watch, EtcdWatchReply reply) {
   std::erase_if(reply.events, [&](const EtcdEvent& event) { return event.kv.mod_revision < next; });
   EtcdChanges changes;
   if (!reply.events.empty()) {
-    // The header may be ahead of the events.
+    // The revision in the reply's header may be higher than that of its last event.
     changes.revision = reply.events.back().kv.mod_revision;
   } else if (is_progress || next == 0) {
-    changes.revision = reply.revision;  // there are no other changes up to it
+    // A reply without events confirms that nothing changed up to this revision.
+    changes.revision = reply.revision;
   } else {
     changes.revision = next - 1;
   }

@@ -39,7 +39,7 @@ class EtcdWatches : public std::enable_shared_from_this<EtcdWatches> {
   // Runs the watch on one connection, until the connection ends.
   boost::asio::awaitable<EtcdError> follow(WatchPointer watch);
   EtcdCalls::Stream stream_of(const WatchPointer& watch);
-  // Errors: kOk is none.
+  // Handles one message of the watch. Returns the error that ends the watch, or kOk.
   EtcdError on_message(const WatchPointer& watch, std::string_view line);
   void on_changes(const WatchPointer& watch, EtcdWatchReply reply);
   bool is_final(const WatchPointer& watch, const EtcdError& error);

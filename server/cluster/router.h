@@ -16,33 +16,33 @@
 
 namespace server::cluster {
 
-// A command's keys, or shard channels, and how it uses them.
+// The keys or shard channels of a command, and how the command uses them.
 struct RouteQuery {
-  unsigned slot = 0;           // of the first key
-  bool crosses_slots = false;  // another key lies in another slot
-  bool writes = false;         // keys, or messages for others
+  unsigned slot = 0;           // slot of the first key
+  bool crosses_slots = false;  // true if another key lies in another slot
+  bool writes = false;         // the command writes keys, or publishes messages
   bool is_channel = false;
-  bool reads_replicas = false;  // the client has sent READONLY
+  bool reads_replicas = false;  // true if the client has sent READONLY
 };
 
 // The state of the server when it routes a command.
 struct RouteConditions {
   Service service = Service::kDown;
-  bool reads_when_down = false;  // cluster-allow-reads-when-down
-  bool is_stale = false;         // a replica beyond replica-max-staleness
+  bool reads_when_down = false;  // value of cluster-allow-reads-when-down
+  bool is_stale = false;  // true for a replica whose data are older than replica-max-staleness
 };
 
-// cluster-preferred-endpoint-type, in the order of its choices.
+// The choices of cluster-preferred-endpoint-type, in their order.
 enum class EndpointType : int64_t { kIp, kHostname, kUnknown };
 
 enum class Route : uint8_t {
   kServe,
-  kHold,       // serve it soon: the client waits
-  kUnbound,    // there is no topology yet
-  kCrossSlot,  // its keys lie in several slots
+  kHold,       // the client waits until this server can serve the command
+  kUnbound,    // no topology is known yet
+  kCrossSlot,  // the command's keys lie in several slots
   kDown,
   kDownForWrites,
-  kMoved,  // the slot's leader serves it
+  kMoved,  // the client is redirected to the leader of the slot
 };
 
 Route route(const View& view, const RouteConditions& conditions, const RouteQuery& query);
@@ -51,7 +51,7 @@ Route route(const View& view, const RouteConditions& conditions, const RouteQuer
 // replica it is refused because of the role, not here.
 Route route_keyless_write(const View& view, const RouteConditions& conditions);
 
-// How a client reaches the nodes that replies name.
+// The facts about a client that decide how replies name nodes.
 struct EndpointStyle {
   EndpointType type = EndpointType::kIp;
   bool is_tls = false;

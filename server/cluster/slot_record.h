@@ -22,10 +22,11 @@ std::string slots_checksum(const Topology& topology);
 
 class SlotRecord {
  public:
-  // `checksum`: the value of the key; "" if there is none, as in clusters of older versions.
+  // `checksum` is the value of the key `slots`; empty if there is none, as in clusters of older
+  // versions.
   explicit SlotRecord(std::string checksum = "") : checksum_(std::move(checksum)) {}
 
-  // `known`: the last topology that was accepted; revision 0 for none.
+  // Checks a topology from etcd. `known` is the last accepted topology, with revision 0 for none.
   // Errors: the slots differ from the known ones, and the record does not name them.
   core::Result<> check(const Topology& seen, const TopologyVersion& known) const;
 

@@ -18,7 +18,7 @@ using core::keyspace::kSlotCount;
 
 constexpr size_t kNodeIdDigits = 40;
 constexpr size_t kShardNameMax = 32;
-constexpr size_t kHostMax = 253;  // RFC 1035
+constexpr size_t kHostMax = 253;  // the longest host name by RFC 1035
 
 template <class Items>
 auto* find_by(Items& items, std::string_view wanted, auto member) {
@@ -31,7 +31,7 @@ bool contains(const std::vector<std::string>& ids, std::string_view id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
-// Accepts only hosts that a reply to a client may contain unquoted.
+// Accepts only host names that a reply to a client can contain without quotes.
 bool is_host(std::string_view host) {
   return host.size() <= kHostMax && std::ranges::all_of(host, [](unsigned char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -87,7 +87,7 @@ core::Result<> check_members(const Topology& topology, const Shard& shard,
 }
 
 core::Result<> check_slots(const Topology& topology) {
-  std::map<unsigned, const Shard*> owners;  // by the first slot of a range
+  std::map<unsigned, const Shard*> owners;  // owners of ranges, by the first slot of each range
   for (const Shard& shard : topology.shards) {
     unsigned next = 0;
     for (const SlotRange& range : shard.slots) {

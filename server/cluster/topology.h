@@ -26,21 +26,22 @@ struct Node {
   std::string id;  // 40 lower-case hexadecimal digits
   std::string ip;  // the address to which clients are redirected
   uint16_t port = 0;
-  uint16_t tls_port = 0;    // 0: none
-  std::string hostname;     // may be empty
-  std::string others = {};  // see Topology::others
+  uint16_t tls_port = 0;    // port for TLS; 0: none
+  std::string hostname;     // host name of the node; may be empty
+  std::string others = {};  // unknown JSON members, see Topology::others
 
   bool operator==(const Node&) const = default;
 };
 
 struct Shard {
-  std::string name;    // 1 to 32 of a-z 0-9 - _
+  std::string name;    // name of 1 to 32 characters: a-z 0-9 - _
   uint64_t epoch = 0;  // grows with every change of the leader
   std::string leader;
-  std::vector<std::string> members;  // in the order in which they joined, with the leader
-  std::vector<std::string> insync;   // members that may take over, and the leader
+  // Ids in the order in which the members joined, with the leader.
+  std::vector<std::string> members;
+  std::vector<std::string> insync;  // ids of the leader and of the members that may take over
   SlotRanges slots;
-  std::string others = {};  // see Topology::others
+  std::string others = {};  // unknown JSON members, see Topology::others
 
   bool operator==(const Shard&) const = default;
   bool has_member(std::string_view id) const;
@@ -55,7 +56,7 @@ struct Topology {
   std::string others = {};
 
   bool operator==(const Topology&) const = default;
-  // Returns null if there is none.
+  // Returns the node with the id; null if there is none.
   const Node* node(std::string_view id) const;
   const Shard* shard(std::string_view name) const;
   const Shard* shard_of(std::string_view node_id) const;
@@ -63,24 +64,24 @@ struct Topology {
   Shard* shard(std::string_view name);
 };
 
-// A topology and its revision in etcd; 0 is none.
+// A topology and the revision at which etcd has stored it. Revision 0 means that there is none.
 struct TopologyVersion {
   Topology topology;
   uint64_t revision = 0;
 };
 
-// Returns whether `seen` replaces `known`. Epochs never decrease. A document in which an epoch is
-// lower is old, whatever its revision: etcd was restored from a backup. A document in which all
-// epochs have grown is new, whatever its revision: `bloomery-cluster recover` writes such a
-// document.
+// Returns whether the topology `seen` replaces `known`. Epochs never decrease. A document in which
+// an epoch is lower is old, whatever its revision: etcd was restored from a backup. A document in
+// which all epochs have grown is new, whatever its revision: `bloomery-cluster recover` writes such
+// a document.
 bool supersedes(const TopologyVersion& seen, const TopologyVersion& known);
 
-// A fault of the topology in etcd.
+// The reason why the topology in etcd cannot be used.
 enum class TopologyFault : uint8_t {
   kNone,
-  kAbsent,   // it was deleted, or etcd is a new one
-  kOlder,    // this node has seen a newer one: etcd was restored from a backup
-  kInvalid,  // the document is refused
+  kAbsent,   // the topology was deleted, or etcd was set up again
+  kOlder,    // etcd has an older topology than this node has seen, so it was restored from a backup
+  kInvalid,  // the document in etcd is refused
 };
 
 // A larger document is rejected before it is parsed. etcd accepts no request of more than 1.5 MB.
@@ -97,7 +98,7 @@ core::Result<> check_topology(const Topology& topology);
 // type, and those of check_topology().
 core::Result<Topology> parse_topology(std::string_view json);
 
-// topology: one that check_topology() accepts.
+// Returns the document's text. REQUIRES: check_topology() accepts the topology.
 std::string topology_json(const Topology& topology);
 
 }  // namespace server::cluster

@@ -18,7 +18,8 @@ namespace json = boost::json;
 
 constexpr int kFormat = 1;
 
-// Thrown inside of this file alone: a document is nested, and each of its values may be wrong.
+// Exception that is thrown and caught in this file only. A document is nested, and each of its
+// values may be wrong.
 struct Fault {
   std::string text;
 };

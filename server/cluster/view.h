@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// View: the cluster as this server sees it: one version of the topology, which of its nodes are
-// alive, and which node this server is. A cluster of one that is emulated is a View, too.
+// View: the cluster as this server sees it: one version of the topology, the ids of its live nodes,
+// and this server's own id. With cluster emulation, the View has one node.
 //
-// Invariants: never changes once made. With a topology each slot has exactly one shard; without
-// one there is no shard, no node, and nothing is owned.
-// Thread safety: constant.
+// Invariants: a View never changes. With a topology each slot has exactly one shard. Without one
+// there are no shards and no nodes, and this server owns no slot.
+// Thread safety: any thread, because a View is constant.
 // Source: the clients' protocol,
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/.
 #pragma once
@@ -24,10 +24,10 @@ namespace server::cluster {
 
 class View {
  public:
-  // No topology is known yet.
+  // Creates a view without a topology.
   explicit View(std::string own_id);
-  // `alive`: ids of the nodes whose lease holds. version.topology: one that check_topology()
-  // accepts. `fault`: of the topology in etcd.
+  // `alive` are the ids of the nodes whose lease holds. `fault` is that of the topology in etcd.
+  // REQUIRES: check_topology() accepts version.topology.
   View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
        TopologyFault fault = TopologyFault::kNone);
   // Returns a view in which this server alone owns all slots. Its node has no address: a client
@@ -42,7 +42,7 @@ class View {
   const std::vector<Node>& nodes() const { return version_.topology.nodes; }
 
   const std::string& own_id() const { return own_id_; }
-  // Null if the topology does not name this server.
+  // Returns this server's node; null if the topology does not name it.
   const Node* own_node() const { return own_node_; }
   const Shard* own_shard() const { return own_shard_; }
   bool leads() const { return leads_; }
@@ -50,26 +50,27 @@ class View {
   // REQUIRES: has_topology(), slot < kSlotCount.
   const Shard& shard_of(unsigned slot) const { return shards()[shard_of_slot_[slot]]; }
   const Node& leader_of(const Shard& shard) const { return *topology().node(shard.leader); }
-  // Whether this server leads the slot's shard.
+  // Returns whether this server leads the slot's shard.
   bool leads(unsigned slot) const { return led_slots_[slot]; }
   const core::keyspace::SlotSet& led_slots() const { return led_slots_; }
-  // Whether the slot belongs to the own shard, whichever member leads it.
+  // Returns whether the slot belongs to this server's shard, whichever member leads it.
   bool owns(unsigned slot) const { return own_shard_ != nullptr && &shard_of(slot) == own_shard_; }
   bool owns_all() const { return own_shard_ != nullptr && shards().size() == 1; }
   bool is_alive(std::string_view node_id) const;
   const std::vector<std::string>& alive() const { return alive_; }
-  // The fault of the topology in etcd; topology() is the last one that was valid.
+  // Returns the fault of the topology in etcd. topology() is the last valid one.
   TopologyFault fault() const { return fault_; }
 
  private:
   std::string own_id_;
   TopologyVersion version_;
-  std::vector<std::string> alive_;  // sorted
+  std::vector<std::string> alive_;  // sorted ids of the live nodes
   const Node* own_node_ = nullptr;
   const Shard* own_shard_ = nullptr;
   bool leads_ = false;
   bool is_emulated_ = false;
-  std::array<uint16_t, core::keyspace::kSlotCount> shard_of_slot_{};  // indexes of shards()
+  // Index in shards() of each slot's shard.
+  std::array<uint16_t, core::keyspace::kSlotCount> shard_of_slot_{};
   core::keyspace::SlotSet led_slots_;
   TopologyFault fault_ = TopologyFault::kNone;
 

@@ -25,13 +25,14 @@ class Election {
  public:
   explicit Election(std::string own_id) : own_id_(std::move(own_id)) {}
 
-  // `peers`: the members to ask. `call`: the number of this attempt.
+  // Starts an election. `peers` are the ids of the members to ask; `call` is the number of this
+  // attempt.
   void begin(uint64_t call, std::vector<std::string> peers, int64_t now_us);
   void cancel() { state_ = State::kIdle; }
   bool is_idle() const { return state_ == State::kIdle; }
   uint64_t call() const { return call_; }
 
-  // A peer that cannot campaign gives no position.
+  // Records the position of a peer that can campaign.
   void answered(uint64_t call, std::string_view peer, HistoryPosition position);
   void failed(uint64_t call, std::string_view peer);
   // Returns true when it is this node's turn. The election is idle from then on.
@@ -44,7 +45,7 @@ class Election {
     HistoryPosition position;
   };
 
-  // Returns how many peers that answered campaign before this node.
+  // Returns the number of peers that have answered and campaign before this node.
   size_t rank(HistoryPosition own) const;
 
   const std::string own_id_;

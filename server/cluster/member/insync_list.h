@@ -26,7 +26,7 @@ class InsyncList {
 
   // A new leader has no links yet, so the members on the list get time to connect.
   void begin(const Shard& shard, int64_t now_us);
-  // Must be called often.
+  // Samples the facts. Must be called often.
   void look(const Shard& shard, const ReplicationFacts& facts, int64_t now_us);
   // Returns the wanted list, in the order of the members.
   std::vector<std::string> wanted(const Shard& shard, int64_t now_us) const;
@@ -35,12 +35,12 @@ class InsyncList {
   struct Progress {
     std::string id;
     bool is_online = false;
-    bool has_left = false;  // its link to this leader has ended
+    bool has_left = false;  // true if its link to this leader has ended
     bool has_goal = false;
-    uint64_t goal = 0;  // the stream's end at goal_us
+    uint64_t goal = 0;  // end of the stream at the time goal_us
     int64_t goal_us = 0;
-    int64_t caught_up_us = 0;    // it has the stream up to this time
-    bool has_caught_up = false;  // since this leader began
+    int64_t caught_up_us = 0;    // the member has all of the stream up to this time
+    bool has_caught_up = false;  // true if it has caught up since this leader began
   };
 
   Progress& progress_of(const std::string& id, int64_t now_us);

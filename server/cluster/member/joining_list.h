@@ -26,7 +26,7 @@ namespace server::cluster {
 class JoiningList {
  public:
   void clear() { members_.clear(); }
-  // The members that replies must wait for, beside those on the list.
+  // Returns the members that replies must wait for in addition to those on the list.
   std::vector<std::string> ids() const;
   // `wanted`: the list that the leader wants. Returns it without the members that may not join yet.
   // `tick`: number of the facts. The owner must update the set of members that replies wait for
@@ -36,7 +36,7 @@ class JoiningList {
 
  private:
   struct Progress {
-    uint64_t tick = 0;  // when it was first wanted
+    uint64_t tick = 0;  // number of the facts when the member was first wanted
     std::optional<uint64_t> goal;
   };
 

@@ -17,7 +17,7 @@ namespace server::cluster {
 
 class KeptEpoch {
  public:
-  // `shard`, `epoch`: as read from the disk.
+  // `shard` and `epoch` are those read from the disk.
   KeptEpoch(std::string shard, uint64_t epoch) : shard_(std::move(shard)), epoch_(epoch) {}
 
   const std::string& shard() const { return shard_; }
@@ -27,7 +27,7 @@ class KeptEpoch {
   void join(std::string_view shard);
   void want(uint64_t epoch);
   void kept(std::string_view shard, uint64_t epoch);
-  // Requests that the wanted epoch is kept, and retries if that has failed.
+  // Requests that the wanted epoch is stored on the disk, and retries after a failure.
   void step(int64_t now_us, std::vector<MemberAction>& actions);
 
  private:

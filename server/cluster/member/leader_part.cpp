@@ -9,19 +9,19 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kHandoverUs = 1'000'000;
-// A replica acknowledges once a second.
+// The largest lag of a replica that joins. A replica acknowledges once a second.
 constexpr int64_t kJoinLagUs = 2'000'000;
 constexpr int64_t kLeaveLagMinUs = 5'000'000;
-constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout / PermitTimes::ask_us.
-// A process that was stopped, or got no answer in time, soon knows whether it still leads. Clients
-// wait for this time, rather than get CLUSTERDOWN.
+constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of PermitTimes::ask_us
+// After a pause of the process, or without an answer in time, the leader soon knows whether it
+// still leads. Clients wait for this time instead of getting CLUSTERDOWN.
 constexpr int64_t kLapseAsks = 4;
-// A stop of this length is too short for the own lease to end.
+// A pause of the process of this length is too short for its own lease to end.
 constexpr int64_t kPauseAsks = 5;
-// A member that has more data than this leader takes over within this time, once it is up.
+// After a restart, a member that has more data than this leader takes over within this time.
 constexpr int64_t kLostDataTimeouts = 4;
 
-// Returns the time without an answer after which etcd counts as down.
+// Returns how long etcd must be silent before this node treats it as unavailable.
 int64_t silence_us(const PermitTimes& times) {
   return 5 * times.ask_us / 2;
 }
@@ -67,7 +67,7 @@ void LeaderPart::open_permit() {
   if (has_resigned && resigned_epoch_ == epoch_) return;
   const bool waits = !has_resigned || resigned_epoch_ + 1 != epoch_;
   permit_.begin(epoch_, begun_us_ + (waits ? state_.options.times.wait_us : 0));
-  // Asks for the confirmation at once.
+  // The first confirmation is requested at once.
   next_read_us_ = begun_us_;
 }
 
@@ -92,7 +92,8 @@ bool LeaderPart::has_lost_data(const Shard& shard, int64_t now_us) const {
   if (epoch_ == 0 || !needs_new_epoch_ || shard.insync.size() < 2) return false;
   const MemberOptions& options = state_.options;
   const int64_t patience_us = kLostDataTimeouts * kTimeoutAsks * options.times.ask_us;
-  // An empty disk holds no kept epoch either. The data may be with a member that is down now.
+  // A node with an empty disk has no kept epoch either. A member that is down now may have the
+  // data.
   if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us;
   return !state_.facts.keeps_log && options.kept_epoch != 0 && options.kept_shard == shard.name &&
          now_us < options.started_us + patience_us;
@@ -171,7 +172,7 @@ void LeaderPart::renew(const Shard& shard, int64_t now_us) {
 
 IdSet LeaderPart::possible_successors(const Shard& shard) const {
   IdSet ids(shard.insync.begin(), shard.insync.end());
-  // In an older topology other members were in sync.
+  // In an older topology the list of members in sync may be wrong.
   if (state_.fault == TopologyFault::kOlder) {
     ids.insert(shard.members.begin(), shard.members.end());
   }
@@ -188,8 +189,8 @@ void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {
-    // Only a later life of this node could lead instead, and etcd reports such a life if it
-    // answers. So a process that was stopped waits for etcd's answer before it continues.
+    // Only another process with this node's id could lead instead, and etcd reports such a process
+    // if it answers. So a process that was paused waits for etcd's answer before it continues.
     if (now_us - resumed_us_ >= silence_us(state_.options.times)) permit_.confirm(now_us);
     return;
   }
@@ -215,7 +216,7 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   if (state_.options.awaits_acks) {
     wanted = state_.joining.step(shard, std::move(wanted), state_.facts, state_.tick);
   }
-  // The list may have another order than the members.
+  // The list may have another order than the wanted one.
   if (std::ranges::is_permutation(wanted, shard.insync)) return;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
   change.topology.shard(shard.name)->insync = std::move(wanted);
@@ -273,7 +274,7 @@ void LeaderPart::writes_held(uint64_t offset) {
 void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   using State = Handover::State;
   if (handover_.state == State::kNone || state_.calls.is_changing()) return;
-  // etcd has refused: the topology has changed otherwise.
+  // etcd has refused the handover, because the topology has changed in another way.
   if (handover_.state == State::kResigned) return renew(shard, now_us);
   if (now_us >= handover_.deadline_us || !shard.is_insync(handover_.target)) {
     end_handover();

@@ -36,7 +36,7 @@ class LeaderPart {
   void stop();
   void step(const Shard& shard, int64_t now_us);
 
-  // 0: it does not lead.
+  // Returns the epoch in which this node leads; 0 if it does not lead.
   uint64_t epoch() const { return epoch_; }
   const Permit& permit() const { return permit_; }
   MemberService service(int64_t now_us) const;
@@ -45,13 +45,13 @@ class LeaderPart {
   // True for a restarted leader that has its data and waits for an epoch of its own.
   bool may_return(const Shard& shard, int64_t now_us) const;
 
-  // etcd has confirmed that this node leads in `epoch`.
+  // Called when etcd has confirmed that this node leads in `epoch`.
   void confirmed(uint64_t epoch, int64_t sent_us);
   void promise_answered(uint64_t call, std::string_view peer, bool is_promised);
-  // The leader of `epoch` has stopped acknowledging for good.
+  // Called when the leader of `epoch` has stopped acknowledging for good.
   void resigned(std::string_view shard, uint64_t epoch, int64_t now_us);
 
-  // Errors: the reply; nothing has changed then.
+  // Starts to hand the shard over. Errors: the reply to the client; nothing has changed then.
   core::Result<> hand_over(const Shard& shard, std::string_view target, int64_t now_us);
   std::string successor(const Shard& shard) const;
   void writes_held(uint64_t offset);
@@ -96,18 +96,19 @@ class LeaderPart {
   InsyncList insync_;
   uint64_t epoch_ = 0;
   bool needs_new_epoch_ = false;
-  int64_t begun_us_ = 0;           // when it learned that it leads
-  int64_t others_missing_us_ = 0;  // when a member in sync was last not alive
-  int64_t lapsed_us_ = 0;          // when it detected the end of its permit; 0: it has not
-  int64_t etcd_confirmed_us_ = 0;  // when the last question was sent that etcd has confirmed
+  int64_t begun_us_ = 0;           // time at which it learned that it leads
+  int64_t others_missing_us_ = 0;  // last time at which a member in sync was not alive
+  int64_t lapsed_us_ = 0;          // time at which it detected the end of its permit; 0: it has not
+  // Time at which the last question that etcd has confirmed was sent.
+  int64_t etcd_confirmed_us_ = 0;
   int64_t stepped_us_ = 0;
-  int64_t resumed_us_ = 0;  // when it continued after a stop of the process
+  int64_t resumed_us_ = 0;  // time at which the process continued after a pause
   int64_t renew_again_us_ = 0;
   int64_t next_read_us_ = 0;
   std::optional<Promises> promises_;
   Handover handover_;
   std::optional<uint64_t> closed_offset_;
-  // The leader of that epoch has resigned.
+  // Shard and epoch of the leader that has reported its resignation.
   std::string resigned_shard_;
   uint64_t resigned_epoch_ = 0;
 };

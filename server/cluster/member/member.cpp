@@ -51,7 +51,7 @@ void Member::alive_seen(int64_t now_us, IdSet ids) {
 void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   if (!supersedes(seen, state_.topology)) return;
   bool must_renew = state_.topology.revision == 0;
-  // A lower revision means a recovered etcd: requests to the former etcd are never carried out.
+  // A lower revision means that etcd was restored. Requests to the former etcd are never executed.
   if (seen.revision < state_.topology.revision) state_.calls.refused();
   state_.fault = TopologyFault::kNone;
   puts_back_ = false;
@@ -138,7 +138,7 @@ bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const Topolo
     case ReadOutcome::kUnknown:
       return false;
     case ReadOutcome::kAbsent:
-      if (known_revision == 0) return false;  // not made yet
+      if (known_revision == 0) return false;  // the read was sent before any topology was known
       state_.calls.absent();
       state_.fault = TopologyFault::kAbsent;
       return false;
@@ -149,7 +149,7 @@ bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const Topolo
     case ReadOutcome::kChanged:
       break;
   }
-  // A read that was answered late may show a topology that was superseded meanwhile.
+  // The answer to a slow read may show a topology that was superseded in the meantime.
   const bool is_late =
       known_revision <= newer.revision && newer.revision <= state_.topology.revision;
   if (outcome == ReadOutcome::kChanged && !is_late && !supersedes(newer, state_.topology)) {

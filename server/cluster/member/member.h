@@ -46,47 +46,53 @@ class Member {
   // Must be called often: 20 times within PermitTimes::ask_us, and when the facts change.
   void tick(int64_t now_us, const ReplicationFacts& facts);
 
-  // Takes what etcd has, from a watch or a read, if it supersedes the known topology.
+  // Adopts the topology that etcd has, from a watch or a read, if it supersedes the known one.
   void topology_seen(int64_t now_us, const TopologyVersion& seen);
-  // Takes all ids below alive/.
+  // Accepts the ids of all nodes with a key below alive/.
   void alive_seen(int64_t now_us, IdSet ids);
 
-  // Takes the answer to a linearizable read, which was sent when `known_revision` was known.
+  // Handles the answer to a linearizable read that was sent when `known_revision` was known.
   void topology_checked(int64_t now_us, uint64_t known_revision, ReadOutcome outcome,
                         const TopologyVersion& newer = {});
-  // The topology was deleted in etcd, and this node had seen all earlier changes. A leader puts it
-  // back.
+  // Called when the topology was deleted in etcd and this node had seen all earlier changes. A
+  // leader puts it back.
   void topology_deleted(int64_t now_us);
 
-  // Answers to actions. Every call must be answered; after a timeout, with "unknown". `newer`: with
-  // kChanged. An older topology confirms nothing: a leader continues as without etcd.
+  // The functions below report the outcomes of actions. Every call must be answered, after a
+  // timeout with "unknown". `newer` is set with kChanged. An older topology confirms nothing: a
+  // leader continues as if etcd did not answer.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
-  // `revision`: with kCommitted. Before kRefused, the owner reports the topology that etcd has.
+  // `revision` is set with kCommitted. Before the owner reports kRefused, it reports the topology
+  // that etcd has.
   void topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outcome,
                         uint64_t revision = 0);
   void promise_answered(int64_t now_us, uint64_t call, std::string_view peer, bool is_promised);
-  // nullopt: the peer cannot campaign, or has not answered.
+  // `position` is nullopt if the peer cannot campaign or has not answered.
   void offset_answered(int64_t now_us, uint64_t call, std::string_view peer,
                        std::optional<HistoryPosition> position);
   void epoch_kept(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // The stream ends at `offset`.
+  // Called when no write runs and none can begin. The stream ends at `offset`.
   void writes_held(int64_t now_us, uint64_t offset);
 
-  // Requests and reports from peers. A promise: true is +OK.
+  // The functions below handle requests and reports from peers. promise() returns whether to answer
+  // +OK.
   bool promise(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // nullopt: this node can neither campaign nor, as a restarted leader, wait for a new epoch.
+  // Returns nullopt if this node can neither campaign nor, as a restarted leader, wait for a new
+  // epoch.
   std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
   void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // The answer to ReportResigned: the peer leads and serves. Must not be called for any other
-  // answer.
+  // Called with a positive answer to ReportResigned: the peer leads and serves. Must not be called
+  // for any other answer.
   void successor_serves(int64_t now_us, std::string_view shard, uint64_t epoch);
 
-  // CLUSTER FAILOVER, on the leader. Errors: the reply; nothing has changed then.
+  // Executes CLUSTER FAILOVER on the leader. Errors: the reply to the client; nothing has changed
+  // then.
   core::Result<> hand_over(int64_t now_us, std::string_view target);
-  // Returns the member that would lack the least; empty if no member could take over.
+  // Returns the member that would lose the fewest writes by taking over; empty if none could take
+  // over.
   std::string successor() const;
-  // CLUSTER FAILOVER FORCE, on a replica: takes over even if the leader is alive.
+  // Executes CLUSTER FAILOVER FORCE on a replica, which takes over even if the leader is alive.
   core::Result<> take_over(int64_t now_us);
 
   // Called when this node ends and its stream ends at `offset`. A leader removes the members that
@@ -99,19 +105,19 @@ class Member {
   std::vector<MemberAction> take_actions();
 
   bool leads() const;
-  // Must be published to other threads after the actions were executed. The end of a permit must be
-  // published at once.
+  // Returns the permit. The owner must publish it to other threads after it has executed the
+  // actions. The end of a permit must be published at once.
   const Permit& permit() const;
   MemberService service(int64_t now_us) const;
   const TopologyVersion& topology() const { return state_.topology; }
   TopologyFault topology_fault() const { return state_.fault; }
-  // The highest epoch of its shard that this node has on its disk.
+  // Returns the highest epoch of its shard that this node has on its disk.
   const KeptEpoch& kept_epoch() const { return state_.kept; }
   const std::string& id() const { return state_.options.id; }
-  // The shard of this node; null for none.
+  // Returns the shard of this node; null if it is in none.
   const Shard* shard() const { return state_.shard(); }
-  // The members that may become the leader, by any list that etcd may have. With cluster-write-acks
-  // insync, replies to writes wait for their acknowledgements.
+  // Returns the members that may become the leader, by any list that etcd may have. With
+  // cluster-write-acks insync, replies to writes wait for their acknowledgements.
   IdSet required_acks() const;
   // Returns whether etcd has answered this leader recently.
   bool etcd_answers(int64_t now_us) const;
@@ -125,12 +131,13 @@ class Member {
   enum class Writer : uint8_t { kSelf, kUnknown };
   void adopt(int64_t now_us, const TopologyVersion& seen, Writer writer = Writer::kUnknown);
   void step(int64_t now_us);
-  // Whether the read confirms that etcd has the topology that this node knows, or a newer one.
+  // Returns whether the read confirms that etcd has the topology that this node knows, or a newer
+  // one.
   bool is_sound(uint64_t known_revision, ReadOutcome outcome, const TopologyVersion& newer);
   void put_back(int64_t now_us);
 
   MemberState state_;
-  bool puts_back_ = false;  // the deleted topology, while this node leads
+  bool puts_back_ = false;  // true while this leader puts the deleted topology back into etcd
   int64_t put_again_us_ = 0;
   Succession succession_;
   SuccessorSearch search_{state_};

@@ -18,9 +18,9 @@
 
 namespace server::cluster {
 
-// How much of a shard's history a node has. The epoch belongs to the leader that wrote the history.
-// For a leader it is its own epoch, for a replica that of the leader that sent its stream. It is 0
-// after a start.
+// The part of a shard's history that a node has. The epoch belongs to the leader that wrote the
+// history. For a leader it is its own epoch, for a replica that of the leader that sent its stream.
+// It is 0 after a start.
 struct HistoryPosition {
   uint64_t epoch = 0;
   uint64_t offset = 0;
@@ -32,28 +32,28 @@ struct HistoryPosition {
 struct ReplicationFacts {
   struct Replica {
     std::string id;
-    uint64_t acked = 0;  // in this leader's stream
+    uint64_t acked = 0;  // offset in this leader's stream that the replica has acknowledged
     bool is_online = false;
   };
-  // False while the node loads or has no copy of the shard. It has none if it is empty since its
-  // start, or if a snapshot has not ended.
+  // False while the node loads data or has no copy of the shard. It has no copy if it is empty
+  // since its start, or if a full sync is not complete.
   bool has_whole_copy = false;
   HistoryPosition position;
-  std::vector<Replica> replicas;  // of a leader
-  // True if this node keeps a log. Then a start finds on the disk nearly everything that it had
-  // acknowledged. A snapshot alone may be old.
+  std::vector<Replica> replicas;  // the replicas of this node if it leads
+  // True if this node keeps an append log. A restart then finds on the disk nearly everything that
+  // the node had acknowledged. A snapshot alone may be old.
   bool keeps_log = true;
   // True on a replica that has recently received bytes from its leader, on a link that is up.
   bool hears_leader = false;
   // The time since the last bytes from the leader; the maximum while the link is down.
   int64_t leader_silence_us = std::numeric_limits<int64_t>::max();
-  // Until this time of the node's clock, alive/<own id> belongs to this process, as far as it
-  // knows. Later it may belong to an earlier life or to another process with the same id.
+  // Until this time by permit_clock_us(), alive/<own id> belongs to this process, as far as it
+  // knows. Later it may belong to an earlier or another process with the same id.
   int64_t present_until_us = 0;
-  // False while the append log fails. This server then refuses writes.
+  // False while the append log cannot be written. This server then refuses writes.
   bool log_works = true;
   // The epoch in which the server executes its role of a leader; 0 if it does not. The role follows
-  // Promote later, because the change may have to wait for a load.
+  // the action Promote later, because the change may have to wait for a load.
   uint64_t led_epoch = 0;
 
   bool has_acknowledged(std::string_view replica_id, uint64_t offset) const {
@@ -104,21 +104,21 @@ struct ReportResigned {
   uint64_t epoch = 0;
 };
 
-// Writes the epoch into cluster.json and syncs the file. Answered by Member::epoch_kept(), or not
-// at all if the write fails.
+// Writes the epoch into cluster.json and syncs the file. Answered by Member::epoch_kept(), or by no
+// call if the write fails.
 struct KeepEpoch {
   std::string shard;
   uint64_t epoch = 0;
 };
 
-// Holds back new writes and waits for running ones. Then calls Member::writes_held().
+// Blocks new writes and waits for running ones. Then calls Member::writes_held().
 struct HoldWrites {};
-// Must be executed after the node's topology was published to clients.
+// Ends HoldWrites. Must be executed after the node's topology was published to clients.
 struct ReleaseWrites {};
 
-// Makes this node the leader, which ReplicationFacts::led_epoch reports. It acknowledges when its
-// permit allows it. Epoch 0: it led before it started, and gives its stream to no replica, because
-// replicas may have more data.
+// Makes this node the leader, which ReplicationFacts::led_epoch reports. The node acknowledges
+// writes when its permit allows it. Epoch 0: the node led before it started, and gives its stream
+// to no replica, because replicas may have more data.
 struct Promote {
   uint64_t epoch = 0;
 };
@@ -134,10 +134,11 @@ using MemberAction =
     std::variant<ReadTopology, ChangeTopology, AskPromise, AskOffset, ReportResigned, KeepEpoch,
                  HoldWrites, ReleaseWrites, Promote, Follow>;
 
-// How etcd answered a change. Refused: a compare failed. Unknown: it may still be executed.
+// The outcome of a change in etcd. Refused: a comparison failed. Unknown: etcd may still execute
+// the change.
 enum class ChangeOutcome : uint8_t { kCommitted, kRefused, kUnknown };
-// How etcd answered a read. Unchanged: it has the known revision. Changed: it has another one,
-// newer or older. Absent: it has none. Invalid: it has a document that is refused.
+// The outcome of a read from etcd. Unchanged: etcd has the known revision. Changed: it has another
+// one, newer or older. Absent: it has no topology. Invalid: it has a document that is refused.
 enum class ReadOutcome : uint8_t { kUnchanged, kChanged, kAbsent, kInvalid, kUnknown };
 
 }  // namespace server::cluster

@@ -19,10 +19,10 @@ class Member;
 class MemberQueue {
  public:
   virtual void post(std::function<void(Member&, int64_t now_us)> task) = 0;
-  // Calls `done` when the condition holds, or after `limit_us` with false.
+  // Calls `done` with true when the condition holds, or with false after `limit_us`.
   virtual void await(std::function<bool(const Member&, int64_t now_us)> condition, int64_t limit_us,
                      std::function<void(bool holds)> done) = 0;
-  // Sends a command to the leader of the own shard. `done` gets the reply line, or nullopt.
+  // Sends a command to the leader of this node's shard. `done` gets the reply line, or nullopt.
   virtual void ask_leader(std::vector<std::string> words,
                           std::function<void(const std::optional<std::string>& line)> done) = 0;
 

@@ -26,10 +26,10 @@ struct MemberOptions {
   std::string id;
   PermitTimes times;
   int64_t started_us = 0;
-  // The last kept epoch, from cluster.json.
+  // Shard and epoch that were read from cluster.json at the start.
   std::string kept_shard = {};
   uint64_t kept_epoch = 0;
-  // cluster-write-acks insync: replies to writes wait for Member::required_acks().
+  // True with cluster-write-acks insync: replies to writes wait for Member::required_acks().
   bool awaits_acks = false;
 };
 
@@ -37,8 +37,8 @@ struct MemberOptions {
 enum class MemberService : uint8_t {
   kNone,  // this node does not lead
   kServes,
-  kWaits,  // this node or another one serves soon
-  kDown,   // no permit
+  kWaits,  // this node or another one will serve soon, so clients wait
+  kDown,   // this node leads without a valid permit
 };
 
 struct MemberState {
@@ -49,16 +49,16 @@ struct MemberState {
   MemberState(const MemberState&) = delete;
   MemberState& operator=(const MemberState&) = delete;
 
-  // The shard of this node; null for none.
+  // Returns the shard of this node; null if it is in none.
   const Shard* shard() const { return topology.topology.shard_of(options.id); }
 
   const MemberOptions options;
   std::vector<MemberAction> actions;
   TopologyVersion topology;
-  TopologyFault fault = TopologyFault::kNone;  // of the topology in etcd
-  std::optional<IdSet> alive;                  // nullopt: not known yet
+  TopologyFault fault = TopologyFault::kNone;  // fault of the topology that etcd has
+  std::optional<IdSet> alive;                  // ids of the live nodes; nullopt: not known yet
   ReplicationFacts facts;
-  uint64_t tick = 0;  // number of the facts
+  uint64_t tick = 0;  // increases with each new set of facts
   JoiningList joining;
   KeptEpoch kept;
   TopologyCalls calls;

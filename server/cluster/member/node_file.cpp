@@ -63,7 +63,7 @@ core::Result<NodeFile> parse_node_file(std::string_view text) {
   const auto revision = number_of(*object, "revision");
   if (!id || !is_node_id(*id)) return node_file_fault("has no id");
   if (!shard || !epoch || !revision) return node_file_fault("lacks a value");
-  // Older versions wrote neither of the last three.
+  // Older versions wrote the file without the last three values.
   NodeFile file;
   file.id = *id;
   file.kept_shard = *shard;
@@ -105,7 +105,7 @@ void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)>
     NodeFile file{member.id(), member.topology(), member.kept_epoch().shard(),
                   member.kept_epoch().epoch()};
     std::string text = node_file_text(file);
-    text.pop_back();  // the end of the line
+    text.pop_back();  // removes the line end
     done("+" + std::move(text));
   });
 }

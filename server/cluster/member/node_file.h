@@ -22,7 +22,7 @@ namespace server::cluster {
 
 class MemberQueue;
 
-// Where a server listens, as its options say.
+// The addresses at which a server listens, from its options.
 struct Listening {
   std::string bind;  // addresses with spaces between them
   uint16_t port = 0;
@@ -33,23 +33,23 @@ struct Listening {
 
 struct NodeFile {
   std::string id;
-  TopologyVersion topology;  // revision 0: none was seen
+  TopologyVersion topology;  // the last topology; revision 0: none was seen
   std::string kept_shard;
   uint64_t kept_epoch = 0;
-  std::string etcd_cluster = {};  // cluster id of the etcd that stored the topology; "": unknown
-  std::string cluster = {};       // cluster-name; "" in files of older versions
-  // As of the last announcement; nullopt in files of older versions.
+  std::string etcd_cluster = {};  // ID of the etcd cluster that stored the topology; empty: unknown
+  std::string cluster = {};       // value of cluster-name; empty in files of older versions
+  // The addresses when the node was last announced; nullopt in files of older versions.
   std::optional<Listening> listening = std::nullopt;
 };
 
-// Errors: not JSON, an unknown format, a value that is missing or wrong.
+// Parses the file's text. Errors: not JSON, an unknown format, a value that is missing or wrong.
 core::Result<NodeFile> parse_node_file(std::string_view text);
 std::string node_file_text(const NodeFile& file);
 
-// Passes '+' and node_file_text() without its end to `done`, for CLUSTERX TOPOLOGY.
+// Calls `done` with '+' and node_file_text() without its line end, the reply to CLUSTERX TOPOLOGY.
 void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done);
 
-// Returns nullopt if there is no such file. Errors: a file that cannot be read or is damaged.
+// Reads the file. Returns nullopt if it does not exist. Errors: it cannot be read or is damaged.
 core::Result<std::optional<NodeFile>> read_node_file(const std::string& path);
 core::Result<> write_node_file(const std::string& path, const NodeFile& file);
 

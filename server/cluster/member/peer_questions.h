@@ -14,19 +14,19 @@ namespace server::cluster {
 
 class MemberQueue;
 
-// The line of the reply, with the '+' or '-' before it, without its end.
+// Receives the line of the reply, with the '+' or '-' at its start, without its line end.
 using PeerAnswered = std::function<void(std::string line)>;
 
 void ask_for_promise(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
-// The line is "+<epoch> <offset>".
+// `done` gets the line "+<epoch> <offset>", or an error.
 void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done);
-// The line is "+OK" once this node leads in the next epoch, and serves.
+// `done` gets the line "+OK" once this node leads in the next epoch and serves.
 void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
-// Asks a leader to hand over to the replica. OK once the handover has begun.
+// Asks a leader to hand its shard over to the replica. `done` gets +OK once the handover has begun.
 void ask_for_handover(MemberQueue& queue, std::string shard, std::string replica_id,
                       PeerAnswered done);
-// Asks a replica to take over. OK once the failover has begun. is_forced: without the leader's
-// help.
+// Asks a replica to take over, with is_forced without the leader's help. `done` gets +OK once the
+// failover has begun.
 void ask_for_failover(MemberQueue& queue, bool is_forced, PeerAnswered done);
 
 }  // namespace server::cluster

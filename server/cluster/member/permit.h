@@ -21,12 +21,12 @@
 
 namespace server::cluster {
 
-// The times that follow from cluster-node-timeout.
+// Times that are derived from cluster-node-timeout.
 struct PermitTimes {
-  int64_t length_us = 0;   // W: how long a confirmation is valid
-  int64_t wait_us = 0;     // how long a new leader waits; also after a start
-  int64_t promise_us = 0;  // how long a member that promised starts no takeover
-  int64_t ask_us = 0;      // between two questions of a leader
+  int64_t length_us = 0;   // W in the diagram: time for which a confirmation is valid
+  int64_t wait_us = 0;     // time that a new leader waits before it serves, also after a start
+  int64_t promise_us = 0;  // time for which a member that has promised starts no takeover
+  int64_t ask_us = 0;      // interval between two questions of a leader
 
   static PermitTimes of_timeout(int64_t timeout_us);
 };
@@ -44,11 +44,11 @@ class Permit {
   // Ends the permit for good. Only a new epoch begins another one.
   void give_up() { epoch_ = 0; }
 
-  // 0: none.
+  // Returns the epoch of the permit; 0 if there is none.
   uint64_t epoch() const { return epoch_; }
   bool is_held() const { return epoch_ != 0; }
   int64_t from_us() const { return from_us_; }
-  // 0: not confirmed yet, or none.
+  // Returns the end of the permit; 0 if it is not confirmed yet, or there is none.
   int64_t until_us() const { return epoch_ == 0 ? 0 : until_us_; }
   bool allows(int64_t now_us) const { return from_us_ <= now_us && now_us < until_us(); }
 

@@ -15,12 +15,12 @@ constexpr int64_t kForceUs = 10'000'000;
 // slow, so it gets longer. A dead leader was silent for long before its lease ended.
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
-// After this time, alive/<id> of a leader that died before this node's start is gone, even if etcd
-// has changed its own leader.
+// After this time, a leader that died before this node's start no longer has a key alive/<id>, even
+// if etcd has changed its own leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
-// A restarted leader that answers gets this long to register in etcd: two node timeouts.
+// A restarted leader that answers gets this long to register in etcd. It is two node timeouts.
 constexpr int64_t kYieldAsks = 20;
-// The largest lag of a member behind the epoch of a leader that asks for its promise.
+// How many epochs a member may lag behind a leader that asks for its promise.
 constexpr uint64_t kEpochsAhead = 1000;
 
 }  // namespace
@@ -118,7 +118,7 @@ bool ReplicaPart::promise(const Shard& shard, uint64_t epoch, int64_t now_us) {
   if (epoch < shard.epoch || epoch < state_.kept.epoch()) return false;
   if (epoch > shard.epoch + kEpochsAhead) return false;
   if (epoch > state_.kept.epoch()) {
-    // The leader will ask again, and by then the epoch is kept.
+    // The promise is refused now. The leader will ask again, and by then the epoch is on the disk.
     state_.kept.want(epoch);
     return false;
   }

@@ -23,17 +23,19 @@ class ReplicaPart {
  public:
   explicit ReplicaPart(MemberState& state) : state_(state), election_(state.options.id) {}
 
-  // REQUIRES for all: this node does not lead.
+  // All functions require that this node does not lead.
   void step(const Shard& shard, int64_t now_us);
-  // Returns false if another member leads in a higher epoch, or may do so soon.
+  // Promises the leader not to take over. Returns false if another member leads in a higher epoch,
+  // or may do so soon.
   bool promise(const Shard& shard, uint64_t epoch, int64_t now_us);
   bool can_stand(const Shard& shard, int64_t now_us) const;
-  // FORCE: takes over even if the leader is alive. Errors: the reply.
+  // Executes CLUSTER FAILOVER FORCE: takes over even if the leader is alive. Errors: the reply to
+  // the client.
   core::Result<> take_over(const Shard& shard, int64_t now_us);
 
   void offset_answered(uint64_t call, std::string_view peer,
                        std::optional<HistoryPosition> position);
-  // The topology has changed.
+  // Called when the topology has changed.
   void reset() {
     election_.cancel();
     yielding_since_us_ = 0;
@@ -42,13 +44,14 @@ class ReplicaPart {
     forced_until_us_ = 0;
     has_connected_ = true;
   }
-  // etcd has refused the takeover.
+  // Called when etcd has refused the takeover.
   void refused(int64_t now_us) { stand_again_us_ = now_us + state_.options.times.ask_us; }
 
  private:
   bool leader_is_gone(const Shard& shard) const;
   void look_at_leader(const Shard& shard, int64_t now_us);
-  // Returns whether its copy is from before its start, and its leader has acknowledged more since.
+  // Returns whether this node's copy is from before its start, and its leader has acknowledged more
+  // writes since.
   bool is_behind_for_sure() const { return leader_has_lived_ && !has_connected_; }
   void ask_peers(const Shard& shard, bool is_forced, int64_t now_us);
   bool yields_to_leader(int64_t now_us);
@@ -63,8 +66,9 @@ class ReplicaPart {
   int64_t forced_until_us_ = 0;
   // The restarted leader has answered the present election, and has all data of this node.
   bool leader_has_all_ = false;
-  int64_t yielding_since_us_ = 0;  // 0: it does not yield
-  // Both are about this life of the process.
+  // Time at which it began to yield to the leader; 0: it does not yield.
+  int64_t yielding_since_us_ = 0;
+  // Both flags count only events since the start of this process.
   bool has_connected_ = false;
   bool leader_has_lived_ = false;
 };

@@ -21,18 +21,18 @@ class Succession {
  public:
   static constexpr int64_t kHoldUs = 500'000;
 
-  // This node takes over from the leader of `epoch`.
+  // Called when this node takes over from the leader of `epoch`.
   void named(uint64_t epoch, int64_t now_us) { hold(epoch, now_us); }
-  // This node led in `epoch`, and etcd names its successor.
+  // Called when etcd has the successor of this node, which led in `epoch`.
   void handed_over(uint64_t epoch, int64_t now_us) {
     if (served_epoch_ <= epoch) hold(epoch + 1, now_us);
   }
-  // The successor of the leader of `epoch` serves.
+  // Called when the successor of the leader of `epoch` serves.
   void successor_serves(uint64_t epoch) {
     served_epoch_ = std::max(served_epoch_, epoch + 1);
     if (epoch_ == epoch + 1) until_us_ = 0;
   }
-  // The shard's epoch, after each change of the topology; 0: the node is in no shard.
+  // Sets the shard's epoch after each change of the topology; 0 if the node is in no shard.
   void epoch_seen(uint64_t epoch) {
     if (epoch != epoch_) until_us_ = 0;
   }
@@ -44,7 +44,7 @@ class Succession {
     until_us_ = now_us + kHoldUs;
   }
 
-  uint64_t epoch_ = 0;  // of the shard while clients wait
+  uint64_t epoch_ = 0;  // epoch of the shard while clients wait
   int64_t until_us_ = 0;
   uint64_t served_epoch_ = 0;
 };

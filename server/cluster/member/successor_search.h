@@ -14,7 +14,7 @@ namespace server::cluster {
 
 class SuccessorSearch {
  public:
-  // Longer than a handover takes.
+  // Interval between two searches, which is longer than a handover takes.
   static constexpr int64_t kAskEveryUs = 2'000'000;
 
   explicit SuccessorSearch(MemberState& state) : state_(state) {}

@@ -25,36 +25,38 @@ class TopologyCalls {
   struct Read {
     uint64_t call = 0;
     int64_t sent_us = 0;
-    uint64_t led_epoch = 0;  // 0: this node did not lead when it asked
+    uint64_t led_epoch = 0;  // epoch in which this node led when it asked; 0: it did not lead
     uint64_t known_revision = 0;
   };
 
-  // `actions`: receives the requested actions; must outlive this object.
+  // `actions` receives the requested actions, and must outlive this object.
   TopologyCalls(std::vector<MemberAction>& actions, int64_t ask_us)
       : actions_(actions), ask_us_(ask_us) {}
 
   uint64_t next_call() { return ++last_call_; }
   void read(int64_t now_us, uint64_t led_epoch, uint64_t known_revision);
-  // Returns nullopt for an unknown call.
+  // Removes and returns the pending read; nullopt for an unknown call.
   std::optional<Read> take_read(uint64_t call);
 
   // REQUIRES: !is_changing().
   void change(ChangeTopology change);
   bool is_changing() const { return change_.has_value(); }
-  // Returns null if no change is pending.
+  // Returns the pending change; null if there is none.
   const ChangeTopology* changing() const { return change_ ? &change_->request : nullptr; }
-  // Returns the pending change if the answer is for it.
+  // Returns the pending change if `call` is its last attempt.
   std::optional<ChangeTopology> answered(uint64_t call) const;
   void refused() { change_.reset(); }
   void unknown(int64_t now_us);
-  // A read has shown that etcd has `revision`.
+  // Called when a read has shown that etcd has `revision`.
   void unchanged(uint64_t revision);
-  // etcd had no topology: a change that compares with a revision is refused from now on.
+  // Called when etcd had no topology. A change that compares with a revision is refused from now
+  // on.
   void absent();
-  // etcd has `revision`: a change that compares with an older one is refused from now on.
+  // Called when etcd has `revision`. A change that compares with an older one is refused from now
+  // on.
   void seen(uint64_t revision);
 
-  // Reads the topology to learn the outcome of a change.
+  // Requests a read of the topology if the outcome of a change is unknown.
   void step(int64_t now_us, uint64_t led_epoch, uint64_t known_revision);
 
  private:
@@ -67,7 +69,7 @@ class TopologyCalls {
   std::vector<MemberAction>& actions_;
   const int64_t ask_us_;
   uint64_t last_call_ = 0;
-  std::vector<Read> reads_;  // the oldest first
+  std::vector<Read> reads_;  // pending reads, the oldest first
   std::optional<Change> change_;
 };
 
