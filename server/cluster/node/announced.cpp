@@ -23,8 +23,8 @@ bool is_loopback(const std::string& word) {
   return word.starts_with("127.") || word == "::1" || word == "-::1";
 }
 
-// Returns the address by which others reach a server that listened at `ip` and no longer does;
-// `ip` where that is not known.
+// Returns the address at which other nodes reach a server that used to listen at `ip`. Returns `ip`
+// if no other address is known.
 std::string moved_address(const std::string& ip, const std::string& bind_before,
                           const std::string& bind_now) {
   const auto before = split_at_spaces(bind_before);

@@ -30,8 +30,8 @@ struct EtcdKeys;
 
 Listening listening_of(const Config& config);
 
-// Returns the node as its options describe it. Other members stay as they are. `before`: where the
-// server listened when the topology got its present address.
+// Returns the node with the addresses that its options describe. The other members of Node are
+// unchanged. `before`: where the server listened when the topology got its present address.
 Node announced_node(Node node, const Config& config, const Listening& before);
 
 // Returns the topology with the address of this node; nullopt if it has that already, or does not
@@ -41,11 +41,11 @@ std::optional<Topology> announced_topology(const Topology& topology, std::string
 
 class Announcer {
  public:
-  // `before`: from cluster.json. `keep` is called with the value to keep there.
+  // `before` is the value from cluster.json. `keep` is called with the value to store there.
   Announcer(EtcdClient& client, const EtcdKeys& keys, const Config& config, std::string own_id,
             std::optional<Listening> before, std::function<void(const Listening&)> keep);
 
-  // Must be called often. The watch reports the outcome of a change. Without one it is tried again.
+  // Must be called often. Announces the address until the watch reports it in the topology.
   void tick(int64_t now_us, const TopologyVersion& known);
 
  private:

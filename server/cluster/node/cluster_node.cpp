@@ -65,7 +65,7 @@ void log_topology_fault(TopologyFault fault, uint64_t revision) {
   }
 }
 
-// Returns whether the file has changed.
+// Records the ID of the etcd cluster in the file. Returns whether the file has changed.
 bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
   if (file.etcd_cluster == cluster_id) return false;
   if (!file.etcd_cluster.empty()) {
@@ -76,7 +76,7 @@ bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
   return true;
 }
 
-// Called when `file` is on the disk.
+// Reports to the Member that `file` is on the disk.
 void record_kept(Member& member, const NodeFile& file, int64_t now_us) {
   const KeptEpoch& kept = member.kept_epoch();
   const bool is_news = kept.shard() == file.kept_shard && kept.epoch() < file.kept_epoch;
@@ -259,7 +259,7 @@ void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done
 }
 
 void ClusterNode::depart(Step step, std::function<void()> done) {
-  // While the server loads, the node leads nothing yet, and its thread does not run.
+  // While the server loads data, the node leads nothing yet, and its thread does not run.
   if (!is_running_) return done();
   boost::asio::post(io_, [this, step, done = std::move(done)] {
     const int64_t now_us = permit_clock_us();
@@ -321,7 +321,7 @@ void ClusterNode::settle() {
       std::visit([this](const auto& one) { carry_out(one); }, action);
     }
   }
-  // This must happen before this node serves as a new leader.
+  // The required acknowledgements must be set before this node serves as a new leader.
   if (parts_.state.require_acks(member_->required_acks())) parts_.host.service_changed();
   const auto shown = parts_.state.latest();
   if (shown != nullptr && shown->fault() != member_->topology_fault()) {
@@ -343,7 +343,7 @@ void ClusterNode::settle() {
   if (std::exchange(due_.file, false)) {
     slow_.file.run([this, file = file_] {
       const auto written = write_node_file(path_, file);
-      // The Member retries for an epoch that is not kept.
+      // The Member retries until its epoch is on the disk.
       if (!written) return log_warning("Cluster: {}", written.error().message);
       post([file](Member& member, int64_t now_us) { record_kept(member, file, now_us); });
     });
@@ -368,7 +368,7 @@ void ClusterNode::show_service() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  // Checks that it is the known revision. A restored etcd would have nothing newer, either.
+  // The comparison requires the known revision itself. A restored etcd may have an older one.
   const EtcdTxn txn{
       {EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
   client_->txn(txn, [this, action](const EtcdResult<EtcdTxnReply>& result) {
@@ -389,7 +389,8 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   txn.compares = {EtcdCompare::unchanged(keys_.topology, action.revision)};
   if (!action.gone.empty()) txn.compares.push_back(EtcdCompare::absent(keys_.alive(action.gone)));
   if (action.needs_own_alive) {
-    // Without an own key the comparison fails: no key has the revision kNever.
+    // Without a key of its own this node compares with kNever, a revision that no key has, so the
+    // change is refused.
     const uint64_t own = presence_->mod_revision();
     constexpr uint64_t kNever = 1;
     txn.compares.push_back(EtcdCompare::unchanged(keys_.alive(file_.id), own == 0 ? kNever : own));
@@ -399,7 +400,7 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   client_->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
     const int64_t now_us = permit_clock_us();
     if (!result.answered()) {
-      // A refusal by etcd is unknown, too: an earlier attempt may still be executed.
+      // After a refusal the outcome is unknown, too: etcd may still execute an earlier attempt.
       member_->topology_changed(now_us, call, ChangeOutcome::kUnknown);
     } else if (result.reply.succeeded) {
       member_->topology_changed(now_us, call, ChangeOutcome::kCommitted, result.reply.revision);

@@ -53,7 +53,7 @@ class Announcer;
 class Member;
 class NodeFigures;
 
-// The leader that this node follows, and its address.
+// The leader that this node follows, with its address.
 struct FollowedLeader {
   Follow action = {};
   Node node = {};
@@ -70,7 +70,8 @@ class ClusterNode final : public MemberQueue {
     NodeHost& host;
     std::string run_id;
   };
-  // Reads cluster.json, or makes one. Errors: etcd's options, the file, or another cluster's name.
+  // Reads cluster.json, or creates it. Errors: invalid options for etcd, a file that cannot be
+  // used, or the name of another cluster.
   static core::Result<std::unique_ptr<ClusterNode>> make(const Parts& parts);
   ~ClusterNode();
   ClusterNode(const ClusterNode&) = delete;
@@ -82,8 +83,8 @@ class ClusterNode final : public MemberQueue {
   // for kCloseList: no write runs, and none will.
   enum class Step : uint8_t { kHandOver, kCloseList };
   void depart(Step step, std::function<void()> done);
-  // Leaves etcd and ends the thread. If a member that lacks data might take over, the lease is left
-  // to end by itself, so that this node may come back first.
+  // Removes this node from etcd and ends the thread. If a member that lacks data might take over,
+  // the lease is left to expire by itself, so that this node may return first.
   void stop();
   // Runs the task on the node's thread, then executes the Member's actions.
   void post(std::function<void(Member&, int64_t now_us)> task) override;
@@ -92,7 +93,7 @@ class ClusterNode final : public MemberQueue {
   void ask_leader(std::vector<std::string> words, Peers::Handler done) override;
 
  private:
-  // The work that settle() must still do.
+  // Work that the actions of the Member have left for settle().
   struct Due {
     bool view = true;
     bool file = false;
@@ -131,7 +132,7 @@ class ClusterNode final : public MemberQueue {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer timer_;
   const std::unique_ptr<Member> member_;
-  std::optional<IdSet> alive_;  // nullopt until etcd has answered
+  std::optional<IdSet> alive_;  // ids of the live nodes; nullopt until etcd has answered
   Due due_;
   MemberWaits waits_;
   std::unique_ptr<EtcdClient> client_;
@@ -145,7 +146,7 @@ class ClusterNode final : public MemberQueue {
   struct {
     LatestTask role;
     LatestTask file;
-  } slow_;  // the work that may block
+  } slow_;  // threads for tasks that may block
   std::atomic<bool> is_running_{false};
   std::thread thread_;
 };

@@ -11,7 +11,8 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kHandoverUs = 2'000'000;
-// Clients that write meanwhile are redirected, which costs them less than a lost connection.
+// Time for which the node redirects clients that write, before it ends. A redirection costs a
+// client less than a lost connection.
 constexpr int64_t kLingerUs = 500'000;
 constexpr int64_t kCloseUs = 1'000'000;
 

@@ -19,11 +19,11 @@ class Departure {
  public:
   explicit Departure(Member& member) : member_(member) {}
 
-  // Hands the shard over if the node leads it and another one can take it. `done` is called after
-  // clients were redirected for a moment, and at once if there is nothing to hand over.
+  // Hands the shard over if the node leads it and another one can take over. Calls `done` after
+  // clients were redirected for a moment, or at once if there is nothing to hand over.
   void hand_over(int64_t now_us, std::function<void()> done);
   // Removes the members that lack part of the stream, which ends at `offset`, from the list of
-  // members in sync. `done` is called when etcd has the list, or has not answered for a second.
+  // members in sync. Calls `done` when etcd has the list, or after a second without an answer.
   void close_list(int64_t now_us, uint64_t offset, std::function<void()> done);
   // Must be called after each event of the Member.
   void step(int64_t now_us);

@@ -11,7 +11,7 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kFeedRetry{200};
-// Indexes in ranges(). The keys below alive/ follow.
+// Indexes of the ranges that ranges() returns. The last range has the keys below alive/.
 constexpr size_t kTopologyRange = 0;
 constexpr size_t kSlotsRange = 1;
 constexpr size_t kAliveRange = 2;
@@ -99,7 +99,7 @@ void EtcdFeed::read_in(std::chrono::milliseconds delay) {
 }
 
 void EtcdFeed::take_all(const EtcdTxnReply& reply) {
-  // The watch has reported later changes meanwhile.
+  // The watch has reported later changes since the read.
   if (watch_ != 0 && reply.revision < store_revision_) return;
   IdSet alive;
   for (const EtcdKeyValue& one : reply.responses[kAliveRange].kvs) {
@@ -133,7 +133,7 @@ void EtcdFeed::take_news(const EtcdWatchNews& news) {
   }
   const auto& changes = std::get<EtcdChanges>(news);
   store_revision_ = std::max(store_revision_, changes.revision);
-  // A record may come after the topology that it belongs to.
+  // In one set of changes, the record of the slots may come after the topology that it belongs to.
   for (const EtcdEvent& event : changes.events) {
     if (event.kv.key == keys_.slots) take_record(event.deleted ? nullptr : &event.kv);
   }

@@ -45,41 +45,44 @@ struct EtcdKeys {
   const std::string alive_prefix;
 };
 
-// The answer to a linearizable read of the topology, sent when `known_revision` was known.
+// Called with the answer to a linearizable read of the topology, which was sent when
+// `known_revision` was known.
 struct TopologyCheck {
   uint64_t known_revision = 0;
   ReadOutcome outcome = ReadOutcome::kUnknown;
-  TopologyVersion version = {};  // with kChanged
+  TopologyVersion version = {};  // the topology that was read, with TopologyRead::kChanged
 };
 class EtcdFeed {
  public:
   struct Handlers {
     std::function<void(const TopologyVersion&)> on_topology;
     std::function<void(const IdSet&)> on_alive;
-    // Returns the topology that the owner has.
+    // Returns the topology that the owner of the feed has adopted.
     std::function<const TopologyVersion&()> known;
     std::function<void(const TopologyCheck&)> on_check;
-    // Called after the watch has reported all earlier changes.
+    // Called when the topology was deleted, after the watch has reported all earlier changes.
     std::function<void()> on_deleted;
-    // `cluster_id`: the ID of etcd itself. Called when it is known, and when it has changed.
+    // Called when the ID of the etcd cluster is known, and when it has changed.
     std::function<void(const std::string& cluster_id)> on_etcd;
   };
   EtcdFeed(boost::asio::io_context& io, EtcdClient& client, const EtcdKeys& keys,
            std::chrono::milliseconds check_interval, Handlers handlers);
 
   void start() { read(); }
-  // The ranges that take() and check_of() read.
+  // Returns the read operations whose replies take() and check_of() accept.
   std::vector<EtcdOperation> ranges() const;
-  // Accepts the topology that another call has read by ranges().
+  // Accepts a topology that another call has read by the operations of ranges().
   void take(const EtcdTxnReply& reply);
-  // `reply`: to ranges(), which were read when `known_revision` was known.
+  // Compares the reply to ranges() with the known topology. The request was sent when
+  // `known_revision` was known.
   TopologyCheck check_of(uint64_t known_revision, const EtcdTxnReply& reply);
 
  private:
   void read();
   void read_in(std::chrono::milliseconds delay);
   void take_all(const EtcdTxnReply& reply);
-  // Returns whether etcd has lost reported changes. `floor` is a revision that it had.
+  // Returns whether etcd has lost changes that it has reported. `floor` is a revision that etcd
+  // had.
   bool has_gone_back(const EtcdTxnReply& reply, uint64_t floor);
   void watch_from(uint64_t revision);
   void take_news(const EtcdWatchNews& news);
@@ -93,12 +96,12 @@ class EtcdFeed {
   const std::chrono::milliseconds check_interval_;
   const Handlers handlers_;
   boost::asio::steady_timer timer_;
-  uint64_t revision_ = 0;  // of the last topology, valid or not
+  uint64_t revision_ = 0;  // revision of the last topology, valid or not
   SlotRecord record_;
-  std::optional<EtcdKeyValue> refused_;  // the last topology, if it is not valid
+  std::optional<EtcdKeyValue> refused_;  // the last topology in etcd, if it is not valid
   IdSet alive_;
   std::string cluster_id_;
-  uint64_t watch_ = 0;  // 0: none
+  uint64_t watch_ = 0;  // number of the watch; 0: none
   // The revision of etcd up to which alive_ holds all changes.
   uint64_t store_revision_ = 0;
 };

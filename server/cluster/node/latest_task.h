@@ -24,7 +24,7 @@ class LatestTask {
   LatestTask(const LatestTask&) = delete;
   LatestTask& operator=(const LatestTask&) = delete;
 
-  // `name`: see start_thread(). Runs the task that waits already, if any.
+  // Starts the thread, and runs the pending task, if any. For `name` see start_thread().
   void start(const std::string& name) {
     is_stopping_ = false;
     thread_ = start_thread(name, [this] { work(); });
@@ -34,7 +34,7 @@ class LatestTask {
     waiting_ = std::move(task);
     wake_.notify_one();
   }
-  // Ends the thread after the running task and the one that waits.
+  // Ends the thread after the running task and the pending one.
   void stop() {
     {
       const std::scoped_lock lock(mutex_);

@@ -19,7 +19,7 @@ class MemberWaits {
  public:
   using Condition = std::function<bool(const Member&, int64_t now_us)>;
 
-  // `done` gets whether the condition holds; false at `until_us`.
+  // Calls `done` with true once the condition holds, or with false at `until_us`.
   void add(Condition condition, int64_t until_us, std::function<void(bool holds)> done) {
     waits_.push_back({std::move(condition), until_us, std::move(done)});
   }

@@ -22,9 +22,9 @@ class NodeFigures {
   NodeFigures(ClusterCounters& counters, std::string own_id)
       : counters_(counters), own_id_(std::move(own_id)) {}
 
-  // Called at each tick. Records a lapse of the permit, and how far members are behind.
+  // Called at each tick. Records whether the permit has lapsed, and how far members are behind.
   void on_tick(const Member& member, const ReplicationFacts& facts, int64_t now_us);
-  // Called before the change is sent to etcd.
+  // Called before the requested change of the topology is sent to etcd.
   void on_request(const ChangeTopology& change);
   // Called when the Member has adopted another topology. Counts a failover to this node.
   void on_topology(const TopologyVersion& before, const TopologyVersion& now);
@@ -33,7 +33,7 @@ class NodeFigures {
   ClusterCounters& counters_;
   const std::string own_id_;
   bool was_permitted_ = false;
-  // The last change by which this node asked to lead.
+  // Revision of the topology with which the last request of this node to lead compared.
   uint64_t asked_revision_ = 0;
   bool is_leader_gone_ = false;
 };

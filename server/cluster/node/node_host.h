@@ -18,14 +18,15 @@ namespace server::cluster {
 
 class NodeHost {
  public:
-  // `shard`: the node's own shard, whose members the replicas are; null if it has none.
+  // `shard` is the node's own shard, whose members the replicas are; null if the node has none.
   virtual ReplicationFacts facts(const Shard* shard) = 0;
   virtual void promote(uint64_t epoch) = 0;
   virtual void follow(const Node& leader, uint64_t epoch) = 0;
-  // Calls back with the stream's end once no write runs and no write can begin.
+  // Calls back with the offset of the stream's end once no write runs and no write can begin.
   virtual void hold_writes(std::function<void(uint64_t offset)> on_held) = 0;
   virtual void release_writes() = 0;
-  // Called when clients may be served differently: by another view, or after a wait.
+  // Called when the server must check again how to serve waiting clients, because the view or the
+  // service has changed.
   virtual void service_changed() = 0;
 
  protected:

@@ -97,7 +97,8 @@ class Peers::Link {
       Call call = std::move(calls_.front());
       calls_.pop_front();
       lock.unlock();
-      // The call may have waited for the previous one, which the node did not answer.
+      // The call may have waited in the queue, behind a call to the same node that was not
+      // answered.
       auto line = left_ms(call.end) > 0 ? ask(call.command) : std::nullopt;
       if (!line) socket_.reset();
       answer(std::move(call.handler), std::move(line));
@@ -106,7 +107,7 @@ class Peers::Link {
 
   std::optional<std::string> ask(const std::string& command) {
     const auto end = SteadyClock::now() + limit_;
-    // A link that was kept may have ended meanwhile.
+    // A link that was kept from an earlier call may have ended since.
     if (socket_ != nullptr) {
       if (auto line = exchange(command, end)) return line;
     }
@@ -158,11 +159,11 @@ class Peers::Link {
   std::condition_variable has_calls_;
   std::deque<Call> calls_;
   std::atomic<bool> is_ending_{false};
-  // Used only by the thread.
+  // Used only by this link's thread.
   Waker waker_;
   std::unique_ptr<ReplicaSocket> socket_;
   std::string received_;
-  std::thread thread_;  // the last member, because it uses all above
+  std::thread thread_;  // must be the last member, because the thread uses all members above
 };
 
 Peers::Peers(boost::asio::io_context& io, const Config& config, const Tls* tls, int64_t limit_ms)

@@ -34,14 +34,15 @@ class Peers {
  public:
   static constexpr int64_t kLimitMs = 300;
 
-  // The line without its end: "+OK", "-NO …"; nullopt if the node has not answered.
+  // Receives the reply line without its end, "+OK" or "-NO …"; nullopt if the node has not
+  // answered.
   using Handler = std::function<void(const std::optional<std::string>& line)>;
 
-  // Links authenticate and are encrypted as those of replicas: masteruser, masterauth,
-  // tls-replication.
+  // Links authenticate and use TLS by the options that links to a leader use: masteruser,
+  // masterauth and tls-replication.
   Peers(boost::asio::io_context& io, const Config& config, const Tls* tls,
         int64_t limit_ms = kLimitMs);
-  // Waits for the threads, each of which ends at once.
+  // Waits for the threads of all links. Each of them ends at once.
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;

@@ -77,7 +77,7 @@ void Presence::took(const EtcdTxnReply& reply) {
   const EtcdKeyValue* const there =
       reply.responses.empty() ? nullptr : reply.responses[0].find(settings_.key);
   if (there == nullptr) return;
-  // The key is from an earlier attempt of this process, whose outcome was unknown.
+  // The key was written by an earlier attempt of this process, whose outcome was unknown.
   if (there->lease == lease_) {
     mod_revision_ = there->mod_revision;
   } else {

@@ -26,22 +26,23 @@ class Presence {
   struct LeaseSettings {
     std::string key;
     std::string value;
-    std::chrono::milliseconds timeout;  // cluster-node-timeout
+    std::chrono::milliseconds timeout;  // value of cluster-node-timeout
   };
-  // `may_appear`: returns whether the key may be written now.
+  // `may_appear` returns whether the key may be written now.
   Presence(boost::asio::io_context& io, EtcdClient& client, LeaseSettings settings,
            std::function<bool()> may_appear);
 
   void start() { step(); }
-  // Returns the revision that created the own key; 0 if there is no key, or none is known.
+  // Returns the revision at which this process created its key; 0 if there is no key, or it is
+  // unknown.
   uint64_t mod_revision() const { return mod_revision_; }
-  // Returns the time by permit_clock_us() until which the own key exists, unless etcd ends its
-  // lease early; 0: none.
+  // Returns the time by permit_clock_us() until which this node's key exists, unless etcd ends its
+  // lease early; 0 if there is no key.
   int64_t held_until_us() const { return mod_revision_ == 0 ? 0 : lease_until_us_; }
   bool etcd_answers() const { return etcd_answers_; }
-  // Called when the key was deleted or is not visible yet. It is written again if it is missing.
+  // Called when the key was deleted or is not visible yet. Writes a missing key again.
   void key_is_missing() { mod_revision_ = 0; }
-  // Revokes the lease, so that other nodes need not wait for its end. `done` is always called.
+  // Revokes the lease, so that other nodes need not wait until it expires. `done` is always called.
   void leave(std::function<void()> done);
 
  private:
@@ -64,8 +65,8 @@ class Presence {
   uint64_t mod_revision_ = 0;
   bool etcd_answers_ = false;
   bool has_left_ = false;
-  int64_t barred_us_ = 0;       // since when the key is another process's; 0: it is not
-  int64_t twin_logged_us_ = 0;  // last log line about the other process; 0: none
+  int64_t barred_us_ = 0;       // time since which another process has the key; 0: it does not
+  int64_t twin_logged_us_ = 0;  // time of the last log line about the other process; 0: none
 };
 
 }  // namespace server::cluster

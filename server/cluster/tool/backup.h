@@ -25,7 +25,7 @@ inline constexpr std::string_view kBackupFile = "backup.json";
 
 struct ShardBackup {
   std::string shard;
-  std::string leader;  // its address
+  std::string leader;  // address of the leader whose snapshot was taken
   FetchedSnapshot snapshot;
 
   std::string file() const { return shard + ".rdb"; }
@@ -41,12 +41,12 @@ struct Backup {
 };
 
 std::string backup_json(const Backup& backup);
-// Errors: not JSON, an unknown format, a missing or wrong value, a topology that is not valid.
+// Parses backup.json. Errors: not JSON, an unknown format, a missing or wrong value, a topology
+// that is not valid.
 core::Result<Backup> parse_backup(std::string_view text);
 
-// The saved topology with other nodes: the first ones lead the shards in the order of their names,
-// the others become replicas in turn.
-// Errors: fewer nodes than shards.
+// Returns the saved topology with other nodes. The first nodes lead the shards in the order of the
+// shards' names. The others become replicas in turn. Errors: fewer nodes than shards.
 core::Result<Topology> plan_restore(const Backup& backup, std::vector<Node> nodes);
 
 }  // namespace server::cluster

@@ -130,7 +130,7 @@ core::Result<uint64_t> ClusterTool::write(const Topology& topology, uint64_t rev
     if (result.outcome == EtcdOutcome::kRefused && is_refusal(result.error.code)) {
       return etcd_failure(result.error);
     }
-    // An earlier attempt may have been executed although it has failed.
+    // etcd may have executed an earlier attempt although it reported a failure.
     const auto found = outcome(text, revision);
     if (!found) return found.error();
     if (*found) return **found;
@@ -379,7 +379,7 @@ core::Result<Node> ClusterTool::restored_leader(const Address& address, const Sh
       own += count->integer;
     }
   }
-  // Keys with an expiry may be gone.
+  // The server may have fewer keys than the snapshot, because keys may have expired.
   if (saved_keys != 0 && facts->stored_keys == 0) {
     return with_address(
         address, fmt::format("it is empty, and the snapshot of shard {} has {} keys: start it with "

@@ -25,14 +25,14 @@
 
 namespace server::cluster {
 
-// The outcome of a command, as lines for a person.
+// The outcome of a command, as lines of text for the user.
 struct Done {
   std::string text;
 };
 
 class ClusterTool {
  public:
-  // Errors: as EtcdClient::make, and an invalid name of a cluster.
+  // Errors: those of EtcdClient::make, and an invalid name of a cluster.
   static core::Result<std::unique_ptr<ClusterTool>> make(const EtcdOptions& options,
                                                          std::string cluster_name,
                                                          NodeAccess access);
@@ -40,12 +40,13 @@ class ClusterTool {
   core::Result<Done> create(const std::vector<Address>& addresses, unsigned replicas);
   core::Result<Done> add(const Address& address, const std::string& shard);
   core::Result<Done> remove(const Address& address);
-  // Gives a shard whose data are lost an empty leader. Errors: also, that the loss is not accepted.
+  // Gives a shard whose data are lost an empty leader. Errors: the user has not accepted the loss,
+  // and the errors of all commands.
   core::Result<Done> replace(const std::string& shard, const Address& address, bool accepts_loss);
   core::Result<Done> fail_over(const std::string& shard, const std::optional<Address>& to,
                                bool force);
   // Asks the servers at `addresses`, and all servers in the topologies that they keep. Puts the
-  // newest topology into etcd; without `writes` it only reports the plan.
+  // newest topology into etcd. Only reports the plan if `writes` is false.
   core::Result<Done> recover(const std::vector<Address>& addresses, bool writes);
   // Writes the topology and a snapshot of each shard's leader into a new directory.
   core::Result<Done> backup(const std::string& directory);
@@ -55,12 +56,12 @@ class ClusterTool {
   core::Result<ClusterStatus> status();
 
  private:
-  // The topology and the live nodes, at one revision.
+  // The topology and the live nodes, read at one revision.
   struct Seen {
     std::optional<TopologyVersion> version;
     SlotRecord record;
     std::vector<std::string> alive;
-    uint64_t store_revision = 0;  // of etcd as a whole
+    uint64_t store_revision = 0;  // revision of the whole store of etcd
   };
 
   ClusterTool(std::string cluster_name, NodeAccess access)
@@ -69,33 +70,37 @@ class ClusterTool {
   template <class Reply>
   EtcdResult<Reply> wait(const std::function<void(EtcdHandler<Reply>)>& call);
   core::Result<Seen> read();
-  // Errors: also, that there is no cluster of this name, or that its slots changed without a
+  // Reads the topology. Errors: there is no cluster of this name, or its slots changed without a
   // record.
   core::Result<Seen> read_cluster();
-  // Errors: also, that there is a cluster of this name.
+  // Reads etcd before a new cluster is written. Errors: there is a cluster of this name.
   core::Result<Seen> read_without_cluster();
-  // Returns the nodes that `join` returns for the addresses. Errors: also, that two are the same.
+  // Returns the nodes that `join` returns for the addresses. Errors: those of `join`, and two
+  // addresses of the same server.
   core::Result<std::vector<Node>> gather(
       const std::vector<Address>& addresses,
       const std::function<core::Result<Node>(size_t index, const Address& address)>& join);
-  // Writes the topology of a new cluster. `ending` follows the counts in the message.
+  // Writes the topology of a new cluster. `ending` is the text after the counts in the message.
   core::Result<Done> write_first(const core::Result<Topology>& topology, std::string_view ending);
-  // Writes the topology and the record of its slots, if its revision in etcd is still `revision`.
-  // 0 is that of a missing topology. Returns the new revision.
+  // Writes the topology and the record of its slots, if the topology in etcd still has `revision`,
+  // which is 0 for a missing topology. Returns the new revision.
   core::Result<uint64_t> write(const Topology& topology, uint64_t revision);
-  // Returns the outcome of a write that etcd has not confirmed; nullopt: not executed yet.
+  // Returns the outcome of a write that etcd has not confirmed; nullopt if etcd has not executed it
+  // yet.
   core::Result<std::optional<uint64_t>> outcome(const std::string& text, uint64_t revision);
   enum class AllowsKeys : uint8_t { kNo, kYes };
-  // A server that may join: empty, in cluster mode, registered in this cluster.
+  // Returns the node at the address. The server must be empty, in cluster mode, and registered in
+  // this cluster.
   core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive,
                               AllowsKeys allows_keys = AllowsKeys::kNo);
-  // A server with keys that all lie in the shard's slots.
+  // Returns the node at the address. The keys of the server must all lie in the shard's slots.
   core::Result<Node> restored_leader(const Address& address, const Shard& shard,
                                      uint64_t saved_keys, const std::vector<std::string>& alive);
   std::vector<KeptFile> ask_all(std::vector<Address> addresses) const;
   // Returns the address at which this tool reaches the node.
   Address address_of(const Node& node) const;
-  // Returns lines about nodes that have not adopted the revision in time; "" if there are none.
+  // Waits until the nodes have adopted the revision. Returns lines about the nodes that have not
+  // adopted it in time; empty if there are none.
   std::string wait_for_nodes(const Topology& topology, uint64_t revision) const;
 
   const std::string name_;

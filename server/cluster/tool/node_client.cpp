@@ -25,12 +25,13 @@ namespace {
 constexpr timeval kCallLimit{.tv_sec = 3, .tv_usec = 0};
 constexpr size_t kReplyBytesMax = 4 * 1024 * 1024;
 
-// Returns -1 after an error; errno has the reason.
+// Connects to the address, and returns the socket's descriptor; -1 after an error, which errno
+// names.
 int connect_to(const addrinfo& address) {
   const int descriptor =
       ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
   if (descriptor < 0) return -1;
-  // The timeout for sending also limits the connect.
+  // SO_SNDTIMEO also limits the time to connect.
   ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &kCallLimit, sizeof kCallLimit);
   ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &kCallLimit, sizeof kCallLimit);
   if (::connect(descriptor, address.ai_addr, address.ai_addrlen) == 0) return descriptor;
@@ -62,7 +63,7 @@ std::string tls_failure() {
   return fmt::format("TLS: {}", reason == nullptr ? "failed" : reason);
 }
 
-// Errors: a file that cannot be used.
+// Errors: a file of the options cannot be used.
 core::Result<std::unique_ptr<SSL_CTX, ContextEnd>> tls_context(const NodeAccess& access) {
   std::unique_ptr<SSL_CTX, ContextEnd> context(SSL_CTX_new(TLS_client_method()));
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
@@ -81,8 +82,8 @@ core::Result<std::unique_ptr<SSL_CTX, ContextEnd>> tls_context(const NodeAccess&
   return {boost::system::in_place_value, std::move(context)};
 }
 
-// Applies the options with the node's address for clients. Changes nothing if CONFIG is not
-// allowed.
+// Reads the options that announce an address, and applies them to the node. If the server does not
+// allow CONFIG, the node is unchanged.
 void apply_announced(NodeClient& client, Node& node, bool uses_tls) {
   const auto value_of = [&](const std::string& option) -> std::string {
     const auto reply = client.call({"CONFIG", "GET", option});
@@ -270,7 +271,7 @@ core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& acces
   const auto keys = client->call({"DBSIZE"});
   if (!keys) return keys.error();
   facts.keys = keys->integer;
-  // DBSIZE of a server outside the topology is 0.
+  // A server outside the topology reports 0 as DBSIZE, so INFO's count is used.
   std::string_view stored = info_field(info->text, "db0");
   if (stored.starts_with("keys=")) {
     stored = stored.substr(stored.find('=') + 1);

@@ -4,7 +4,7 @@
 // needs.
 //
 // Invariants: every call ends within three seconds. With TLS a server's certificate is checked
-// against the authorities before anything is sent. As in redis-cli, the name is not checked.
+// against the authorities before anything is sent. As with redis-cli, the host name is not checked.
 // Thread safety: none.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
@@ -29,27 +29,28 @@ namespace server::cluster {
 
 // The credentials and the encryption for connections to servers.
 struct NodeAccess {
-  std::string user;      // empty: the default one
-  std::string password;  // empty: no AUTH
+  std::string user;      // user name for AUTH; empty: the default user
+  std::string password;  // password for AUTH; empty: AUTH is not sent
   bool uses_tls = false;
-  std::string ca_file;    // empty: the system's authorities
+  std::string ca_file;    // certificates of the authorities; empty: the system's
   std::string cert_file;  // certificate of this client; empty: none
   std::string key_file;
 };
 
 class NodeClient {
  public:
-  // Errors: the address, and why it cannot be reached; a wrong password; files of TLS.
+  // Connects and authenticates. Errors: the address and the reason why it cannot be reached, a
+  // wrong password, files of TLS that cannot be used.
   static core::Result<NodeClient> connect(const Address& address, const NodeAccess& access);
   ~NodeClient();
   NodeClient(NodeClient&& other) noexcept;
   NodeClient& operator=(NodeClient&&) = delete;
 
-  // Errors: no answer in time, and errors that the server answers.
+  // Sends a command and returns its reply. Errors: no answer in time, and errors that the server
+  // returns.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
-  // For replies that are not RESP. send() sends a command, read_some() reads some bytes of the
-  // reply.
-  // Errors: the connection has ended, or nothing came in time.
+  // For replies that are not RESP, send() sends a command and read_some() reads some bytes of the
+  // reply. Errors: the connection has ended, or nothing was received in time.
   core::Result<> send(const std::vector<std::string>& words);
   core::Result<std::string> read_some();
 
@@ -62,48 +63,49 @@ class NodeClient {
   core::Error failure(std::string_view why) const;
   core::Result<> begin_tls(const NodeAccess& access);
   core::Result<> authenticate(const NodeAccess& access);
-  // Like send() and recv().
+  // These functions work like send() and recv(), with or without TLS.
   int64_t write(std::string_view bytes);
   int64_t read(char* room, size_t size);
   std::string last_failure() const;
 
   int descriptor_;
-  std::unique_ptr<SSL, TlsEnd> tls_;  // null without encryption
+  std::unique_ptr<SSL, TlsEnd> tls_;  // the TLS session; null without TLS
   std::string name_;
   std::string input_;
   protocol::ReplyParser parser_;
 };
 
-// The state that a server reports.
+// The facts that a server reports about itself.
 struct NodeFacts {
-  Node node;  // with the address for clients
+  Node node;  // the node, with the address that clients use
   bool in_cluster_mode = false;
-  int64_t keys = 0;            // in slots of its shard
-  int64_t stored_keys = 0;     // also in other slots
-  std::string role;            // "master" or "slave"
-  int64_t offset = 0;          // of the replication stream
-  int64_t topology_epoch = 0;  // the revision of the topology that it has; 0: none
-  std::string cluster_state;   // "ok" or "fail"
-  // Of the topology in etcd, as the server sees it: "ok", "absent", "older" or "invalid".
+  int64_t keys = 0;            // number of keys in slots of its shard
+  int64_t stored_keys = 0;     // number of keys in all slots
+  std::string role;            // role in INFO: "master" or "slave"
+  int64_t offset = 0;          // offset of the replication stream
+  int64_t topology_epoch = 0;  // revision of the topology that the server has; 0: none
+  std::string cluster_state;   // cluster_state of CLUSTER INFO: "ok" or "fail"
+  // The state of etcd's topology as the server sees it: "ok", "absent", "older" or "invalid".
   std::string topology_state = {};
   int64_t uptime_s = 0;
-  bool log_works = true;     // false: the append log fails, so the server refuses writes
-  std::string version = {};  // of the program
-  // By cause, in the order of kFailoverCauses.
+  bool log_works = true;  // false if the append log cannot be written, so the server refuses writes
+  std::string version = {};  // version of the server's program
+  // Numbers of failovers by cause, in the order of kFailoverCauses.
   std::array<int64_t, kFailoverCauses.size()> failovers{};
   int64_t permit_lapses = 0;
-  bool is_loading = false;  // then the keys, the id and the state of the cluster are unknown
-  bool link_is_up = true;   // a replica's link to its leader
+  // True while the server loads, when its keys, id and cluster state are unknown.
+  bool is_loading = false;
+  bool link_is_up = true;  // true if a replica's link to its leader works
 };
 
-// Errors: as NodeClient's, and a reply that makes no sense.
+// Asks a server for its facts. Errors: those of NodeClient, and a reply that is not as expected.
 core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access);
 
-// Asks for the server's cluster.json, by CLUSTERX TOPOLOGY.
-// Errors: as NodeClient's, and a reply that makes no sense.
+// Asks for the server's cluster.json, by CLUSTERX TOPOLOGY. Errors: those of NodeClient, and a
+// reply that is not as expected.
 core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access);
 
-// The value of "name:value" in a text of lines, as INFO has it; "" if there is none.
+// Returns the value of the line "name:value" in INFO's text; empty if there is none.
 std::string_view info_field(std::string_view text, std::string_view name);
 
 }  // namespace server::cluster

@@ -25,32 +25,33 @@ struct Address {
   std::string text() const;
 };
 
-// "HOST:PORT", an IPv6 address in brackets or without: the last colon counts.
+// Parses "HOST:PORT". An IPv6 address may have brackets or none: the last colon separates the port.
 core::Result<Address> parse_address(std::string_view text);
 
 // Returns null if no node has this address.
 const Node* node_at(const Topology& topology, const Address& address);
 
-// The first nodes.size() / (replicas + 1) nodes lead a shard each: s1, s2 and so on, with equal
-// numbers of slots. The other nodes are dealt to the shards in turn. Replicas are not in sync yet.
+// Plans a new cluster. The first nodes.size() / (replicas + 1) nodes lead a shard each: s1, s2 and
+// so on, with nearly equal numbers of slots. The other nodes are assigned to the shards in turn.
+// Replicas are not in sync yet.
 core::Result<Topology> plan_create(std::vector<Node> nodes, unsigned replicas);
 
-// The node becomes a replica of the shard. If `shard` is empty, it is the shard with the fewest
-// members. A server with an empty directory has a new id. It gets the place of the member that had
-// its address and is not among `alive`.
+// Makes the node a replica of the shard. If `shard` is empty, the shard with the fewest members is
+// used. A server with an empty directory has a new id. It replaces the member that had its address
+// and is not among `alive`.
 core::Result<Topology> plan_add(Topology topology, const std::vector<std::string>& alive, Node node,
                                 std::string_view shard);
 
-// Errors: a leader is not removed.
+// Errors: the node at the address is a leader, or is unknown.
 core::Result<Topology> plan_remove(Topology topology, const Address& address);
 
-// The node leads the shard, whose data are lost. Members that are not alive leave it, so that the
-// new leader's data do not replace theirs when they come back.
-// Errors: a member in sync is alive.
+// Makes the node the leader of the shard, whose data are lost. Members that are not alive leave the
+// shard, so that the new leader's data do not replace their data when they return. Errors: a member
+// in sync is alive.
 core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
                                     Node node, std::string_view shard);
 
-// The node that is asked to take over: the node at `to`, or the first live member in sync.
+// Returns the node that is asked to take over: the node at `to`, or the first live member in sync.
 struct FailoverTarget {
   Node node;
   std::string shard;

@@ -22,21 +22,22 @@
 
 namespace server::cluster {
 
-// The cluster.json of a server; nullopt: the server has not answered.
+// The cluster.json of a server; nullopt if the server has not answered.
 struct KeptFile {
   Address address;
   std::optional<NodeFile> file;
 };
 
 struct Recovery {
-  std::string text;  // lines for a person: the kept topologies, and the planned steps
-  // nullopt: nothing is to be done.
+  std::string text;  // lines of text for the user: the kept topologies and the planned steps
+  // The topology to write; nullopt if there is nothing to do.
   std::optional<Topology> topology;
 };
 
-// `stored`: what etcd has; nullopt for nothing. `store_revision`: that of etcd as a whole.
-// `record`: of the slots, by which servers may refuse the stored topology. Errors: no server keeps
-// a topology; the newest one is behind another in a shard.
+// Plans the recovery. `stored` is the topology in etcd; nullopt if there is none. `store_revision`
+// is the revision of etcd's whole store. `record` is the record of the slots, by which servers may
+// refuse the stored topology. Errors: no server keeps a topology, or the newest one is older than
+// another in a shard.
 core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
                                      uint64_t store_revision, const std::vector<KeptFile>& kept,
                                      const SlotRecord& record = SlotRecord());

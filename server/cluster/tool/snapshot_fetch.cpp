@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kLineBytesMax = 4096;
 constexpr size_t kShownBytesMax = 200;
 
-// The answer to PSYNC: lines, then a file.
+// Reads the answer to PSYNC from the socket: first lines, then a file.
 class Reply {
  public:
   explicit Reply(NodeClient& client) : client_(client) {}
@@ -71,7 +71,7 @@ core::Error unexpected(const Address& address, const std::string& line) {
                       core::printable(line.substr(0, kShownBytesMax)))};
 }
 
-// "+FULLRESYNC <id> <offset>"
+// Parses the line "+FULLRESYNC <id> <offset>".
 std::optional<FetchedSnapshot> parse_position(const std::string& line) {
   FetchedSnapshot position;
   std::string word;
@@ -82,7 +82,7 @@ std::optional<FetchedSnapshot> parse_position(const std::string& line) {
   return std::nullopt;
 }
 
-// "$<bytes>"
+// Parses the line "$<bytes>".
 std::optional<uint64_t> parse_size(const std::string& line) {
   const auto size =
       line.starts_with('$') ? core::parse_int64(std::string_view(line).substr(1)) : std::nullopt;
@@ -130,7 +130,8 @@ core::Result<FetchedSnapshot> fetch_snapshot(const Address& address, const NodeA
                                              uint64_t epoch, const std::string& path) {
   auto client = NodeClient::connect(address, access);
   if (!client) return client.error();
-  // Without the capability `eof` the snapshot has its size in front.
+  // If a replica does not announce the capability `eof`, its leader sends the size before the
+  // snapshot.
   const auto ready =
       client->call({"REPLCONF", "cluster-epoch", std::to_string(epoch), "rdb-only", "1"});
   if (!ready) return ready.error();

@@ -19,13 +19,13 @@ namespace server::cluster {
 
 struct FetchedSnapshot {
   std::string replication_id;
-  int64_t offset = 0;  // of the stream, where the snapshot was taken
+  int64_t offset = 0;  // offset of the stream at which the snapshot was taken
   uint64_t bytes = 0;
   uint64_t keys = 0;
 };
 
-// Errors: the server does not lead its shard in `epoch`, the connection fails, or the received file
-// is damaged.
+// Requests the snapshot and writes it to the file. Errors: the server does not lead its shard in
+// `epoch`, the connection fails, or the received file is damaged.
 core::Result<FetchedSnapshot> fetch_snapshot(const Address& address, const NodeAccess& access,
                                              uint64_t epoch, const std::string& path);
 

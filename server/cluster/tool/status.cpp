@@ -17,8 +17,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kColumns = 8;
-// Clients that lost their connection to a server need this long to connect again. valkey-glide, for
-// example, waits up to 1.9 s between two attempts. A replica that takes over earlier causes errors.
+// Clients that lost their connection to a server need this long to connect again. For example,
+// valkey-glide waits up to 1.9 s between two attempts. A replica that takes over earlier causes
+// errors.
 constexpr int64_t kReconnectS = 2;
 using Row = std::array<std::string, kColumns>;
 
@@ -28,9 +29,10 @@ struct MemberLine {
   bool leads = false;
   bool alive = false;
   bool in_sync = false;
-  const NodeFacts* facts = nullptr;  // null: no answer
+  const NodeFacts* facts = nullptr;  // facts that the member reports; null: no answer
 
-  // Another process answers at the member's address, as after a start with an empty directory.
+  // True if another process answers at the member's address, for example a server that was started
+  // with an empty directory.
   bool has_new_id() const {
     return facts != nullptr && !facts->node.id.empty() && facts->node.id != node->id;
   }
@@ -62,7 +64,7 @@ std::string_view state_of(const MemberLine& line) {
   if (!line.alive && line.has_new_id()) return "registered under a new id";
   if (!line.alive) return line.facts == nullptr ? "down" : "not registered";
   if (line.facts == nullptr) return "no answer";
-  // The server's own report takes precedence: the list of members in sync may lag.
+  // The server's own report takes precedence, because the list of members in sync may lag.
   if (line.facts->is_loading) return "loading";
   if (!line.facts->log_works) return "refuses writes";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";

@@ -19,8 +19,8 @@ namespace server::cluster {
 struct ClusterStatus {
   std::string name;
   TopologyVersion version;
-  std::vector<std::string> alive;  // ids
-  // In the order of the topology's nodes; nullopt: no answer.
+  std::vector<std::string> alive;  // ids of the live nodes
+  // The servers' facts in the order of the topology's nodes; nullopt: no answer.
   std::vector<std::optional<NodeFacts>> facts;
 
   // Returns whether every shard has a live leader.

@@ -80,7 +80,7 @@ void describe_commands(CLI::App& app, ToolCall& call, Texts& texts) {
       ->add_option("nodes", texts.nodes,
                    "HOST:PORT of each; the first ones hold the shards' keys, the others are empty")
       ->required();
-  // Options of the program may also follow the command.
+  // Options of the program are accepted after the command, too.
   for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
 }
 
@@ -94,7 +94,7 @@ std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words
   describe_common(app, call);
   describe_commands(app, call, texts);
   try {
-    std::ranges::reverse(words);  // as CLI11 wants them
+    std::ranges::reverse(words);  // CLI11 expects the arguments in reverse order
     app.parse(words);
   } catch (const CLI::ParseError& error) {
     std::ostringstream out;

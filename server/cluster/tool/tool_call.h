@@ -23,29 +23,29 @@ struct ToolCall {
   std::string password_file = {};
   std::string ca_file = {};
   bool as_json = false;
-  NodeAccess access = {};  // without the password
+  NodeAccess access = {};  // credentials and files of TLS, without the password
   std::string node_password_file = {};
 
   std::string command = {};
   std::vector<Address> nodes =
-      {};  // create, recover and restore take several; add, remove and replace one
+      {};  // servers: several for create, recover and restore; one for add, remove and replace
   unsigned replicas = 0;
   std::string shard = {};
-  std::string directory = {};  // of backup and restore
+  std::string directory = {};  // directory of the backup, for backup and restore
   std::optional<Address> to = {};
   bool force = false;
   bool is_confirmed = false;
   bool accepts_loss = false;
 };
 
-// Help, the version, or the error in the arguments.
+// The text and exit status for help, the version, or an error in the arguments.
 struct ToolUsage {
   int exit_code = 0;
   std::string out;
   std::string err;
 };
 
-// `words` without the program's own name.
+// Parses the arguments of the program, without its name.
 std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words);
 
 }  // namespace server::cluster
