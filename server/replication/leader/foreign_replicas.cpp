@@ -17,7 +17,7 @@ using core::bloom::LayoutRow;
 ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
     : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
-  // Filters that were deleted before now were never in this leader's stream.
+  // The result is ignored: filters that were deleted before now are not in this leader's stream.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {
@@ -38,14 +38,14 @@ std::optional<std::string> ForeignReplicas::obstacle() const {
 core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) {
   const auto found = obstacle();
   if (!found) return {};
-  // Limited, because the replica retries every second.
+  // The log line is limited to one a minute, because the replica retries every second.
   constexpr int64_t kLogEveryUs = 60 * core::kSecondUs;
   if (now_us >= next_log_us_) {
     next_log_us_ = now_us + kLogEveryUs;
     log_warning("Replica {} is refused: {}", address, *found);
   }
-  // After any other error Redis would send SYNC on the same connection. If SYNC were accepted, the
-  // replica would never acknowledge.
+  // After an error other than NOMASTERLINK, Redis would send SYNC on the same connection. If SYNC
+  // were accepted, the replica would never acknowledge.
   return core::Error{fmt::format("NOMASTERLINK the replica is refused: {}", *found)};
 }
 

@@ -30,10 +30,11 @@ class ForeignReplicas {
   ForeignReplicas(const Config& config, const ServerState& state,
                   const core::keyspace::FilterKinds& kinds);
 
-  // Returns why no foreign replica can be served now, to follow "the replica is refused: ". Returns
-  // nullopt if they can be served.
+  // Returns why no foreign replica can be served now, in words that follow "the replica is refused:
+  // ". Returns nullopt if foreign replicas can be served.
   std::optional<std::string> obstacle() const;
-  // Checks the same for a replica that requests the stream. Errors: the reply.
+  // Checks whether a replica that requests the stream can be served. Errors: the reply to the
+  // replica.
   core::Result<> check(std::string_view address, int64_t now_us);
 
   // Returns whether, since the last call, commands were added to the stream that foreign replicas
@@ -58,7 +59,7 @@ class ForeignReplicas {
   // Layout of the last filter that was created in a module's layout, for `auto`.
   std::optional<core::bloom::LayoutId> module_layout_;
   uint64_t first_offset_ = 0;
-  int64_t next_log_us_ = 0;  // when the next rejection may be logged
+  int64_t next_log_us_ = 0;  // time at which the next rejection may be logged
 };
 
 }  // namespace server

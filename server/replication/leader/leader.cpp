@@ -322,7 +322,7 @@ std::vector<StreamFlow> Leader::step() {
   std::vector<StreamFlow> flows;
   for (const auto& [id, link] : links_) {
     const Replica* const replica = replicas_->find(id);
-    // While a child writes to the socket, no one else may.
+    // While a child process writes to the socket, this process must not.
     const bool child_owns_socket =
         replica->state == ReplicaState::kSnapshot && replica->form == SnapshotForm::kMarked;
     if (!child_owns_socket) flows.push_back({link, replica->state == ReplicaState::kOnline});
@@ -331,16 +331,18 @@ std::vector<StreamFlow> Leader::step() {
 }
 
 void Leader::add_to_stream(int64_t now_us) {
-  // Reset in any case, because the thread does not sleep while it is set.
+  // The flag is reset even without replicas, because the thread does not sleep while it is set.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (replication_.is_replica() || replicas_->empty()) return;
   // During kEnding the stream must end where the final snapshot does. A failover, or a shutdown
   // that waits, needs these commands: they keep replicas alive and ask for acknowledgements.
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
-  // Sent through the journal, which stops feeding the stream when this server becomes a replica.
+  // GETACK is sent through the journal, which stops feeding the stream when this server becomes a
+  // replica.
   if (acks_are_wanted && may_add) parts_.journal.publish_to_replicas(kGetAck);
-  // The period counts from the last PING, because it may change at any time.
+  // The period counts from the last PING, because the option repl-ping-replica-period may change at
+  // any time.
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
   if (times_.last_ping_us != 0 && now_us < times_.last_ping_us + period_s * core::kSecondUs) return;
   if (times_.last_ping_us != 0 && may_add) parts_.journal.publish_to_replicas(kPing);
@@ -349,7 +351,7 @@ void Leader::add_to_stream(int64_t now_us) {
 
 void Leader::on_second(int64_t now_us) {
   for (const auto& [id, link] : links_) {
-    // Empty lines are signs of life, which a replica sends while it loads.
+    // A loading replica sends empty lines as signs of life, which are not acknowledgements.
     const int64_t silent_us = now_us - link->session->last_interaction_us.load();
     const Replica* const replica = replicas_->find(id);
     if (replica->state == ReplicaState::kAwaitsAck && silent_us < core::kSecondUs) {

@@ -55,7 +55,7 @@ struct ReplicaBatch;
 struct ReplicaSnapshot;
 struct StreamFlow;
 
-// Notified of replicas' acknowledgements, on the I/O thread of that replica.
+// AckListener: notified of replicas' acknowledgements, on the I/O thread of that replica.
 class AckListener {
  public:
   virtual void on_ack() = 0;
@@ -66,10 +66,10 @@ class AckListener {
 
 class Leader final : public StreamListener {
  public:
-  // The arguments of PSYNC. SYNC requests everything.
+  // The arguments of PSYNC. A SYNC command requests a full sync.
   struct Request {
     std::string_view id = "?";
-    int64_t offset = -1;  // first byte wanted, as PSYNC counts: from 1
+    int64_t offset = -1;  // offset of the first byte that the replica lacks; PSYNC counts from 1
     bool is_sync = false;
   };
   struct Counters {
@@ -78,11 +78,11 @@ class Leader final : public StreamListener {
     std::atomic<uint64_t> refused_partial_syncs{0};
     std::atomic<uint64_t> output_bytes{0};
   };
-  // One replica's fields in INFO and ROLE.
+  // The fields of one replica in INFO and ROLE.
   struct Description {
     std::string address;
     uint16_t port = 0;
-    std::string node_id;  // only in a cluster
+    std::string node_id;  // id of the replica's node; empty outside a cluster
     ReplicaState state = ReplicaState::kWaits;
     uint64_t acked = 0;
     int64_t lag_s = 0;
@@ -97,18 +97,19 @@ class Leader final : public StreamListener {
   void start();
   void stop();
 
-  // Turns the session's connection into a replica's. Errors: the reply; nothing has changed then.
+  // Turns the session's connection into a replica's. Errors: the reply to the client; nothing has
+  // changed then.
   core::Result<> attach(const std::shared_ptr<Session>& session, const Request& request);
   // Called when the connection has ended.
   void detach(uint64_t session_id);
   void ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced);
-  // Closes all connections of replicas.
+  // Closes the connections of all replicas, because the stream was replaced.
   void on_stream_replaced() override;
 
   // Returns how many replicas have acknowledged `offset`, for WAIT and WAITAOF.
   int64_t count_acked(uint64_t offset) const;
   int64_t count_synced(uint64_t offset) const;
-  // Soon asks all replicas to acknowledge.
+  // Makes the leader's thread ask all replicas soon to acknowledge.
   void request_acks();
 
   // Rejects writes while there are too few good replicas, and accepts them otherwise.
@@ -122,7 +123,7 @@ class Leader final : public StreamListener {
 
  private:
   using LinkPtr = std::shared_ptr<ReplicaSender>;
-  // Monotonic; 0 is never.
+  // Monotonic times of periodic work. 0 means that the work was never done.
   struct Times {
     int64_t next_snapshot_us = 0;
     int64_t next_second_us = 0;
@@ -131,11 +132,12 @@ class Leader final : public StreamListener {
   };
 
   void run();
-  // One pass: decides which bytes to send to which replica.
+  // Executes one pass. Returns the replicas that can receive bytes, and whether they receive the
+  // stream.
   std::vector<StreamFlow> step();
   void finish(const PumpOutcome& outcome);
 
-  // REQUIRES for all: mutex_.
+  // These functions require that the caller holds mutex_.
   bool try_partial(const std::shared_ptr<ReplicaSender>& link, const Request& request,
                    int64_t now_us);
   void drop(uint64_t id, std::string_view reason);
@@ -147,13 +149,14 @@ class Leader final : public StreamListener {
   void add_to_stream(int64_t now_us);
   void update_write_gate_locked(int64_t now_us);
 
-  // Snapshots, defined in leader_snapshots.cpp. REQUIRES: no stripe lock is held.
+  // These functions send snapshots, and are defined in leader_snapshots.cpp. REQUIRES: no stripe
+  // lock is held.
   void begin_snapshot(const ReplicaBatch& batch);
-  // Returns the connections to send to. They stay open until the fork, because the number of a
-  // closed socket could be reused.
+  // Returns the connections of the replicas that the child serves. They stay open until the fork,
+  // because the number of a closed socket could be reused.
   core::Result<std::vector<LinkPtr>> prepare_snapshot(
       const persistence::RdbReplicationInfo& position);
-  // REQUIRES: mutex_.
+  // The functions that finish a snapshot require that the caller holds mutex_.
   void finish_snapshot(int64_t now_us);
   void send_file(uint64_t id, const std::string& path);
   void finish_file(uint64_t id);
@@ -171,7 +174,7 @@ class Leader final : public StreamListener {
   const std::unique_ptr<Replicas> replicas_;
   const std::unique_ptr<ForeignReplicas> foreign_;
   std::map<uint64_t, LinkPtr> links_;
-  std::unique_ptr<ReplicaSnapshot> snapshot_;  // null unless a snapshot is in progress
+  std::unique_ptr<ReplicaSnapshot> snapshot_;  // the snapshot in progress; null if there is none
   bool is_stopping_ = false;
   Times times_;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of Leader that sends snapshots to replicas: their start, the child, and their end.
+// The part of Leader that starts snapshots for replicas, runs the child that writes them, and sends
+// them.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -28,7 +29,7 @@
 namespace server {
 namespace {
 
-// Runs in the child.
+// Writes the snapshot. Runs in the child process.
 core::Result<> write_snapshot(const ReplicationParts& parts, const ReplicaBatch& batch,
                               const std::string& path, const std::string& mark,
                               const std::vector<int>& descriptors,
@@ -41,7 +42,7 @@ core::Result<> write_snapshot(const ReplicationParts& parts, const ReplicaBatch&
   }
   SocketSink sink(descriptors, parts.config.integer(OptionId::kReplTimeout), parts.clock);
   if (auto sent = sink.write(fmt::format("$EOF:{}\r\n", mark)); !sent) return sent;
-  // The RDB must be followed by the mark alone, by which the receiver finds the end.
+  // Only the end mark may follow the RDB, because the receiver finds the end by that mark.
   if (auto written = persistence::write_rdb(sink, parts.keyspace, options); !written) {
     return written.error();
   }
@@ -111,7 +112,8 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     link.cursor = backlog_.attach(offset);
     link.offset = offset;
     if (link.speaks_psync) link.say(line);
-    // Sent before the child's first byte. A socket that does not accept so few bytes is unusable.
+    // The line is sent before the child's first byte. A socket that does not accept so few bytes is
+    // unusable.
     uint64_t sent = 0;
     (void)link.pump(backlog_, false, {}, sent);
     if (!link.cursor || !link.has_said_all()) {
@@ -121,7 +123,7 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     receivers.push_back(found->second);
   }
   if (receivers.empty()) return core::Error{"ERR no replica is left"};
-  // The stream after the snapshot must state its database.
+  // The stream after the snapshot must select its database again.
   replication_.restate_database();
   replicas_->begin(batch, parts_.clock.monotonic_us());
   log_notice("A snapshot for {} replicas begins at offset {}, {}", receivers.size(), offset,
@@ -156,7 +158,7 @@ void Leader::finish_snapshot(int64_t now_us) {
       drop(id, "");
     }
   }
-  // Replicas to which the file is still sent have it open.
+  // The file can be removed at once: replicas that still receive it have it open.
   if (is_file) (void)parts_.files.remove(snapshot.path);
   update_write_gate_locked(now_us);
 }

@@ -19,7 +19,7 @@
 namespace server {
 namespace {
 
-// Limit on bytes sent to one replica before the others are served.
+// Limit on the bytes that are sent to one replica before the other replicas are served.
 constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
 
 const core::SystemClock kSendingClock;
@@ -47,7 +47,7 @@ void ReplicaSender::send_file(Descriptor file, uint64_t size_bytes) {
 ReplicaSender::Progress ReplicaSender::pump(const Backlog& backlog, bool flows,
                                             std::span<char> buffer, uint64_t& sent) {
   const Progress progress = pump_all(backlog, flows, buffer, sent);
-  // Bytes inside the TLS stream have not been sent yet.
+  // The TLS stream may hold bytes that were accepted but are not sent yet.
   return progress == Progress::kIdle && stream_holds_bytes_ ? Progress::kBlocked : progress;
 }
 
@@ -92,7 +92,7 @@ ReplicaSender::Progress ReplicaSender::pump_file(uint64_t& sent) {
       auto from = static_cast<off_t>(file_sent_);
       const ssize_t size = ::sendfile(socket.get(), file_.get(), &from, size_max);
       if (size < 0) return is_temporary(errno) ? Progress::kBlocked : Progress::kGone;
-      if (size == 0) return Progress::kGone;  // the file was truncated by another process
+      if (size == 0) return Progress::kGone;  // another process has truncated the file
       taken = static_cast<size_t>(size);
     }
     file_sent_ += taken;
@@ -110,11 +110,11 @@ ReplicaSender::Progress ReplicaSender::pump_file(uint64_t& sent) {
 }
 
 ReplicaSender::Progress ReplicaSender::send_file_piece(uint64_t size_max, size_t& taken) {
-  std::array<char, 16384> piece;  // the size of one TLS record
+  std::array<char, 16384> piece;  // has the size of one TLS record
   const ssize_t size = ::pread(file_.get(), piece.data(), std::min(size_max, piece.size()),
                                static_cast<off_t>(file_sent_));
   if (size <= 0) return Progress::kGone;
-  uint64_t sent = 0;  // ignored; the caller counts
+  uint64_t sent = 0;  // the sum is not used here: the caller counts the bytes
   return send({piece.data(), static_cast<size_t>(size)}, sent, taken);
 }
 

@@ -32,14 +32,16 @@ using persistence::Descriptor;
 class ReplicaSender {
  public:
   enum class Progress : uint8_t {
-    kIdle,      // all bytes were handed to the kernel
-    kBlocked,   // the socket would block
-    kMore,      // there is more to send after the others were served
-    kFileSent,  // the last byte of the snapshot was handed to the kernel
-    kGone,      // the peer, or the bytes that it needs, are gone
+    kIdle,      // the kernel has accepted all pending bytes
+    kBlocked,   // the socket accepts no bytes at present
+    kMore,      // more bytes can be sent after the other replicas were served
+    kFileSent,  // the kernel has accepted all bytes of the snapshot.
+    // The connection has ended, or the backlog no longer has the bytes that the replica needs.
+    kGone,
   };
 
-  // Duplicates the descriptor of the session's socket. Has none if the process has none left.
+  // Duplicates the descriptor of the session's socket. Has no descriptor if the process has reached
+  // its limit.
   explicit ReplicaSender(std::shared_ptr<Session> session);
   ~ReplicaSender();
   ReplicaSender(const ReplicaSender&) = delete;
@@ -49,16 +51,17 @@ class ReplicaSender {
   const Descriptor socket;
   bool speaks_psync = true;
   std::optional<Backlog::CursorId> cursor;
-  uint64_t offset = 0;  // next byte of the stream
+  uint64_t offset = 0;  // offset of the next byte of the stream to send
   OutputLimit output_limit;
-  int64_t moved_us = 0;  // last time the socket accepted bytes
+  int64_t moved_us = 0;  // time at which the socket last accepted bytes
 
   void say(std::string_view text) { outbox_ += text; }
   bool has_said_all() const { return outbox_.empty(); }
-  // Append texts and the snapshot that precede the stream.
+  // These functions append texts and the snapshot that precede the stream.
   void send_file(Descriptor file, uint64_t size_bytes);
 
-  // Sends pending bytes, and the stream if `flows`. `buffer` is scratch space. Adds to `sent`.
+  // Sends pending bytes, and also the stream if `flows`. `buffer` is scratch space. Adds the number
+  // of sent bytes to `sent`.
   Progress pump(const Backlog& backlog, bool flows, std::span<char> buffer, uint64_t& sent);
 
   // Ends the connection in both directions; bytes in the kernel's buffer are still delivered.
@@ -66,19 +69,20 @@ class ReplicaSender {
 
  private:
   Progress pump_all(const Backlog& backlog, bool flows, std::span<char> buffer, uint64_t& sent);
-  // Sends as many of the bytes as the socket accepts, and adds to `sent`. kIdle means all of them.
+  // Sends as many of the bytes as the socket accepts, and adds their number to `sent`. Returns
+  // kIdle if the socket has accepted all of them.
   Progress send(std::string_view bytes, uint64_t& sent, size_t& taken);
   Progress pump_file(uint64_t& sent);
-  // Sends the next piece of the file, encrypted.
+  // Sends the next piece of the snapshot's file over TLS.
   Progress send_file_piece(uint64_t size_max, size_t& taken);
   Progress pump_stream(const Backlog& backlog, std::span<char> buffer, uint64_t& sent);
 
   std::string outbox_;
-  bool stream_holds_bytes_ = false;  // whether the TLS stream holds unsent bytes
+  bool stream_holds_bytes_ = false;  // true if the TLS stream holds unsent bytes
   Descriptor file_;
   uint64_t file_sent_ = 0;
   uint64_t file_size_ = 0;
-  std::unique_ptr<WorkReport> report_;  // set while a file is sent
+  std::unique_ptr<WorkReport> report_;  // reports the progress of sending a file; null otherwise
 };
 
 }  // namespace server

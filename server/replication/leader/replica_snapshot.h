@@ -15,8 +15,8 @@ namespace server {
 
 struct ReplicaSnapshot {
   ReplicaBatch batch;
-  std::string path;                      // empty if the child writes to sockets
-  std::optional<core::Result<>> result;  // set once the child has ended
+  std::string path;  // path of the snapshot's file; empty if the child writes to sockets
+  std::optional<core::Result<>> result;  // result of the child; nullopt until it has ended
 };
 
 }  // namespace server

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicaState: the steps of a replica from its request to the stream.
+// ReplicaState: the states of a replica, from its request for the stream until it receives the
+// stream.
 //
 // Thread safety: a value.
 // Source: docs/replication.md, "The leader".
@@ -11,11 +12,11 @@
 namespace server {
 
 enum class ReplicaState : uint8_t {
-  kWaits,     // a snapshot must start
-  kSnapshot,  // a child is writing the snapshot
-  kFile,      // the snapshot's file is being sent
-  // the end mark was sent; the stream begins when the replica has acknowledged that it loaded the
-  // snapshot
+  kWaits,     // a snapshot for the replica must be started
+  kSnapshot,  // a child process is writing the snapshot
+  kFile,      // the file with the snapshot is being sent
+  // The end mark was sent. The stream begins when the replica has acknowledged that it loaded the
+  // snapshot.
   kAwaitsAck,
   kOnline,
 };

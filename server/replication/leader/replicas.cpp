@@ -170,7 +170,7 @@ std::vector<Replicas::Id> Replicas::timed_out(int64_t timeout_s, int64_t now_us)
 std::vector<Replicas::Id> Replicas::keep_alive() const {
   std::vector<Id> waiting;
   for (const auto& [id, replica] : replicas_) {
-    // While a child writes to a socket, no one else may.
+    // While a child process writes to a socket, this process must not.
     const bool waits_for_file =
         replica.state == State::kSnapshot && replica.form == SnapshotForm::kFile;
     if (replica.state == State::kWaits || waits_for_file) waiting.push_back(id);

@@ -22,10 +22,10 @@
 
 namespace server {
 
-// How a snapshot reaches a replica.
+// The way in which a snapshot reaches a replica.
 enum class SnapshotForm : uint8_t {
-  kMarked,  // written to the socket, followed by an end mark
-  kFile,    // written to a file, sent after its length
+  kMarked,  // the child writes the snapshot to the socket, followed by an end mark
+  kFile,    // the child writes the snapshot to a file, which is sent after its size
 };
 
 struct Replica {
@@ -34,31 +34,34 @@ struct Replica {
   ReplicaTraits traits;
   bool sends_acks = true;  // false for a replica that sent SYNC, which may never acknowledge
   State state = State::kWaits;
-  SnapshotForm form = SnapshotForm::kMarked;  // form of the snapshot that it gets
-  bool has_loaded = false;  // it acknowledged before the end of the child was noticed
-  int64_t since_us = 0;     // start of the present state
-  int64_t ack_us = 0;       // last sign of life
-  uint64_t acked = 0;       // stream offsets that it has applied, and has on its disk
+  SnapshotForm form = SnapshotForm::kMarked;  // form of the snapshot that the replica receives
+  // True if it acknowledged before the leader noticed the end of the child.
+  bool has_loaded = false;
+  int64_t since_us = 0;  // time at which its present state began
+  int64_t ack_us = 0;    // time of its last acknowledgement or sign of life
+  // Acked and synced are the stream offsets that it has applied and has on its disk.
+  uint64_t acked = 0;
   uint64_t synced = 0;
 };
 
-// The replicas that one snapshot serves.
+// The replicas that receive the same snapshot.
 struct ReplicaBatch {
-  std::vector<uint64_t> ids;  // ids of their sessions
+  std::vector<uint64_t> ids;  // ids of the replicas' sessions
   SnapshotForm form = SnapshotForm::kMarked;
   bool has_keys = true;
-  // A receiver re-executes the commands of the stream, so the snapshot must be exact: it must
-  // contain no later bits.
+  // True for replicas that re-execute the commands of the stream. Their snapshot must be exact: it
+  // must contain no bits of later writes.
   bool is_exact = false;
 };
 
 class Replicas {
  public:
-  using Id = uint64_t;  // id of the session
+  using Id = uint64_t;  // id of the replica's session
   struct Policy {
     bool is_diskless = true;
     int64_t delay_s = 0;
-    int64_t count_max = 0;  // a diskless snapshot starts when this many wait; 0 is no limit
+    // Number of waiting replicas that starts a diskless snapshot; 0: no limit.
+    int64_t count_max = 0;
   };
   using Batch = ReplicaBatch;
 
@@ -69,7 +72,7 @@ class Replicas {
   bool empty() const { return replicas_.empty(); }
   size_t size() const { return replicas_.size(); }
   const Replica* find(Id id) const;
-  // Sorted by id.
+  // Returns the replicas, sorted by id.
   const std::map<Id, Replica>& all() const { return replicas_; }
 
   // Returns the snapshot to start now, or nullopt if none is due.

@@ -20,10 +20,10 @@ namespace server {
 
 class SocketSink final : public persistence::ByteSink {
  public:
-  // `descriptors`: non-blocking sockets.
+  // `descriptors` are those of the sockets, which must be non-blocking.
   SocketSink(const std::vector<int>& descriptors, int64_t timeout_s, const core::Clock& clock);
 
-  // Errors: no socket is left.
+  // Writes the bytes to all sockets. Errors: no socket is left.
   core::Result<> write(std::string_view bytes) override;
 
   size_t count() const { return receivers_.size(); }
@@ -31,12 +31,12 @@ class SocketSink final : public persistence::ByteSink {
  private:
   struct Receiver {
     int descriptor;
-    size_t sent = 0;  // bytes sent of the piece being written
+    size_t sent = 0;  // number of sent bytes of the piece that is being written
     int64_t moved_us = 0;
     bool is_gone = false;
   };
   void send(Receiver& receiver, std::string_view bytes);
-  // Shuts down the sockets that exceeded their time for a piece that was started at `begun_us`.
+  // Shuts down the sockets that exceeded their time for a piece. Its writing started at `begun_us`.
   void drop_slow(size_t size, int64_t begun_us);
   static void shut_out(Receiver& receiver);
   void await_room(size_t size);

@@ -19,13 +19,13 @@
 
 namespace server {
 
-// A replica to send to.
+// A replica that can receive bytes.
 struct StreamFlow {
   std::shared_ptr<ReplicaSender> link;
-  bool has_stream = false;  // if false, only the bytes that precede the stream
+  bool has_stream = false;  // if false, the replica receives only the bytes that precede the stream
 };
 
-// Events of a pass that the caller must handle.
+// The events of one pass, which the caller must handle.
 struct PumpOutcome {
   std::vector<std::shared_ptr<ReplicaSender>> file_sent;
   std::vector<std::shared_ptr<ReplicaSender>> gone;
@@ -41,12 +41,13 @@ class StreamPump {
   StreamPump(Backlog& backlog, const core::Clock& clock);
 
   Outcome pump(const std::vector<Flow>& flows);
-  // `is_wanted` is called after wake() has become effective.
+  // Sleeps until there is work, or for the timeout. Calls `is_wanted` once wake() can end the
+  // sleep, and does not sleep if it returns true.
   void sleep(const std::vector<Flow>& flows, int timeout_ms,
              const std::function<bool()>& is_wanted);
-  // Ends a sleep because there are bytes to send. Costs one load while the thread is awake.
+  // Ends the sleep because there are bytes to send. Costs one load while the thread is awake.
   void wake();
-  // Ends this sleep, or else the next one.
+  // Ends the present sleep. If the thread is awake, its next sleep ends at once.
   void interrupt();
 
  private:
@@ -57,8 +58,9 @@ class StreamPump {
   const Descriptor wake_event_;
   std::atomic<bool> is_asleep_{false};
   std::vector<char> buffer_;
-  std::vector<LinkPtr> blocked_;  // found by the last pump()
-  bool has_more_ = false;         // whether bytes wait for their next turn
+  // Replicas whose sockets accepted no more bytes in the last pump().
+  std::vector<LinkPtr> blocked_;
+  bool has_more_ = false;  // true if a replica has pending bytes that the next pump() sends
 };
 
 }  // namespace server

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kIdDigits = 40;
 constexpr size_t kShownLineBytes = 200;
-// Offsets continue to grow, and no real leader is near the end of the range.
+// Offsets from a leader must be below this. Offsets grow, and no real leader is near it.
 constexpr int64_t kOffsetEnd = int64_t{1} << 62;
 
 bool is_id(std::string_view text) {
@@ -98,7 +98,7 @@ LeaderHandshake::Outcome LeaderHandshake::take(std::string_view line) {
     }
     send_settings();
   } else if (step_ == Step::kAuth && is_error) {
-    // Redis' text, for log searches.
+    // The text is that of Redis, so that searches in logs find it.
     return fail(fmt::format("Unable to AUTH to MASTER: {} (masterauth, masteruser)",
                             excerpt(line, kShownLineBytes)));
   } else if (step_ == Step::kEpoch && is_error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LeaderHandshake: the replica's handshake up to the answer to PSYNC: lines in, commands and one
-// outcome out.
+// LeaderHandshake: the replica's handshake up to the answer to PSYNC. It reads the leader's lines,
+// and produces commands and one outcome.
 //
 //   PING ─► AUTH, REPLCONF … ─► PSYNC ─► +CONTINUE: the stream continues after offset()
 //                                  ├──► +FULLRESYNC: a snapshot of id() and offset() comes
@@ -22,34 +22,35 @@ namespace server {
 class LeaderHandshake {
  public:
   struct Request {
-    std::string user;      // empty: the default user
-    std::string password;  // empty: no AUTH
+    std::string user;      // user name for AUTH; empty: the default user
+    std::string password;  // password for AUTH; empty: AUTH is not sent
     uint16_t listening_port = 0;
-    std::string announced_address;  // empty: the address from which this replica connects
-    // The history of the present data. An empty id requests a full sync.
+    // Address to announce; empty: the address from which this replica connects.
+    std::string announced_address;
+    // The id and offset of the present data's history. An empty id requests a full sync.
     std::string id;
     int64_t offset = 0;
-    // The epoch of the common shard; 0 outside a cluster. A leader in another epoch rejects the
-    // replica.
+    // The epoch of the shard to which both servers belong; 0 outside a cluster. A leader in another
+    // epoch rejects the replica.
     uint64_t cluster_epoch = 0;
     std::string cluster_node = {};  // this node's id in the cluster
-    // Asks the leader to become a replica of this server (FAILOVER).
+    // True to ask the leader to become a replica of this server (FAILOVER).
     bool takes_over = false;
   };
   enum class Outcome : uint8_t { kNone, kFullSync, kContinue, kFailed };
 
-  // Both arguments must outlive it. Appends the first command to `output`.
+  // Appends the first command to `output`. Both arguments must outlive the handshake.
   LeaderHandshake(const Request& request, std::string& output);
 
-  // Handles a line, without its line end. An empty line is a sign of life.
+  // Handles a line, which is passed without its line end. An empty line is a sign of life.
   Outcome take(std::string_view line);
 
-  // Valid after kFullSync and kContinue. A leader without PSYNC gives no id.
+  // id() and offset() are valid after kFullSync and kContinue. A leader without PSYNC gives no id.
   const std::string& id() const { return id_; }
   int64_t offset() const { return offset_; }
   // Returns false for a leader without PSYNC, which has no offsets either.
   bool knows_psync() const { return knows_psync_; }
-  // Valid after kFailed.
+  // Returns the reason for kFailed.
   const std::string& failure() const { return failure_; }
 
  private:

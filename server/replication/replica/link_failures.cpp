@@ -14,12 +14,13 @@ namespace {
 struct Pauses {
   int64_t first_ms;
   int64_t longest_ms;
-  // A link that makes progress for this long counts as working.
+  // A link counts as working once it has made progress for this long.
   int64_t worked_us_min;
 };
 
-// A failed snapshot costs the leader a child process. Rejected data will be rejected again until an
-// administrator changes an option of this server, or a client changes the data.
+// The pauses depend on the cost of a failure. A failed snapshot costs the leader a child process.
+// Rejected data will be rejected again until an administrator changes an option of this server, or
+// a client changes the data.
 Pauses pauses_after(LinkFailures::Kind kind) {
   switch (kind) {
     case LinkFailures::Kind::kUnusable:

@@ -26,40 +26,40 @@ namespace server {
 class LinkFailures {
  public:
   enum class Kind : uint8_t {
-    kNoLink,    // no connection, or the leader does not serve at present
-    kCut,       // the connection was lost during the stream
+    kNoLink,    // there is no connection, or the leader does not serve at present
+    kCut,       // the connection was lost after the stream had begun
     kUnusable,  // this server cannot use the leader's stream
-    kInVain,    // as kUnusable, after the leader made a snapshot for it
-    kRefused,   // the data were rejected, and will be rejected again
+    kInVain,    // this server cannot use the stream, for which the leader had made a snapshot
+    kRefused,   // this server has rejected the data, and would reject them again
   };
 
-  // Returns the line to log; empty for a repetition that is not due yet.
+  // Records the end of a link. Returns the line to log; empty for a repetition that is not due yet.
   std::string record_end(std::string_view cause, Kind kind, int64_t now_us);
   // Called when a unit of the stream was applied, which clears the cause. Returns the number of
   // failures since the last progress.
   uint64_t record_progress(int64_t now_us);
   // Called after a change that may help. Resets the pause, so that attempts follow soon.
   void reset_pause();
-  // Called when the leader changes.
+  // Called when this server follows another leader. Forgets all failures.
   void forget();
 
   // Returns the pause after the last failure.
   int64_t pause_ms() const;
-  // Returns an empty text if the link never failed, or has worked since.
+  // Returns the cause of the last failure; empty if the link never failed, or has worked since.
   std::string cause() const;
   // Returns whether several attempts in a row made no progress. Their other log lines are then
   // suppressed.
   bool is_repeating() const;
 
  private:
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards the members below
   std::string cause_;
-  uint64_t failures_ = 0;  // number since the last progress
+  uint64_t failures_ = 0;  // number of failures since the last progress
   int64_t pause_ms_ = 0;
-  std::optional<int64_t> progress_us_;  // time of the present link's first progress
+  std::optional<int64_t> progress_us_;  // time of the first progress of the present link
   std::string logged_cause_;
   int64_t logged_us_ = 0;
-  uint64_t unlogged_ = 0;  // failures since the last logged one
+  uint64_t unlogged_ = 0;  // number of failures since the last logged one
 };
 
 }  // namespace server

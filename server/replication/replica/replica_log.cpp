@@ -7,7 +7,7 @@
 namespace server {
 namespace {
 
-// An everysec log needs fewer marks than this.
+// Limit on the number of marks. A log with appendfsync everysec needs fewer.
 constexpr size_t kMarksMax = 4096;
 
 }  // namespace

@@ -22,10 +22,10 @@ class ReplicaLog {
  public:
   explicit ReplicaLog(Durability& durability) : durability_(durability) {}
 
-  // Errors: the log accepts no writes at present.
+  // Checks that the log accepts more data. Errors: the log cannot be written at present.
   core::Result<> takes_more() const;
-  // The stream continues at `offset`. The data applied before count as synced once the log's
-  // present content is.
+  // Called when the stream continues at `offset`. The data applied before count as synced once the
+  // present content of the log is synced.
   void begin(int64_t offset);
   // Called when all bytes up to `offset` have been applied and journalled. Asks the log to write
   // them.
@@ -35,7 +35,7 @@ class ReplicaLog {
   int64_t synced_offset();
 
  private:
-  // A stream offset, and the length of the own log when the stream had been applied up to it.
+  // A stream offset, and the length of this server's log once the stream was applied up to it.
   struct Mark {
     int64_t offset;
     uint64_t log_end;

@@ -33,19 +33,19 @@ struct ReplicaParts {
   Durability& durability;
   Replication& replication;
   persistence::FileSystem& files;
-  Clients& clients;          // lists the link as a client while it lives
-  const Tls* tls = nullptr;  // null if links are never encrypted
+  Clients& clients;          // CLIENT LIST shows the link through it
+  const Tls* tls = nullptr;  // settings of TLS; null if links are never encrypted
 };
 
 struct FollowTarget {
   std::string host;
   uint16_t port = 0;
-  // Asks the leader to become our replica (FAILOVER).
+  // True to ask the leader to become a replica of this server (FAILOVER).
   bool takes_over = false;
   bool operator==(const FollowTarget&) const = default;
 };
 
-// Determines the state that ROLE shows.
+// The state of the link to the leader, which ROLE shows.
 enum class ReplicaLinkState : uint8_t {
   kNone,
   kConnect,
@@ -57,9 +57,11 @@ enum class ReplicaLinkState : uint8_t {
 
 struct ReplicaFigures {
   std::atomic<ReplicaLinkState> state{ReplicaLinkState::kNone};
-  std::atomic<int64_t> last_received_us{0};  // monotonic
-  std::atomic<int64_t> down_since_us{0};     // monotonic; valid while the link is down
-  std::atomic<int64_t> sync_size{-1};        // -1 if the leader did not announce it
+  std::atomic<int64_t> last_received_us{0};  // monotonic time of the last bytes from the leader
+  // Monotonic time since which the link is down; valid while it is down.
+  std::atomic<int64_t> down_since_us{0};
+  // Size of the snapshot in bytes; -1 if the leader did not announce it.
+  std::atomic<int64_t> sync_size{-1};
   std::atomic<int64_t> sync_received{0};
   std::atomic<int64_t> read_offset{0};
   std::atomic<uint64_t> full_syncs{0};

@@ -17,7 +17,7 @@
 namespace server {
 namespace {
 
-// No leader sends longer lines.
+// Limit on the length of a line. Real leaders send shorter ones.
 constexpr size_t kLineBytesMax = 4096;
 constexpr size_t kShownBytesMax = 200;
 constexpr int64_t kAckEveryUs = 1'000'000;
@@ -193,11 +193,12 @@ ReplicaProtocol::Event ReplicaProtocol::read_stream() {
   const bool is_replconf = protocol::equals_ignore_case(command[0], "REPLCONF");
   is_unit_of_link_ =
       !splitter_.is_group() && (is_replconf || protocol::equals_ignore_case(command[0], "PING"));
-  // As in Redis, GETACK itself counts in the offset only after the answer.
+  // As in Redis, the acknowledged offset does not include the GETACK command itself.
   if (is_unit_of_link_ && is_replconf && command.size() > 1 &&
       protocol::equals_ignore_case(command[1], "GETACK")) {
     send_ack();
-    // A leader that waits for this offset gets the ACK at once.
+    // The next tick acknowledges the GETACK command, too, because the leader may wait for its
+    // offset.
     next_ack_us_ = 0;
   }
   return Event::kUnit;

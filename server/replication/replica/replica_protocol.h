@@ -38,18 +38,18 @@ class ReplicaProtocol {
     kHandshake,
     kAwaitsSnapshot,
     kSnapshot,
-    kLoading,  // until loaded()
+    kLoading,  // waits for the call of loaded()
     kStream,
     kFailed,
   };
   enum class Event : uint8_t {
     kNone,
-    kFullSync,       // has id() and offset(); a leader without PSYNC gives no id
-    kSnapshotBytes,  // has snapshot_bytes()
-    kSnapshotEnd,    // loaded() must be called next
-    kContinue,       // id() may have changed
-    kUnit,           // has unit()
-    kFailed,         // has failure()
+    kFullSync,       // id() and offset() are set; a leader without PSYNC gives no id
+    kSnapshotBytes,  // snapshot_bytes() has the next piece
+    kSnapshotEnd,    // the snapshot is complete: the caller must load it and call loaded()
+    kContinue,       // the leader continues the stream: id() may have changed
+    kUnit,           // unit() is to be executed
+    kFailed,         // the link has failed: failure() has the reason
   };
 
   ReplicaProtocol(Request request, int64_t now_us);
@@ -57,19 +57,20 @@ class ReplicaProtocol {
   ReplicaProtocol& operator=(const ReplicaProtocol&) = delete;
 
   void receive(std::string_view bytes, int64_t now_us);
-  // Returns the next event in the received bytes. A unit counts as applied with the next call.
+  // Returns the next event in the received bytes. The returned unit counts as applied at the next
+  // call.
   Event next();
   // Called when the peer has closed the connection.
   void end();
-  // Sends the ACK of each second. Fails a link on which nothing is received.
+  // Sends the acknowledgement of each second. Fails the link if nothing is received for too long.
   void tick(int64_t now_us);
   // Called when the snapshot is loaded. The stream continues after it.
   void loaded(int64_t now_us);
-  // Called during a long load. Sends the leader a sign of life.
+  // Called during a long load. Sends a sign of life to the leader.
   void keep_alive(int64_t now_us);
   // Sets the offset up to which the append log is on disk; negative if there is no log.
   void set_synced_offset(int64_t offset) { synced_offset_ = offset; }
-  // Moves out the bytes to send.
+  // Returns the bytes to send, and empties the output.
   std::string take_output();
 
   Phase phase() const { return phase_; }
@@ -93,7 +94,7 @@ class ReplicaProtocol {
   Event fail(std::string_view reason);
   void send_ack();
   void begin_stream();
-  // Returns false if no complete line has arrived.
+  // Takes the next line from the input. Returns false if no complete line has arrived.
   bool take_line(std::string_view& line);
   Event wait_for_line();
   Event read_handshake();
@@ -105,7 +106,7 @@ class ReplicaProtocol {
   const Request request_;
   Phase phase_ = Phase::kHandshake;
   std::string input_;
-  size_t used_ = 0;  // bytes of input_ that are consumed
+  size_t used_ = 0;  // number of bytes of input_ that were consumed
   std::string output_;
   LeaderHandshake handshake_;
   std::string id_;
@@ -113,7 +114,7 @@ class ReplicaProtocol {
   SnapshotReceiver snapshot_;
   std::string_view snapshot_bytes_;
   StreamSplitter splitter_;
-  size_t unit_bytes_ = 0;  // size of the unit returned but not yet counted
+  size_t unit_bytes_ = 0;  // size of the unit that was returned but does not count as applied yet
   bool is_unit_of_link_ = false;
   int64_t synced_offset_ = -1;
   int64_t last_received_us_;

@@ -22,11 +22,12 @@ namespace server {
 namespace {
 
 constexpr size_t kReceiveBytes = size_t{256} << 10;
-// Interval of clock checks while nothing is received.
+// Longest wait for bytes. After it, the session checks the clock and whether it was cancelled.
 constexpr int64_t kStepMs = 100;
 constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
 
-// Returns whether the own log records the applied stream. If not, the link counts as down.
+// Returns whether the append log of this server records the applied stream. If not, the link counts
+// as down.
 bool own_log_keeps_up(const ReplicaLog& log, const ReplicaSession::Parts& parts,
                       const ReplicaSession::Surroundings& surroundings) {
   const auto takes = log.takes_more();
@@ -112,7 +113,7 @@ void ReplicaSession::list_link(const Target& target) {
   session_->address = fmt::format("{}:{}", target.host, target.port);
   session_->created_us = now_us();
   session_->last_interaction_us = now_us();
-  // CLIENT KILL wakes the session by this. The waker outlives every session.
+  // CLIENT KILL calls this function to wake the session. The waker outlives every session.
   session_->wake = [&waker = surroundings_.waker] { waker.wake(); };
   parts_.clients.add(session_);
 }
@@ -128,7 +129,7 @@ core::Result<> ReplicaSession::step() {
   if (auto handled = handle_events(); !handled) return handled;
   if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
   const auto count = socket_.receive(received_, kStepMs);
-  // The waker is drained before the flags that it signals are read.
+  // The waker must be drained before the flags that it signals are read.
   if (count && *count == 0) surroundings_.waker.wait(0);
   if (auto wanted = check_wanted(); !wanted) return wanted;
   if (!count) return count.error();
@@ -263,7 +264,7 @@ Replacement ReplicaSession::replacement_by(const SnapshotFacts& facts,
   };
   auto& place = parts_.replication.cluster_place();
   replacement.on_kept = [&place] { place.is_torn = false; };
-  // The history of the old data does not apply to an empty keyspace.
+  // If the load fails, the keyspace is empty, so the history of the old data is forgotten.
   replacement.on_lost = [this, &place] {
     parts_.replication.adopt({0, random_id(), 0, false});
     place.is_torn = true;
@@ -289,7 +290,7 @@ core::Result<> ReplicaSession::go_on() {
   return {};
 }
 
-// REQUIRES: apply_mutex().
+// Prepares to apply the stream. REQUIRES: apply_mutex() is held.
 void ReplicaSession::begin_stream(bool has_own_stream, unsigned database) {
   const auto origin = has_own_stream ? CommandOrigin::kOwnJournal : CommandOrigin::kForeignJournal;
   applier_ = std::make_unique<StreamApplier>(surroundings_.make_replayer(origin), origin, database,
@@ -299,15 +300,16 @@ void ReplicaSession::begin_stream(bool has_own_stream, unsigned database) {
   figures_.read_offset = link_->offset();
 }
 
-// Must be called after clients are served the data that the stream continues from. REQUIRES:
-// apply_mutex().
+// Records that the link works. Must be called after clients are served the data that the stream
+// continues. REQUIRES: apply_mutex() is held.
 void ReplicaSession::record_link_up() {
   figures_.state = ReplicaLinkState::kConnected;
   was_up_ = true;
   parts_.replication.set_link_up(true);
 }
 
-// Applies all units received so far under one lock. An own snapshot is taken before or after them.
+// Applies all units received so far under one lock. A snapshot of this server is taken before or
+// after them.
 core::Result<> ReplicaSession::apply_units() {
   {
     const std::scoped_lock lock(parts_.replication.apply_mutex());
@@ -336,7 +338,7 @@ void ReplicaSession::record_progress() {
   if (failures > 1) log_notice("The link to the leader works again after {} attempts", failures);
 }
 
-// REQUIRES: apply_mutex().
+// Applies the unit that the protocol has returned. REQUIRES: apply_mutex() is held.
 core::Result<> ReplicaSession::apply_unit() {
   const StreamSplitter& unit = link_->unit();
   if (!link_->is_unit_of_link()) {
@@ -358,7 +360,7 @@ void ReplicaSession::send_keep_alive() {
   if (now_us() < next_keep_alive_us_) return;
   next_keep_alive_us_ = now_us() + kKeepAliveEveryUs;
   link_->keep_alive(now_us());
-  // If the leader is gone, the next receive() fails.
+  // The result is ignored: if the connection is lost, the next receive() fails.
   (void)socket_.send(link_->take_output());
 }
 

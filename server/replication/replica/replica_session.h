@@ -44,8 +44,8 @@ class ReplicaSession {
     ReplicaFigures& figures;
     LinkFailures& failures;
     const ReplayerFactory& make_replayer;
-    // Returns false once the session was cancelled or given up. Under apply_mutex() it can only be
-    // given up, and no role changes.
+    // Returns false once the session was cancelled or given up. While apply_mutex() is held, a
+    // session can be given up, but no role changes.
     std::function<bool()> is_wanted;
     // Called when the leader has accepted PSYNC.
     std::function<void()> on_accepted = [] {};
@@ -57,11 +57,11 @@ class ReplicaSession {
   ReplicaSession& operator=(const ReplicaSession&) = delete;
 
   // Runs the connection until it ends, and returns the cause. INFO and the log show its message,
-  // which names the option that may help, if there is one.
+  // which names the option that may help, if any.
   core::Error run(const Target& target);
-  // Returns whether the session reached the stream.
+  // Returns whether the session has reached the stream.
   bool was_up() const { return was_up_; }
-  // REQUIRES: run() has returned.
+  // Returns the kind of the failure. REQUIRES: run() has returned.
   LinkFailures::Kind failure_kind() const;
 
  private:
@@ -90,9 +90,9 @@ class ReplicaSession {
   const Surroundings surroundings_;
   ReplicaFigures& figures_;
   ReplicaSocket socket_;
-  std::shared_ptr<Session> session_;  // lists the link in CLIENT LIST and CLIENT KILL
+  std::shared_ptr<Session> session_;  // represents the link in CLIENT LIST and CLIENT KILL
   std::optional<ReplicaProtocol> link_;
-  std::string received_;  // the buffer of receive()
+  std::string received_;  // buffer for receive()
   std::unique_ptr<persistence::AppendFile> snapshot_;
   std::string snapshot_path_;
   std::optional<SnapshotSpace> snapshot_space_;
@@ -101,8 +101,8 @@ class ReplicaSession {
   bool was_up_ = false;
   bool made_progress_ = false;
   bool is_served_ = false;
-  bool is_refused_ = false;    // what the leader sent was rejected
-  bool refuses_data_ = false;  // the data were rejected, and would be rejected again
+  bool is_refused_ = false;    // true if the bytes from the leader were rejected
+  bool refuses_data_ = false;  // true if the data were rejected, and would be rejected again
   int64_t stream_begin_ = 0;
   int64_t next_keep_alive_us_ = 0;
 };

@@ -104,7 +104,7 @@ core::Result<> ReplicaSocket::connect_to(const addrinfo& address, const std::str
   const int on = 1;
   (void)::setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   (void)::setsockopt(descriptor_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  // As in Redis, if the source address cannot be used, the link uses any.
+  // As in Redis, the link uses any source address if the configured one cannot be used.
   if (!source_address.empty() && !bind_to(descriptor_, source_address, address.ai_family)) {
     log_warning("A link to the leader cannot begin at bind-source-addr '{}'", source_address);
   }

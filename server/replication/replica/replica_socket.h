@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicaSocket: a replica's connection to its leader. Waker: ends its waits.
+// ReplicaSocket: a replica's connection to its leader. Waker: ends a wait of another thread.
 //
-// Invariants: no call waits longer than its timeout, and none waits once the waker was used. Bytes
+// Invariants: no call waits longer than its timeout, and no call waits after Waker::wake(). Bytes
 // that the peer does not accept are buffered up to a bound; beyond it the connection counts as
 // broken.
 // Thread safety: a socket belongs to one thread; Waker::wake() may be called from any thread.
@@ -43,7 +43,7 @@ class Waker {
 
 class ReplicaSocket {
  public:
-  // The waker must outlive it.
+  // The waker must outlive the socket.
   explicit ReplicaSocket(Waker& waker) : waker_(waker) {}
   ~ReplicaSocket();
   ReplicaSocket(const ReplicaSocket&) = delete;
@@ -52,13 +52,13 @@ class ReplicaSocket {
   struct Target {
     std::string host;
     uint16_t port = 0;
-    const Tls* tls = nullptr;      // null if the link is not encrypted
-    std::string source_address{};  // local address of the link; empty for any
+    const Tls* tls = nullptr;      // settings of TLS; null if the link is not encrypted
+    std::string source_address{};  // local address of the link; empty: any
   };
   // Connects to the first of the host's addresses that answers.
   core::Result<> connect(const Target& target, int64_t timeout_ms);
-  // Sends the bytes after those still buffered. Bytes that the socket does not accept now are
-  // buffered.
+  // Sends the bytes after those that are still buffered. Buffers the bytes that the socket does not
+  // accept now.
   core::Result<> send(std::string_view bytes);
   // Waits for bytes and returns their number, or 0 after the timeout or a wake(). Errors: the
   // connection is closed. REQUIRES: room for more than Stream::kExtraBytesMax.
@@ -68,16 +68,16 @@ class ReplicaSocket {
   enum class Ready : uint8_t { kNot, kSocket };
   core::Result<> connect_to(const addrinfo& address, const std::string& source_address,
                             int64_t timeout_ms);
-  // Runs the TLS handshake to its end.
+  // Completes the TLS handshake.
   core::Result<> encrypt(const Tls& tls, int64_t timeout_ms);
   core::Error failed(std::string_view what) const;
   Ready wait_for(short events, int64_t timeout_ms);
   void close();
 
   Waker& waker_;
-  int descriptor_ = -1;             // owned by the stream once there is one
-  std::shared_ptr<Stream> stream_;  // null until connected
-  bool holds_bytes_ = false;        // whether the stream holds unsent bytes
+  int descriptor_ = -1;             // the stream owns the descriptor once the stream exists
+  std::shared_ptr<Stream> stream_;  // stream of the connection; null until it is established
+  bool holds_bytes_ = false;        // true if the stream holds unsent bytes
   std::string unsent_;
 };
 

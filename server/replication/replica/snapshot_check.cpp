@@ -51,7 +51,7 @@ class Checker final : public persistence::RdbVisitor {
   SnapshotFacts facts() const {
     SnapshotFacts facts = facts_;
     facts.has_own_stream = is_ours_ && !is_foreign_;
-    // Redis writes -1 if no database is selected.
+    // Redis writes the database as -1 if none is selected.
     const bool is_there = facts.stream_database >= 0 &&
                           static_cast<uint64_t>(facts.stream_database) < database_count_;
     if (!is_there) facts.stream_database = 0;

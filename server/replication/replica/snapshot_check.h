@@ -2,9 +2,9 @@
 //
 // check_snapshot: reads a snapshot from a leader before the present data are deleted for it.
 //
-// A small snapshot is read as it would be loaded. If the snapshot or one of its values is big,
-// values are skipped, so that no second copy of the data is in memory. Its checksum then proves
-// that the values are those that the leader wrote.
+// A small snapshot is read as it would be loaded. If the snapshot or one of its values is big, its
+// values are not decoded, so that memory never holds the data twice. Its checksum then proves that
+// the values are those that the leader wrote.
 // Thread safety: pure functions.
 // Source: docs/replication.md, "A full sync".
 #pragma once
@@ -22,10 +22,10 @@ class FileSystem;
 namespace server {
 
 struct SnapshotFacts {
-  // The stream after the snapshot contains effects of a Bloomery leader, not commands that are
-  // executed again.
+  // True if the stream after the snapshot contains effects of a Bloomery leader. Otherwise it
+  // contains commands that are executed again.
   bool has_own_stream = false;
-  // The database in which the stream continues.
+  // The database that is selected at the start of the stream.
   int64_t stream_database = 0;
 };
 
@@ -34,8 +34,8 @@ struct SnapshotCheck {
   bool skips_foreign_types = false;
   bool checks_sum = true;
   uint64_t database_count = 16;
-  // If the file or one of its values is bigger than this, values are skipped. A filter may take
-  // many times its size in the file.
+  // Limit in bytes. If the file or one of its values is bigger, the values are not decoded. A
+  // filter may need many times its size in the file.
   uint64_t loaded_bytes_max = uint64_t{16} << 20;
   std::function<void()> on_piece = [] {};
 };

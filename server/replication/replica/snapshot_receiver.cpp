@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMarkBytes = 40;
 constexpr std::string_view kMarkPrefix = "$EOF:";
-// No disk holds this much.
+// An announced size must be below this. No disk holds as much.
 constexpr int64_t kSizeEnd = int64_t{1} << 62;
 
 }  // namespace
@@ -39,7 +39,8 @@ SnapshotReceiver::Piece SnapshotReceiver::next(std::string_view input) {
   } else if (found != std::string_view::npos) {
     piece.snapshot_bytes = found;
   } else {
-    // Bytes that could be the start of the mark are kept until more bytes arrive.
+    // The bytes at the end of the input may be the start of the mark, so they are kept until more
+    // bytes arrive.
     const size_t kept = std::min(input.size(), mark_.size() - 1);
     piece.snapshot_bytes = input.size() - kept;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SnapshotReceiver: finds the end of a leader's snapshot: after the announced size, or at the
-// announced mark.
+// SnapshotReceiver: finds the end of a leader's snapshot, which the leader announces as a size or
+// as an end mark.
 //
 //   "$SIZE" and SIZE bytes; or "$EOF:MARK", bytes, MARK (40 characters)
 //
@@ -19,11 +19,11 @@ namespace server {
 
 class SnapshotReceiver {
  public:
-  // Returns false if the line announces no snapshot.
+  // Reads the line that announces a snapshot. Returns false if it does not announce one.
   bool announce(std::string_view line);
 
-  // Sizes at the start of the input: bytes of the snapshot, then bytes of the mark, which is not
-  // part of it. Both are 0 if more input is needed.
+  // Returns two sizes at the start of the input: that of the snapshot's bytes, then that of the end
+  // mark's bytes. Both are 0 if more input is needed.
   struct Piece {
     size_t snapshot_bytes = 0;
     size_t mark_bytes = 0;
@@ -37,7 +37,7 @@ class SnapshotReceiver {
   uint64_t received() const { return received_; }
 
  private:
-  std::string mark_;  // empty if the size is known
+  std::string mark_;  // the announced end mark; empty if the size is known
   int64_t size_ = -1;
   uint64_t received_ = 0;
 };
