@@ -31,9 +31,10 @@ struct FailoverRequest {
     uint16_t port = 0;
     bool operator==(const Address&) const = default;
   };
-  std::optional<Address> target;  // nullopt: the first replica that has the whole stream
+  // The replica that must take over; nullopt: the first one that has the whole stream.
+  std::optional<Address> target;
   bool is_forced = false;
-  int64_t timeout_ms = 0;  // 0: no timeout
+  int64_t timeout_ms = 0;  // time limit of the failover; 0: none
 };
 
 class Failover {
@@ -41,7 +42,7 @@ class Failover {
   using State = FailoverState;
   using Request = FailoverRequest;
   using Address = FailoverRequest::Address;
-  // A replica as this leader knows it.
+  // The facts about a replica that this leader knows.
   struct Candidate {
     Address address;
     bool is_online = false;
@@ -55,14 +56,14 @@ class Failover {
 
   State state() const { return state_.load(std::memory_order_acquire); }
 
-  // Errors: the reply; nothing has changed then.
+  // Starts an attempt. Errors: the reply to the client; nothing has changed then.
   core::Result<> begin(const Request& request, bool is_replica,
                        std::span<const Candidate> candidates, int64_t now_us);
   // Returns the number of the attempt. Events of other attempts are ignored.
   uint64_t attempt() const { return attempt_; }
-  // Called when all writes have ended; no new ones start.
+  // Called when all running writes have ended and no new one can start.
   void record_writes_ended(uint64_t attempt);
-  // Returns the next action, for a stream that ends at `offset`.
+  // Decides the next action. `offset` is the end of the stream.
   Decision decide(uint64_t offset, std::span<const Candidate> candidates, int64_t now_us) const;
   void hand_over() { state_ = State::kInProgress; }
   void end() { state_ = State::kNone; }
@@ -75,7 +76,7 @@ class Failover {
   int64_t deadline_us_ = 0;
 };
 
-// Returns the state's name in INFO.
+// Returns the name of the state in INFO.
 std::string_view failover_state_name(Failover::State state);
 
 }  // namespace server

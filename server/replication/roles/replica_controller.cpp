@@ -31,7 +31,7 @@ constexpr int64_t kForeverMs = 60'000;
 constexpr OptionId kOptionsOfTheLink[] = {OptionId::kMasterAuth, OptionId::kMasterUser,
                                           OptionId::kRdbForeignTypes, OptionId::kReplTimeout};
 
-// Parses `host port`, the format of the option.
+// Parses the option's value, `host port`.
 std::optional<ReplicaController::Target> parse_target(const std::string& text) {
   const size_t space = text.rfind(' ');
   if (space == std::string::npos) return std::nullopt;
@@ -144,7 +144,7 @@ void ReplicaController::retry_soon() {
 
 void ReplicaController::run() {
   for (;;) {
-    // The waker is drained before the flags that it signals are read.
+    // The waker must be drained before the flags that it signals are read.
     waker_->wait(0);
     if (is_stopping_) return;
     std::optional<Target> target;
@@ -176,7 +176,7 @@ void ReplicaController::end_session(const core::Error& cause, const ReplicaSessi
                                     uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
   const std::scoped_lock lock(mutex_);
-  // Role change: a leader has no link state to update.
+  // After a promotion this server is a leader and has no state of a link.
   if (!target_) return;
   // A session cancelled by a role change does not count as a link failure.
   if (is_wanted(generation)) {

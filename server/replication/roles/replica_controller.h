@@ -58,14 +58,15 @@ class ReplicaController {
   // Closes the link and ends the thread.
   void stop();
 
-  // REQUIRES for both: the replication's apply_mutex(). `locking` is that of the stripes. follow()
-  // implements REPLICAOF, and returns false if that leader is followed already.
+  // Implements REPLICAOF: returns false if that leader is followed already. `locking` says which
+  // stripes the caller has locked. REQUIRES, also for promote(): the replication's apply_mutex() is
+  // held.
   bool follow(const Target& target, Locking locking);
-  // REPLICAOF NO ONE. Returns false if this server is a leader already.
+  // Implements REPLICAOF NO ONE. Returns false if this server is a leader already.
   bool promote(Locking locking);
-  // The role is about to change, unless `next` is followed already (nullopt: this server shall
+  // Announces a change of the role, unless `next` is followed already (nullopt: this server shall
   // lead). Ends the session soon, even while it loads a snapshot under the replication's
-  // apply_mutex(). Must be followed by follow() or promote(). REQUIRES: no lock.
+  // apply_mutex(). Must be followed by follow() or promote(). REQUIRES: the caller holds no lock.
   void give_up_unless(const std::optional<Target>& next);
   // Returns the leader's address; nullopt on a leader.
   std::optional<Target> target() const;
@@ -74,14 +75,14 @@ class ReplicaController {
   int64_t silence_us() const;
   const LinkFailures& failures() const { return *failures_; }
 
-  // FAILOVER, defined in replica_failover.cpp.
+  // The functions for FAILOVER are defined in replica_failover.cpp.
   FailoverState failover_state() const;
   bool is_failing_over() const;
-  // Holds back all writes. Errors: the reply.
+  // Starts a failover and holds back all writes. Errors: the reply to the client.
   core::Result<> begin_failover(const FailoverRequest& request, Locking locking);
   core::Result<> abort_failover(Locking locking);
-  // PSYNC … FAILOVER: the leader, at `address`, has paused its writes and asks to follow this
-  // server. Errors: the reply; `history` is not the one followed so far.
+  // Implements PSYNC … FAILOVER: the leader at `address` has paused its writes and asks to follow
+  // this server. Errors: the reply; `history` is not the one followed so far.
   core::Result<> take_over(std::string_view history, std::string_view address, Locking locking);
   // Executes the due steps of a failover. Must be called when a replica has acknowledged, and
   // periodically. REQUIRES: no stripe lock is held.
@@ -100,9 +101,11 @@ class ReplicaController {
   void record_writes_ended(uint64_t attempt);
   // Ends the attempt and resumes writes. REQUIRES: the replication's apply_mutex().
   void end_failover();
-  // Called when the target has accepted, in a session for the target of that generation.
+  // Called when the target has accepted the role. `generation` is that of the session to the
+  // target.
   void finish_failover(uint64_t generation);
-  // Called when the target has rejected the request, or the link to it is lost.
+  // Called when the target has rejected the request, or the link to it is lost. This server leads
+  // again.
   void take_back(uint64_t generation);
 
   const Parts parts_;
@@ -116,7 +119,7 @@ class ReplicaController {
   ReplayerFactory make_replayer_;
   std::atomic<uint64_t> generation_{0};  // incremented when the target changes
   static constexpr uint64_t kNoGeneration = ~uint64_t{0};
-  std::atomic<uint64_t> given_up_{kNoGeneration};  // whose session shall end
+  std::atomic<uint64_t> given_up_{kNoGeneration};  // generation whose session shall end
   std::atomic<bool> is_stopping_{false};
   mutable OrderedMutex mutex_{LockRank::kReplicaController};  // guards target_
   std::optional<Target> target_;

@@ -21,7 +21,7 @@ namespace {
 std::vector<Failover::Candidate> candidates_of(const Leader& leader) {
   std::vector<Failover::Candidate> candidates;
   for (const auto& replica : leader.describe()) {
-    // Skip replicas without a reachable address (unix socket, no port).
+    // Replicas without a reachable address (a unix socket, no port) cannot take over.
     if (replica.port == 0 || !is_host(replica.address)) continue;
     candidates.push_back(
         {{replica.address, replica.port}, replica.state == ReplicaState::kOnline, replica.acked});
@@ -124,7 +124,7 @@ void ReplicaController::drive_failover() {
 
 void ReplicaController::finish_failover(uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
-  // A session of an earlier target may be accepted while it ends.
+  // A session to an earlier target may still report that the target has accepted.
   if (failover_->state() != Failover::State::kInProgress || generation_ != generation) return;
   {
     const std::scoped_lock lock(mutex_);

@@ -56,7 +56,7 @@ void Shutdown::begin(const Request& request) {
 
 int64_t Shutdown::replicas_deadline_us() const {
   const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
-  // A replica has no data that its leader lacks.
+  // A replica waits for no other server, because its leader has all its data.
   const bool has_no_replicas = parts_.replication.is_replica() || parts_.leader.count() == 0;
   if (timeout_s == 0 || has_no_replicas) return 0;
   return parts_.clock.monotonic_us() + timeout_s * core::kSecondUs;
@@ -103,7 +103,8 @@ bool Shutdown::wait_is_over() const {
   if (!wanted_offset_) return false;
   if (deadline_us_ == 0 || parts_.clock.monotonic_us() >= deadline_us_) return true;
   const auto replicas = parts_.leader.describe();
-  // Replicas that still need a snapshot are not waited for, because no snapshot starts now.
+  // The server does not wait for replicas that still need a snapshot, because no snapshot starts
+  // now.
   return std::ranges::all_of(replicas, [this](const Leader::Description& replica) {
     return replica.state == ReplicaState::kWaits || replica.acked >= *wanted_offset_;
   });

@@ -38,7 +38,7 @@ class Replication;
 
 class Shutdown {
  public:
-  // Ends the process cleanly, soon. Implemented by the server.
+  // Process: ends the process soon and cleanly. The server implements it.
   class Process {
    public:
     virtual void end() = 0;
@@ -56,43 +56,46 @@ class Shutdown {
     Process& process;
   };
   struct Request {
-    FinalSave save = FinalSave::kNone;  // the append log is synced in any case
-    bool is_forced = false;             // end even if the data cannot be saved
-    // A signal's sender receives no error. So the server ends even if the append log fails.
+    // Whether to save a snapshot; the append log is synced in any case.
+    FinalSave save = FinalSave::kNone;
+    bool is_forced = false;  // true to end the process even if the data cannot be saved
+    // True for a request by a signal, whose sender receives no error. So the server ends even if
+    // the append log fails.
     bool is_signal = false;
-    bool waits_for_replicas = true;  // for at most shutdown-timeout
+    bool waits_for_replicas = true;  // true to wait for replicas, for at most shutdown-timeout
   };
   enum class State : uint8_t { kNone, kWaits, kEnding };
 
   explicit Shutdown(const Parts& parts) : parts_(parts) {}
 
-  // Returns the request of SHUTDOWN without options: save points decide whether to save.
+  // Returns the request for SHUTDOWN without options. The save points then decide whether to save.
   Request usual_request() const;
-  // Returns the request of a signal. `words` has the bits of shutdown-on-sigint or
+  // Returns the request for a signal. `words` has the bits of shutdown-on-sigint or
   // shutdown-on-sigterm.
   Request signal_request(int64_t words) const;
-  // If an attempt is waiting, a second request joins it, or ends its wait for replicas if it
-  // requests no wait. If the data cannot be saved, the reason is logged and the server continues.
+  // Starts an attempt to shut down. If an attempt is waiting, a second request joins it. It ends
+  // the wait for replicas if it requests no wait. If the data cannot be saved, the reason is logged
+  // and the server continues.
   void begin(const Request& request);
-  // Errors: no attempt can be aborted.
+  // Aborts the waiting attempt. Errors: there is none that can be aborted.
   core::Result<> abort();
-  // Continues the attempt if nothing remains to wait for.
+  // Continues the attempt if nothing remains to wait for. Must be called often.
   void look();
 
   State state() const { return state_.load(std::memory_order_acquire); }
   // Returns the number of the current attempt, for callers that wait for its end; 0 for none.
   uint64_t attempt() const { return state() == State::kNone ? 0 : attempt_.load(); }
-  // Returns the time left to wait for replicas, or nullopt if none are waited for.
+  // Returns the remaining time of the wait for replicas; nullopt if there is no wait.
   std::optional<int64_t> left_ms() const;
 
  private:
   // Returns the deadline of the wait for replicas; 0 for no wait.
   int64_t replicas_deadline_us() const;
   void record_writes_ended(uint64_t attempt);
-  // REQUIRES: mutex_.
+  // The caller must hold mutex_.
   bool wait_is_over() const;
   void log_lagging_replicas() const;
-  // REQUIRES: this thread has set the state to kEnding.
+  // Saves the data and ends the process. REQUIRES: this thread has set the state to kEnding.
   void finish();
   void take_back();
 
@@ -103,7 +106,7 @@ class Shutdown {
   // Serializes state changes, and guards the members below.
   mutable OrderedMutex mutex_{LockRank::kShutdown};
   Request request_;
-  // replicas must reach it; unknown until all writes have ended
+  // Offset that the replicas must reach; unknown until all writes have ended.
   std::optional<uint64_t> wanted_offset_;
 };
 

@@ -30,18 +30,18 @@ class Backlog final : public persistence::StreamSink {
  public:
   using CursorId = uint64_t;
 
-  // Called after every append. Set before the first one.
+  // Called after every append. Must be set before the first append.
   std::function<void()> on_append = [] {};
 
   bool is_active() const { return is_active_.load(std::memory_order_acquire); }
-  // Empties the backlog and removes all cursors. The next byte has this offset.
+  // Activates the empty backlog and removes all cursors. The next byte gets this offset.
   void begin(uint64_t offset);
-  // Frees the bytes, keeps the offset, and removes all cursors.
+  // Deactivates the backlog: frees the bytes, keeps the offset, and removes all cursors.
   void end();
   void set_size(uint64_t size_bytes);
   uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_relaxed); }
 
-  // No effect while inactive.
+  // Appends the bytes. Has no effect while the backlog is inactive.
   void append(std::string_view bytes) override;
 
   uint64_t end_offset() const { return end_.load(std::memory_order_acquire); }
@@ -49,7 +49,7 @@ class Backlog final : public persistence::StreamSink {
   uint64_t replica_bytes() const { return replica_bytes_.load(std::memory_order_relaxed); }
   // Returns the number of bytes kept; 0 while inactive.
   uint64_t kept_bytes() const {
-    const uint64_t first = first_offset();  // read before the end, which only grows
+    const uint64_t first = first_offset();  // must be read before the end, which only grows
     return is_active() ? end_offset() - first : 0;
   }
   uint64_t first_offset() const { return first_.load(std::memory_order_acquire); }
@@ -60,18 +60,18 @@ class Backlog final : public persistence::StreamSink {
   void advance(CursorId cursor, uint64_t offset);
   void detach(CursorId cursor);
 
-  // Copies the bytes from `offset` on, as many as exist and fit, and returns their number; 0 at the
-  // end. Returns nullopt if `offset` is outside the backlog. Both cases need one call, because the
-  // end moves.
+  // Copies bytes from `offset` on, as many as exist and fit, and returns their number, which is 0
+  // at the end. Returns nullopt if `offset` is outside the backlog. One call decides both, because
+  // the end moves.
   std::optional<size_t> read(uint64_t offset, std::span<char> out) const;
 
  private:
   static constexpr size_t kBlockBytes = size_t{16} << 10;
   struct Block {
-    uint64_t begin;  // the offset of its first byte
+    uint64_t begin;  // offset of the first byte of the block
     std::unique_ptr<char[]> bytes;
   };
-  // REQUIRES: mutex_.
+  // These functions require that the caller holds mutex_.
   void clear();
   void trim();
 
@@ -82,7 +82,7 @@ class Backlog final : public persistence::StreamSink {
   std::atomic<uint64_t> replica_bytes_{0};
 
   mutable std::mutex mutex_;  // guards the members below, and orders changes of the offsets
-  std::deque<Block> blocks_;  // all full, except the last
+  std::deque<Block> blocks_;  // blocks of kBlockBytes, all full except the last
   std::map<CursorId, uint64_t> cursors_;
   CursorId last_cursor_ = 0;
 };

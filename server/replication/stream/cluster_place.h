@@ -22,7 +22,7 @@ struct ClusterPlace {
   // Epoch of the leader whose history the data were from before this server led; 0 if unknown. The
   // append log keeps it.
   std::atomic<uint64_t> history_epoch{0};
-  // A full sync is replacing the data, or has lost them.
+  // True while a full sync replaces the data, or after it has lost them.
   std::atomic<bool> is_torn{false};
   // This node's id, by which its leader identifies it: the node need not connect from its announced
   // address. Must be set before the threads start.

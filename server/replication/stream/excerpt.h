@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// shown(): a peer's text for the log, truncated and without control characters.
+// excerpt(): returns a peer's text for the log, truncated and without control characters.
 #pragma once
 
 #include <cstddef>

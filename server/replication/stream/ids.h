@@ -36,12 +36,12 @@ struct ReplicationIds {
   void shift(uint64_t offset);
   // Does the same as shift(), but the new history gets the given id.
   void shift_to(std::string_view new_id, uint64_t offset);
-  // Returns whether the stream from byte `asked_offset`, the first that a replica lacks, continues
-  // its history.
+  // Returns whether this server's history contains the stream from byte `asked_offset` on, the
+  // first byte that a replica lacks.
   bool are_continued_from(std::string_view asked_id, int64_t asked_offset) const;
 };
 
-// The ids of this server. Thread-safe.
+// The replication ids of this server. Thread-safe.
 class StreamIds {
  public:
   ReplicationIds get() const {

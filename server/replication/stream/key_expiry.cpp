@@ -6,12 +6,13 @@
 namespace server {
 namespace {
 
-// Clients wait at most this long.
+// Longest time of one slice, for which clients must wait.
 constexpr int64_t kSliceUsMax = 1000;
-// Weight of the newest period in the stale ratio.
+// Weight of the newest period in the smoothed ratio of expired keys.
 constexpr double kSmoothing = 0.05;
 
-// Percentage of one processor's time, as in Redis.
+// Returns the percentage of one processor's time that expiry may use. The values are those of
+// Redis.
 int64_t share_percent(int64_t effort) {
   return 25 + 2 * (effort - 1);
 }
@@ -20,7 +21,7 @@ int64_t share_percent(int64_t effort) {
 
 void KeyExpiry::tick() {
   if (!may_expire()) return;
-  // The other keys are deleted by the replica's leader.
+  // On a replica, the leader's stream deletes the other expired keys.
   if (parts_.state.is_replica) return expire_own();
   end_period();
   const int64_t percent = share_percent(parts_.config.integer(OptionId::kActiveExpireEffort));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // KeyExpiry: deletes expired keys in the background: on a leader all of them, on a replica only
-// keys that its leader does not know.
+// those that its own clients wrote.
 //
 // A period lasts from one tick to the next. Within it, expiry uses at most a share of one
 // processor's time, which active-expire-effort sets. It runs in slices, between which clients are
@@ -37,7 +37,7 @@ class KeyExpiry {
     const PauseGate& pause;
     OwnExpiries& own_expiries;
     Gauges& gauges;
-    // Runs a task later on the thread of tick(), between other work.
+    // Posts a task, which runs later on the thread of tick(), between other work.
     std::function<void(std::function<void()>)> post;
   };
   explicit KeyExpiry(const Parts& parts) : parts_(parts), expiry_(parts.keyspace, parts.clock) {}
@@ -51,14 +51,14 @@ class KeyExpiry {
   // left.
   void run_slice();
   void expire_own();
-  // Updates the statistics with the period that ends.
+  // Updates the statistics at the end of a period.
   void end_period();
 
   const Parts parts_;
   core::keyspace::ActiveExpiry expiry_;
-  int64_t left_us_ = 0;    // time left in this period
-  uint64_t expiring_ = 0;  // keys with an expiry when this period began
-  uint64_t expired_ = 0;   // keys deleted in it
+  int64_t left_us_ = 0;    // remaining time of expiry in this period
+  uint64_t expiring_ = 0;  // number of keys with an expiry when this period began
+  uint64_t expired_ = 0;   // number of keys deleted in this period
   bool is_posted_ = false;
 };
 

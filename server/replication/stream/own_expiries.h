@@ -30,17 +30,17 @@ class OwnExpiries {
   void record(unsigned database, std::string_view key);
   // Called when the role has changed or all data were replaced.
   void clear();
-  // Deletes expired keys among the next ones, and forgets those without an expiry. Returns whether
-  // a pass over all keys is complete.
+  // Checks some of the keys: deletes the expired ones, and forgets those without an expiry. Returns
+  // whether a pass over all keys is complete.
   bool tick(core::keyspace::Keyspace& keyspace, int64_t now_ms);
   size_t size() const;
 
  private:
-  using Key = std::pair<unsigned, std::string>;  // database, name
+  using Key = std::pair<unsigned, std::string>;  // database and name of a key
 
-  mutable std::mutex mutex_;  // guards all below; taken after stripes
+  mutable std::mutex mutex_;  // guards the members below; locked after stripes
   std::set<Key> keys_;
-  Key cursor_;  // tick() continues after it
+  Key cursor_;  // tick() continues after this key
 };
 
 }  // namespace server

@@ -107,7 +107,8 @@ std::string Replication::position_line(uint64_t journal_end) {
   parts_.journal.look_at_ends([&](uint64_t log_end, std::optional<unsigned> database) {
     is_end = log_end == journal_end;
     here.offset = static_cast<int64_t>(backlog_->end_offset());
-    // If the leader's stream has selected none, the next command states its database.
+    // If no command in the stream has selected a database yet, the next command will state its
+    // database.
     if (feed_->is_on()) here.stream_database = database.value_or(0);
   });
   if (is_end) persistence::append_position_line(line, here);
@@ -151,7 +152,7 @@ void Replication::set_role(bool is_replica) {
 }
 
 void Replication::become_replica() {
-  // The writes of an open transaction so far are only in the own log.
+  // A transaction that is being executed has written only to this server's log so far.
   if (persistence::Journal::has_open_group()) record_divergence();
   {
     const std::scoped_lock role_lock(feed_->mutex());
@@ -268,7 +269,7 @@ bool Replication::has_diverged() const {
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {
   if (!backlog_->is_active()) return std::nullopt;
-  // A leader states the database again before the next command.
+  // A leader states the database again before its next command.
   const auto database = is_replica() ? feed_->database() : 0;
   return persistence::RdbReplicationInfo{
       database, ids().id, static_cast<int64_t>(backlog_->end_offset()), stream_is_foreign_};

@@ -51,42 +51,44 @@ class Replication final : public StreamPosition, public OwnChanges {
   uint64_t offset() const;
   Backlog& backlog() const { return *backlog_; }
 
-  // Sets the part that serves this server's replicas, which calls this itself; null for none.
+  // Sets the part that serves this server's replicas; null for none. The listener calls this
+  // itself.
   void set_listener(StreamListener* listener) { listener_ = listener; }
 
-  // Sets the position of the loaded data, before clients are served. A leader's replicas may
-  // continue from there; a replica asks its leader for the rest. A node of a cluster keeps the
-  // position until it has a role.
+  // Sets the stream position of the loaded data. Must be called before clients are served. A
+  // leader's replicas may continue from there. A replica asks its leader for the rest. A node of a
+  // cluster keeps the position until it has a role.
   void restore(const persistence::RdbReplicationInfo& position);
-  // Cluster: the node leads in an epoch of its own, so replicas may continue from the restored
-  // position. Does nothing if none was restored. REQUIRES: apply_mutex(), and the locks of all
-  // stripes.
+  // Called when this node of a cluster leads in an epoch of its own, so replicas may continue from
+  // the restored position. Does nothing if none was restored. REQUIRES: apply_mutex() and the locks
+  // of all stripes are held.
   void lead_restored();
 
-  // Leader: records the stream from now on, for the first replica.
+  // Starts to record the stream on a leader, for its first replica.
   void begin_backlog();
-  // Leader: forgets the stream's history, because no replica has asked for it for long. No effect
-  // on a replica.
+  // Forgets the history of a leader's stream, because no replica has asked for it for long. Has no
+  // effect on a replica.
   void end_backlog();
 
-  // Role changes. A leader that becomes a replica keeps its history, to ask its new leader for the
-  // rest. REQUIRES: apply_mutex(), and all stripes locked exclusively.
+  // Makes a leader a replica. It keeps its history, to ask its new leader for the rest. REQUIRES,
+  // also for become_leader(): apply_mutex() is held, and all stripes are locked exclusively.
   void become_replica();
   // Makes a replica a leader, whose new history continues the present one.
   void become_leader();
 
-  // Functions of a replica. REQUIRES for all: apply_mutex(). adopt() is called after a full sync:
-  // the keyspace equals the leader's at that position of that history.
+  // The functions below are for a replica. REQUIRES for all: apply_mutex() is held. adopt() is
+  // called after a full sync, when the keyspace equals the leader's at that position of that
+  // history.
   void adopt(const persistence::RdbReplicationInfo& position);
   // Returns whether another kind of server produces the stream. Its commands are executed again
   // rather than applied as effects. Sub-replicas learn this from the snapshot.
   bool stream_is_foreign() const { return stream_is_foreign_; }
-  // A full sync is about to replace the keyspace. Until adopt() the position is unknown.
+  // Called before a full sync replaces the keyspace. Until adopt() the position is unknown.
   void begin_replacement();
   // Called when the leader has answered +CONTINUE with another id of the same history. Sub-replicas
   // must send PSYNC again.
   void continue_as(std::string_view new_id);
-  // DEBUG CHANGE-REPL-ID: replicas need a full sync after their link breaks.
+  // Implements DEBUG CHANGE-REPL-ID: replicas need a full sync after their link breaks.
   void forget_history();
   // Appends whole units of the leader's stream that were just applied. `database` is the one
   // selected after them.
@@ -95,30 +97,32 @@ class Replication final : public StreamPosition, public OwnChanges {
   // Sets whether the link to the leader works, which READONLY and MASTERDOWN depend on.
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
-  // A client's command that began before the role change has changed a key on this replica.
+  // Called when a client's command that began before the role change has changed a key on this
+  // replica.
   void record_own_change() override;
-  // The leader's bytes could not be applied. Asking for them again would not help.
+  // Called when the leader's bytes could not be applied. Requesting them again would not help.
   void record_divergence() { has_own_changes_ = true; }
-  // A client has changed this key on a writable replica.
+  // Called when a client has changed this key on a writable replica.
   void record_own_key(unsigned database, std::string_view key) override;
   OwnExpiries& own_expiries() { return *own_expiries_; }
 
-  // Leader, for a failover: adds nothing to the stream, so that its end can be compared with a
-  // replica's offset. Followed by become_replica() or release_stream(). REQUIRES: apply_mutex(),
-  // and the locks of all stripes.
+  // Stops adding to a leader's stream, for a failover: the end of the stream can then be compared
+  // with a replica's offset. Must be followed by become_replica() or release_stream(). REQUIRES:
+  // apply_mutex() and the locks of all stripes are held.
   void hold_stream();
   void release_stream();
 
-  // Returns the epochs of a node of a cluster, and whose history the data are from.
+  // Returns the epochs of this node of a cluster, and the epoch of the leader whose history the
+  // data are from.
   ClusterPlace& cluster_place() { return cluster_place_; }
 
-  // Leader: makes the next command in the stream state its database.
+  // Makes the next command in a leader's stream state its database.
   void restate_database();
 
-  // Implements StreamPosition.
+  // The functions below implement StreamPosition.
   OrderedMutex& apply_mutex() override { return apply_mutex_; }
   std::optional<persistence::RdbReplicationInfo> position() const override;
-  // If true, only a full sync can make this server a copy of its leader again.
+  // Returns whether only a full sync can make this server a copy of its leader again.
   bool has_diverged() const override;
 
  private:
@@ -130,7 +134,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   std::string position_line(uint64_t journal_end);
 
   const Parts parts_;
-  OrderedMutex apply_mutex_{LockRank::kStream};  // see the invariants above
+  // Serializes changes of a replica's data and offset: see the invariants above.
+  OrderedMutex apply_mutex_{LockRank::kStream};
   std::atomic<bool> link_is_up_{false};
   std::atomic<bool> stream_is_foreign_{false};
   std::atomic<bool> has_own_changes_{false};

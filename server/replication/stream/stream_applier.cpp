@@ -88,7 +88,7 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
   return execute_queued(served, commands.back());
 }
 
-// REQUIRES: `served` begins with MULTI.
+// Executes the accepted commands of a transaction. REQUIRES: `served` begins with MULTI.
 core::Result<> StreamApplier::execute_queued(Commands served, const StreamSplitter::Command& exec) {
   const auto reply = read_reply(replayer_->execute(exec));
   if (!reply) {

@@ -32,12 +32,12 @@ class StreamApplier {
   using Commands = std::span<const StreamSplitter::Command>;
   using Figures = StreamFigures;
 
-  // `origin` is the replayer's. `database` is selected before its first command.
+  // `origin` is that of the replayer's commands. `database` is selected before the first command.
   StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin origin, unsigned database,
                 Figures& figures);
 
-  // Executes one command, or all from MULTI to EXEC. Errors: a command was rejected, or has failed
-  // and may have left a part of the unit executed.
+  // Executes a unit: one command, or all commands from MULTI to EXEC. Errors: a command was
+  // rejected, or has failed and may have left a part of the unit executed.
   core::Result<> apply(Commands commands, Unserved unserved);
   // Returns whether a failed command has made the data differ from the leader's.
   bool has_diverged() const { return has_diverged_; }
@@ -50,7 +50,7 @@ class StreamApplier {
   core::Result<> refuse_or_skip(const StreamSplitter::Command& command, Unserved unserved);
   core::Result<> execute_queued(Commands served, const StreamSplitter::Command& exec);
   std::optional<ReplayedError> execute(const StreamSplitter::Command& command);
-  // Errors: the stream must end.
+  // Logs and counts a failed command. Errors: the stream must end.
   core::Result<> record_error(std::string_view name, const ReplayedError& error);
   void record_select(const StreamSplitter::Command& command);
 
@@ -59,7 +59,8 @@ class StreamApplier {
   unsigned database_;
   Figures& figures_;
   bool has_diverged_ = false;
-  std::set<std::string> logged_;  // errors already logged; each kind is logged once
+  // Kinds of errors that were logged, because each kind is logged once.
+  std::set<std::string> logged_;
 };
 
 }  // namespace server

@@ -39,26 +39,28 @@ class StreamFeed {
   }
   bool is_on() const { return is_on_; }
 
-  // Replica: the data at the journal's end belong to the backlog's end, after which the stream has
-  // selected this database.
+  // Called on a replica: the data at the journal's end belong to the backlog's end, after which the
+  // stream has selected this database.
   void record_applied(unsigned database) {
     database_ = database;
     applied_end_ = journal_.end_offset();
   }
-  // Replica: the data are about to be replaced.
+  // Called on a replica before its data are replaced.
   void forget_applied() { applied_end_.reset(); }
   bool is_applied_up_to(uint64_t journal_end) const { return applied_end_ == journal_end; }
 
-  // Thread-safe.
+  // Returns the selected database. Thread-safe.
   unsigned database() const { return database_; }
 
-  // Changed under the replication's apply_mutex() too, either of which suffices to read it.
+  // Sets the restored position. It is changed under the replication's apply_mutex() too, so either
+  // mutex suffices to read it.
   void restore(uint64_t offset, bool is_ahead) { restored_ = Restored{offset, is_ahead}; }
   // Returns whether the data may differ from another server's at the restored position.
   bool restored_differs() const {
     return restored_ && (restored_->is_ahead || backlog_.end_offset() != restored_->offset);
   }
-  // A leader's history continues from the restored position, or begins again.
+  // Decides the history of a new leader: it continues from the restored position, or a new one
+  // begins.
   void lead_restored(ReplicationIds& ids) {
     if (!restored_) return;
     restored_->is_ahead ? ids.renew_ids() : ids.shift(restored_->offset);

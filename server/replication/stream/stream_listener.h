@@ -9,9 +9,9 @@ namespace server {
 
 class StreamListener {
  public:
-  // The stream was replaced. Its replicas must reconnect and ask for a position again.
+  // Called when the stream was replaced. Its replicas must reconnect and request a position again.
   virtual void on_stream_replaced() = 0;
-  // The role has changed, so writes may now need replicas, or no longer need them.
+  // Called when the role has changed, so that writes may now need replicas, or no longer need them.
   virtual void update_write_gate() = 0;
 
  protected:

@@ -29,7 +29,7 @@ bool is_about_connection(std::string_view name) {
   });
 }
 
-// Memory beyond this, needed by a rare big group or command, is freed.
+// After a big group or command, a buffer with more memory than this is freed.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 constexpr size_t kKeptCommands = 1024;
 constexpr size_t kKeptWords = 16384;

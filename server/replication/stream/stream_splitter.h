@@ -6,9 +6,10 @@
 //   splitter.append(bytes);
 //   while (splitter.next() == StreamSplitter::Status::kUnit) apply(splitter.commands());
 //
-// Invariants: the units' bytes, one after the other, are the bytes appended; how those were cut
-// makes no difference. A group is returned only once its EXEC has arrived. Memory is allocated for
-// bytes that have arrived, not for announced ones. After kError, reset() must be called.
+// Invariants: the bytes of all units are the appended bytes, in their order. The sizes of the
+// appended pieces make no difference. A group is returned only once its EXEC has arrived. Memory is
+// allocated for bytes that have arrived, not for announced ones. After kError, reset() must be
+// called.
 // Thread safety: none; one user at a time.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
@@ -35,16 +36,16 @@ class StreamSplitter {
   // Releases the last unit and looks for the next one.
   Status next();
 
-  // Valid after kUnit; a view until the next call. Includes the bytes before the unit's first
-  // command.
+  // Returns the bytes of the unit, and those before its first command. Valid after kUnit, until the
+  // next call of next().
   std::string_view bytes() const;
   // Returns the commands, including MULTI and EXEC.
   std::span<const Command> commands() const { return {commands_.data(), command_count_}; }
   bool is_group() const { return command_count_ > 1; }
 
-  // Valid after kError.
+  // Returns the error. Valid after kError.
   std::string_view error() const { return error_; }
-  // Returns whether the error is a unit that is too long.
+  // Returns whether the error is a unit that exceeds the limit.
   bool unit_is_too_big() const { return unit_is_too_big_; }
   // Returns the number of bytes appended but not yet returned in a unit.
   size_t pending_bytes() const { return buffer_.size() - start_ - unit_bytes_; }
@@ -52,7 +53,7 @@ class StreamSplitter {
 
  private:
   struct Word {
-    size_t offset;  // from the unit's start
+    size_t offset;  // offset from the start of the unit
     size_t size_bytes;
   };
 
@@ -63,16 +64,16 @@ class StreamSplitter {
 
   const size_t unit_bytes_max_;
   protocol::RequestParser parser_;
-  Command command_;  // the last command parsed: views into buffer_
+  Command command_;  // the last parsed command, whose words are views into buffer_
   std::string buffer_;
-  size_t start_ = 0;       // start of the unit in buffer_
+  size_t start_ = 0;       // offset in buffer_ at which the unit starts
   size_t unit_bytes_ = 0;  // size of the unit that was returned
-  size_t parsed_ = 0;      // bytes of the unit that were parsed
+  size_t parsed_ = 0;      // number of the unit's bytes that were parsed
   bool in_group_ = false;
-  // Positions of the unit's words. Offsets, because the buffer may move.
+  // Positions of the unit's words. They are offsets, because the buffer may move.
   std::vector<Word> words_;
   std::vector<size_t> word_counts_;
-  std::vector<Command> commands_;  // only grows, so that its vectors keep their storage
+  std::vector<Command> commands_;  // never shrinks, so that its vectors keep their memory
   size_t command_count_ = 0;
   std::string error_;
   bool unit_is_too_big_ = false;

@@ -17,11 +17,12 @@ using core::bloom::ScalableFilter;
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 
-// A command announces a key before it stores the key. After this time the command has ended.
+// A command announces a key before it stores the key. After this time, the key is stored or never
+// will be.
 constexpr int64_t kGraceMs = 5000;
-// Pause before a rotation that failed for lack of memory is tried again.
+// Time until a rotation that failed for lack of memory is tried again.
 constexpr int64_t kRetryMs = 1000;
-// A replica waits this long for its leader to rotate a window before it checks the key again.
+// Time for which a replica waits for its leader to rotate a window, before it checks the key again.
 constexpr int64_t kLeaderDelayMs = 5000;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -30,7 +31,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 void WindowRotator::tick() {
   const bool is_leader = !parts_.state.is_replica;
-  // On a replica, checks were postponed, so a new leader makes them all due.
+  // A replica postpones its checks, so all of them are due when it becomes a leader.
   if (is_leader && !was_leader_) schedule_.bring_all();
   was_leader_ = is_leader;
   if (schedule_.empty()) return;

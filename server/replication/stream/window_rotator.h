@@ -31,7 +31,7 @@ class WindowRotator {
     persistence::Journal& journal;
     const ServerState& state;
     const PauseGate& pause;
-    // Called for each rotation under the key's lock, after watchers were notified; may be empty.
+    // Called for each rotation under the key's lock, after watchers were notified. It may be empty.
     std::function<void(unsigned database, std::string_view key)> on_rotation{};
   };
   explicit WindowRotator(const Parts& parts, core::keyspace::WindowSchedule& schedule =
