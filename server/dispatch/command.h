@@ -6,7 +6,7 @@
 // lists the families. Arity, authentication, memory and pause checks, locking in EXEC, COMMAND,
 // HELP, statistics and docs/commands.md read the row; nothing else names a command.
 //
-// Invariants: checked by Registry when the server starts; a wrong row ends the process there.
+// Invariants: Registry checks all rows when the server starts. A wrong row ends the process.
 // Thread safety: rows are constants.
 #pragma once
 
@@ -31,36 +31,41 @@ using Handler = void (*)(Context&);
 
 // Facts that dispatch needs. COMMAND reports the first group to clients, under Redis' names.
 enum Flag : uint32_t {
-  kWrite = 1U << 0,     // may change keys: needs exclusive locks, rejected while writes are paused
-  kReadOnly = 1U << 1,  // reads keys: needs shared locks
-  kDenyOom = 1U << 2,   // rejected while used memory exceeds maxmemory
+  // The command may change keys: it takes exclusive locks, and is rejected while writes are paused.
+  kWrite = 1U << 0,
+  kReadOnly = 1U << 1,  // the command reads keys: it takes shared locks
+  kDenyOom = 1U << 2,   // the command is rejected while used memory exceeds maxmemory
   kAdmin = 1U << 3,
   kPubSub = 1U << 4,
   kNoScript = 1U << 5,
   kBlocking = 1U << 6,
-  kLoading = 1U << 7,  // allowed while data is being loaded
-  kStale = 1U << 8,    // allowed on a replica that has lost its leader
+  kLoading = 1U << 7,  // the command is allowed while data are being loaded
+  kStale = 1U << 8,    // the command is allowed on a replica that has lost its leader
   kSkipMonitor = 1U << 9,
   kSkipSlowlog = 1U << 10,
   kFast = 1U << 11,
-  kNoAuth = 1U << 12,   // allowed to clients that are not authenticated
-  kNoMulti = 1U << 14,  // rejected inside MULTI
+  kNoAuth = 1U << 12,   // clients that are not authenticated may send the command
+  kNoMulti = 1U << 14,  // the command is rejected inside MULTI
   kAllowBusy = 1U << 15,
-  kNoAsyncLoading = 1U << 16,  // rejected while a replica loads new data and still serves old ones
-  // Not reported to clients:
-  kInJournal = 1U << 23,       // journals and streams may contain it although it changes no key
-  kImmediate = 1U << 24,       // runs at once inside MULTI instead of being queued
-  kWholeKeyspace = 1U << 25,   // accesses keys beyond its arguments: EXEC locks all stripes
-  kNotPaused = 1U << 26,       // runs during CLIENT PAUSE ALL
-  kRunsQueue = 1U << 27,       // EXEC: the flags of the queued commands also apply
-  kReportsMisconf = 1U << 28,  // fails with MISCONF while writes do (PING)
-  kMayReplicate = 1U << 29,    // replicas receive it although it changes no key: paused with writes
-  kInSubscriberMode = 1U << 30,  // allowed to a RESP2 client with subscriptions
-  kRepliesByPush = 1U << 31,     // replies are push messages, which CLIENT REPLY does not silence
+  // The command is rejected while a replica loads new data and still serves old ones.
+  kNoAsyncLoading = 1U << 16,
+  // COMMAND does not report the flags below to clients.
+  kInJournal = 1U << 23,  // journals and streams may contain the command although it changes no key
+  kImmediate = 1U << 24,  // the command runs at once inside MULTI instead of being queued
+  // The command accesses keys beyond its arguments, so EXEC locks all stripes.
+  kWholeKeyspace = 1U << 25,
+  kNotPaused = 1U << 26,       // the command runs during CLIENT PAUSE ALL
+  kRunsQueue = 1U << 27,       // the flags of the queued commands also apply to the command (EXEC)
+  kReportsMisconf = 1U << 28,  // the command fails with MISCONF while writes fail (PING)
+  // Replicas receive the command although it changes no key, so it is paused with writes.
+  kMayReplicate = 1U << 29,
+  kInSubscriberMode = 1U << 30,  // a RESP2 client with subscriptions may send the command
+  kRepliesByPush = 1U << 31,  // the replies are push messages, which CLIENT REPLY does not silence
 };
 
 // ACL categories that a row states. Other categories follow from the flags (@read @write @fast
-// @slow @admin @dangerous @pubsub @blocking). In the order in which Redis prints them.
+// @slow @admin @dangerous @pubsub @blocking). The order is that in which Redis prints the
+// categories.
 enum Category : uint32_t {
   kKeyspace = 1U << 0,
   kSet = 1U << 3,
@@ -71,7 +76,7 @@ enum Category : uint32_t {
   kTransaction = 1U << 18,
   kScripting = 1U << 19,
   kBloom = 1U << 20,
-  kAdministrative = 1U << 21,  // category @admin for a command without the flag kAdmin
+  kAdministrative = 1U << 21,  // puts a command without the flag kAdmin into the category @admin
 };
 
 // Uses of the keys in one range. The names are those of COMMAND's key specifications.
@@ -96,7 +101,7 @@ struct KeyRange {
   int last = 0;
   int step = 1;
   uint16_t use = 0;
-  std::string_view note{};  // reason for `use`, shown by COMMAND if it is not obvious
+  std::string_view note{};  // reason for `use`, which COMMAND shows if it is not obvious
   // Index of the argument that holds the number of keys; 0 if there is none. If set, `last` is
   // unused.
   int count_at = 0;
@@ -105,7 +110,7 @@ struct KeyRange {
   // The upper-case keyword that precedes the keys. The search starts at argument `first`. Without
   // the keyword the range has no keys.
   std::string_view keyword{};
-  // If this keyword follows later, an empty argument at `first` is no key: the keys follow the
+  // If this keyword comes later, an empty argument at `first` is not a key: the keys follow the
   // keyword.
   std::string_view empty_before{};
 };
@@ -124,16 +129,17 @@ int last_key_of(const KeyRange& range, Arguments args);
 
 // Which words the journal stores for a command that changed data.
 enum class Journalled : uint8_t {
-  kVerbatim,  // the command's own words, because replaying them gives the same result
-  kEffects,   // the commands that the handler passes to Context::journal
+  // The journal stores the command's own words, because replaying them gives the same result.
+  kVerbatim,
+  kEffects,  // the journal stores the commands that the handler passes to Context::journal
 };
 
-// Which arguments are channels, for which the user needs permission.
+// The arguments of a command that are channels, for which the user needs permission.
 enum class ChannelUse : uint8_t {
   kNone,
-  kPublishes,          // the first argument
-  kListens,            // all arguments
-  kListensToPatterns,  // all arguments, each of them a pattern
+  kPublishes,          // the first argument is a channel to which the command publishes
+  kListens,            // all arguments are channels to which the client subscribes
+  kListensToPatterns,  // all arguments are patterns of channels to which the client subscribes
 };
 
 // Result of a row's prefetch function, which is passed to the handler. The command family defines
@@ -144,23 +150,23 @@ struct Preview {
 };
 
 struct Command {
-  std::string_view name{};  // lower-case name, without the container's name
+  std::string_view name{};  // lower-case name; for a subcommand without the container's name
   // Number of arguments including the name (and the subcommand's name); -n means n or more.
   int arity = 0;
   uint32_t flags = 0;
-  std::array<KeyRange, 2> keys{};  // ranges; an unused range has first == 0
+  std::array<KeyRange, 2> keys{};  // positions of the keys; an unused range has first == 0
   uint32_t categories = 0;
   // Group of the command: one of Redis' groups (string, bitmap, generic, server…), bf or bloom-ext.
   std::string_view group{};
   std::string_view since{};       // first version of Redis (or of the module) that has this command
-  std::string_view summary{};     // one sentence without a full stop
-  std::string_view complexity{};  // complexity without a full stop
+  std::string_view summary{};     // summary of the command: one sentence without a full stop
+  std::string_view complexity{};  // time complexity, without a full stop
   // Notation of docs/commands.md for arguments. Lower-case words are values, upper-case ones are
   // literal. [x] is optional, a | b a choice, `...` repeats the item before it.
   std::string_view syntax{};
   // Redis' command tips for proxies and cluster clients, separated by spaces.
   std::string_view tips{};
-  // Handler of the command. In a container: handler of the container's name alone; null if that is
+  // Handler of the command. For a container it handles the container's name alone; null if that is
   // an error.
   Handler handler = nullptr;
   std::span<const Command> subcommands{};
@@ -249,11 +255,12 @@ struct Request {
   Preview preview{};
 };
 
-// Shorthand for common values of `keys`.
+// Returns the value of `keys` for a command whose only key is its first argument.
 constexpr std::array<KeyRange, 2> one_key(uint16_t use, std::string_view note = {}) {
   return {{{1, 1, 1, use, note}, {}}};
 }
-// Keys of the form "numkeys key [key ...]", where argument `count_at` is numkeys.
+// Returns the value of `keys` for the form "numkeys key [key ...]", where argument `count_at` is
+// numkeys.
 constexpr std::array<KeyRange, 2> counted_keys(int count_at, uint16_t use) {
   return {{{.first = count_at + 1, .use = use, .count_at = count_at}, {}}};
 }

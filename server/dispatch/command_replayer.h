@@ -33,7 +33,7 @@ class CommandReplayer final : public Replayer {
         dispatcher_(environment, counters == nullptr ? uncounted_ : *counters, session_) {
     session_.origin = origin;
     session_.authenticated = true;
-    // Source of the commands, which SLOWLOG and MONITOR show as the address.
+    // Names the source of the commands, which SLOWLOG and MONITOR show as the client's address.
     session_.address = std::move(source);
   }
   ~CommandReplayer() override { dispatcher_.end_session(); }

@@ -15,7 +15,7 @@ namespace {
 using protocol::ReplyWriter;
 using FlagName = std::pair<uint32_t, std::string_view>;
 
-// Names of the flags, in the order in which Redis prints them.
+// The names of the flags, in the order in which Redis prints them.
 constexpr FlagName kFlagNames[] = {
     {kWrite, "write"},
     {kReadOnly, "readonly"},
@@ -51,14 +51,14 @@ constexpr FlagName kKeyUseNames[] = {
 
 struct CategoryRule {
   std::string_view name;
-  uint32_t category;  // category bit that a row may state
+  uint32_t category;  // bit of a category that a row may state
   uint32_t flags;     // flags that imply the category
 };
 
 constexpr std::string_view kSlow = "@slow";
 
-// The categories in the order in which Redis prints them. @slow holds the commands that are not
-// @fast. Some categories belong to data types that this server does not have.
+// The names of the categories, in the order in which Redis prints them. @slow holds the commands
+// that are not @fast. Some categories belong to data types that this server does not have.
 constexpr CategoryRule kCategories[] = {
     {"@keyspace", kKeyspace, 0},
     {"@read", 0, kReadOnly},
@@ -97,7 +97,7 @@ void write_simple_set(ReplyWriter& reply, const std::vector<std::string_view>& n
   for (const std::string_view name : names) reply.simple(name);
 }
 
-// Returns whether first, last and step do not suffice to find the keys.
+// Returns whether first, last and step do not suffice to find all keys of the command.
 bool has_movable_keys(const Command& row) {
   return std::ranges::any_of(row.keys, [](const KeyRange& range) {
     return range.count_at != 0 || !range.option.empty() || !range.keyword.empty();
@@ -140,7 +140,7 @@ void write_number(ReplyWriter& reply, std::string_view name, int value) {
   reply.integer(value);
 }
 
-// Writes find_keys, which counts from the index or the keyword of begin_search.
+// Writes find_keys, whose positions count from the index or keyword of begin_search.
 void write_find_keys(const KeyRange& range, ReplyWriter& reply) {
   const bool is_counted = range.count_at != 0;
   reply.bulk("find_keys");
@@ -281,7 +281,8 @@ void write_command_info(const RegisteredCommand& command, ReplyWriter& reply) {
   for (const KeyRange& range : row.keys) {
     if (range.first != 0) write_key_specification(range, reply);
   }
-  // As in Redis, no subcommands are an empty set, and some are an array.
+  // As in Redis, a command without subcommands gets an empty set here, and a container gets an
+  // array.
   if (command.subcommands.empty()) return reply.set(0);
   reply.array(command.subcommands.size());
   for (const RegisteredCommand* subcommand : command.subcommands) {
@@ -299,7 +300,7 @@ void write_command_docs(const RegisteredCommand& command, ReplyWriter& reply) {
   reply.map(4 + size_t{in_module} + size_t{has_arguments} + size_t{has_subcommands});
   write_field(reply, "summary", row.summary);
   write_field(reply, "since", row.since);
-  // RedisBloom's commands are reported in Redis' group for all modules.
+  // As in Redis, the commands of modules such as RedisBloom are in the group `module`.
   write_field(reply, "group", row.group == "bf" ? "module" : row.group);
   write_field(reply, "complexity", row.complexity);
   if (in_module) write_field(reply, "module", "bf");

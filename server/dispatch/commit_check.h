@@ -29,10 +29,10 @@ inline void run_handler(Context& ctx) {
 #else
 class CommitCheck {
  public:
-  // Must be called before the handler. REQUIRES: no locks, except inside EXEC.
+  // Must be called before the handler. REQUIRES: the caller holds no locks, except inside EXEC.
   explicit CommitCheck(const Context& ctx);
-  // Returns whether the change, if any, was journalled. Must be called after the handler. REQUIRES:
-  // no locks, except inside EXEC.
+  // Must be called after the handler. Returns false if the handler has made a change that is not in
+  // the journal. REQUIRES: the caller holds no locks, except inside EXEC.
   bool is_committed() const;
 
  private:

@@ -34,7 +34,7 @@ bool take_argument(const Context& ctx, std::string_view argument,
                    core::keyspace::ByteBuffer& bytes) {
   BigArgument* const big = ctx.session.big_argument;
   if (big == nullptr || big->is_taken() || big->text().data() != argument.data()) return false;
-  // While there are monitors, the whole command must stay readable for them.
+  // While a client monitors, the whole command must stay readable for MONITOR.
   if (ctx.environment.observer.ticks_min() == 0) return false;
   bytes = big->take();
   return true;
@@ -97,7 +97,7 @@ void Context::expire_keys() {
   for (const auto& [in_database, name] : *keys) {
     const KeyRef key = environment.keyspace.ref(name);
     const auto lock = environment.keyspace.lock_exclusive(key);
-    // On a replica, only the leader deletes expired keys.
+    // On a replica, expired keys stay until the leader deletes them.
     if (may_delete && !environment.state.is_replica) {
       environment.keyspace.find_for_write(in_database, key, expiry_now_ms);
     }

@@ -77,7 +77,8 @@ class Found {
   static Found other_kind() { return Found(nullptr, true); }
 
   explicit operator bool() const { return !is_other_kind_; }
-  // REQUIRES: the key does not hold another kind of value.
+  // Returns the value; null if the key is missing. REQUIRES: the key does not hold another kind of
+  // value.
   Value* operator*() const { return value_; }
 
  private:
@@ -87,14 +88,14 @@ class Found {
   bool is_other_kind_ = false;
 };
 
-// Records that the command uses the entry.
+// Records that the command uses the entry, for eviction.
 void record_access(const Context& ctx, Entry& entry);
 // Moves the bytes of a big argument that has memory of its own into `bytes`. From then on the
 // argument is readable only while `bytes` exist and no other thread can access them. Returns false
 // if the argument has no such memory, or must stay readable after the command.
 bool take_argument(const Context& ctx, std::string_view argument,
                    core::keyspace::ByteBuffer& bytes);
-// Journals the command with the words of original_words().
+// Journals the command that is running, in the words of original_words().
 void journal_command(const Context& ctx);
 
 class Context {
@@ -121,19 +122,19 @@ class Context {
         args(from.args) {}
 
   Environment& environment;
-  Services& services;  // must not be used by commands on data
+  Services& services;  // services of the whole server, which commands on data must not use
   ThreadStatistics& counters;
   Session& session;
   Dispatcher& dispatcher;
-  const Request& request;  // the running request; inside EXEC, the request of EXEC itself
+  const Request& request;  // the running request; inside EXEC it is the request of EXEC itself
   protocol::ReplyWriter reply;
-  const int64_t now_ms;  // wall clock, one value for all commands of a read batch
+  const int64_t now_ms;  // wall-clock time, which is the same for all commands of a read batch
   // Time for expiry checks. A journal contains a DEL for each expired key, so replay ignores
   // expiry.
   const int64_t expiry_now_ms;
   Arguments args;
   const RegisteredCommand* command = nullptr;
-  bool in_exec = false;  // inside EXEC, where all locks are already held
+  bool in_exec = false;  // true inside EXEC, where all locks are already held
   bool is_journalled = false;
   // Expired keys found by reads under a shared lock, which cannot delete keys. Null if none was
   // found.
@@ -145,13 +146,14 @@ class Context {
   bool has_one_database() const {
     return session.origin == CommandOrigin::kClient && environment.state.is_in_cluster();
   }
-  // Memory admission for this command.
+  // Returns the limits on memory that apply to this command.
   Admission admission() const;
   unsigned database() const { return static_cast<unsigned>(session.database); }
   KeyRef key(size_t argument_index) const {
     const std::string_view name = args[argument_index];
-    // Compares addresses rather than texts, because queued commands in EXEC have other words than
-    // the request. An empty word of an inline request may have the address of the next word.
+    // The function compares the addresses of words rather than their texts, because queued commands
+    // in EXEC have other words than the request. An empty word of an inline request may have the
+    // address of the next word.
     if (request.key.data() == name.data() && request.key.size() == name.size() &&
         name.data() != nullptr) {
       return {name, request.key_hash};
@@ -180,7 +182,7 @@ class Context {
   // Returns the live entry or null. A write command deletes an expired entry. A read command counts
   // hits and misses. REQUIRES: the key's lock.
   Entry* find(const KeyRef& key);
-  // As find() for a read command, but does not change the access time.
+  // Finds the entry as find() does for a read command, but does not change its access time.
   Entry* peek(const KeyRef& key) {
     Entry* entry = environment.keyspace.find(database(), key, expiry_now_ms);
     (entry != nullptr ? counters.keyspace_hits : counters.keyspace_misses).add();
@@ -201,14 +203,16 @@ class Context {
     notify(KeyEvent::kNew, database(), key);
     return entry;
   }
-  // As find(), but replies with WRONGTYPE if the key holds another kind of value.
+  // Finds the entry as find() does, but replies with WRONGTYPE if the key holds another kind of
+  // value.
   Found<Entry> find_string(const KeyRef& key) {
     Entry* entry = find(key);
     if (entry == nullptr || entry->is_string()) return entry;
     reply.error(kWrongType);
     return Found<Entry>::other_kind();
   }
-  // As find_string(), but always counts the lookup like GET, whatever flags the command has.
+  // Finds the string as find_string() does, but always counts the lookup like GET, whatever flags
+  // the command has.
   Found<Entry> find_string_to_read(const KeyRef& key) {
     const auto found = find_string(key);
     if (command->has(kWrite)) count_lookup(key, !found || *found != nullptr);
@@ -230,7 +234,7 @@ class Context {
     if (environment.state.listeners.any()) [[unlikely]]
       notify_event(event, in_database, key);
   }
-  // As changed(), but watchers are not notified.
+  // Does the same as changed(), but watchers are not notified.
   void grew_only() {
     count_changes(1);
     if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
@@ -250,15 +254,15 @@ class Context {
   }
   // Returns whether the append log or a replica needs the journal.
   bool is_journal_active() const { return environment.journal.is_active(); }
-  // Counts changes that changed() does not count.
+  // Adds changes that changed() does not count to the number of changes since the last save.
   void count_changes(uint64_t count) const {
     environment.state.changes.fetch_add(count, std::memory_order_relaxed);
   }
   // Returns whether a child may still read arrays that it shares with this process. REQUIRES: a
   // stripe's lock; the answer stays valid while the lock is held.
   bool may_have_child() const { return environment.state.may_have_child; }
-  // Replies at once if possible. Otherwise the connection checks the reply again until it can be
-  // given.
+  // Replies at once if the reply is known. Otherwise the connection polls the reply until it is
+  // known.
   void await(std::unique_ptr<AwaitedReply> awaited);
 
   // Deletes the expired keys that this command's reads found while listeners existed, as Redis does

@@ -29,10 +29,10 @@
 namespace server {
 namespace {
 
-// Redis quotes at most 128 bytes of the command and of all its arguments together.
+// Limit on the quoted bytes of a command and of all its arguments together, as in Redis.
 constexpr size_t kQuotedBytesMax = 128;
 
-// Returns the part of a word that Redis quotes: it ends at a zero byte.
+// Returns the part of a word that Redis quotes in errors: it ends at a zero byte.
 std::string_view quoted(std::string_view word, size_t room) {
   return word.substr(0, std::min(room, word.find('\0')));
 }
@@ -55,7 +55,7 @@ std::string arity_text(const RegisteredCommand& command) {
   return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
 }
 
-// As in Redis, a monitor counts as a replica.
+// As in Redis, the error for a monitor's command is the one for a replica.
 constexpr std::string_view kMonitorReachesForKeys = "ERR Replica can't interact with the keyspace";
 
 // Returns whether check_arguments() must be called, which is rarely the case.
@@ -68,7 +68,7 @@ bool needs_checks(const Environment& environment, const Session& session,
           !has_rights(session.identity, environment.users, command, args));
 }
 
-// REQUIRES: the key is hashed.
+// Returns the first key of the request. REQUIRES: the key was hashed.
 KeyRef key_of(const Request& request) {
   return {request.key, request.key_hash};
 }
@@ -97,7 +97,7 @@ const RegisteredCommand* Dispatcher::look_up(std::string_view name) {
   return command;
 }
 
-// In a cluster, the key's hash contains its slot. look_ahead() has computed it.
+// In a cluster, the hash of a key contains its slot, which look_ahead() has computed.
 inline bool Dispatcher::serves_first_key(const Context& ctx) const {
   const Request& request = ctx.request;
   return request.key.data() != nullptr && ctx.command->needs.kind == Needs::kFirstArgument &&
@@ -155,12 +155,12 @@ inline bool Dispatcher::may_be_held_back() const {
 bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
   if (environment_.pause.holds_back(flags, now_ms)) return true;
   if (!environment_.pubsub.is_congested()) return false;
-  // Only commands on data publish keyspace events.
+  // Only commands that read or write keys publish keyspace events.
   const bool notifies = environment_.state.listeners.any() && (flags & (kWrite | kReadOnly)) != 0;
   return notifies || (flags & kMayReplicate) != 0;
 }
 
-// The checks are in Redis' order.
+// The order of the checks is that of Redis.
 std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kReportsMisconf)) != 0) {
@@ -202,7 +202,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
   session_.traffic.set_last_command(&command->full_name);
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
-  // Any queued command needs memory.
+  // The flag kDenyOom is added for a queued command, because any of them needs memory.
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
   if (needs_checks(environment_, session_, *command, request.args)) [[unlikely]] {
@@ -227,7 +227,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
         reject(ctx, error);
         return finish(ctx, mark);
       }
-      // Invalidations of evicted keys must precede the values that this command reads.
+      // The invalidations of evicted keys must be sent before the values that this command reads.
       replies.append(take_invalidation_news(environment_.pubsub, environment_.tracking, session_));
       mark = replies.size();
       begin_ticks_ = TickClock::now();  // eviction does not count as the command's own time
@@ -279,7 +279,7 @@ Outcome Dispatcher::finish(Context& ctx, size_t mark) {
   if (request.command == nullptr || request.args.size() < 2) return false;
   if (request.command->row->keys[0].first != 1) return false;
   request.key = request.args[1];
-  // Many pipelines use one key again and again.
+  // Pipelines often use one key many times, so the hash is copied.
   const bool is_the_same = before != nullptr && core::equal_bytes(before->key, request.key);
   request.key_hash = is_the_same ? before->key_hash : environment_.keyspace.ref(request.key).hash;
   return true;
@@ -296,7 +296,7 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   const auto database = static_cast<unsigned>(session_.database);
   std::array<Request*, kLookAheadMax> cold;
   size_t cold_count = 0;
-  // Requests whose commands prefetch parts of the value.
+  // The requests whose commands prefetch parts of the value.
   std::array<Request*, kLookAheadMax> touched;
   size_t touched_count = 0;
   core::keyspace::StripeMask stripes = 0;
@@ -346,7 +346,8 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
-    // EXEC replies with this error unchanged, because clients use it to find the right server.
+    // EXEC replies with this error unchanged, because cluster clients use it to find the right
+    // server.
     if (is_routing_error(error)) return ctx.reply.error(error);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
@@ -364,7 +365,7 @@ void Dispatcher::reject(Context& ctx, std::string_view error) {
 
 void Dispatcher::queue(Context& ctx) {
   Transaction& transaction = session_.transaction;
-  // EXEC will fail, so storing the command would waste memory.
+  // EXEC will fail, so the command is not stored, which saves memory.
   const bool is_lost = transaction.watch_flag != nullptr && transaction.watch_flag->dirty;
   if (transaction.aborted || is_lost) return ctx.reply.status("QUEUED");
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
@@ -415,7 +416,8 @@ void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
        .ticks = ticks,
        .hides = ctx.command->row->hides,
        .is_fast = ctx.command->has(kFast),
-       // Time spent waiting does not count.
+       // A command that still waits for its reply is not in the slow log, because its waiting time
+       // must not count.
        .is_in_slow_log = !ctx.command->has(kSkipSlowlog) && !session_.awaited,
        .is_monitored = !ctx.command->has(kSkipMonitor | kAdmin)});
 }
@@ -451,7 +453,7 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
       return;
     case ReplyMode::kOff:
       break;
-    case ReplyMode::kSkipNext:  // neither CLIENT REPLY SKIP nor the next command replies
+    case ReplyMode::kSkipNext:  // CLIENT REPLY SKIP and the next command have no reply
       session_.reply_mode = ReplyMode::kSkipThis;
       break;
     case ReplyMode::kSkipThis:

@@ -38,7 +38,7 @@ struct ThreadStatistics;
 
 enum class Outcome : uint8_t {
   kDone,
-  kClose,     // close the connection after the replies are sent
+  kClose,     // the connection closes after the replies are sent
   kBlocked,   // the reply follows later, by Session::awaited
   kHeldBack,  // the command did not run; retry the same request later
 };
@@ -50,8 +50,8 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // Executes one of the requests passed to look_ahead(). REQUIRES: in their order, without anything
-  // slow in between.
+  // Executes one of the requests that were passed to look_ahead(). REQUIRES: the requests are
+  // executed in their order, and nothing slow runs in between.
   Outcome execute(const Request& request, int64_t now_ms, protocol::OutputBuffer& replies);
   // Executes a request without a preceding look_ahead().
   Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
@@ -75,7 +75,7 @@ class Dispatcher {
   void end_session();
 
  private:
-  // The server of the cluster that serves a command. Defined in key_routing.cpp.
+  // The server of the cluster that serves a command, defined in key_routing.cpp.
   struct KeyRouting {
     cluster::Route route{};
     unsigned slot = 0;
@@ -88,7 +88,7 @@ class Dispatcher {
     bool is_held() const;
   };
 
-  // Returns null if there is no command of that name.
+  // Finds the command by its name. Returns null if there is none.
   const RegisteredCommand* find(Arguments args);
   const RegisteredCommand* look_up(std::string_view name);
   // Returns the subcommand that the second word names, or the command itself if there is no second
@@ -98,7 +98,7 @@ class Dispatcher {
   // `before`: the request before it, or null.
   bool prepare(Request& request, const Request* before);
   void prefetch(std::span<Request> requests, int64_t now_ms);
-  // REQUIRES: the key's lock.
+  // Prefetches parts of the value for requests with the same key. REQUIRES: the key's lock is held.
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
   // check_arguments() and refusal() return the error if the command must not run, otherwise an
   // empty text. check_arguments() finds errors that waiting cannot change; refusal() checks the
@@ -124,7 +124,7 @@ class Dispatcher {
   // Returns whether a command that was routed here fails only because this server has just become a
   // replica. The view that names the new leader follows soon, so the client waits.
   static bool awaits_view(const KeyRouting& routing, std::string_view error);
-  // Checks the availability of the server, as part of refusal(). `flags` are those of the row and
+  // Checks whether the server is available, as part of refusal(). `flags` are those of the row and
   // of all queued commands. `permissions` are the flags that the row and all queued commands share.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
   void refuse(Context& ctx, std::string_view error);
@@ -132,7 +132,7 @@ class Dispatcher {
   void reject(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);
-  // Reports the command to SLOWLOG, LATENCY and MONITOR.
+  // Reports the executed command to SLOWLOG, LATENCY and MONITOR.
   void observe(const Context& ctx, uint64_t ticks);
   // Must be called after every request, also rejected ones. Applies CLIENT REPLY, and decides
   // whether the session continues.
@@ -142,7 +142,7 @@ class Dispatcher {
   Environment& environment_;
   ThreadStatistics& counters_;
   Session& session_;
-  // The last command found, because pipelines repeat commands.
+  // The command of the last request, which is tried first, because pipelines repeat commands.
   const RegisteredCommand* last_command_ = nullptr;
   std::array<char, 16> last_name_{};
   size_t last_name_size_ = 0;

@@ -37,7 +37,7 @@ class Drain {
   bool is_running_ = false;
 };
 
-// The I/O threads, as seen by code that holds commands back.
+// CommandThreads: the I/O threads, as seen by code that holds commands back.
 class CommandThreads {
  public:
   // Calls back on one of the threads, once each of them has been between two commands.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of each command family. A new family is a function here and a line in families.cpp.
+// Declares the functions that return the rows of each command family. A new family needs a function
+// here and a line in families.cpp.
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@ class Context;
 
 // Returns the HELP row for a container. Its categories are those that all other subcommands share.
 Command help_row(const Command& container);
-// Handler of a container that has a HELP row of its own.
+// Handles the HELP subcommand of a container that has a HELP row of its own.
 void container_help(Context& ctx);
 
 }  // namespace server

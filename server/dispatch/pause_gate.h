@@ -34,7 +34,7 @@ class PauseGate final : public CommandDrain {
   bool may_hold_back() const {
     return mode_.load(std::memory_order_relaxed) != Mode::kNone || holds_writes();
   }
-  // `flags` are those of a command.
+  // Returns whether a command must wait. `flags` are those of the command's row.
   bool holds_back(uint32_t flags, int64_t now_ms) const {
     return holds_back_by_client(flags, now_ms) ||
            (holds_writes() && (flags & (kWrite | kMayReplicate)) != 0);
@@ -42,7 +42,7 @@ class PauseGate final : public CommandDrain {
   bool has(Hold hold) const { return (holds_ & static_cast<uint8_t>(hold)) != 0; }
   bool holds_writes() const { return holds_.load(std::memory_order_relaxed) != 0; }
 
-  // Returns whether CLIENT PAUSE holds the command back.
+  // Returns whether CLIENT PAUSE makes a command wait.
   bool holds_back_by_client(uint32_t flags, int64_t now_ms) const {
     const Mode mode = mode_.load(std::memory_order_relaxed);
     if (mode == Mode::kNone || now_ms >= end_ms_.load(std::memory_order_relaxed)) return false;
@@ -69,7 +69,7 @@ class PauseGate final : public CommandDrain {
     threads_.wake_held_back();
   }
 
-  // No write starts until release_writes(). Running writes continue: drain() reports their end.
+  // Holds writes back until release_writes(). Running writes continue: drain() reports their end.
   void hold_writes(Hold hold) { holds_ |= static_cast<uint8_t>(hold); }
   void release_writes(Hold hold) {
     holds_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hold));

@@ -42,7 +42,7 @@ size_t denied_key(const acl::Selector& selector, const Command& row, Arguments a
   return denied;
 }
 
-// As denied_key(), for channels.
+// Returns the index of the first channel that the selector denies, as denied_key() does for keys.
 size_t denied_channel(const acl::Selector& selector, const Command& row, Arguments args) {
   if (row.channels == ChannelUse::kNone || selector.allows_all_channels()) return 0;
   const size_t end = row.channels == ChannelUse::kPublishes ? 2 : args.size();
@@ -150,7 +150,7 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
   return furthest;
 }
 
-// A leaf function, so that no register needs saving.
+// This function calls no other one, so the compiler saves no registers.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args) {
   if (identity.version != version) return false;

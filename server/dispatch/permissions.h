@@ -39,7 +39,7 @@ struct Denial {
 
 struct DryRun {
   bool is_allowed = false;
-  std::string lack;  // a text for humans that names the missing permission
+  std::string lack;  // text for the user that names the missing permission
 };
 
 Needs needs_of(const Command& row);
@@ -64,10 +64,10 @@ std::string rights_fault(const Context& ctx);
 // Refreshes the permissions of a waiting client. Returns false if the session must end, because its
 // user was changed or deleted.
 bool keeps_rights(const Environment& environment, Session& session);
-// ACL DRYRUN: returns whether the command is allowed, or which permission is missing. Errors: the
-// reply.
+// Implements ACL DRYRUN: returns whether the command is allowed, or which permission is missing.
+// Errors: the reply.
 core::Result<DryRun> dry_run(const Registry& registry, const acl::User& user, Arguments args);
-// Adds an entry to ACL LOG.
+// Adds an entry about a failed login to ACL LOG.
 void log_failed_login(const Context& ctx, std::string_view user);
 
 // Returns the table of commands that access rules use.

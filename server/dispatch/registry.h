@@ -58,7 +58,7 @@ class Registry {
   std::vector<std::unique_ptr<RegisteredCommand>> all_;
   std::vector<std::unique_ptr<const Command>> help_rows_;
   std::vector<const RegisteredCommand*> top_level_;
-  // Allows lookups by view, without creating a string.
+  // Hashes std::string and std::string_view alike, so that lookups create no string.
   struct NameHash {
     using is_transparent = void;
     size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }

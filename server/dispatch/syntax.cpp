@@ -193,7 +193,7 @@ class Parser {
   }
 
   std::string_view rest_;
-  std::string word_;  // the current word or mark; empty at the end
+  std::string word_;  // the current word or mark of the notation; empty at the end
   std::string fault_;
 };
 

@@ -22,7 +22,7 @@ struct Syntax {
   enum class Kind { kString, kInteger, kDouble, kKey, kPattern, kUnixTime, kToken, kOneOf, kBlock };
   Kind kind = Kind::kString;
   std::string name;
-  std::string token;  // the literal word; empty for other kinds
+  std::string token;  // the word of a literal; empty for other kinds
   bool optional = false;
   bool multiple = false;
   std::vector<Syntax> parts;  // the parts of a kOneOf or kBlock
@@ -31,7 +31,7 @@ struct Syntax {
 // Returns the name of the kind in COMMAND DOCS.
 std::string_view kind_name(Syntax::Kind kind);
 
-// Errors: unbalanced brackets, an empty choice.
+// Parses the notation. Errors: unbalanced brackets, an empty choice.
 core::Result<std::vector<Syntax>> parse_syntax(std::string_view notation);
 
 }  // namespace server

@@ -24,7 +24,7 @@ namespace server {
 
 class MemoryMonitor;
 
-// The error reply if a limit is exceeded.
+// The error reply to a command that exceeds a limit.
 inline constexpr std::string_view kOutOfMemory =
     "OOM command not allowed when used memory > 'maxmemory'.";
 inline constexpr std::string_view kStringTooLong =
@@ -37,7 +37,7 @@ inline bool counts_uses(const Config& config) {
 
 class Admission {
  public:
-  // `config` and `memory` must outlive this.
+  // `config` and `memory` must outlive the Admission.
   Admission(const Config& config, const MemoryMonitor& memory, CommandOrigin origin)
       : config_(config), memory_(memory), is_judged_(origin == CommandOrigin::kClient) {}
 
@@ -59,15 +59,17 @@ class Admission {
     return is_judged_ ? static_cast<uint64_t>(limit) : kNoLimit;
   }
 
-  // Returns whether `bytes` more may be allocated. Always true for small amounts.
+  // Returns whether `bytes` more may be allocated. Returns true without a check for small amounts.
   bool memory_suffices(uint64_t bytes) const {
     return bytes < kAskedBytesMin || memory().fits(bytes);
   }
-  // For callers that need more than memory_suffices(). The budget lives as long as the server.
+  // Returns the budget, for callers that need more than memory_suffices(). It lives as long as the
+  // server.
   const core::MemoryBudget& memory() const;
-  // Returns the memory that one request may allocate now. Costs as much as asking the system.
+  // Returns the memory that one request may allocate now. The call takes as long as asking the
+  // system.
   uint64_t obtainable_memory_bytes() const;
-  // A client's command whose memory is checked.
+  // A command of a client whose memory is checked.
   struct Asked {
     const Session& session;
     std::span<const std::string_view> arguments;

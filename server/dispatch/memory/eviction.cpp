@@ -22,7 +22,7 @@ constexpr int64_t kUsualLimitUs = 500;
 // The clock is read once per this many keys, because reading the clock takes long in comparison.
 constexpr int kKeysPerLook = 4;
 
-// counts_uses() relies on these values.
+// counts_uses() relies on the values of these enumerators.
 static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
 static_assert(static_cast<int>(EvictionPolicy::kAllKeysLfu) % 4 == 1);
 
@@ -38,8 +38,8 @@ bool Eviction::is_held_back() const {
   return parts_.state.availability.has(Availability::kLoading) || parts_.are_writes_held();
 }
 
-// As in Redis: kUsualLimitUs or less for a low tenacity, about a second for 99, and no limit for
-// 100.
+// Returns the time limit of evictions for one request. As in Redis it is kUsualLimitUs or less for
+// a low tenacity, about a second for 99, and unlimited for 100.
 int64_t Eviction::time_limit_us() const {
   constexpr int64_t kUsual = 10;
   constexpr int64_t kMost = 100;
@@ -82,7 +82,7 @@ Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
 bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
   const Outcome outcome = evict({bytes, StripeWait::kWait});
-  // Without evictable keys, the arriving bytes may exceed the limit.
+  // If there is no key to evict, the arriving bytes may exceed the limit.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
   record(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();
@@ -95,8 +95,8 @@ uint64_t Eviction::obtainable_bytes() const {
   if (is_exempt()) return std::numeric_limits<uint64_t>::max();
   if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
   if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
-  // While eviction lags behind earlier requests, only small requests are accepted. Requests of the
-  // size of small strings are harmless, because any command may add such strings meanwhile.
+  // While eviction lags behind earlier requests, only small requests are accepted. A request of the
+  // size of a small string is harmless, because any command may add such a string meanwhile.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
   if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;
@@ -209,7 +209,7 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate,
 void Eviction::record(Outcome outcome) {
   std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
   const bool is_exceeded = outcome != Outcome::kDone;
-  // Usually nothing has changed, and the clock is not read.
+  // Usually the state has not changed, and the clock is not read.
   if ((since_us.load(std::memory_order_relaxed) != 0) == is_exceeded) return;
   const int64_t now_us = parts_.clock.monotonic_us();
   int64_t never_us = 0;

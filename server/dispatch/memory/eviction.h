@@ -51,9 +51,9 @@ class Eviction final : public RoomMaker {
     std::function<bool()> are_writes_held;
     // Called for each evicted key under its stripe's lock, to journal the DEL.
     std::function<void(unsigned database, std::string_view key)> on_evicted;
-    // Called with the time that a client or I/O thread 0 was delayed.
+    // Called with the time for which eviction delayed a client or I/O thread 0.
     std::function<void(int64_t duration_ms)> on_cycle;
-    // Runs a task later on the thread of tick(), between other work.
+    // Posts a task, which runs later on the thread of tick(), between other work.
     std::function<void(std::function<void()>)> post;
     const MemoryMonitor& memory;
     Gauges& gauges;
@@ -83,24 +83,24 @@ class Eviction final : public RoomMaker {
   int64_t time_limit_us() const;
   // Returns whether used memory plus `extra_bytes` exceeds maxmemory.
   bool exceeds_limit(uint64_t extra_bytes) const;
-  // Returns the bytes of keys that must be evicted for that.
+  // Returns the bytes of keys that must be evicted, so that memory and `extra_bytes` fit the limit.
   uint64_t excess_bytes(uint64_t extra_bytes) const;
   using Databases = std::shared_ptr<const std::vector<unsigned>>;
-  // Returns the databases with evictable keys. The list may be some milliseconds old, unless
-  // `is_exact`: counting the keys of all databases takes longer than evicting one.
+  // Returns the databases with keys that can be evicted. The list may be some milliseconds old,
+  // unless `is_exact`. Counting the keys of all databases takes longer than evicting one key.
   Databases databases(int64_t now_us, bool is_exact) const;
   Outcome evict(const Order& order);
   // One slice of time, with the numbers of evicted keys and of missed candidates.
   struct Slice {
     int64_t start_us;
     int64_t limit_us;
-    uint64_t excess_bytes;  // bytes above the limit at the start of the slice
+    uint64_t excess_bytes;  // used bytes above the limit at the start of the slice
     uint64_t freed_bytes = 0;
     int keys = 0;
   };
   Outcome evict_until(const core::keyspace::EvictionSettings& settings, uint64_t extra_bytes,
                       Slice& slice);
-  // Returns the bytes freed; 0 if the key may no longer be evicted.
+  // Evicts the key. Returns the bytes freed; 0 if the key may no longer be evicted.
   uint64_t evict_key(const core::keyspace::EvictionPool::Candidate& candidate,
                      const core::keyspace::EvictionSettings& settings);
   // Posts a task that continues the eviction between other work.
