@@ -36,7 +36,7 @@ bool try_lock(int descriptor) {
   return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
 }
 
-// Polls, because flock() has no timeout.
+// The function polls, because flock() has no timeout.
 bool try_lock_for(std::chrono::milliseconds patience, int descriptor) {
   constexpr useconds_t kPauseUs = 5000;
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -79,7 +79,7 @@ core::Result<> DirectoryLock::take(std::chrono::milliseconds patience) {
 core::Result<> DirectoryLock::move_to(const std::string& directory) {
   std::error_code error;
   if (std::filesystem::equivalent(directory, ".", error)) return {};
-  // Does not wait, because clients would wait meanwhile.
+  // The lock is tried once, because clients would wait meanwhile.
   const auto descriptor = lock_in(directory, std::chrono::milliseconds::zero());
   if (!descriptor) return descriptor.error();
   if (::chdir(directory.c_str()) != 0) {

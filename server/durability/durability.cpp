@@ -38,7 +38,7 @@ SaveMachine machine_of(const DurabilityParts& parts, const DirectoryLock& lock) 
 
 }  // namespace
 
-// Members in the order of construction.
+// Owns the parts of Durability, in the order of their construction.
 struct Durability::Members {
   explicit Members(const Parts& parts)
       : config(parts.config),
@@ -179,7 +179,7 @@ core::Result<SaveStart> Durability::request_rewrite() {
 core::Result<> Durability::prepare_end(FinalSave save) {
   SaveSlot& slot = members_->saves.slot();
   slot.refuse_children(true);
-  // Waits for a child that writes the log's first base, because a new child would take longer.
+  // A child that writes the log's first base is not stopped, because a new child would take longer.
   const auto writes_first_base = [&] {
     return slot.task() == SaveTask::kRewrite && members_->append_log.writer().needs_base();
   };
@@ -187,7 +187,7 @@ core::Result<> Durability::prepare_end(FinalSave save) {
     if (writes_first_base()) {
       log_notice("The append log's first base is being written. Waiting for it");
     } else if (slot.task() == SaveTask::kTransfer) {
-      // Unlike an ordered save, replicas will ask for a snapshot again.
+      // The snapshot need not be completed, because replicas will ask for one again.
       log_notice("A snapshot for replicas is on its way. Ending it");
     } else {
       log_warning("There is a child saving. Killing it!");

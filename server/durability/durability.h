@@ -36,13 +36,13 @@ class LogSwitch;
 class Saves;
 class StreamPosition;
 enum class SaveStart : uint8_t;
-// The snapshot that is written when the process ends.
+// FinalSave: whether a snapshot is written when the process ends.
 enum class FinalSave : uint8_t {
   kNone,
-  // Only if save points are configured. If it fails, the server ends nevertheless if the append log
-  // holds everything.
+  // The snapshot is written only if save points are configured. If that fails, the process ends
+  // nevertheless if the append log holds all data.
   kBySavePoints,
-  kRequired,  // SHUTDOWN SAVE: the server continues if saving fails
+  kRequired,  // SHUTDOWN SAVE requires the snapshot: the server continues if saving fails
 };
 struct DurabilityParts;
 struct Replacement;
@@ -74,7 +74,7 @@ class Durability {
   // options that change at run time. Waits for a killed server's child, see DirectoryLock. Errors:
   // another server has the directory.
   core::Result<> prepare();
-  // Loads the existing data and opens the log. Errors end the process.
+  // Loads the existing data and opens the append log. An error must end the process.
   core::Result<> recover(ReplayerFactory make_replayer);
   // Starts the threads. Must be called after recover().
   void start();
@@ -82,8 +82,9 @@ class Durability {
   // thread.
   void tick();
 
-  // BGREWRITEAOF. The rewrite runs on a separate thread, so failures appear in the log and in INFO.
-  // Without an append log, the rewrite writes the base for a later start with an append log.
+  // Implements BGREWRITEAOF. The rewrite runs on a separate thread, so failures appear in the log
+  // and in INFO. Without an append log, the rewrite writes the base for a later start with an
+  // append log.
   core::Result<SaveStart> request_rewrite();
   // Replaces all data by a leader's snapshot.
   core::Result<> replace_data(const Replacement& replacement);
@@ -93,7 +94,7 @@ class Durability {
   // requested. Afterwards no save begins. Errors: the data that could not be saved; the server then
   // continues.
   core::Result<> prepare_end(FinalSave save);
-  // Writes the last bytes of the log. Must be called when nothing else runs.
+  // Writes the last bytes of the append log. Must be called when no other thread uses it.
   core::Result<> finish();
 
   bool log_is_on() const;

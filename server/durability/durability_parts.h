@@ -18,9 +18,9 @@ class LogListener;
 
 struct DurabilityParts : DataParts {
   SaveMachine machine{};
-  // Null if no command runs concurrently.
+  // Waits for running commands; null if no command runs concurrently.
   CommandDrain* commands = nullptr;
-  // Null if no reply waits for the append log.
+  // Notified of the append log's progress; null if no reply waits for the log.
   LogListener* log_listener = nullptr;
   // Limit on how long startup waits for the directory's lock, which a killed server's child may
   // hold.

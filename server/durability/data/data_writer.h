@@ -35,13 +35,14 @@ class DataWriter {
 
   explicit DataWriter(const DataParts& parts) : parts_(parts) {}
 
-  // `stream` must outlive every save; null for none.
+  // Sets the stream whose position is saved; null for none. It must outlive every save.
   void set_stream(StreamPosition* stream) { stream_ = stream; }
   // Locks the stream's mutex. Returns an empty lock without a stream, or if the caller holds the
   // mutex already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
   [[nodiscard]] core::keyspace::StripeLock lock_stripes(Locking locking) const;
-  // REQUIRES for position() and resumable_position(): the stream's mutex is held.
+  // Returns the position of the data in the stream. REQUIRES, also for resumable_position(): the
+  // stream's mutex is held.
   std::optional<persistence::RdbReplicationInfo> position() const;
   // Returns the position if a server that starts from these data may continue the stream from
   // there.
@@ -50,10 +51,12 @@ class DataWriter {
   persistence::RdbWriteOptions options(bool is_aof_base) const;
   persistence::AofBaseFormat base_format() const;
   std::string snapshot_path() const;
-  // Returns the file's names. Must be called before a fork, because they contain the process id.
+  // Returns the names of the snapshot and of its temporary file. Must be called before a fork,
+  // because they contain the process id.
   persistence::RdbPlace snapshot_place() const;
 
-  // REQUIRES for both functions: no thread changes the keyspace.
+  // Writes the keyspace to a file. REQUIRES, also for the next function: no thread changes the
+  // keyspace.
   core::Result<> write_snapshot(const persistence::RdbPlace& place,
                                 const persistence::RdbWriteOptions& options) const;
   core::Result<> write_base(persistence::AofBaseFormat format, const std::string& path,

@@ -19,7 +19,7 @@ inline std::string temporary_snapshot() {
   return persistence::temporary_snapshot_name(::getpid());
 }
 
-// Returns a name that is no process's own, because process ids are below 2^22.
+// Returns a name that belongs to no process, because process ids are below 2^22.
 inline std::string temporary_transfer() {
   return persistence::temporary_snapshot_name((int64_t{1} << 22) + ::getpid());
 }

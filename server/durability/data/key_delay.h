@@ -15,13 +15,14 @@
 
 namespace server {
 
-// Returns 0 if there is no delay.
+// Returns the value of the option; 0 if keys are not delayed.
 inline int64_t key_delay(const Config& config, OptionId option) {
   const DebugCommand debug{config.integer(OptionId::kEnableDebugCommand)};
   return debug == DebugCommand::kNo ? 0 : config.integer(option);
 }
 
-// Positive: sleeps this many microseconds. Negative: sleeps one microsecond per about -delay keys.
+// Delays the next key. A positive delay sleeps this many microseconds. A negative one sleeps one
+// microsecond per about -delay keys.
 inline void delay_for_key(int64_t delay) {
   if (delay == 0) return;
   if (delay < 0) {

@@ -22,13 +22,14 @@ namespace server {
 class StreamPosition {
  public:
   virtual OrderedMutex& apply_mutex() = 0;
-  // Returns nullopt if there is no stream. REQUIRES: see above.
+  // Returns the position; nullopt if there is no stream. REQUIRES: apply_mutex() and all stripes
+  // are locked.
   virtual std::optional<persistence::RdbReplicationInfo> position() const = 0;
-  // Returns whether the data differ from the result of the stream up to the position. REQUIRES: see
-  // above.
+  // Returns whether the data differ from the result of the stream up to the position. REQUIRES:
+  // apply_mutex() and all stripes are locked.
   virtual bool has_diverged() const = 0;
 
-  // Locks the mutex while the result lives, unless the caller holds it already.
+  // Locks the mutex for the lifetime of the result, unless the caller holds the mutex already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold(core::keyspace::Locking locking) {
     if (locking == core::keyspace::Locking::kTake) return std::unique_lock(apply_mutex());
     assert(apply_mutex().is_held());

@@ -78,7 +78,7 @@ core::Result<> DataLoader::reload(const std::function<core::Result<>()>& load) {
 }
 
 core::Result<> DataLoader::reload_snapshot(bool saves) {
-  // Stops the leader's stream, which is not held back as clients are.
+  // The lock stops the leader's stream, which is not held back as clients are.
   const auto stream = writer_.hold_stream(Locking::kTake);
   if (saves) {
     if (auto saved = saves_.snapshots().save_held(Locking::kTake); !saved) return saved;

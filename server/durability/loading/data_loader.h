@@ -40,9 +40,9 @@ class DataLoader {
   void cancel() { is_cancelled_ = true; }
   bool is_cancelled() const { return is_cancelled_; }
 
-  // DEBUG RELOAD and LOADAOF: delete all keys and load them from the files. From begin_reload() on,
-  // clients get LOADING; the caller must drain their running commands before it continues.
-  // end_reload() calls `on_loaded` before another reload may begin.
+  // Implements DEBUG RELOAD and LOADAOF: deletes all keys and loads them from the files. From
+  // begin_reload() on, clients get LOADING; the caller must drain their running commands before it
+  // continues. end_reload() calls `on_loaded` before another reload may begin.
   core::Result<> begin_reload();
   core::Result<> reload_snapshot(bool saves);
   core::Result<> reload_log();

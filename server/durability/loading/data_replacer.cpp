@@ -34,9 +34,11 @@ core::Result<> DataReplacer::replace(const Replacement& replacement) {
   Availability& availability = parts_.state.availability;
   availability.begin(Availability::kLoading);
   core::Result<> replaced = core::Error{"the server ends"};
-  // Called before the mutex is locked, because a running command may wait for the mutex.
+  // Clients must get LOADING before the mutex is locked, because a running command may wait for the
+  // mutex.
   if (await_commands(replacement.on_piece)) {
-    // Locked after the task is claimed, because a save that begins waits for the mutex.
+    // The mutex is locked after the task is claimed, because a save that begins waits for the
+    // mutex.
     const auto stream = writer_.hold_stream(Locking::kTake);
     replaced = replacement.may_begin() ? replace_claimed(replacement)
                                        : core::Error{"the role has changed"};
@@ -65,8 +67,8 @@ bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   });
   std::unique_lock lock(ended->mutex);
   while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
-    // Gives up the wait when the server ends, because the thread that ends the server may be waited
-    // for.
+    // The wait ends when the server ends, because the thread that ends the server may wait for this
+    // one.
     if (saves_.slot().refuses_children() || loader_.is_cancelled()) return false;
     on_piece();
   }
@@ -105,7 +107,7 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   // If the load was cancelled, memory does not hold the data, so the files must not be replaced.
   const bool keeps_files = !loaded && loader_.is_cancelled();
   if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);
-  // Set only once a start would find the data that the stream continues from.
+  // The position is set only once a restart would load the data that the stream continues from.
   if (loaded) {
     replacement.on_loaded();
   } else {

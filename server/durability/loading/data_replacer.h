@@ -22,13 +22,13 @@ class DataWriter;
 class LogSwitch;
 class Saves;
 
-// A received and checked snapshot, whose file becomes the server's snapshot.
+// Replacement: a received and checked snapshot, whose file becomes the server's snapshot.
 struct Replacement {
   std::string path;
-  // All callbacks but is_wanted run under the stream's mutex. may_begin() returns false if the
+  // All callbacks except is_wanted run under the stream's mutex. may_begin() returns false if the
   // snapshot was cancelled.
   std::function<bool()> may_begin = [] { return true; };
-  // Thread-safe. If it returns false, the load is abandoned.
+  // Returns false if the load must be abandoned. Thread-safe.
   std::function<bool()> is_wanted = [] { return true; };
   std::function<void()> on_piece = [] {};
   std::function<void()> on_loaded = [] {};
@@ -53,7 +53,7 @@ class DataReplacer {
   core::Result<> replace(const Replacement& replacement);
 
  private:
-  // REQUIRES for all functions below: the save slot is claimed.
+  // These functions require that the save slot is claimed.
   bool await_commands(const std::function<void()>& on_piece);
   core::Result<> place_files(const std::string& path, bool has_base);
   core::Result<> replace_claimed(const Replacement& replacement);

@@ -29,13 +29,13 @@ namespace {
 using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
-// Pause after a failure, so that a full disk is not retried all the time.
+// Pause after a failure, so that a full disk is not retried continuously.
 constexpr int64_t kRetryOpenUs = 5 * core::kSecondUs;
 
 }  // namespace
 
 core::Result<> LogSwitch::await() {
-  // The end of loading starts the log.
+  // While data are being loaded, the append log is not switched. The end of loading starts it.
   if (parts_.state.availability.has(Availability::kLoading)) return {};
   constexpr std::chrono::seconds kWaitMax{1};
   std::unique_lock lock(mutex_);
@@ -67,7 +67,8 @@ void LogSwitch::follow() {
   uint64_t request = 0;
   bool is_awaited = false;
   {
-    // Locked before the wanted state is read, so that the result does not answer a later request.
+    // The mutex is locked before the wanted state is read, so that the result does not answer a
+    // later request.
     const std::scoped_lock lock(mutex_);
     request = requests_;
     is_awaited = answered_ < request;
@@ -96,7 +97,8 @@ bool LogSwitch::may_begin() {
 std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
   const core::Result<> done;
   if (wants_log_ == log_.is_open()) {
-    // A stale log that could not be started again is abandoned.
+    // A log whose files still hold discarded data, and that could not be started again, is
+    // abandoned.
     if (!wants_log_ && log_.files().are_stale()) {
       log_.files().set_stale(false);
       parts_.state.availability.end(Availability::kAppendLogFails);
@@ -216,8 +218,8 @@ core::Result<> LogSwitch::begin_with_base(bool is_empty) {
 }
 
 core::Result<> LogSwitch::change_directory(const std::function<core::Result<>()>& change) {
-  // Does not wait: the holder of the mutex may wait for stripes, whose holder may wait for the
-  // CONFIG SET that calls this.
+  // The mutex is only tried: its holder may wait for stripes, whose holder may wait for the CONFIG
+  // SET that calls this.
   const std::unique_lock one_at_a_time(switch_mutex_, std::try_to_lock);
   if (!one_at_a_time || wants_log_ || log_.is_open()) {
     return core::Error{"the append log is in use there, see appendonly"};

@@ -35,11 +35,11 @@ class LogSwitch {
             TickThread& thread)
       : parts_(parts), writer_(writer), log_(log), saves_(saves), thread_(thread) {}
 
-  // CONFIG SET appendonly: applied by the next follow().
+  // Records the value of CONFIG SET appendonly, which the next follow() applies.
   void want(bool is_on) { wants_log_ = is_on; }
   bool is_wanted() const { return wants_log_; }
-  // Makes the log's thread apply the request at once, and waits for at most a second. Errors: why
-  // the log could not be switched on; the switch is retried.
+  // Makes the log's thread apply the request at once, and waits for at most a second. Errors: the
+  // reason why the log could not be switched on; the switch is retried.
   core::Result<> await();
   bool is_awaited();
   // Switches the log as requested, if that is possible now.
@@ -48,26 +48,26 @@ class LogSwitch {
   // Opens the log after a recovery, as the option requests, before clients are served.
   core::Result<> open_recovered(Recovered recovered);
   // Called before the process ends. Ensures that the log is open and complete, if it is requested.
-  // REQUIRES: the save slot.
+  // REQUIRES: the caller has claimed the save slot.
   core::Result<> complete();
   // Called before all data are replaced. Closes the log, and calls `also` while nothing changes.
-  // REQUIRES: the stream's mutex, the save slot.
+  // REQUIRES: the caller holds the stream's mutex and has claimed the save slot.
   void close_with(const std::function<void()>& also);
   // Called when all data were replaced. The base is the file at temporary_base(), or one without
   // keys if `is_empty`. If this fails, a start would not find later writes. So writes are rejected
-  // until a rewrite has made a base. REQUIRES: the save slot.
+  // until a rewrite has made a base. REQUIRES: the caller has claimed the save slot.
   void begin_afresh(bool is_empty);
-  // CONFIG SET dir: calls `change` while nothing uses the files. Errors: the append log or a save
-  // uses them, or those of `change`. The caller may hold stripe locks.
+  // Implements CONFIG SET dir: calls `change` while nothing uses the files. Errors: the append log
+  // or a save uses them, or those of `change`. The caller may hold stripe locks.
   core::Result<> change_directory(const std::function<core::Result<>()>& change);
 
  private:
-  // REQUIRES for all: switch_mutex_.
+  // These functions require that the caller holds switch_mutex_.
   std::optional<core::Result<>> try_switch(bool is_awaited);
   bool may_begin();
   core::Result<> open();
   core::Result<> begin_with_base(bool is_empty);
-  // REQUIRES: also the locks of all stripes.
+  // These functions require that the caller also holds the locks of all stripes.
   void close();
 
   const DataParts parts_;
@@ -77,12 +77,13 @@ class LogSwitch {
   TickThread& thread_;
   std::atomic<bool> wants_log_{false};
 
-  OrderedMutex switch_mutex_{LockRank::kLogSwitch};  // one thread opens or closes the log
-  int64_t next_try_us_ = 0;                          // guarded by switch_mutex_
+  // Held by the thread that opens or closes the log.
+  OrderedMutex switch_mutex_{LockRank::kLogSwitch};
+  int64_t next_try_us_ = 0;  // guarded by switch_mutex_
 
   std::mutex mutex_;       // guards the members below
-  uint64_t requests_ = 0;  // number of the last call of await()
-  uint64_t answered_ = 0;  // number of the last call that is done
+  uint64_t requests_ = 0;  // number of calls of await()
+  uint64_t answered_ = 0;  // number of the last call of await() that is done
   std::optional<core::Error> error_;
   std::condition_variable switched_;
 };

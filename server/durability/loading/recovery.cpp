@@ -44,7 +44,7 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
     if (parts_.is_cancelled) return core::Error{std::string(kCancelled)};
     if (parts_.is_wanted && !parts_.is_wanted()) return core::Error{std::string(kGivenUp)};
-    // Read for each key, so that a test can set the delay to zero while loading.
+    // The delay is read for each key, so that a test can set it to zero while the server loads.
     delay_for_key(key_delay(parts_.config, OptionId::kKeyLoadDelay));
     return KeyspaceLoader::entry(database, std::move(entry));
   }
@@ -59,11 +59,11 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
   const RecoveryParts& parts_;
 };
 
-// A file that was validated before the first one is loaded.
+// A file whose commands were validated before the first file is loaded.
 struct ValidatedFile {
   AofStart::File file;
   bool is_snapshot = false;
-  AofScan scan;  // result of validating the file's commands
+  AofScan scan;  // result of the validation
 };
 
 // Returns the snapshot's position in a replication stream, if its AUX fields are complete.
@@ -98,8 +98,8 @@ class Recovery {
       log_notice("Took in the append log of an earlier kind, one file, as the base of a new one");
     }
     if (start->files.empty() && !start->manifest.names_data()) {
-      // Redis would start empty here. A user who moves to Bloomery with a snapshot expects its
-      // data.
+      // Redis would start without data here. A user who moves to Bloomery with a snapshot expects
+      // its data.
       auto recovered = run_snapshot(snapshot, expiry_limit_ms());
       if (recovered) recovered->manifest = std::move(start->manifest);
       return recovered;
@@ -194,7 +194,7 @@ class Recovery {
                                        [](const ValidatedFile& later) {
                                          return !later.is_snapshot && later.scan.command_count == 0;
                                        });
-      // A base is written completely, except in an old log of one file.
+      // A base is always complete, except the only file of an old log.
       if ((files[i].file.is_base && files.size() > 1) || !is_last ||
           !parts_.config.flag(OptionId::kAofLoadTruncated)) {
         return refused(files[i].file.path, scan);
@@ -255,7 +255,7 @@ class Recovery {
       if (origin == CommandOrigin::kForeignJournal &&
           error->text.starts_with("ERR unknown command")) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
-          // Uses Redis' text, so that searches in logs find it.
+          // The text is that of Redis, so that searches in logs find it.
           return core::Error{
               fmt::format("Unknown command '{}' reading the append only file: {}; "
                           "rdb-foreign-types skip leaves them out",
@@ -264,7 +264,7 @@ class Recovery {
         ++parts_.figures.foreign_keys;
         return {};
       }
-      // RedisBloom also logs commands that failed half way.
+      // RedisBloom also logs commands that have failed after a part of their work.
       ++refused;
       if (!error->loses_data) return {};
       return core::Error{fmt::format("the command {} failed: {}", name, error->text)};
@@ -293,7 +293,7 @@ class Recovery {
     return read_snapshot(path, now_ms, may_be_followed, 1);
   }
 
-  // A snapshot is always loaded first, into an empty keyspace.
+  // Deletes all keys, because a snapshot is loaded into an empty keyspace.
   void forget_keys() {
     core::keyspace::DetachedTables tables;
     {
@@ -390,7 +390,8 @@ class Recovery {
   }
 
   const RecoveryParts& parts_;
-  std::optional<persistence::RdbReplicationInfo> position_;  // position of the last snapshot
+  // Stream position of the last loaded snapshot.
+  std::optional<persistence::RdbReplicationInfo> position_;
   WorkReport report_;
 };
 

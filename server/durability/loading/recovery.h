@@ -50,7 +50,8 @@ struct RecoveryParts {
   ReplayerFactory make_replayer;
   // Called after each piece of a snapshot, if set.
   std::function<void()> on_piece;
-  // Thread-safe; a snapshot's load ends soon once it returns false. Not asked if it is empty.
+  // Returns false to abandon the load of a snapshot. Must be thread-safe. Not called if it is
+  // empty.
   std::function<bool()> is_wanted = {};
 };
 
@@ -59,9 +60,9 @@ struct Recovered {
   persistence::AofManifest manifest;
   std::optional<persistence::AofWriter::Tail> tail;
   uint64_t log_bytes = 0;
-  // The data came from a snapshot, so the new log needs a base.
+  // True if the data came from a snapshot, so that a new log needs a base.
   bool needs_base = false;
-  // The position of the data in a replication stream, if the files state one.
+  // The position of the data in a replication stream; nullopt if the files state none.
   std::optional<persistence::RdbReplicationInfo> position;
 };
 

@@ -20,14 +20,14 @@
 namespace server {
 namespace {
 
-// A sync that takes longer counts as delayed, as in Redis.
+// Duration after which a sync counts as delayed, as in Redis.
 constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
 // Interval at which the log's thread checks whether a second has passed.
 constexpr std::chrono::microseconds kTick{100'000};
-// Limit on a replica's unwritten bytes while its file accepts none. The buffer that holds them may
+// Limit on a replica's unwritten bytes while its log accepts none. The buffer that holds them may
 // be twice as big.
 constexpr uint64_t kBytesBehindMax = uint64_t{32} << 20;
-// By default timers are late by about the duration of a sync of a fast disk.
+// Timer slack of the log's thread. The default of 50 µs is as long as a sync of a fast disk.
 constexpr unsigned long kTimerSlackNs = 1000;
 
 // Returns the listener if it wants LATENCY events, otherwise null.
@@ -112,7 +112,7 @@ void AppendLog::notify_progress() const {
 }
 
 bool AppendLog::sync_here() {
-  // Rare cases are left to the log's thread: an unsynced older file, and a file that fails.
+  // An unsynced older file and a failing file are rare, and are left to the log's thread.
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }
@@ -208,7 +208,8 @@ void AppendLog::step() {
   const size_t clients = pacing_.begin();
   const int64_t now_us = clock_.monotonic_us();
   if (writer().awaits_sync() && !writer().has_lost_sync()) sync_and_report();
-  // Also writes bytes that an I/O thread could not write while the previous file was unsynced.
+  // The log's thread also writes bytes that an I/O thread could not write while the previous file
+  // was unsynced.
   const bool is_retry = fails();
   if (!is_retry || now_us >= next_retry_us_) {
     if (is_retry) next_retry_us_ = now_us + core::kSecondUs;
@@ -229,8 +230,8 @@ void AppendLog::step() {
   }
   pacing_.end(clients, clock_.monotonic_us() - now_us);
   is_taken_ = false;
-  // Notifies always, not only when the safe offset has grown. CONFIG SET appendfsync moves that
-  // offset too, in both directions, and sync_here() may rely on this notification.
+  // The listener is notified even if the safe offset has not grown. CONFIG SET appendfsync moves
+  // that offset in both directions, and sync_here() may rely on this notification.
   notify_progress();
 }
 
@@ -269,10 +270,10 @@ void AppendLog::sync_and_report() {
 
 void AppendLog::report_failure(const std::string& reason) {
   const std::string cause(core::without_code(reason));
-  if (!writer().is_open()) return;  // the log was switched off meanwhile
+  if (!writer().is_open()) return;  // the log was switched off while the sync ran
   if (is_always() && listener_ != nullptr) listener_->on_log_fatal(cause);
   const bool is_new = availability_.append_log_failed(cause);
-  // A log that was switched off meanwhile must no longer block writes.
+  // A log that was switched off in the meantime must no longer block writes.
   if (!writer().is_open()) return availability_.end(Availability::kAppendLogFails);
   if (!is_new) return;
   log_error("The append log fails, writes are refused until it works: {}", cause);

@@ -56,7 +56,7 @@ class LogListener;
 
 class AppendLog final : public ReplyLog {
  public:
-  // `listener`: null if no reply waits for the log.
+  // `listener` may be null if no reply waits for the log.
   AppendLog(const Config& config, const core::Clock& clock, persistence::Journal& journal,
             persistence::FileSystem& files, Availability& availability,
             LogListener* listener = nullptr);
@@ -67,7 +67,7 @@ class AppendLog final : public ReplyLog {
   void start();
   void stop();
 
-  // Opened, closed and replaced by LogSwitch and BaseRewriter.
+  // Returns the files of the log, which LogSwitch and BaseRewriter open, close and replace.
   LogFiles& files() { return *files_; }
   const persistence::AofWriter& writer() const;
 
@@ -80,21 +80,21 @@ class AppendLog final : public ReplyLog {
   bool syncs_before_replies() const override { return is_open() && is_always(); }
   // Writes pending bytes, unless appendfsync is `always`: then commit() writes and syncs.
   void write() override;
-  // Writes. With `always` also syncs, or lets another thread sync. A thread whose clients still
-  // wait calls it again after on_log_progress().
+  // Writes pending bytes. With `always` also syncs them, or lets another thread sync. A thread
+  // whose clients still wait calls it again after on_log_progress().
   void commit(size_t clients) override;
   // Rejects writes until the log works again. Does not return with `appendfsync always`.
   void report_failure(const std::string& reason);
   // Wakes the log's thread: it writes pending bytes and notifies waiting threads.
   void wake();
-  // Writes and syncs all pending bytes, on this thread. After an error fails() is true.
+  // Writes and syncs all pending bytes on the calling thread. After an error fails() is true.
   core::Result<> flush();
   // Called by a replica before it reads more of its leader's stream. Errors: the log fails, or is
   // too far behind.
   core::Result<> takes_more() const;
-  // Sets `aof-timestamp-enabled`.
+  // Applies the option `aof-timestamp-enabled`.
   void set_timestamps(bool enabled);
-  // Called while a child saves, if no-appendfsync-on-rewrite is set.
+  // Called before and after a child saves, if no-appendfsync-on-rewrite is set.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
 
   // Wakes the threads whose replies wait for the log, so that they check again.

@@ -42,7 +42,7 @@ class LogFiles {
   core::Result<> open_without_base(persistence::AofManifest manifest);
   // Returns whether the log needs a new base, because it has none or its sync has failed.
   bool needs_new_base() const { return writer_.needs_base() || writer_.has_lost_sync(); }
-  // Also allowed for a log that is not open.
+  // Replaces the base. The log need not be open.
   core::Result<> replace_base(const std::string& path, persistence::AofBaseFormat format);
 
   // Returns whether the files still contain discarded data, which a start would load.

@@ -13,11 +13,12 @@ namespace server {
 
 class LogListener {
  public:
-  // Waiting replies may have become safe. Another thread may also call commit() again.
+  // Called when waiting replies may have become safe. Another thread may also call commit() again.
   virtual void on_log_progress() = 0;
-  // The log has failed with `appendfsync always`, so the process must end. Does not return.
+  // Called when the log has failed with `appendfsync always`, so the process must end. Does not
+  // return.
   virtual void on_log_fatal(const std::string& cause) = 0;
-  // Called if latency-monitor-threshold is set: a LATENCY event, under Redis' name.
+  // Called with a LATENCY event, under Redis' name for it, if latency-monitor-threshold is set.
   virtual void on_log_event(std::string_view kind, int64_t duration_us) {
     (void)kind;
     (void)duration_us;

@@ -14,20 +14,21 @@ namespace server {
 
 class ReplyLog {
  public:
-  // Returns the journal offset that replies made now depend on; 0 is none. `has_written`: some of
-  // them reply to commands that may write, whether or not they changed anything.
+  // Returns the journal offset that replies made now depend on; 0 if there is none. `has_written`
+  // is true if some of the replies are to commands that may write, whether or not they changed
+  // anything.
   virtual uint64_t offset_of_replies(bool has_written) const = 0;
   virtual bool is_safe(uint64_t offset) const = 0;
   // Returns whether each reply to a write waits for a sync.
   virtual bool syncs_before_replies() const = 0;
-  // Returns whether the file accepts no bytes.
+  // Returns whether the log's file cannot be written.
   virtual bool fails() const = 0;
   // Returns the error reply to a write that is in memory but not in the file.
   virtual std::string failure_text() const = 0;
-  // Writes as much as possible without waiting.
+  // Writes as many pending bytes as possible without waiting.
   virtual void write() = 0;
-  // Makes progress towards a safe journal end for the clients that wait. `clients` of them are new
-  // since the thread's last call.
+  // Makes progress towards a safe end of the journal, for the clients that wait. `clients` is the
+  // number of clients that have begun to wait since the thread's last call.
   virtual void commit(size_t clients) = 0;
 
  protected:

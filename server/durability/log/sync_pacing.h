@@ -22,7 +22,7 @@ class SyncPacing {
  public:
   // Adds waiting clients, and returns their total number.
   size_t add(size_t clients) { return waiting_.fetch_add(clients) + clients; }
-  // Returns whether enough clients wait for the log's thread to begin.
+  // Returns whether so many clients wait that the log's thread may begin a sync.
   bool are_enough() const { return waiting_ >= wakes_from_; }
   // Returns whether syncs are so fast that the thread whose clients wait does them itself. That
   // delays its other clients no more than a long command.
@@ -31,7 +31,8 @@ class SyncPacing {
 
   // Begins a sync for all waiting clients, and returns their number.
   size_t begin() {
-    // No client wakes the thread, which checks by itself when the sync is done.
+    // Disables the wake-up by clients, because the log's thread checks by itself when the sync is
+    // done.
     wakes_from_ = SIZE_MAX;
     return waiting_.exchange(0);
   }
@@ -44,7 +45,7 @@ class SyncPacing {
   // log's thread.
   void begin_here() { waiting_ = 0; }
   void end_here() { wakes_from_ = 1; }
-  // Called when there is no log to wait for.
+  // Called when there is no log to wait for. Forgets the waiting clients.
   void forget() { waiting_ = 0; }
   // Returns how long the log's thread waits for more clients; 0 if it does not.
   std::chrono::microseconds gather_time() const { return std::chrono::microseconds(gather_us_); }
@@ -59,11 +60,12 @@ class SyncPacing {
   // Initial average: a disk counts as slow until measured.
   static constexpr int64_t kSlowUs = 10'000;
 
-  std::atomic<int64_t> average_us_{kSlowUs};  // moving average; written by the syncing thread
-  std::atomic<size_t> waiting_{0};            // clients for which no sync has begun
+  // Moving average of a sync's duration; written by the syncing thread.
+  std::atomic<int64_t> average_us_{kSlowUs};
+  std::atomic<size_t> waiting_{0};  // number of clients for which no sync has begun
   // Number of waiting clients at which the log's thread is woken.
   std::atomic<size_t> wakes_from_{1};
-  // How long the log's thread waits for more clients; used by that thread.
+  // Time for which the log's thread waits for more clients; used by that thread only.
   int64_t gather_us_ = 0;
 };
 

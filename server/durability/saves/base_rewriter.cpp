@@ -53,7 +53,7 @@ void BaseRewriter::start() {
   const bool had_lost_sync = log_.writer().has_lost_sync();
   core::Result<> ready;
   if (log_.is_open()) ready = log_.files().writer().prepare_rotation();
-  // No later sync would report the error.
+  // A lost sync must be reported here, because no later sync would report it.
   if (!ready && !had_lost_sync && log_.writer().has_lost_sync()) {
     log_.report_failure(ready.error().message);
   }
@@ -94,7 +94,7 @@ void BaseRewriter::finish(const SaveEnd& end) {
   // After a lost sync the log has no position after the base.
   if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
-  // Replies may be waiting for the file that the new base replaces.
+  // Replies that wait for the replaced file must be checked again.
   log_.wake();
   if (!result) (void)parts_.files.remove(temporary_base());
   const int64_t now_us = parts_.clock.monotonic_us();

@@ -33,15 +33,16 @@ class BaseRewriter {
   BaseRewriter(const DataParts& parts, const DataWriter& writer, SaveSlot& slot, AppendLog& log)
       : parts_(parts), writer_(writer), slot_(slot), log_(log) {}
 
-  // BGREWRITEAOF: claims the slot for the next start_if_requested(), or schedules a rewrite.
+  // Implements BGREWRITEAOF: claims the slot for the next start_if_requested(), or schedules a
+  // rewrite.
   core::Result<SaveStart> request();
   void start_if_requested();
-  // A scheduled rewrite starts when the slot is free.
+  // Schedules a rewrite, which starts when the slot is free, or cancels it.
   void schedule(bool is_wanted) { is_scheduled_ = is_wanted; }
   bool is_scheduled() const { return is_scheduled_; }
   // Starts a rewrite if one is due. Returns true if a rewrite has started or has failed.
   bool start_if_due();
-  // Called when the child has ended. REQUIRES: the slot is claimed.
+  // Completes the rewrite after its child has ended. REQUIRES: the slot is claimed.
   void finish(const SaveEnd& end);
 
   // Rewrites without a child. REQUIRES: the slot is claimed, the log is open.
@@ -52,7 +53,7 @@ class BaseRewriter {
   SaveRecord record() const { return history_.record(); }
 
  private:
-  // REQUIRES: the slot is claimed.
+  // Starts a rewrite in a child. REQUIRES: the slot is claimed.
   void start();
   core::Result<> fork();
   bool is_due();
@@ -63,9 +64,10 @@ class BaseRewriter {
   AppendLog& log_;
   SaveHistory history_;
   std::atomic<bool> is_scheduled_{false};
-  std::atomic<bool> is_requested_{false};  // set after the slot was claimed for the request
-  // Format of the child's base. Used like next_us_ by the thread that claimed the slot, or checks
-  // whether a rewrite is due.
+  // True after the slot was claimed for a requested rewrite.
+  std::atomic<bool> is_requested_{false};
+  // Format of the child's base. Like next_us_, it is used by the thread that has claimed the slot,
+  // or that checks whether a rewrite is due.
   persistence::AofBaseFormat format_ = persistence::AofBaseFormat::kRdb;
   int64_t next_us_ = 0;
 };

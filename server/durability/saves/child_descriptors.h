@@ -16,8 +16,8 @@ namespace server {
 struct ChildDescriptors {
   std::vector<int> kept{};
   // Descriptor that is closed after all others; -1 for none. If it holds a lock, the lock is
-  // released last. A process that gets the lock can rely on this: no child of the former owner
-  // holds a socket.
+  // released last. So when another process gets the lock, no child of the former owner holds a
+  // socket.
   int closed_last = -1;
 };
 

@@ -40,7 +40,7 @@ std::string system_message(int error_number) {
 
 }  // namespace
 
-// Returns null if the system has no memory left.
+// Allocates the memory that both processes share. Returns null if the system has none left.
 SaveChild::Shared* SaveChild::share() {
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -78,15 +78,15 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
     return core::Error{"ERR can't fork: " + system_message(error_number)};
   }
   if (process_id == 0) {
-    // Done first, even if the parent is already dead, because the next server waits for these
-    // descriptors. The signal is set second. Otherwise it could kill the child after the lock is
-    // closed and before the others are.
+    // The descriptors are closed first, even if the parent is already dead, because the next server
+    // waits for them. The signal is set second. Otherwise it could kill the child after the lock is
+    // closed and before the other descriptors are closed.
     auto done = close_unneeded(descriptors);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // If the parent has died before prctl(), the signal will never come.
     if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     std::signal(SIGTERM, SIG_DFL);
-    // Ignores SIGINT from the terminal, because the parent decides when the child ends.
+    // The child ignores SIGINT from the terminal, because the parent decides when the child ends.
     std::signal(SIGINT, SIG_IGN);
     if (done) done = work(shared->figures);
     shared->figures.copied_bytes = private_dirty_bytes();
@@ -136,7 +136,7 @@ void SaveChild::await_detached() const {
   constexpr useconds_t kPauseUs = 200;
   while (!result_here_ && !shared_->figures.is_detached) {
     siginfo_t info{};
-    // Does not collect the exit status, which poll() does.
+    // WNOWAIT leaves the exit status to poll().
     const int asked =
         ::waitid(P_PID, static_cast<id_t>(process_id_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (asked != 0 || info.si_pid != 0) return;

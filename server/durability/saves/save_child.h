@@ -36,16 +36,17 @@ class SaveChild {
   using Figures = SaveFigures;
   using Work = SaveWork;
 
-  // REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork failed.
+  // Forks a child that saves. REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork
+  // failed.
   static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work,
                                                         ChildDescriptors descriptors);
-  // Saves at once, in this process. For tests with an in-memory file system, which cannot see a
-  // child's files.
+  // Saves at once, in this process, for tests with an in-memory file system: a child's files would
+  // not be visible to them.
   static core::Result<std::unique_ptr<SaveChild>> start_here(const core::Clock& clock,
                                                              const Work& work,
                                                              ChildDescriptors descriptors);
   using Starter = std::function<decltype(start)>;
-  // Kills a child that still runs.
+  // Kills the child if it still runs.
   ~SaveChild();
   SaveChild(const SaveChild&) = delete;
   SaveChild& operator=(const SaveChild&) = delete;
@@ -62,7 +63,7 @@ class SaveChild {
 
   pid_t process_id() const { return process_id_; }
   int64_t fork_us() const { return fork_us_; }
-  int64_t started_us() const { return started_us_; }  // Returns the monotonic start time.
+  int64_t started_us() const { return started_us_; }  // Returns the monotonic time of the fork.
   const Figures& figures() const { return shared_->figures; }
 
  private:
@@ -73,10 +74,10 @@ class SaveChild {
   SaveChild(Shared* shared, pid_t process_id) : shared_(shared), process_id_(process_id) {}
   static Shared* share();
 
-  Shared* shared_;  // mapping shared by both processes
+  Shared* shared_;  // memory that both processes have mapped
   pid_t process_id_;
   std::optional<core::Result<>> result_here_;
-  // While the child runs, bits that it may read stay valid, even if their arrays are freed.
+  // Keeps the bits that the child may read valid, even if their arrays are freed.
   std::unique_ptr<core::bloom::ArrayMemory::ChildGuard> arrays_;
   int64_t fork_us_ = 0;
   int64_t started_us_ = 0;
@@ -84,12 +85,12 @@ class SaveChild {
   bool was_killed_ = false;
 };
 
-// The resources of the machine that saving needs.
+// SaveMachine: the resources of the machine that saving needs.
 struct SaveMachine {
   SaveChild::Starter start_child = SaveChild::start;
   // Returns the machine's free memory.
   std::function<uint64_t()> free_bytes = free_bytes_now;
-  // Returns ChildDescriptors::closed_last for a child that starts.
+  // Returns the value of ChildDescriptors::closed_last for a new child.
   std::function<int()> closed_last = [] { return -1; };
 
   static uint64_t free_bytes_now();

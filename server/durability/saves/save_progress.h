@@ -13,7 +13,7 @@
 namespace server {
 
 struct SaveProgress {
-  int64_t running_us = -1;  // duration so far; -1 if no child is running
+  int64_t running_us = -1;  // time since the child was forked; -1 if no child is running
   uint64_t written_bytes = 0;
   uint64_t expected_bytes = 0;
   uint64_t written_keys = 0;
@@ -25,7 +25,7 @@ struct SaveProgress {
     if (expected_bytes == 0) return 0;
     return std::min(kMax, static_cast<double>(written_bytes) / static_cast<double>(expected_bytes));
   }
-  // Returns -1 while no estimate is possible.
+  // Returns the estimated time left; -1 while no estimate is possible.
   int64_t left_s() const {
     if (running_us < 0 || written_bytes == 0 || share() == 0) return -1;
     const double left_us = static_cast<double>(running_us) * (1 - share()) / share();

@@ -13,19 +13,20 @@
 namespace server {
 
 struct SaveRecord {
-  int64_t last_time_s = -1;  // duration of the last save
+  int64_t last_time_s = -1;  // duration of the last save; -1 if there was none
   uint64_t last_copied_bytes = 0;
-  uint64_t count = 0;  // number of successful saves
+  uint64_t count = 0;  // number of successful saves since the start
   uint64_t failures_in_a_row = 0;
   bool last_was_ok = true;
 };
 
-// The end of a child that saved.
+// SaveEnd: facts about a child that has ended.
 struct SaveEnd {
   core::Result<> result;
-  bool was_stopped = false;  // stopped by this server, so the disk did not fail
+  // True if this server stopped the child, so that no error of the disk is assumed.
+  bool was_stopped = false;
   int64_t ran_s = 0;
-  uint64_t copied_bytes = 0;  // memory copied because either process wrote to it
+  uint64_t copied_bytes = 0;  // memory that was copied because the parent or the child wrote to it
   uint64_t changes_at_fork = 0;
 };
 
@@ -47,7 +48,7 @@ class SaveHistory {
     const std::scoped_lock lock(mutex_);
     note(false);
   }
-  // Called after a save without a child, for which INFO has few fields.
+  // Records a save without a child, for which INFO has few fields.
   void record_saved_here(bool is_ok) {
     const std::scoped_lock lock(mutex_);
     record_.last_was_ok = is_ok;

@@ -28,7 +28,7 @@
 namespace server {
 namespace {
 
-// Runs in the child. The copies are the child's own memory.
+// Copies the arrays. Runs in the child, whose copies are its own memory.
 core::Result<> detach_arrays(const core::keyspace::Keyspace& keyspace) {
   bool fits = true;
   for (unsigned i = 0; i < keyspace.database_count(); ++i) {
@@ -77,8 +77,8 @@ core::Result<> SaveSlot::begin_child(const SaveWork& work, Beginning beginning) 
     figures.is_detached = true;
     return work(figures);
   };
-  // Incremented first, because a replica may have the child's snapshot before the parent runs
-  // again.
+  // The count is incremented first, because a replica may have the child's snapshot before the
+  // parent runs again.
   ++fork_count_;
   auto child = machine_->start_child(parts_.clock, beginning.is_exact ? detached_work : work,
                                      {std::move(beginning.kept), machine_->closed_last()});
@@ -116,7 +116,7 @@ std::optional<SaveEnd> SaveSlot::take_ended() {
   const std::scoped_lock lock(mutex_);
   if (child_ == nullptr) return std::nullopt;
   const auto result = child_->poll();
-  // Does not wait for a failed sync, because the new base replaces the lost bytes.
+  // The child need not wait after a lost sync, because its new base replaces the lost bytes.
   const persistence::AofWriter& writer = log_.writer();
   if (!writer.awaits_sync() || writer.has_lost_sync()) child_->let_begin();
   if (!result) return std::nullopt;

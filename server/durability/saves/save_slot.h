@@ -61,14 +61,16 @@ class SaveSlot {
   bool refuses_children() const { return refuses_children_; }
 
   struct Beginning {
-    std::string_view purpose;  // name of the save in log lines
-    std::vector<int> kept{};   // descriptors that the child needs
-    // The snapshot must be exact: begin_child() returns once the child shares no arrays.
+    std::string_view purpose;  // name of the save, for log lines
+    std::vector<int> kept{};   // descriptors that the child keeps open
+    // True if the snapshot must be exact. begin_child() then returns once the child shares no
+    // arrays.
     bool is_exact = false;
   };
   // Returns whether the machine has enough free memory for an exact child, which copies all arrays.
   bool exact_child_fits() const;
-  // REQUIRES: the slot is claimed, all stripes are locked. Errors: the fork failed.
+  // Forks a child for the task that has claimed the slot. REQUIRES: all stripes are locked. Errors:
+  // the fork failed.
   core::Result<> begin_child(const SaveWork& work, Beginning beginning);
   bool has_child() const;
   void kill_child();
@@ -81,7 +83,7 @@ class SaveSlot {
   uint64_t fork_count() const { return fork_count_; }
 
  private:
-  // REQUIRES: mutex_, and a running child.
+  // REQUIRES: the caller holds mutex_, and a child runs.
   SaveProgress progress_of_child() const;
 
   const DataParts parts_;

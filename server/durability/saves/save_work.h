@@ -14,16 +14,17 @@
 
 namespace server {
 
-// Lives in memory that parent and child share.
+// SaveFigures is stored in memory that parent and child share.
 struct SaveFigures {
-  std::atomic<bool> may_begin{false};    // set by the parent when the child may begin
-  std::atomic<bool> is_detached{false};  // set by the child when it no longer shares arrays
+  std::atomic<bool> may_begin{false};    // the parent sets it when the child may begin
+  std::atomic<bool> is_detached{false};  // the child sets it when it no longer shares arrays
   std::atomic<uint64_t> written_bytes{0};
   std::atomic<uint64_t> written_keys{0};
-  std::atomic<uint64_t> copied_bytes{0};  // memory copied because either process wrote to it
+  // Memory that was copied because the parent or the child wrote to it.
+  std::atomic<uint64_t> copied_bytes{0};
 };
 
-// Saves. Runs in the child; an error's message is passed to the parent.
+// SaveWork saves the data in the child. The parent gets the message of its error.
 using SaveWork = std::function<core::Result<>(SaveFigures&)>;
 
 }  // namespace server

@@ -35,7 +35,7 @@ std::string name_of(SaveTask task) {
 
 }  // namespace
 
-// Members in the order of construction.
+// Owns the parts of Saves, in the order of their construction.
 struct Saves::Members {
   Members(const DataParts& parts, const DataWriter& writer, AppendLog& log,
           const SaveMachine& machine)

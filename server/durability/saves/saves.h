@@ -43,7 +43,7 @@ class Saves {
   bool claim_from_child(const std::function<bool()>& spares, const std::function<bool()>& is_over);
 
  private:
-  // REQUIRES: poll_mutex.
+  // Reports the progress of the running child. REQUIRES: the caller holds poll_mutex.
   void report();
 
   struct Members;

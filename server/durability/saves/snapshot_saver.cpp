@@ -19,7 +19,7 @@
 namespace server {
 namespace {
 
-// Pause after a failure, so that a full disk is not retried all the time.
+// Pause after a failure, so that a full disk is not retried continuously.
 constexpr int64_t kRetrySaveUs = 5 * core::kSecondUs;
 constexpr std::string_view kIsSavingAlready = "ERR Background save already in progress";
 
@@ -82,7 +82,7 @@ core::Result<> SnapshotSaver::save(Locking locking) {
     // A rewrite writes another file, so SAVE may run beside it. A concurrent save would wait for
     // the stream's mutex.
     if (other == SaveTask::kRewrite) return save_claimed(locking);
-    // The task that held the slot may have finished.
+    // If the slot is free by now, the loop tries to claim it again.
     if (other != SaveTask::kNone) return core::Error{std::string(kIsSavingAlready)};
   }
   auto saved = save_claimed(locking);
@@ -118,7 +118,7 @@ core::Result<> SnapshotSaver::save_held(Locking locking) {
 
 void SnapshotSaver::finish(const SaveEnd& end) {
   if (!end.result) (void)parts_.files.remove(temporary_snapshot());
-  // The disk did not fail, so writes are not rejected.
+  // The server stopped the child, so the disk did not fail and writes are not rejected.
   if (end.was_stopped) return log_notice("Background saving was stopped");
   history_.record_end(end, end.result.has_value());
   if (!end.result) {

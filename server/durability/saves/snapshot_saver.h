@@ -31,24 +31,25 @@ class SnapshotSaver {
   SnapshotSaver(const DataParts& parts, const DataWriter& writer, SaveSlot& slot)
       : parts_(parts), writer_(writer), slot_(slot) {}
 
-  // BGSAVE: forks a child, or records that one is wanted when another task ends. REQUIRES: the
-  // caller holds no stripe lock.
+  // Implements BGSAVE: forks a child, or records that a child must be forked when another task
+  // ends. REQUIRES: the caller holds no stripe lock.
   core::Result<SaveStart> start(bool may_wait);
-  // BGSAVE inside EXEC, whose writes have not reached the stream: records that a child is wanted.
+  // Implements BGSAVE inside EXEC, whose writes have not reached the stream: records that a child
+  // must be forked.
   core::Result<SaveStart> schedule();
-  // Forks a child that is scheduled or that a save point requests.
+  // Forks a child if one is scheduled or a save point is reached.
   void start_if_due();
-  // Called when the child has ended. REQUIRES: the slot is claimed.
+  // Completes a save after its child has ended. REQUIRES: the slot is claimed.
   void finish(const SaveEnd& end);
 
-  // SAVE: saves in this process, also during a rewrite of the append log.
+  // Implements SAVE: saves in this process, also during a rewrite of the append log.
   core::Result<> save(Locking locking);
   // Saves in this process. REQUIRES: the slot is claimed, or held by a rewrite.
   core::Result<> save_claimed(Locking locking);
-  // As save_claimed(). REQUIRES: also the stream's mutex.
+  // Does the same as save_claimed(). REQUIRES: the caller also holds the stream's mutex.
   core::Result<> save_held(Locking locking);
 
-  // Records that the data equal a file that was loaded.
+  // Called when the data equal a file that was loaded.
   void record_loaded();
   SaveRecord record() const { return history_.record(); }
   int64_t last_save_s() const { return last_save_s_; }
@@ -64,8 +65,10 @@ class SnapshotSaver {
   SaveSlot& slot_;
   SaveHistory history_;
   std::atomic<bool> is_scheduled_{false};
-  std::atomic<int64_t> last_save_s_{0};   // time of the last save since 1970, shown to clients
-  std::atomic<int64_t> last_save_us_{0};  // monotonic time of the last save, used for save points
+  // Unix time of the last save in seconds, which is shown to clients.
+  std::atomic<int64_t> last_save_s_{0};
+  // Monotonic time of the last save, from which save points count.
+  std::atomic<int64_t> last_save_us_{0};
   std::atomic<uint64_t> changes_at_save_{0};
   std::atomic<int64_t> next_us_{0};  // save points are ignored before this time
 };

@@ -23,14 +23,15 @@ class SaveSlot;
 struct SaveEnd;
 
 struct SnapshotTransfer {
-  // The snapshot must contain nothing that is added after the fork (see save_slot.cpp).
+  // True if the snapshot must not contain anything that is added after the fork (see
+  // save_slot.cpp).
   bool is_exact = false;
-  // Called while nothing changes, with the snapshot's position in the stream. Returns the
+  // Called with the snapshot's position in the stream, while no data change. Returns the
   // descriptors that the child needs. Errors: no replica is left to send to.
   std::function<core::Result<std::vector<int>>(const persistence::RdbReplicationInfo&)> prepare;
-  // Writes the snapshot. Runs in the child.
+  // Writes the snapshot. Called in the child.
   std::function<core::Result<>(const persistence::RdbWriteOptions&)> write;
-  // Called once after prepare(), with the result, when no other task is running.
+  // Called once after prepare(), with the result of the save, when no other task is running.
   std::function<void(const core::Result<>&)> finished;
 };
 
@@ -41,7 +42,7 @@ class TransferSaver {
   // Forks a child that sends a snapshot. Errors: another child saves, there is no stream, or the
   // fork failed. finished() is then called only if prepare() was.
   core::Result<> start(SnapshotTransfer transfer);
-  // Called when the child has ended. Releases the slot.
+  // Completes a save after its child has ended, and releases the slot.
   void finish(const SaveEnd& end);
 
  private:
@@ -49,7 +50,7 @@ class TransferSaver {
 
   const DataWriter& writer_;
   SaveSlot& slot_;
-  // Callback of the task that claimed the slot.
+  // SnapshotTransfer::finished of the save that holds the slot.
   std::function<void(const core::Result<>&)> finished_;
 };
 
