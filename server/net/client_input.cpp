@@ -11,12 +11,12 @@ namespace server::net {
 namespace {
 
 // If at least this many bytes of a command are missing, they are read directly into the client's
-// buffer. If fewer are missing, a slow client would hold memory for a whole read.
+// buffer. If fewer were read directly, a slow client would hold memory for a whole read.
 constexpr size_t kBigPartBytes = ClientInput::kReadBytes / 4;
 // Limit on one read, so that other clients are served between reads.
 constexpr size_t kBigReadBytes = 16 * ClientInput::kReadBytes;
-// Above this size memory is allocated step by step, because the client may never send what it has
-// announced.
+// Above this size memory is allocated step by step, because the client may never send the bytes
+// that it has announced.
 constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
 constexpr size_t kLineEndBytes = 2;
 // An argument gets separate memory only if more than this many bytes of it are missing.
@@ -43,7 +43,7 @@ std::span<char> ClientInput::place_behind() {
   }
   if (big_arrives()) return big_->missing();
   const size_t missing = awaited_bytes();
-  // If the missing part is small, only free memory that exists already is used.
+  // If the missing part is small, only memory that is allocated already is used.
   if (missing < kBigPartBytes && free_bytes() < kReadBytes) return {};
   make_room(std::max(missing, kBigPartBytes), kReadBytes);
   return {block_.data + end_, block_.capacity_bytes - end_};
@@ -91,7 +91,7 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
   if (!is_kept()) {
     if (rest.empty()) return;
     begin_ = end_ = 0;
-    // Allocates exactly the limit, because memory that grows in steps would exceed it.
+    // Allocates exactly the limit, because the growth in steps would exceed it.
     if (!is_authenticated) resize(kUnknownBytesMax);
     // A client that has sent a good part of the argument will probably send the rest.
     const bool is_begun = rest.size() >= announced_.body_offset + kBigPartBytes;
@@ -101,7 +101,7 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
     end_ = rest.size();
     return;
   }
-  // The big argument belongs to the first request, which is done.
+  // The big argument belongs to the first request, which has been executed.
   if (rest.size() < kept_bytes()) big_.reset();
   begin_ = end_ - rest.size();
   if (begin_ == end_) begin_ = end_ = 0;
@@ -122,8 +122,8 @@ void ClientInput::forget() {
 bool ClientInput::give_back_free() {
   if (free_bytes() == 0) return false;
   if (big_arrives()) {
-    // Moves the bytes back into the common buffer. Parsing of the argument restarts when more bytes
-    // arrive.
+    // The bytes are moved back into the common buffer. Parsing of the argument restarts when more
+    // bytes arrive.
     const std::unique_ptr<BigArgument> big = std::move(big_);
     resize(kept_bytes() + big->received_bytes());
     std::memcpy(block_.data + end_, big->text().data(), big->received_bytes());
@@ -137,7 +137,8 @@ void ClientInput::make_room(size_t fresh_bytes, size_t spare_bytes) {
   if (block_.capacity_bytes - end_ >= fresh_bytes) return;
   const size_t needed = kept_bytes() + fresh_bytes;
   if (needed <= block_.capacity_bytes) return move_to_front();
-  // Grows by at least an eighth, so that each byte is moved a constant number of times on average.
+  // The buffer grows by at least an eighth, so that each byte is moved a constant number of times
+  // on average.
   resize(std::max(needed + spare_bytes, block_.capacity_bytes + block_.capacity_bytes / 8));
 }
 

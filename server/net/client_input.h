@@ -23,17 +23,18 @@
 
 namespace server::net {
 
-// Announced sizes of the first stored request, as offsets from its start.
+// AnnouncedBytes: positions in the first stored request that its announced sizes determine, as
+// offsets from its start.
 struct AnnouncedBytes {
   // Offset of the end of the argument that is arriving; 0 outside an argument.
   size_t end = 0;
-  // Offset of that argument's first byte; 0 if it must not get separate memory.
+  // Offset of the first byte of that argument; 0 if the argument must not get separate memory.
   size_t body_offset = 0;
 };
 
 class ClientInput {
  public:
-  // Size of one read: about 2,000 small commands. Fits into the second-level cache.
+  // Size of one read, which holds about 2,000 small commands and fits into the second-level cache.
   static constexpr size_t kReadBytes = size_t{64} << 10;
   static constexpr size_t kUnknownBytesMax = size_t{20} << 10;
 
@@ -42,8 +43,8 @@ class ClientInput {
   ClientInput(const ClientInput&) = delete;
   ClientInput& operator=(const ClientInput&) = delete;
 
-  // The destination of the next read. Bytes beyond `place` are read into the thread's buffer. If
-  // `place` is empty, all bytes are.
+  // The destination of the next read. Bytes that do not fit into `place` are read into the thread's
+  // buffer. If `place` is empty, all bytes are.
   struct Room {
     std::span<char> place;
     size_t size_max;  // maximum size of the read
@@ -60,8 +61,8 @@ class ClientInput {
   // Stores `rest`, the end of the bytes that join() returned.
   void keep(std::string_view rest, bool is_authenticated, AnnouncedBytes announced = {});
   void forget();
-  // Frees all unused memory. Returns false if there was none. For an idle client that is
-  // authenticated. Invalidates the results of join() and room().
+  // Frees all unused memory of an idle, authenticated client. Returns false if there was none.
+  // Invalidates the results of join() and room().
   bool give_back_free();
 
   // Returns how many bytes of the announced request are still missing.

@@ -28,7 +28,7 @@ void ClientOutput::keep(std::string_view bytes) {
 
 bool ClientOutput::flush(bool is_ready) {
   if (is_ready) is_full_ = false;
-  // EPOLLOUT is armed, so the socket is not tried again before the event.
+  // While EPOLLOUT is armed, the socket is not tried again before the event.
   if (!wants_to_send() || is_full_) return !is_broken_;
   unsent_.consume(send_now(is_held_ ? std::string_view() : unsent_.view()));
   if (unsent_.empty()) {
@@ -71,7 +71,8 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     size_t at = 0;
     for (const ReplySpan& write : held_writes_) {
       const std::string_view reply = unsent_.view().substr(write.begin, write.end - write.begin);
-      // A silenced command stays silent, and a rejected command has written nothing.
+      // A silenced command has no reply to replace. A command that has answered an error has
+      // written nothing.
       if (reply.empty() || reply.front() == '-') continue;
       answered.append(unsent_.view().substr(at, write.begin - at));
       protocol::ReplyWriter(answered, resp).error(error);
@@ -82,7 +83,7 @@ size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp)
     unsent_.swap(answered);
   }
   held_writes_.clear();
-  // Frees the capacity after a long pipeline, instead of retaining it forever.
+  // The capacity is freed after a long pipeline, instead of being retained forever.
   if (held_writes_.capacity() > kHeldWritesKept) core::release_storage(held_writes_);
   is_held_ = false;
   return replaced;

@@ -30,26 +30,29 @@ class ClientOutput {
   ClientOutput& operator=(const ClientOutput&) = delete;
 
   // Sends as much as the stream accepts now, unless earlier bytes are pending, and stores the rest.
-  // send() and flush() return false if the stream is broken. `whole` as in ReplySink.
+  // send() and flush() return false if the stream is broken. `whole` has the same meaning as in
+  // ReplySink.
   [[nodiscard]] bool send(std::string_view bytes, protocol::OutputBuffer* whole = nullptr);
   // Appends bytes to the unsent ones; flush() sends them.
   void keep(std::string_view bytes);
-  // Sends unsent bytes as far as the stream accepts them. `is_ready`: the stream has reported that
-  // it is writable.
+  // Sends unsent bytes as far as the stream accepts them. `is_ready` is true if the stream has
+  // reported that it is writable.
   [[nodiscard]] bool flush(bool is_ready);
 
-  // Stores bytes that may not be sent before release(). `writes` and `whole` as in ReplySink.
+  // Stores bytes that may not be sent before release(). `writes` and `whole` have the same meaning
+  // as in ReplySink.
   void hold(std::string_view bytes, std::span<const ReplySpan> writes,
             protocol::OutputBuffer* whole = nullptr);
-  // A non-empty error replaces each held reply to a write, except replies that are errors already.
-  // Returns the number of replies replaced.
+  // Allows the held bytes to be sent. A non-empty error replaces each held reply to a write, except
+  // replies that are errors already. Returns the number of replies replaced.
   size_t release(std::string_view error, protocol::RespVersion resp);
   bool is_held() const { return is_held_; }
 
-  // Frees the unsent bytes. REQUIRES: nothing is sent afterwards.
+  // Frees the unsent bytes. REQUIRES: nothing is sent after this call.
   void forget() { unsent_ = protocol::OutputBuffer(); }
 
-  // Must also be called after the stream received bytes, because it may hold bytes to send then.
+  // Must also be called after the stream has received bytes, because a TLS stream may then have
+  // bytes to send.
   void record_held_by_stream(bool holds_bytes) { stream_holds_bytes_ = holds_bytes; }
   bool empty() const { return unsent_.empty() && !stream_holds_bytes_; }
   size_t size() const { return unsent_.size(); }
@@ -81,12 +84,12 @@ class ClientOutput {
   ThreadStatistics& counters_;
   protocol::OutputBuffer unsent_;
   OutputLimit limit_;
-  std::vector<ReplySpan> held_writes_;  // ranges in unsent_
+  std::vector<ReplySpan> held_writes_;  // ranges of unsent_ that hold the replies to writes
   size_t peak_ = 0;
   uint64_t sent_bytes_ = 0;
   bool is_held_ = false;
-  bool is_full_ = false;             // the stream accepts nothing until it is writable
-  bool stream_holds_bytes_ = false;  // the stream holds accepted bytes that it has not sent
+  bool is_full_ = false;             // true if the stream accepts nothing until it is writable
+  bool stream_holds_bytes_ = false;  // true if the stream has accepted bytes that it has not sent
   bool is_broken_ = false;
   bool has_moved_ = false;
 };

@@ -23,7 +23,7 @@
 namespace server::net {
 namespace {
 
-// Unsent replies above which a client's commands wait.
+// Limit on a client's unsent replies. Above it the client's commands wait.
 constexpr size_t kUnsentBytesMax = 32 << 20;
 
 std::shared_ptr<Stream> stream_of(const Session& session) {
@@ -75,7 +75,8 @@ void Connection::close() {
   stream_->close();
   timer_.cancel();
   thread_.connections.forget(session_->id);
-  // The connection object lives until the round ends, but its memory is freed now.
+  // The connection object lives until the round of the event loop ends, but its memory is freed
+  // now.
   output_.forget();
   session_->output_buffer_bytes.store(0, std::memory_order_relaxed);
   session_->output_buffer_capacity_bytes.store(0, std::memory_order_relaxed);
@@ -89,7 +90,7 @@ void Connection::on_ready(uint32_t events) {
     // An evicted client must not allocate memory for another command before its thread closes it.
     return is_killed() ? close() : receive();
   }
-  // While input is not requested, epoll reports only a broken connection.
+  // While no input is requested, epoll reports only that the connection is broken.
   const uint32_t ends = EPOLLHUP | EPOLLERR | (is_in(State::kBlocked) ? EPOLLRDHUP : 0U);
   if ((events & ends) != 0) return close();
   // The log wait is short, so EPOLLIN is disabled lazily, when input actually arrives.
@@ -134,7 +135,7 @@ void Connection::proceed(std::string_view fresh) {
     if (state_ == State::kClosed) return thread_.gate.drop_fresh();
     state_ = next;
     thread_.gate.add(*this);
-    // The usual case: the replies are sent when the round ends.
+    // Usually the client's replies are sent when the round of the event loop ends.
     if (state_ == State::kReading) return publish_buffer_sizes();
     thread_.gate.flush();
   } while (!output_.is_held() && settle());
@@ -228,8 +229,8 @@ void Connection::limit_memory() {
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
   const bool are_some_evicted = limit_bytes != 0 && services_.clients.keep_below(limit_bytes);
   if (are_some_evicted) [[unlikely]] {
-    // Closes evicted clients at once. Otherwise their memory would stay allocated while the next
-    // client allocates more.
+    // Evicted clients are closed at once. Otherwise their memory would stay allocated while the
+    // next client allocates more.
     thread_.connections.for_each([](Connection& one) {
       if (one.is_killed()) one.close();
     });
@@ -255,8 +256,8 @@ size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
   if (state_ == State::kClosed || state_ == State::kClosing) return 0;
   if (is_killed()) return 0;
   if (delivery.message == nullptr) {
-    // Another client may redirect its invalidations to this session. They must not enter a
-    // replication stream.
+    // Invalidations that another client redirects to this session must not enter a replication
+    // stream.
     if (session_->peer == Peer::kReplica) return 0;
     const std::string news =
         invalidation_news(services_.pubsub, services_.clients, *session_, delivery);
@@ -348,7 +349,7 @@ void Connection::close_over_output_limit() {
 void Connection::update_interest() {
   uint32_t interest = 0;
   if (is_in(State::kReading) || is_in(State::kRunning)) interest |= EPOLLIN;
-  // The wait may be long, so a client that disconnects meanwhile is closed.
+  // The wait may be long, so the connection of a client that disconnects is closed.
   if (is_in(State::kBlocked)) interest |= EPOLLRDHUP;
   if (output_.wants_to_send()) interest |= EPOLLOUT;
   if (interest == interest_) return;
@@ -371,7 +372,7 @@ void Connection::publish_running_input(size_t size_bytes) {
 void Connection::publish_buffer_sizes() {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const protocol::RequestParser::Partial partial = runner_.partial();
-  // An argument in separate memory is parsed together with the line end after it.
+  // An argument in separate memory is parsed together with the line end that follows it.
   const BigArgument* const big = input_.big_argument();
   const size_t apart_bytes =
       big != nullptr && partial.parsed_bytes > big->offset() ? input_.whole_argument_bytes() : 0;

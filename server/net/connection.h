@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Connection: one client. Reads the client's bytes, runs complete commands in order, and passes the
-// replies to the thread's gate.
+// Connection: the connection of one client. Reads the client's bytes, runs complete commands in
+// order, and passes the replies to the thread's gate.
 //
 // The unsent replies of a client are limited. Above 32 MiB the server stops reading and executing
 // the client's commands until half of that is sent. A client that has not logged in is limited to a
@@ -39,16 +39,16 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Starts to read. REQUIRES: the thread's Connections contain the connection.
+  // Starts to read from the client. REQUIRES: the thread's Connections contain the connection.
   void start();
-  // Closes the connection. Drops unsent bytes.
+  // Closes the connection, and drops its unsent bytes.
   void close() override;
   // Called once a second with the monotonic time. Closes a client that is over its output limit or
   // has been idle for longer than `timeout_us`; 0 stands for no limit. Gives back the free input
   // memory of a client that has been idle for two seconds. May begin a new interval for the peak of
   // the output buffer.
   void on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak);
-  // Closes a client over its output limit, even if its socket had no event.
+  // Closes the connection if its unsent replies exceed the limit, even if its socket had no event.
   void close_if_over_output_limit();
   // Appends a message to the unsent replies, unless the session has ended the subscription with
   // this serial. Returns the number of bytes added. send_unsent() must be called afterwards.
@@ -71,12 +71,12 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
 
  private:
   enum class State : uint8_t {
-    kReading,     // waits for input
-    kRunning,     // more commands can be executed
-    kPaused,      // a command is held back by CLIENT PAUSE
+    kReading,     // the connection waits for input
+    kRunning,     // more commands can be executed at once
+    kPaused,      // CLIENT PAUSE holds a command back
     kBlocked,     // a command waits for replicas, disks or other threads
-    kSlowReader,  // waits until the client has read replies
-    kClosing,     // closes when all replies are sent
+    kSlowReader,  // the connection waits until the client has read replies
+    kClosing,     // the connection closes when all replies are sent
     kClosed,
   };
 
@@ -91,7 +91,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void make_room(size_t input_bytes);
   bool is_killed() const { return session_->kill_requested.load(std::memory_order_relaxed); }
 
-  // Executes the stored input and `fresh`, and passes the replies to the gate.
+  // Executes the commands in the stored input and in `fresh`, and passes the replies to the gate.
   void proceed(std::string_view fresh);
   // Enters the next state after the replies were flushed. Returns true if more commands may be
   // executed.
@@ -100,23 +100,23 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   State execute(std::string_view fresh);
   static State state_after(RequestRunner::End end);
 
-  // Returns whether this is the state and no replies are held.
+  // Returns whether the connection is in the state and no replies are held.
   bool is_in(State state) const { return state_ == state && !output_.is_held(); }
   void await_end_of_pause();
   void await_reply();
-  // Enters a state that ends when the client has read replies.
+  // Enters the state, which ends when the client has read replies.
   void await_reader(State state);
   void arm_timer(std::chrono::milliseconds delay);
   void on_timer();
   // Must be called when bytes have been sent or stored.
   void check_output();
   BufferLimit output_limit() const;
-  // Returns how many bytes of replies would exceed the hard limit.
+  // Returns how many more bytes of replies would exceed the hard limit.
   size_t reply_bytes_limit() const;
   void close_over_output_limit();
   void update_interest();
   void publish_buffer_sizes();
-  // Publishes the size of the input for other threads, while commands of these bytes run.
+  // Publishes the size of the input for other threads, while commands of this input run.
   void publish_running_input(size_t size_bytes);
 
   IoThread& thread_;

@@ -16,7 +16,7 @@
 namespace server::net {
 namespace {
 
-// Closes a client with waiting commands that has read no reply for this long.
+// Time after which a client with waiting commands that has read no reply is closed.
 constexpr std::chrono::milliseconds kStalledMax{60'000};
 
 }  // namespace
@@ -57,7 +57,8 @@ void Connection::await_end_of_pause() {
   session_->paused.store(true);
   update_interest();
   publish_buffer_sizes();
-  // Limits the wait, so that a jump of the wall clock does not block clients forever.
+  // Limit on the wait for the end of a pause, so that a jump of the wall clock does not block
+  // clients forever.
   constexpr int64_t kWaitMaxMs = 1000;
   // A hold on writes has no end time. The gate wakes the connection when the hold ends.
   const bool has_no_end = services_.pause.holds_writes() || awaits_cluster(services_.cluster);

@@ -37,7 +37,7 @@ class Connections {
     count_ = by_id_.size();
   }
 
-  // Returns null if there is no connection with this id.
+  // Returns the connection with the id; null if there is none.
   std::shared_ptr<Connection> find(uint64_t id) const {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : found->second;
@@ -48,8 +48,8 @@ class Connections {
     for (const auto& [id, connection] : by_id_) visit(*connection);
   }
 
-  // Registers a connection whose command waits for an event, of which all such connections are
-  // notified.
+  // Registers a connection whose command waits for an event. All registered connections are
+  // notified of each event.
   void set_blocked(uint64_t id, bool is_blocked) {
     if (is_blocked) {
       blocked_.insert(id);

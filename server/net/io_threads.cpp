@@ -15,7 +15,7 @@ namespace server::net {
 
 IoThread::IoThread(size_t thread_index, ReplyLog& log)
     : index(thread_index),
-      context(1),  // only this thread runs the context
+      context(1),  // only this thread runs the context, so it needs no locks
       sockets(context),
       loop(context, sockets,
            [this] {
@@ -54,7 +54,7 @@ IoThreads::~IoThreads() {
 }
 
 IoThread& IoThreads::next() {
-  // More clients need more than one thread, however small their commands are.
+  // Many clients need more than one thread, however small their commands are.
   constexpr size_t kClientsMax = 256;
   if (log_.syncs_before_replies()) {
     const auto found = std::ranges::find_if(threads_, [](const auto& thread) {

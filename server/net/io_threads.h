@@ -38,11 +38,11 @@ struct IoThread {
   EventLoop loop;
   ReplyGate gate;
   Connections connections;
-  // Read buffer of all connections of the thread, used by one connection at a time.
+  // The read buffer, which the thread's connections use one at a time.
   std::vector<char> read_buffer;
   const std::unique_ptr<RequestBatch> batch;
-  // Woken when the append log makes progress, and when an event that blocked commands wait for may
-  // have happened.
+  // log_waker is woken when the append log makes progress. blocked_waker is woken when an event
+  // that blocked commands wait for may have happened.
   LoopWaker log_waker;
   LoopWaker blocked_waker;
 

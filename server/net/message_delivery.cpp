@@ -9,18 +9,18 @@
 namespace server::net {
 namespace {
 
-// Bytes collected for all connections before they are sent. One send then covers many small
-// messages. A message for ten thousand subscribers is sent in parts, so that the first subscribers
-// need not wait for ten thousand copies.
+// Limit on the bytes that are collected for all connections before they are sent. One send then
+// covers many small messages. A message for ten thousand subscribers is sent in parts, so that the
+// first subscribers need not wait for ten thousand copies.
 constexpr size_t kGatheredBytesMax = size_t{1} << 20;
-// After this many bytes, other work of the thread runs first.
+// After this many bytes, the thread does other work before it delivers more messages.
 constexpr size_t kBytesPerCall = 4 * kGatheredBytesMax;
 
 class Round {
  public:
   explicit Round(IoThread& thread) : thread_(thread) {}
 
-  // Returns the number of bytes added.
+  // Delivers one message, and returns the number of bytes added to unsent replies.
   size_t deliver(const Delivery& delivery) {
     size_t total = 0;
     for (const Delivery::Receiver& receiver : delivery.receivers) {
@@ -62,7 +62,7 @@ void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking) {
     if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
   }
   round.send();
-  // Continues after the tasks that the thread already has.
+  // The delivery continues after the tasks that the thread already has.
   if (!is_done) thread.loop.post([&] { deliver_messages(thread, pubsub, tracking); });
 }
 

@@ -20,7 +20,7 @@ class Periodic {
   Periodic(IoThreads& threads, const Config& config, const core::Clock& clock,
            std::function<void()> task);
 
-  // Calls `task` `hz` times a second from now on.
+  // Calls `task` from now on, `hz` times a second.
   void start();
   void stop();
 

@@ -21,14 +21,15 @@
 namespace server::net {
 namespace {
 
-// Bytes of replies after which a batch of commands stops, so that the replies are sent first.
+// Limit on the bytes of replies of one batch. Above it the batch stops, so that the replies are
+// sent first.
 constexpr size_t kReplyBatchBytes = size_t{256} << 10;
 // Limit on unsent replies to a client that is not authenticated.
 constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
 constexpr size_t kLoggedNameBytesMax = 64;
 
-// Commands of a replica after its PSYNC. Redis also closes a replica's connection that asks for a
-// reply or for keys.
+// Returns whether a replica may send the command after its PSYNC. As in Redis, a replica that sends
+// a command for a reply or for keys is disconnected.
 bool may_come_from_replica(std::string_view command) {
   constexpr std::array<std::string_view, 3> kNames = {"replconf", "psync", "sync"};
   return std::ranges::any_of(
@@ -64,7 +65,7 @@ RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& 
     session_.big_argument = big;
   }
   reply_bytes_limit_ = reply_bytes_limit;
-  // Replies of other clients in this round precede those of this client.
+  // In the gate, replies of other clients in this round precede those of this client.
   const size_t others = std::min(gate.fresh_begin(), kNoLimit - reply_bytes_limit);
   gate.replies().set_limit(others + reply_bytes_limit);
   const Progress progress = run_all(data, batch, gate);
@@ -81,7 +82,7 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);
     const Progress executed = execute(batch, now_ms, gate);
-    // The batch contained only one request, because a part of its words is outside `data`.
+    // A request with a big argument is alone in its batch, so the argument is no longer needed.
     session_.big_argument = nullptr;
     batch.release_large();
     if (executed.end != End::kNeedsInput) {
@@ -92,7 +93,7 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
     consumed += gathered.size_bytes;
     if (gathered.last == Status::kNeedMore) return {End::kNeedsInput, consumed};
     if (gathered.last == Status::kError) {
-      // An error reply would corrupt a replication stream.
+      // An error reply is not sent to a replica, because it would corrupt the replication stream.
       if (session_.peer != Peer::kReplica) {
         protocol::ReplyWriter(gate.replies(), session_.resp).error(parser_.error());
         environment_.statistics.count_error("ERR");
@@ -159,7 +160,7 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
 bool RequestRunner::owes_too_much(size_t reply_bytes) {
   unknown_reply_bytes_ += reply_bytes;
   if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
-  // Logged only at verbose level, because any peer that can connect can cause this.
+  // The line is logged at verbose level only, because any peer that can connect can cause it.
   log_verbose("Closing client {} that sends many commands before AUTH", session_.address);
   counters_.output_buffer_disconnections.add();
   return true;

@@ -29,19 +29,20 @@ class BigArgument;
 
 namespace server::net {
 
-// The parsed requests of one batch. The views point into the bytes that were parsed.
+// RequestBatch: the parsed requests of one batch. Its views point into the bytes that were parsed.
 struct RequestBatch {
   struct Bounds {
-    size_t words_begin = 0;  // index of the request's first word in `words`
+    size_t words_begin = 0;  // index in `words` of the request's first word
     size_t words_end = 0;
-    size_t end = 0;  // bytes from the start of the batch to the end of this request
+    size_t end = 0;  // number of bytes from the start of the batch to the end of this request
   };
   std::vector<std::string_view> words;
   std::array<Bounds, Dispatcher::kLookAheadMax> bounds;
   std::array<Request, Dispatcher::kLookAheadMax> requests;
-  size_t count = 0;  // number of elements in use of `bounds` and `requests`
+  size_t count = 0;  // number of elements of `bounds` and `requests` that are in use
 
-  // Must be called when the requests are done, so that a huge request does not retain megabytes.
+  // Must be called when the requests are done, so that the memory of a huge request is not
+  // retained.
   void release_large() {
     constexpr size_t kKeptWords = 16384;
     if (words.capacity() > kKeptWords) core::release_storage(words);
@@ -50,12 +51,12 @@ struct RequestBatch {
 
 class RequestRunner {
  public:
-  // Reason why run() has stopped.
+  // The reason why run() has stopped.
   enum class End : uint8_t {
-    kNeedsInput,       // no complete command is left
+    kNeedsInput,       // the input contains no more complete commands
     kManyReplies,      // the replies so far must be sent first
-    kHeldBack,         // the next command must wait and has not run
-    kBlocked,          // the last command waits for its reply in Session::awaited
+    kHeldBack,         // the next command has not run, because it must wait
+    kBlocked,          // the last command has run and waits for its reply in Session::awaited
     kClosesClient,     // the connection closes when the replies are sent
     kOverOutputLimit,  // the replies exceed the client's output limit
   };
@@ -76,7 +77,7 @@ class RequestRunner {
   // `reply_bytes_limit`, the rest of them is not stored, and no further command runs.
   Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,
                size_t reply_bytes_limit = kNoLimit, BigArgument* big = nullptr);
-  // Records that the client has read all replies.
+  // Called when the client has read all replies.
   void record_all_sent() { unknown_reply_bytes_ = 0; }
 
   Dispatcher& dispatcher() { return dispatcher_; }
@@ -87,7 +88,7 @@ class RequestRunner {
   Progress run_all(std::string_view data, RequestBatch& batch, ReplyGate& gate);
   // Parses the next requests of `data` into the batch.
   struct Gathered {
-    protocol::RequestParser::Status last;  // the parser's status that ended the batch
+    protocol::RequestParser::Status last;  // status of the parser that ended the batch
     size_t size_bytes;
   };
   Gathered gather(std::string_view data, RequestBatch& batch);
@@ -103,9 +104,9 @@ class RequestRunner {
   Session& session_;
   Dispatcher dispatcher_;
   protocol::RequestParser parser_;
-  int64_t bulk_bytes_max_ = 0;  // limit that parser_ uses at present
+  int64_t bulk_bytes_max_ = 0;  // limit on an argument's size that the parser uses at present
   size_t reply_bytes_limit_ = kNoLimit;
-  size_t unknown_reply_bytes_ = 0;  // bytes of unsent replies to commands before AUTH
+  size_t unknown_reply_bytes_ = 0;  // number of unsent bytes of replies to commands before AUTH
 };
 
 }  // namespace server::net
