@@ -39,11 +39,12 @@ Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
   }
   const auto credentials = parse_basic(request.authorization);
   if (!credentials) return {nullptr, plain_response(400, "Only Basic authorization is known")};
-  // As for AUTH with one argument, a missing name means the default user.
+  // If the name is missing, the user is the default user, as for AUTH with one argument.
   const std::string_view name =
       credentials->user.empty() ? acl::kDefaultUser : std::string_view(credentials->user);
   if (auto user = users.authenticate(name, credentials->password)) {
-    // A user without a password accepts any password, so the password proves nothing.
+    // A user without a password accepts any password, so a password proves nothing about the
+    // client.
     if (!user->has_no_password()) return {std::move(user), {}};
     return admit_without_password(std::move(user), request, peer);
   }
@@ -103,7 +104,7 @@ std::optional<Credentials> parse_basic(std::string_view header) {
 }
 
 bool is_plain_host(std::string_view host) {
-  // Removes the port after the host.
+  // The port after the host is removed.
   const size_t colon = host.find_last_of(':');
   const bool is_bracketed = host.starts_with('[');
   if (colon != std::string_view::npos && (!is_bracketed || host[colon - 1] == ']')) {

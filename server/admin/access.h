@@ -31,7 +31,7 @@ class User;
 namespace server::admin {
 
 struct Peer {
-  std::string address;  // address and port, such as "127.0.0.1:50000"
+  std::string address;  // address and port of the client, such as "127.0.0.1:50000"
   bool is_loopback = false;
 };
 
@@ -46,7 +46,7 @@ class Access {
   explicit Access(Services& services) : services_(services) {}
 
   Admission admit(const HttpRequest& request, const Peer& peer) const;
-  // Returns whether the user may run this command.
+  // Returns whether the user may run a command with these arguments.
   bool allows(const acl::User& user, std::span<const std::string_view> arguments) const;
 
  private:

@@ -29,7 +29,7 @@ constexpr std::string_view kFiltersPerPage = "1000";
 constexpr std::string_view kUsualWindowS = "86400";
 constexpr std::string_view kKeyMissing = "the parameter key is missing";
 constexpr std::string_view kItemMissing = "the parameter item is missing";
-// Layout whose curve the planner shows for comparison.
+// Name of the layout whose curve the planner shows for comparison.
 constexpr std::string_view kPeer = "redisbloom";
 constexpr std::string_view kSlowCommandsMax = "128";
 
@@ -170,7 +170,8 @@ HttpResponse Api::add(const Question& question) {
   if (!caller) return json_error(400, caller.error().message);
   HttpResponse response;
   std::vector<std::string> words = {"bf.add", std::string(*key), std::string(items[0])};
-  // Copies the values it needs, because the question is destroyed before the write ends.
+  // The function copies the values it needs, because the question is destroyed before the write
+  // ends.
   response.later = [this, user = caller->user, address = std::string(caller->address),
                     database = caller->database,
                     words = std::move(words)](const HttpResponse::Deliver& deliver) {
@@ -208,7 +209,7 @@ HttpResponse Api::plan(const Question& question) {
   if (reply.is_error()) return error_response(reply);
   json::object curves;
   for (const auto& [name, words] : kinds) {
-    // A kind that cannot have these settings has no curve.
+    // A kind of filter that does not support these settings has no curve.
     const auto parameters = parse_plan(services_.config, words);
     if (parameters) curves[name] = points_of(plan_curve(*parameters));
   }

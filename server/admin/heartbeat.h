@@ -20,7 +20,7 @@ namespace server::admin {
 
 class Heartbeat {
  public:
-  // Asks all threads. The callback runs on one of the threads, once each thread has been between
+  // Asks all threads. Its callback runs on one of the threads, once each thread has been between
   // two commands.
   using Ask = std::function<void(std::function<void()>)>;
   static constexpr int64_t kSilentMaxUs = 15'000'000;

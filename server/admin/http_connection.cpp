@@ -38,7 +38,7 @@ void HttpConnection::start() {
 void HttpConnection::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  // The stream owns the descriptor, so the event loop's object only releases it.
+  // The stream owns the descriptor, so the event loop's socket only releases it.
   (void)descriptor_.release();
   parts_.stream->close();
 }
@@ -87,7 +87,7 @@ void HttpConnection::on_ready() {
         goes_on = false;
         break;
       case State::kWaits:
-        // Waits for no socket event: the handler's answer resumes the connection.
+        // The connection waits for no socket event: the handler's answer resumes it.
         return;
       case State::kClosed:
         return;
@@ -95,7 +95,7 @@ void HttpConnection::on_ready() {
   }
   if (state_ == State::kClosed || state_ == State::kWaits) return;
   if (std::exchange(has_another_request_, false)) {
-    // Two requests arrived together. Other connections are served between them.
+    // The buffer already holds another request. Other connections are served before it.
     return net::asio::post(parts_.context, [self = shared_from_this()] {
       if (self->is_closed()) return;
       (void)self->take_requests();
@@ -125,7 +125,7 @@ bool HttpConnection::read() {
 bool HttpConnection::take_requests() {
   switch (reader_.next()) {
     case RequestReader::Status::kNeedMore:
-      // The socket may hold more bytes, but other connections are served first.
+      // The socket may hold more bytes, but other connections are served before them.
       return false;
     case RequestReader::Status::kError:
       respond(reader_.refusal(), false, false);
@@ -185,7 +185,7 @@ bool HttpConnection::send() {
   output_.shrink_to_fit();
   sent_ = 0;
   if (is_last_) {
-    // For TLS, close() sends the closing message instead.
+    // With TLS, close() sends the closing message instead of a shutdown of the socket.
     if (!parts_.is_encrypted) ::shutdown(parts_.descriptor, SHUT_WR);
     enter(State::kLingers);
     return true;

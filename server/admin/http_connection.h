@@ -34,7 +34,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   struct Parts {
     net::asio::io_context& context;
     int descriptor;                  // descriptor of `stream`, which owns it
-    std::unique_ptr<Stream> stream;  // must be non-blocking
+    std::unique_ptr<Stream> stream;  // the descriptor must be non-blocking
     bool is_encrypted = false;
     Peer peer;
     Answer answer;
@@ -55,8 +55,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool is_closed() const { return state_ == State::kClosed; }
   // Returns whether the current step (reading or writing) has exceeded its time limit.
   bool is_late(int64_t now_us) const;
-  // Returns when the connection last made progress. The connection with the lowest value is closed
-  // first if there are too many.
+  // Returns the time at which the connection last made progress. If there are too many connections,
+  // the one with the lowest value is closed.
   int64_t progressed_us() const { return since_us_; }
 
  private:
@@ -66,13 +66,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void enter(State state);
   void wait(Descriptor::wait_type kind);
   void on_ready();
-  // Read, send or discard bytes. Return whether more work is ready.
+  // These functions read, send or discard bytes. They return whether more work is ready.
   bool read();
   bool take_requests();
   bool send();
   void linger();
   void respond(const HttpResponse& response, bool keeps_alive, bool is_head);
-  // Used if another thread produces the response.
+  // Answers when another thread has produced the response.
   void respond_later(const HttpResponse& response, bool keeps_alive);
 
   Parts parts_;
@@ -80,10 +80,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   RequestReader reader_;
   std::string output_;
   size_t sent_ = 0;
-  bool is_last_ = false;  // the connection closes after this answer
+  bool is_last_ = false;  // true if the connection closes after this answer
   bool has_answered_ = false;
-  bool holds_bytes_ = false;          // the stream still has bytes to send
-  bool has_another_request_ = false;  // the buffer holds another complete request
+  bool holds_bytes_ = false;          // true if the stream still has bytes to send
+  bool has_another_request_ = false;  // true if the buffer holds another complete request
   size_t discarded_ = 0;
   State state_ = State::kReads;
   int64_t since_us_;

@@ -19,10 +19,10 @@ namespace server::admin {
 
 struct HttpRequest {
   std::string method;
-  std::string path;  // path of the URL, starting with its first slash
+  std::string path;  // path of the URL, which starts with a slash
   std::vector<std::pair<std::string, std::string>> query;
-  std::string host;           // Host header as sent
-  std::string authorization;  // Authorization header as sent
+  std::string host;           // value of the Host header
+  std::string authorization;  // value of the Authorization header
   // True if the request has kWriteHeader. A page of another origin cannot send this header, so the
   // user intended the write.
   bool declares_write = false;
@@ -36,7 +36,7 @@ struct HttpResponse {
   unsigned status = 200;
   std::string_view content_type = "text/plain; charset=utf-8";
   std::string body{};
-  // Additional headers. encode() adds the headers that every response has.
+  // Additional headers of this response. encode() adds the headers that every response has.
   std::vector<std::pair<std::string_view, std::string>> headers{};
   // If set, another thread produces the response: it may call the given function later, from any
   // thread. The other members are then ignored.
@@ -44,7 +44,7 @@ struct HttpResponse {
   std::function<void(Deliver)> later{};
 };
 
-// Texts and headers of responses with status 405.
+// The texts and headers of responses with status 405.
 inline constexpr std::string_view kOnlyReadText = "This page can only be read";
 inline const std::pair<std::string_view, std::string> kAllowedMethods{"Allow", "GET, HEAD"};
 inline constexpr std::string_view kOnlyWriteText = "This page only writes: use POST";

@@ -12,7 +12,7 @@
 namespace server::admin {
 
 struct PageFile {
-  std::string_view path;  // path in the URL, such as "/charts.js"; index.html has "/"
+  std::string_view path;  // path in the URL, such as "/charts.js", or "/" for index.html
   std::string_view content_type;
   std::string_view text;
 };

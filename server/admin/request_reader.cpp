@@ -11,7 +11,8 @@ namespace {
 
 namespace http = boost::beast::http;
 
-// Returns nullopt unless the target is a path with an optional query that can be decoded.
+// Parses the target of a request. Returns nullopt unless the target is a path with an optional
+// query that can be decoded.
 std::optional<HttpRequest> parse_target(std::string_view target) {
   HttpRequest request;
   if (!target.starts_with('/')) return std::nullopt;
@@ -55,7 +56,7 @@ RequestReader::Status RequestReader::refuse(unsigned status, std::string_view te
   return Status::kError;
 }
 
-// If no page supports the method, the method is reported rather than the body.
+// If no page supports the method, the error is about the method, not about the body.
 RequestReader::Status RequestReader::refuse_body() {
   const http::verb method = parser_->parser.get().method();
   const bool is_reading = method == http::verb::get || method == http::verb::head;

@@ -27,7 +27,7 @@ class RequestReader {
   RequestReader& operator=(const RequestReader&) = delete;
 
   void feed(std::string_view bytes) { buffer_ += bytes; }
-  // Must be called repeatedly until it returns that it needs more bytes.
+  // Parses the next request. Must be called repeatedly until it returns that it needs more bytes.
   Status next();
   // Returns the parsed request. Valid after next() returned kRequest.
   HttpRequest& request() { return request_; }
@@ -43,7 +43,7 @@ class RequestReader {
   Status refuse_body();
   Status take();
 
-  std::unique_ptr<Parser> parser_;  // parser of the current request
+  std::unique_ptr<Parser> parser_;  // parser of the request that is being received
   std::string buffer_;
   HttpRequest request_;
   HttpResponse refusal_;

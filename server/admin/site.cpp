@@ -18,7 +18,7 @@
 namespace server::admin {
 namespace {
 
-// Time that one step of the walk over all keys may use on this port's thread. The first request
+// The time that one step of the walk over all keys may use on this port's thread. The first request
 // allows more time, because no figures exist yet. The other two limits are for later requests and
 // for the tick of each second.
 constexpr int64_t kCensusFirstUs = 50'000;
@@ -27,7 +27,8 @@ constexpr int64_t kCensusTickUs = 5'000;
 
 constexpr std::array<std::string_view, 1> kInfo = {"info"};
 constexpr std::array<std::string_view, 2> kScan = {"bf.scan", "0"};
-// SLOWLOG is checked for /api/log, because the log quotes clients as the slow log does.
+// /api/log requires the permission for SLOWLOG, because the log quotes clients as the slow log
+// does.
 constexpr std::array<std::string_view, 2> kSlowLog = {"slowlog", "get"};
 
 }  // namespace
@@ -94,7 +95,7 @@ HttpResponse Site::answer(const HttpRequest& request, const Peer& peer) {
   Question question{request, peer};
   Admission admission;
   if (route == nullptr || !route->is_public) {
-    // Check access before the answer reveals which paths exist.
+    // Access is checked before the answer reveals which paths exist.
     admission = access_.admit(request, peer);
     if (admission.user == nullptr) return std::move(admission.refusal);
     question.user = std::move(admission.user);

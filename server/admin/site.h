@@ -39,13 +39,15 @@ class Site {
   struct Question {
     const HttpRequest& request;
     const Peer& peer;
-    std::shared_ptr<const acl::User> user{};  // null if the path needs no login
+    // User of the request; null if the path needs no login.
+    std::shared_ptr<const acl::User> user{};
   };
   enum class Method : uint8_t { kRead, kWrite };
   struct Route {
     std::string_view path;
     HttpResponse (Site::*handler)(const Question&) = nullptr;
-    HttpResponse (Api::*api)(const Api::Question&) = nullptr;  // used if `handler` is null
+    // Handler in Api, which is used if `handler` is null.
+    HttpResponse (Api::*api)(const Api::Question&) = nullptr;
     bool is_public = false;
     // Command that the user must be allowed to run. If empty, no command is required, or the
     // handler checks.

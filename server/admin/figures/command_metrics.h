@@ -19,7 +19,7 @@ struct Services;
 
 namespace server::admin {
 
-// Upper bounds of the latency histograms' buckets, in microseconds.
+// The upper bounds of the latency histograms' buckets, in microseconds.
 inline constexpr std::array<double, 19> kLatencyBoundsUs = {
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6};
 

@@ -17,12 +17,13 @@ using core::keyspace::Entry;
 using core::keyspace::Keyspace;
 
 constexpr size_t kKeysPerPage = 500;
-// Each walk may use this time. Beyond it, walks use at most a thousandth of the port's time, unless
-// the figures are older than ten minutes.
+// The time in microseconds that each walk may use. Beyond it, walks use at most a thousandth of the
+// port's time, unless the figures are older than ten minutes.
 constexpr int64_t kFreeUs = 1000;
 constexpr int64_t kRestPerWork = 1000;
 constexpr int64_t kRestMaxUs = 600 * core::kSecondUs;
-// Half a million bits give a fill ratio with an error of about a thousandth.
+// The number of bytes that are read of a filter. Their half a million bits give a fill ratio with
+// an error of about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 bool is_larger(const LargeFilter& a, const LargeFilter& b) {
@@ -82,7 +83,7 @@ void FilterCensus::read_page(CensusWalk& walk) {
     figures.memory_bytes += filter.size_bytes();
     const bool is_small = figures.largest.size() == kLargestMax &&
                           filter.size_bytes() <= figures.largest.front().size_bytes;
-    if (is_small) return;  // returns before the name is copied
+    if (is_small) return;  // returns early, because copying the name takes time
     LargeFilter found;
     found.database = walk.database;
     found.key = std::string(entry.key());

@@ -37,7 +37,7 @@ struct LargeFilter {
   double fill_ratio = 0;
   double predicted_error_rate = 0;
   double error_rate = 0;               // error rate that the filter was created with
-  std::optional<uint64_t> items_left;  // value of BF.STATS; nullopt if BF.STATS reports none
+  std::optional<uint64_t> items_left;  // items_left of BF.STATS; nullopt if BF.STATS reports none
 };
 
 struct CensusFigures {
@@ -46,10 +46,10 @@ struct CensusFigures {
   uint64_t item_count = 0;
   uint64_t capacity = 0;
   uint64_t memory_bytes = 0;
-  std::vector<LargeFilter> largest;  // largest filter first
+  std::vector<LargeFilter> largest;  // the largest filters, the largest first
 };
 
-// Position and partial sums of a walk over the keyspace.
+// The position and the partial sums of a walk over the keyspace.
 struct CensusWalk {
   unsigned database = 0;
   uint64_t cursor = 0;

@@ -21,7 +21,8 @@ using prometheus::MetricType;
 std::optional<double> number_of(std::string_view text) {
   if (text == "ok" || text == "up") return 1;
   if (text == "err" || text == "down" || text == "fail") return 0;
-  if (text == "absent" || text == "older" || text == "invalid") return 0;  // cluster_topology
+  // These are faults in the field cluster_topology.
+  if (text == "absent" || text == "older" || text == "invalid") return 0;
   if (text.ends_with('%')) text.remove_suffix(1);
   return core::parse_double(text);
 }

@@ -19,7 +19,7 @@
 namespace server::admin {
 
 using Families = std::vector<prometheus::MetricFamily>;
-// The fields of INFO by name, from all sections.
+// The fields of all sections of INFO, by their names.
 using InfoFields = std::map<std::string, std::string, std::less<>>;
 
 InfoFields parse_info(std::string_view text);

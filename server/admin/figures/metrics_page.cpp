@@ -104,7 +104,7 @@ void add_filters(const CensusFigures& figures, Families& families) {
        [](auto& filter) { return filter.predicted_error_rate; });
   each("bloomery_filter_error_rate", "The error rate asked for",
        [](auto& filter) { return filter.error_rate; });
-  // A window never becomes full, because it drops old items.
+  // A windowed filter never becomes full, because it drops old items.
   each("bloomery_filter_items_left", "Items that fit before it grows or is full",
        [](auto& filter) { return filter.items_left; });
 }

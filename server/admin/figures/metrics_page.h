@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The text of /metrics.
+// Writes the text of the page /metrics.
 //
 // Invariants: it passes `promtool check metrics`.
 // Thread safety: as Services; the figures are no consistent snapshot.

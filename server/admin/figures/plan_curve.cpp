@@ -13,9 +13,10 @@ namespace {
 using core::bloom::FilterParameters;
 using core::bloom::LayerPlan;
 
-// A filter, or one generation of a windowed filter, whose layers were filled one after another.
+// The state of a filter, or of one generation of a windowed filter, whose layers were filled one
+// after another.
 struct Filled {
-  // Logarithm of the probability that a lookup of an absent item answers "no".
+  // The logarithm of the probability that a lookup of an absent item answers "no".
   double log_of_no = 0;
   uint64_t layer_count = 0;
   uint64_t bits_bytes = 0;

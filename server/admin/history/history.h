@@ -32,7 +32,7 @@ enum class Figure : uint8_t {
   kMedian,
   kPercentile99,
   kPercentile999,
-  kReplicaLagBytes,  // lag of the replica that is furthest behind
+  kReplicaLagBytes,  // lag in bytes of the replica that is furthest behind
   kReplicaLagSeconds,
   kCount,
 };
@@ -44,14 +44,14 @@ inline constexpr std::array<std::string_view, kFigureCount> kFigureNames = {
     "p99",        "p99.9",       "replica lag bytes", "replica lag seconds"};
 
 struct Moment {
-  int64_t time_ms = 0;  // wall-clock time
+  int64_t time_ms = 0;  // Unix time of the figures in milliseconds
   std::array<float, kFigureCount> figures{};
 
   float& operator[](Figure figure) { return figures[static_cast<size_t>(figure)]; }
   float operator[](Figure figure) const { return figures[static_cast<size_t>(figure)]; }
 };
 
-// The calls of one command in one interval.
+// The calls of one command within one interval.
 struct CommandInterval {
   float calls = 0;
   float percentile99_us = 0;
@@ -74,7 +74,8 @@ class History {
   }
 
   const Ring<Moment>& moments() const { return moments_; }
-  // Return the end times of the intervals, and the commands that ran in each interval.
+  // These functions return the end times of the intervals, and the commands that ran in each
+  // interval.
   const Ring<int64_t>& intervals() const { return intervals_; }
   const Ring<std::vector<CommandInterval>>& commands() const { return commands_; }
 

@@ -13,7 +13,8 @@ namespace {
 
 namespace json = boost::json;
 
-// Rounds to four digits, which suffice for a chart and make shorter JSON than the full precision.
+// The value is rounded to four digits, which suffice for a chart and make shorter JSON than the
+// full precision.
 json::value short_number(float value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double rounding = std::pow(10.0, 3 - std::floor(std::log10(std::fabs(value))));

@@ -51,12 +51,12 @@ class HistorySampler {
   const Services& services_;
   History history_;
   Totals last_;
-  // Seconds since the start of the current interval.
+  // The number of seconds since the start of the current interval.
   size_t seconds_ = 0;
-  std::vector<uint64_t> calls_;  // calls of each command at the last sample
-  // Calls of each command at the start of the current interval.
+  std::vector<uint64_t> calls_;  // number of calls of each command at the last sample
+  // The number of calls of each command at the start of the current interval.
   std::vector<uint64_t> interval_calls_;
-  // One tally per command; null if the command never ran.
+  // The tally of each command; null if the command never ran.
   std::vector<std::unique_ptr<LatencyTally>> tallies_;
 };
 

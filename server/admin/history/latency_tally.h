@@ -28,8 +28,8 @@ class LatencyTally {
 
  private:
   using Counts = std::array<uint32_t, LatencyHistogram::kBucketCount>;
-  Counts seen_{};      // counts of the histograms at the last update, modulo 2^32
-  Counts interval_{};  // counts since the interval began
+  Counts seen_{};      // the histograms' counts at the last update, modulo 2^32
+  Counts interval_{};  // the histograms' counts since the interval began
 };
 
 }  // namespace server::admin
