@@ -29,7 +29,7 @@ struct Denied {
   // The denied command, key or channel; for a failed login, the command that tried it.
   std::string object;
   std::string user;
-  std::string client;  // the client's line in CLIENT LIST
+  std::string client;  // the line that describes the client in CLIENT LIST
 };
 
 // Names chosen by clients are truncated to this size, so that the log stays small.
@@ -39,7 +39,8 @@ class AccessLog {
  public:
   struct Entry {
     Denied denied;
-    uint64_t id = 0;  // sequence number of the entry since the start, by its first event
+    // Number of the entry, counted from the start of the server by its first event.
+    uint64_t id = 0;
     uint64_t count = 1;
     int64_t first_ms = 0;
     int64_t last_ms = 0;
@@ -57,7 +58,7 @@ class AccessLog {
 
  private:
   std::array<std::atomic<uint64_t>, 5> counts_{};
-  mutable std::mutex mutex_;  // guards total counts, limit and entries below
+  mutable std::mutex mutex_;  // guards the numbers of denials, the limit and the entries
   std::deque<Entry> entries_;
   uint64_t next_id_ = 0;
   size_t limit_ = 128;

@@ -23,7 +23,8 @@ namespace server::acl {
 
 class Users;
 
-// Errors: a text for the log and for the reply of ACL LOAD, without an error code.
+// These functions load and save the file of `aclfile`. Errors: a text for the log and for the reply
+// of ACL LOAD, without an error code.
 core::Result<> load_acl_file(Users& users, const std::string& path);
 core::Result<> save_acl_file(const Users& users, const std::string& path);
 
@@ -33,7 +34,7 @@ core::Result<> load_users(Users& users, std::span<const Directive> user_lines,
                           const std::string& path);
 
 // Returns the users in the order of their names, as lines of the configuration file: "user alice on
-// …". Words that its parser would change are quoted.
+// …". Words that the parser of that file would change are quoted.
 std::vector<std::string> user_config_lines(const Users& users);
 // Returns the same lines for ACL LIST and the ACL file, whose parser splits at spaces and has no
 // quotes.

@@ -17,8 +17,8 @@ constexpr std::string_view kUnknownName = "Unknown command or category name in A
 constexpr std::string_view kArgumentOfSubcommand =
     "Allowing first-arg of a subcommand is not supported";
 constexpr std::string_view kTooManyRules = "Too many first-arg rules";
-// Limit on rules with a first argument. A check of one command may have to compare with all of
-// them.
+// Limit on the number of rules with a first argument. A check of one command may have to compare
+// with all of them.
 constexpr size_t kFirstArgumentsMax = 128;
 
 }  // namespace

@@ -54,7 +54,8 @@ class CommandRules {
  private:
   struct Rule {
     bool allows = false;
-    // Lower-case command, category or first argument: "get", "@read", "config|get", "select|0".
+    // The lower-case name of a command or category, or a command with its first argument: "get",
+    // "@read", "config|get", "select|0".
     std::string what;
   };
 
@@ -70,12 +71,12 @@ class CommandRules {
 
   const CommandTable* table_;
   std::vector<uint64_t> bits_;
-  bool allows_future_ = false;  // whether commands that a later version adds are allowed
-  // Allowed first arguments, by command index.
+  bool allows_future_ = false;  // true if commands that a later version adds are allowed
+  // The allowed first arguments, by the index of the command.
   std::map<size_t, std::set<std::string>> first_arguments_;
-  // Total number of first arguments of all commands.
+  // The total number of first arguments of all commands.
   size_t first_argument_count_ = 0;
-  // Rules, without the initial +@all or -@all.
+  // The rules, without the initial +@all or -@all.
   std::vector<Rule> rules_;
 };
 

@@ -20,9 +20,9 @@
 namespace server::acl {
 
 struct CommandEntry {
-  std::string name;           // full name, such as "get" or "config|get"
+  std::string name;           // full name of the command, such as "get" or "config|get"
   std::string_view parent{};  // name of the container; empty if the command has none
-  uint32_t categories = 0;    // one bit per category, in the order of category_names()
+  uint32_t categories = 0;    // bits of the command's categories, in the order of category_names()
   std::vector<size_t> subcommands{};
 };
 
@@ -30,7 +30,7 @@ class CommandTable {
  public:
   // `categories` are names without the @. Their texts must outlive the table.
   CommandTable(std::vector<CommandEntry> entries, std::vector<std::string_view> categories);
-  // Not copyable, because the index holds views into the entries.
+  // The table cannot be copied, because its index holds views into the entries.
   CommandTable(const CommandTable&) = delete;
   CommandTable& operator=(const CommandTable&) = delete;
   CommandTable(CommandTable&&) = default;

@@ -18,7 +18,8 @@ namespace server::acl {
 using PasswordHash = std::array<unsigned char, 32>;
 
 PasswordHash hash_password(std::string_view password);
-// Convert to and from 64 lower-case hexadecimal digits. Any other text gives nullopt.
+// These functions convert a hash to and from 64 lower-case hexadecimal digits. Any other text gives
+// nullopt.
 std::string hash_text(const PasswordHash& hash);
 std::optional<PasswordHash> parse_hash(std::string_view text);
 // Returns whether the hashes are equal. Compares in constant time.

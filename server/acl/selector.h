@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Selector: one set of permissions: commands, and the keys and channels that they may be used with.
-// A user has a root selector, and any number of further selectors, which are written in
-// parentheses.
+// Selector: one set of permissions: the allowed commands, and the keys and channels that these
+// commands may use. A user has a root selector, and any number of further selectors, which are
+// written in parentheses.
 //
 // Invariants: applying describe() to an empty selector gives an equal one.
 // Thread safety: none; constant once it is part of a published user.
@@ -20,8 +20,8 @@
 
 namespace server::acl {
 
-// Values of acl-pubsub-default: the channels that a new selector allows. In the order of the
-// option's values.
+// The values of acl-pubsub-default, in the order of the option: the channels that a new selector
+// allows.
 enum class ChannelDefault : uint8_t { kAllChannels, kResetChannels };
 
 // How a command accesses the value of a key.
@@ -56,7 +56,7 @@ class Selector {
   bool allows_channel(std::string_view channel, bool is_pattern) const;
   bool is_unrestricted() const { return all_keys_ && all_channels_ && commands_.allows_all(); }
 
-  // Return the patterns in the format of ACL GETUSER: "~* %R~x", "&a &b".
+  // These functions return the patterns in the format of ACL GETUSER: "~* %R~x", "&a &b".
   std::string key_text() const;
   std::string channel_text() const;
   // Returns all rules in the format of ACL LIST.

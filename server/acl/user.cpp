@@ -19,7 +19,8 @@ constexpr std::string_view kNotAHash =
     "The password hash must be exactly 64 characters and contain only lowercase hexadecimal "
     "characters";
 constexpr std::string_view kTooMany = "Too many passwords or selectors";
-// Each login compares with all passwords, and a command may be checked against all selectors.
+// Limits on passwords and selectors. Each login compares with all passwords, and a command may be
+// checked against all selectors.
 constexpr size_t kPasswordsMax = 1024;
 constexpr size_t kSelectorsMax = 1024;
 

@@ -23,11 +23,11 @@
 
 namespace server::acl {
 
-// A rule that was rejected, and the reason.
+// A rejected rule, and the reason for its rejection.
 struct RuleFault {
   std::string rule;
-  std::string reason;        // the reason in Redis' words
-  bool is_unclosed = false;  // the selector that `rule` opens has no end
+  std::string reason;        // reason for the rejection, in Redis' words
+  bool is_unclosed = false;  // true if the selector that `rule` opens has no end
 };
 
 class User {
@@ -47,7 +47,7 @@ class User {
 
   const std::string& name() const { return name_; }
   bool is_on() const { return is_on_; }
-  // Returns whether any password is accepted.
+  // Returns whether the user is accepted without a correct password.
   bool has_no_password() const { return has_no_password_; }
   const std::vector<PasswordHash>& passwords() const { return passwords_; }
   // Returns whether the user has this password. Compares with all passwords, in constant time.
@@ -63,8 +63,8 @@ class User {
   // Returns the rules that ACL LIST shows after the name.
   std::string describe() const;
 
-  // Number of this user object. Distinguishes users that had the same name at different times.
-  // Assigned by Users.
+  // The number of this User object, which distinguishes users that had the same name at different
+  // times. Users assigns it.
   uint64_t id = 0;
 
  private:

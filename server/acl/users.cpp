@@ -48,14 +48,15 @@ std::shared_ptr<User> Users::open_default_user() const {
   return user;
 }
 
-// REQUIRES: mutex_, except in the constructor.
+// Puts the user into the table, and gives it an id. REQUIRES: the caller holds mutex_, except in
+// the constructor.
 void Users::publish(std::shared_ptr<User> user) {
   UserPtr& place = users_[user->name()];
   user->id = place == nullptr ? ++last_id_ : place->id;
   place = std::move(user);
 }
 
-// REQUIRES: mutex_.
+// Increments the version, so that sessions notice the change. REQUIRES: the caller holds mutex_.
 void Users::announce() {
   const UserPtr& user = users_.find(kDefaultUser)->second;
   has_no_password_ = user->has_no_password();
@@ -146,7 +147,7 @@ std::vector<std::string> Users::replace_all(std::span<const UserDefinition> defi
 }
 
 // Users that did not change keep their id, so that their connections continue. The default user
-// always keeps its id. REQUIRES: mutex_.
+// always keeps its id. REQUIRES: the caller holds mutex_.
 void Users::take_all(Map fresh) {
   for (auto& [name, user] : fresh) {
     const auto old = users_.find(name);

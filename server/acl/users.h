@@ -32,14 +32,14 @@ using UserPtr = std::shared_ptr<const User>;
 
 inline constexpr std::string_view kDefaultUser = "default";
 
-// One user, as a line of a file defines it.
+// The definition of one user, from a line of a file.
 struct UserDefinition {
   std::string name;
   std::vector<std::string> rules;
   size_t line = 0;
 };
 
-// Which state the default user gets if no definition names it.
+// The state that the default user gets if no definition names it.
 enum class UndefinedDefault : uint8_t { kOpen, kKept };
 
 class Users {
@@ -54,7 +54,7 @@ class Users {
 
   // Returns the version, which is never 0.
   uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
-  // Returns null if there is no such user.
+  // Returns the user with the name; null if there is none.
   UserPtr find(std::string_view name) const;
   UserPtr default_user() const { return find(kDefaultUser); }
   // Returns whether a new connection is logged in as the default user without a password.
@@ -68,7 +68,7 @@ class Users {
   // and a user that is off. The time for an unknown user equals that for a user with one password.
   UserPtr authenticate(std::string_view name, std::string_view password) const;
 
-  // ACL SETUSER. Errors: the reply; all users are unchanged then.
+  // Implements ACL SETUSER. Errors: the reply; all users are unchanged then.
   core::Result<> set(std::string_view name, std::span<const std::string_view> rules);
   // Deletes the user, and returns whether it existed. REQUIRES: not the default user.
   bool remove(std::string_view name);
@@ -95,7 +95,7 @@ class Users {
   std::atomic<bool> is_open_{true};
   std::atomic<bool> has_no_password_{true};
   std::atomic<ChannelDefault> channel_default_;
-  mutable std::mutex mutex_;  // guards users_, last_id_
+  mutable std::mutex mutex_;  // guards users_ and last_id_
   Map users_;
   uint64_t last_id_ = 0;
 };

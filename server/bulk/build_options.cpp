@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// Limit of the error rate, as for BF.RESERVE.
+// The highest error rate, which is that of BF.RESERVE.
 constexpr double kBuiltErrorRateMax = 0.25;
 
 core::Result<> take_error_rate(std::string_view text, BuildOptions& options) {

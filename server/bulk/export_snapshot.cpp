@@ -30,7 +30,7 @@ using persistence::ExportRequest;
 constexpr std::string_view kExportUsage =
     "Usage: bloomery-server --export-rdb dump.rdb out.rdb [--target redis|redisbloom|valkey-bloom]"
     " [--overwrite]";
-// Used when the server reports no number of databases.
+// The number of databases if the server reports none.
 constexpr uint64_t kDefaultDatabases = 16;
 
 int refuse_export(std::string_view message) {
@@ -95,7 +95,8 @@ core::Result<ExportRequest> parse_export_options(std::span<const std::string> ar
                                      core::printable(name))};
     }
   }
-  // The source is the only copy until the other server has loaded the new one.
+  // The source file is not overwritten, because it is the only copy until the other server has
+  // loaded the new one.
   if (is_same_file(request.source, request.place.path)) {
     return core::Error{"--export-rdb does not write over the file that it reads"};
   }

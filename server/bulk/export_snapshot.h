@@ -15,20 +15,21 @@
 
 namespace server {
 
-// The file is complete, but some keys of the source were skipped.
+// The exit code if the file is complete, but some keys of the source were skipped.
 inline constexpr int kExitSomethingLeftOut = 2;
 
 // Parses --export-rdb, source, output and options. Fills in the members that the arguments set.
 core::Result<persistence::ExportRequest> parse_export_options(
     std::span<const std::string> arguments);
 
-// Returns a summary of a few lines for people.
+// Returns a summary of the export in a few lines, for the user.
 std::string describe_export(const persistence::ExportRequest& request,
                             const persistence::ExportFigures& figures);
 
-// Prints the written and skipped keys on standard output, and errors and progress on standard
-// error. `arguments` excludes the program's name. Returns 0 if the file contains all of the source,
-// kExitSomethingLeftOut if keys were skipped, and 1 if no file was written.
+// Runs the export. Prints the numbers of written and skipped keys on standard output, and errors
+// and progress on standard error. `arguments` excludes the program's name. Returns 0 if the file
+// contains all keys of the source, kExitSomethingLeftOut if keys were skipped, and 1 if no file was
+// written.
 int export_snapshot(std::span<const std::string> arguments);
 
 }  // namespace server

@@ -12,7 +12,7 @@ using persistence::BuildProgress;
 using persistence::BuildStep;
 
 constexpr int64_t kIntervalUs = core::kSecondUs / 10;
-// Moves the cursor to the start of the line and erases the line.
+// The control sequence that moves the cursor to the start of the line and erases the line.
 constexpr std::string_view kWipe = "\r\x1b[K";
 
 std::string_view name_of(BuildStep step) {

@@ -23,12 +23,13 @@ struct LatencySample {
   int64_t duration_ms = 0;
 };
 
-// The recorded events of one kind.
+// The recorded events of one kind, such as "fork".
 struct LatencyEvents {
   static constexpr size_t kSamplesMax = 160;
 
-  std::deque<LatencySample> samples;  // one sample per second, oldest first; never empty
-  int64_t longest_ms = 0;             // longest event since the last reset
+  // The slowest event of each second, the oldest first; never empty.
+  std::deque<LatencySample> samples;
+  int64_t longest_ms = 0;  // duration of the longest event since the last reset
 };
 
 class LatencyMonitor {
@@ -40,7 +41,7 @@ class LatencyMonitor {
     threshold_ms_.store(threshold_ms, std::memory_order_relaxed);
   }
   int64_t threshold_ms() const { return threshold_ms_.load(std::memory_order_relaxed); }
-  // Must be called for every event. Cheap if the event was fast.
+  // Must be called for every event. The call is cheap if the event was fast.
   void note(std::string_view kind, int64_t duration_ms, int64_t now_s) {
     const int64_t threshold = threshold_ms();
     if (threshold > 0 && duration_ms >= threshold) add(kind, duration_ms, now_s);

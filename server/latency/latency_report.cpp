@@ -14,10 +14,11 @@ namespace {
 
 constexpr size_t kColumns = 80;
 constexpr int kRows = 4;
-constexpr std::string_view kMarks = "_o#";  // a third of a row, two thirds, a whole row
+// Marks for a third of a row, two thirds and a whole row.
+constexpr std::string_view kMarks = "_o#";
 constexpr int kSteps = kRows * static_cast<int>(kMarks.size());
 
-// Returns "5s", "12m", "3h" or "2d".
+// Returns the age in its largest unit, such as "5s", "12m", "3h" or "2d".
 std::string age_text(int64_t seconds) {
   constexpr int64_t kMinute = 60;
   constexpr int64_t kHour = 60 * kMinute;

@@ -21,7 +21,7 @@ namespace server {
 
 struct SlowCommand {
   uint64_t id = 0;
-  int64_t time_s = 0;  // wall-clock time at the command's end
+  int64_t time_s = 0;  // Unix time in seconds at the end of the command
   int64_t duration_us = 0;
   std::vector<std::string> words;  // the command's words, shortened by trimmed_words()
   std::string address;
@@ -42,13 +42,13 @@ class SlowLog {
  private:
   mutable std::mutex mutex_;  // guards the members below
   uint64_t next_id_ = 0;
-  std::deque<std::shared_ptr<const SlowCommand>> entries_;  // newest entry first
+  std::deque<std::shared_ptr<const SlowCommand>> entries_;  // entries, the newest first
 };
 
 inline constexpr size_t kSlowWordBytesMax = 128;
 
-// The index of a word that was cut, and the number of bytes missing at its end. By default no word
-// is cut.
+// A word of a command that was cut: its index, and the number of bytes that are missing at its end.
+// By default no word is cut.
 struct CutWord {
   size_t index = ~size_t{0};
   size_t missing_bytes = 0;

@@ -23,7 +23,7 @@ namespace server::net {
 namespace {
 
 void set_option(int descriptor, int level, int name, int value) {
-  // Ignores failures: a socket option that the system rejects costs only speed.
+  // The result is ignored: a socket option that the system rejects costs only speed.
   (void)::setsockopt(descriptor, level, name, &value, sizeof value);
 }
 
@@ -78,7 +78,7 @@ std::shared_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) 
 void ClientAcceptor::accept(int descriptor, Kind kind) {
   ThreadStatistics& counters = services_.statistics.thread(0);
   if (const std::string text = refusal(descriptor, kind); !text.empty()) {
-    // Before the handshake, a TLS client could not read an error reply.
+    // A TLS client could not read an error reply before the handshake.
     if (kind != Kind::kTls) {
       (void)::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }

@@ -29,7 +29,7 @@ class ClientAcceptor {
 
   // Returns whether a client of this kind can be accepted now.
   bool has_room(Kind kind) { return kind != Kind::kTls || handshakes_.make_room(); }
-  // Takes ownership of the descriptor.
+  // Accepts the client, and takes ownership of its descriptor.
   void accept(int descriptor, Kind kind);
   // Ends handshakes that take too long. Must be called several times a second.
   void end_late_handshakes() { handshakes_.end_late(); }

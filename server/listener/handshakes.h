@@ -26,7 +26,7 @@ class Handshakes {
   // Returns whether another handshake may begin now. At the limit, first ends the oldest handshakes
   // if they have had a second.
   bool make_room();
-  // REQUIRES: the session has a TLS stream and is registered.
+  // Begins the handshake of the session. REQUIRES: the session has a TLS stream and is registered.
   void add(const std::shared_ptr<Session>& session);
   // Ends handshakes that take too long.
   void end_late();
@@ -44,7 +44,7 @@ class Handshakes {
   bool end_oldest(int64_t begun_before_us);
 
   const Services& services_;
-  std::deque<Handshake> under_way_;  // oldest handshake first; some may have ended
+  std::deque<Handshake> under_way_;  // running handshakes, the oldest first; some may have ended
 };
 
 }  // namespace server::net

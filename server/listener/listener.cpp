@@ -83,7 +83,7 @@ core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints, std::string_vi
     } else if (place.is_optional) {
       log_verbose("Not listening on optional address: {}", opened.error().message);
     } else {
-      // Uses Redis' error text, because test suites look for it.
+      // The error text is that of Redis, because test suites look for it.
       return core::Error{fmt::format("Failed listening on port {} ({}){}: {}", place.port,
                                      place.kind == Kind::kTls ? "TLS" : "TCP", outcome,
                                      opened.error().message)};

@@ -36,15 +36,15 @@ class Listener {
   void start();
   void close();
 
-  // Must be used on I/O thread 0.
+  // Returns the acceptor, which must be used on I/O thread 0 only.
   ClientAcceptor& clients() { return clients_; }
 
  private:
   using Kind = ClientAcceptor::Kind;
-  // An address to listen on.
+  // An address on which the server listens.
   struct Place {
     Kind kind = Kind::kUnix;
-    std::string address{};  // address as configured, without a leading '-'
+    std::string address{};  // the configured address, without a leading '-'
     uint16_t port = 0;
     bool is_optional = false;
 
@@ -63,12 +63,12 @@ class Listener {
   std::vector<Place> wanted_places() const;
   core::Result<> open_unix();
   // Opens the configured endpoints that are missing in `endpoints`. `outcome` is the end of the
-  // error text: what happens to the server.
+  // error text, which says what happens to the server.
   core::Result<> open_tcp_endpoints(Endpoints& endpoints, std::string_view outcome);
   // Opens the configured addresses in place of the old ones. If this fails, the old sockets stay
   // open.
   core::Result<> rebind();
-  // Starts to accept on all sockets. REQUIRES: mutex_.
+  // Starts to accept on all sockets. REQUIRES: the caller holds mutex_.
   void accept();
   int backlog() const;
 
