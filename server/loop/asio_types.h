@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Asio types used by the server. Descriptors and timers are bound to io_context at compile time,
-// which avoids the type-erased executor on the hot path.
+// Defines the Asio types that the server uses. Descriptors and timers are bound to io_context at
+// compile time, which avoids the type-erased executor on the hot path.
 //
 // Source: https://www.boost.org/doc/libs/1_81_0/doc/html/boost_asio/overview/model/executors.html
 #pragma once

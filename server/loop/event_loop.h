@@ -23,8 +23,8 @@ namespace server::net {
 
 class EventLoop {
  public:
-  // Limit on the sockets that timers and posted functions wait for, in addition to the sockets of
-  // the round in which they became due.
+  // Limit on the number of sockets that are served before timers and posted functions. The sockets
+  // of the round in which these became due come in addition.
   static constexpr size_t kSocketsPerWait = 32;
 
   EventLoop(asio::io_context& context, SocketSet& sockets, std::function<void()> end_round)
@@ -32,12 +32,12 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Runs the function soon, on the loop's thread.
+  // Posts the function, which runs soon on the loop's thread.
   template <class Function>
   void post(Function&& function) {
     asio::post(context_, std::forward<Function>(function));
   }
-  // Returns when the io_context has no more work.
+  // Runs the loop. Returns when the io_context has no more work.
   void run() {
     while (context_.run_one() > 0) {
       end_round_();

@@ -38,7 +38,8 @@ core::Result<> remove_left_socket(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
-  // Non-blocking, because connect() would wait if the queue of a running server is full.
+  // The socket is non-blocking, because connect() would wait if the queue of a running server is
+  // full.
   const int caller = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (caller < 0) return core::Error{std::strerror(errno)};
   int failed = 0;
@@ -189,7 +190,7 @@ void ListeningSocket::await() {
     self->is_awaited_ = false;
     if (error || self->is_suspended_ || !self->acceptor_.is_open()) return;
     if (self->accept_waiting()) return self->await();
-    // Pauses, because the queue stays readable and accepting again at once would spin.
+    // Accepting pauses, because the queue stays readable and accepting again at once would spin.
     self->pause_.expires_after(kPause);
     self->pause_.async_wait([self](const ErrorCode& cancelled) {
       const std::scoped_lock pause_lock(self->mutex_);
@@ -198,7 +199,7 @@ void ListeningSocket::await() {
   });
 }
 
-// Returns false if accepting must pause.
+// Accepts waiting peers. Returns false if accepting must pause.
 bool ListeningSocket::accept_waiting() {
   const int64_t most = handler_.accepts_per_round_max();
   for (int64_t i = 0; i < most; ++i) {

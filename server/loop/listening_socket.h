@@ -25,29 +25,30 @@ namespace server::net {
 class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
  public:
   struct Handler {
-    // Called with the descriptor of a non-blocking socket, which the callee owns.
+    // Called with the descriptor of a non-blocking socket. The function takes ownership of it.
     std::function<void(int descriptor)> accept;
-    // Called before a peer is accepted. While it returns false, peers wait in the system's queue.
+    // Called before a peer is accepted. While the function returns false, peers wait in the
+    // system's queue.
     std::function<bool()> has_room = [] { return true; };
-    // Limit on peers accepted in a row, because the thread's other work must wait.
+    // Limit on the number of peers accepted in a row, because the thread's other work must wait.
     std::function<int64_t()> accepts_per_round_max = [] { return 256; };
   };
   using Opened = core::Result<std::shared_ptr<ListeningSocket>>;
 
-  // "*" and "::*" mean all addresses of IPv4 and of IPv6. Errors: an address that this machine does
-  // not have, or that is in use.
+  // Listens on a TCP address. "*" and "::*" mean all addresses of IPv4 and of IPv6. Errors: an
+  // address that this machine does not have, or that is in use.
   static Opened open_tcp(asio::io_context& context, const std::string& address, uint16_t port,
                          int backlog);
-  // The permissions and the group of a unix socket.
+  // UnixAccess: the permissions and the group of a unix socket.
   struct UnixAccess {
     // Permissions of the socket file; 0 keeps those that the umask leaves.
     unsigned permissions = 0;
-    // Name or number of the socket file's group; empty for the group of the process.
+    // Name or number of the group of the socket file; empty for the group of the process.
     std::string group{};
   };
-  // Replaces a socket file left by an earlier run, but no socket of a running process and no file
-  // of another kind. Errors: the path is too long or in use; the group does not exist, or this
-  // process may not assign it.
+  // Listens on a unix socket. Replaces a socket file left by an earlier run, but no socket of a
+  // running process and no file of another kind. Errors: the path is too long or in use; the group
+  // does not exist, or this process may not assign it.
   static Opened open_unix(asio::io_context& context, const std::string& path,
                           const UnixAccess& access, int backlog);
   explicit ListeningSocket(asio::io_context& context) : acceptor_(context), pause_(context) {}
@@ -63,13 +64,13 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
  private:
   using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol, Executor>;
 
-  // The common part of open_tcp() and open_unix(). `error` is that of the steps before.
+  // The common part of open_tcp() and open_unix(). `error` is the error of the steps before it.
   Opened listen(int backlog, ErrorCode error);
-  // REQUIRES for both: mutex_.
+  // These functions require that the caller holds mutex_.
   void await();
   bool accept_waiting();
 
-  std::mutex mutex_;  // guards all members below
+  std::mutex mutex_;  // guards the members below
   Acceptor acceptor_;
   Handler handler_;
   bool is_awaited_ = false;

@@ -21,12 +21,12 @@ class LoopWaker {
   LoopWaker(const LoopWaker&) = delete;
   LoopWaker& operator=(const LoopWaker&) = delete;
 
-  // The next wake() posts the task.
+  // Makes the next wake() post the task.
   void arm() { is_armed_ = true; }
-  // wake() posts nothing until the next arm().
+  // Makes wake() post nothing until the next arm().
   void disarm() { is_armed_ = false; }
   void wake() {
-    // Loads before exchanging, because most calls come while there is no waiter.
+    // The flag is loaded before it is exchanged, because most calls come while there is no waiter.
     if (is_armed_ && is_armed_.exchange(false)) loop_.post([this] { task_(); });
   }
 

@@ -92,7 +92,7 @@ void ReplyGate::hold(const Part& part, std::string_view replies, size_t begin,
 void ReplyGate::end_round() {
   flush();
   while (std::exchange(commit_is_due_, false)) {
-    // Called before the commit, so that the end of a running sync causes a notification.
+    // Notifications are requested before the commit, so that the end of a running sync causes one.
     on_waiting_(true);
     log_.commit(std::exchange(new_held_, 0));
     if (std::exchange(awaits_acks_, false)) acks_->request();
@@ -107,7 +107,7 @@ void ReplyGate::release_safe() {
 }
 
 void ReplyGate::release_held() {
-  // Called before the first check, so that no progress notification is missed.
+  // Notifications of progress are requested before the first check, so that none is missed.
   on_waiting_(true);
   looked_at_.swap(held_);
   for (Held& held : looked_at_) {

@@ -33,17 +33,18 @@ class ClusterState;
 
 namespace server::net {
 
-// The range of bytes of one command's replies among the replies of a client.
+// ReplySpan: the range of bytes of one command's replies among the replies of a client.
 struct ReplySpan {
   size_t begin = 0;
   size_t end = 0;
 };
 
-// Receives replies. Calls after it has closed are ignored. Unless `whole` is null, it holds exactly
-// these replies, and the sink may take its bytes by OutputBuffer::swap().
+// ReplySink: receives the replies of a client. Calls after it has closed are ignored. Unless
+// `whole` is null, it holds exactly these replies, and the sink may take its bytes by
+// OutputBuffer::swap().
 class ReplySink : public std::enable_shared_from_this<ReplySink> {
  public:
-  // Sends the replies.
+  // Sends the replies to the client.
   virtual void send(std::string_view replies, protocol::OutputBuffer* whole) = 0;
   // Stores the replies until release(). `writes` are the ranges of replies to commands that may
   // write, in order.
@@ -51,7 +52,7 @@ class ReplySink : public std::enable_shared_from_this<ReplySink> {
                     protocol::OutputBuffer* whole) = 0;
   // Sends the held replies. A non-empty error replaces the replies to writes.
   virtual void release(std::string_view error) = 0;
-  // Closes the connection. No further reply may be sent.
+  // Closes the client's connection. No further reply may be sent.
   virtual void close() = 0;
 
  protected:
@@ -60,7 +61,7 @@ class ReplySink : public std::enable_shared_from_this<ReplySink> {
 
 class ReplyGate {
  public:
-  // `on_waiting(true)` requests calls of release_safe() when the log makes progress.
+  // `on_waiting(true)` requests that release_safe() is called when the log makes progress.
   ReplyGate(ReplyLog& log, std::function<void(bool)> on_waiting);
   ReplyGate(const ReplyGate&) = delete;
   ReplyGate& operator=(const ReplyGate&) = delete;
@@ -94,7 +95,7 @@ class ReplyGate {
   void release_safe();
 
  private:
-  // The offsets that a part's replies depend on; 0 is none.
+  // The offsets that the replies of a part depend on; 0 if there is none.
   struct Needs {
     uint64_t log_offset = 0;
     uint64_t stream_offset = 0;
@@ -112,7 +113,7 @@ class ReplyGate {
   };
 
   void truncate(size_t mark);
-  // Sends a part, or lets its sink hold it. `begin`: the offset of its first byte.
+  // Sends a part, or lets its sink hold it. `begin` is the offset of the part's first byte.
   void pass_on(const Part& part, size_t begin);
   void hold(const Part& part, std::string_view replies, size_t begin,
             protocol::OutputBuffer* whole);
@@ -120,9 +121,10 @@ class ReplyGate {
   bool may_acknowledge() const;
   bool is_safe(const Needs& needs) const;
 
-  // More replies than this are flushed before the round ends, while they are still in the cache.
+  // If there are more bytes of replies than this, they are flushed before the round ends, while
+  // they are still in the cache.
   static constexpr size_t kGatheredMax = size_t{32} << 10;
-  // A part of this size is handed to its sink without a copy.
+  // A part of at least this size is handed to its sink without a copy.
   static constexpr size_t kHandedOverMin = size_t{256} << 10;
   // Capacity of the reply buffer that is retained between rounds. The buffer belongs to no client,
   // so no client's limit applies to it.
@@ -130,17 +132,19 @@ class ReplyGate {
 
   ReplyLog& log_;
   const cluster::ClusterState* permit_ = nullptr;
-  WriteAcks* acks_ = nullptr;  // acknowledgements of replicas; null unless writes wait for replicas
+  // Acknowledgements that replies to writes wait for; null if they do not wait for replicas.
+  WriteAcks* acks_ = nullptr;
   const std::function<void(bool)> on_waiting_;
   protocol::OutputBuffer replies_;
   size_t fresh_begin_ = 0;
-  std::vector<ReplySpan> writes_;  // ranges in replies_
+  std::vector<ReplySpan> writes_;  // ranges of replies_ that hold replies to writes
   std::vector<Part> parts_;
   std::vector<Held> held_;
   std::vector<Held> looked_at_;  // sinks that release_held() is checking
   size_t new_held_ = 0;          // number of sinks that began to hold replies since the last commit
   bool commit_is_due_ = false;
-  bool awaits_acks_ = false;  // a held reply has waited for acknowledgements since the last request
+  // True if a held reply has waited for acknowledgements since the last request for them.
+  bool awaits_acks_ = false;
 };
 
 }  // namespace server::net

@@ -16,7 +16,8 @@ class SocketAddress {
  public:
   enum class End : uint8_t { kOwn, kPeer };
 
-  // All zeros if the system gives no address, for example for a socket of another kind.
+  // Reads the address of one end of the socket. It is all zeros if the system gives no address, for
+  // example for a socket of another kind.
   SocketAddress(int descriptor, End end);
 
   // Returns "127.0.0.1:50000" or "[::1]:50000".

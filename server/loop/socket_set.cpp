@@ -47,7 +47,7 @@ void SocketSet::remove(int descriptor, Watcher& watcher) {
 
 void SocketSet::await() {
   set_.async_wait(decltype(set_)::wait_read, [this](const ErrorCode& error) {
-    if (error) return;  // the set was closed
+    if (error) return;  // an error means that the set was closed
     deliver();
     if (set_.is_open()) await();
   });
@@ -63,7 +63,7 @@ size_t SocketSet::deliver() {
   for (next_ = 0; next_ < count_;) {
     const epoll_event& event = events_[next_++];
     auto* const watcher = static_cast<Watcher*>(event.data.ptr);
-    // Null if the watcher was removed during this round.
+    // The pointer is null if the watcher was removed during this round.
     if (watcher != nullptr) watcher->on_ready(event.events);
   }
   next_ = count_ = 0;

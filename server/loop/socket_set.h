@@ -26,14 +26,14 @@ class SocketSet {
  public:
   class Watcher {
    public:
-    // `events` as epoll reports them: EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR.
+    // Called with the events that epoll reports: EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR.
     virtual void on_ready(uint32_t events) = 0;
 
    protected:
     ~Watcher() = default;
   };
 
-  // Starts to wait. REQUIRES: close() before the context is destroyed.
+  // Starts to wait for events. REQUIRES: close() is called before the context is destroyed.
   explicit SocketSet(asio::io_context& context);
   SocketSet(const SocketSet&) = delete;
   SocketSet& operator=(const SocketSet&) = delete;
@@ -41,15 +41,16 @@ class SocketSet {
   // Stops calling watchers and leaves the io_context without pending work.
   void close();
 
-  // Returns false if the kernel rejects the socket. The watcher must outlive its registration.
+  // Adds a socket. Returns false if the kernel rejects it. The watcher must outlive its
+  // registration.
   [[nodiscard]] bool add(int descriptor, Watcher& watcher, uint32_t events);
   void change(int descriptor, Watcher& watcher, uint32_t events);
   void remove(int descriptor, Watcher& watcher);
 
   // Calls the watchers of the sockets that are ready now, and returns their number.
   size_t deliver();
-  // Returns false while only one client sends. It waits for its reply before it sends again, so
-  // nothing can be ready right after it was served.
+  // Returns whether to poll the sockets again at once. Returns false while only one client sends.
+  // That client waits for its reply, so nothing can be ready right after it was served.
   bool may_have_more() const { return !is_lone_; }
 
  private:

@@ -15,7 +15,7 @@ class WriteAcks {
   virtual uint64_t offset_of_writes() const = 0;
   // Returns whether all members in sync have acknowledged the offset.
   virtual bool has_all(uint64_t offset) const = 0;
-  // Asks the replicas for acknowledgements soon.
+  // Requests acknowledgements from the replicas soon.
   virtual void request() = 0;
 
  protected:

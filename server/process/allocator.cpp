@@ -11,7 +11,7 @@
 #include "core/thread_heap.h"
 #elif defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
 #include <cstddef>
-// The sanitizers have an allocator of their own, whose figures are declared in no header.
+// The sanitizers have an allocator of their own, and no header declares its figures.
 extern "C" size_t __sanitizer_get_current_allocated_bytes();
 extern "C" size_t __sanitizer_get_heap_size();
 #else
@@ -36,7 +36,7 @@ std::atomic<uint64_t> uncounted_bytes{0};
 }  // namespace
 
 AllocatorFigures allocator_figures() {
-  // jemalloc's statistics date from the last epoch. Setting the epoch updates them.
+  // The statistics of jemalloc date from the last epoch. Setting the epoch updates them.
   uint64_t epoch = 1;
   size_t size = sizeof epoch;
   mallctl("epoch", &epoch, &size, &epoch, size);
@@ -60,7 +60,7 @@ void correct_heap_bytes() {
 
 std::string allocator_name() {
   const std::string version = JEMALLOC_VERSION;
-  // Removes the suffix, which names the commit that jemalloc was built from.
+  // Removes the suffix of the version, which names the commit that jemalloc was built from.
   return "jemalloc-" + version.substr(0, version.find('-'));
 }
 

@@ -14,8 +14,8 @@
 namespace server {
 
 struct AllocatorFigures {
-  uint64_t allocated_bytes = 0;  // bytes of blocks in use
-  uint64_t active_bytes = 0;     // bytes of pages with blocks in use
+  uint64_t allocated_bytes = 0;  // number of bytes of the blocks in use
+  uint64_t active_bytes = 0;     // number of bytes of the pages that contain blocks in use
   // Bytes of pages not returned to the system, including the allocator's own.
   uint64_t resident_bytes = 0;
 };
@@ -30,7 +30,7 @@ uint64_t heap_bytes();
 // are not counted (core/thread_heap.h). Takes some 30 microseconds. Does nothing if another thread
 // allocates meanwhile.
 void correct_heap_bytes();
-// Returns "jemalloc-5.3.0", "libc" or "sanitizer".
+// Returns the name of the allocator: "jemalloc-5.3.0", "libc" or "sanitizer".
 std::string allocator_name();
 // Returns empty pages to the system.
 void purge_allocator();

@@ -23,7 +23,8 @@ class Availability {
     kTooFewReplicas = 1U << 3,
     kReadOnlyReplica = 1U << 4,
     kStaleReplica = 1U << 5,
-    // This server is a node of a cluster; set for the whole life of the process.
+    // True if this server is a node of a cluster. The flag is set for the whole life of the
+    // process.
     kInCluster = 1U << 6,
   };
 
@@ -38,7 +39,7 @@ class Availability {
   void begin(Trouble trouble) { troubles_.fetch_or(trouble, std::memory_order_acq_rel); }
   void end(Trouble trouble) { troubles_.fetch_and(~uint32_t{trouble}, std::memory_order_acq_rel); }
 
-  // Returns true if the append log had worked until now.
+  // Records that the append log has failed. Returns true if it had worked until now.
   bool append_log_failed(const std::string& reason) {
     const std::scoped_lock lock(mutex_);
     append_log_reason_ = reason;
@@ -50,7 +51,7 @@ class Availability {
     return append_log_reason_;
   }
 
-  // Returns why writes are rejected now; empty if they are not.
+  // Returns the reason why writes are rejected now; empty if they are accepted.
   std::string write_refusal(bool stops_on_snapshot_error) const {
     if (has(kAppendLogFails)) {
       return "MISCONF Errors writing to the AOF file: " + append_log_reason();

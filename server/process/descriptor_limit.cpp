@@ -12,7 +12,8 @@
 namespace server {
 
 void raise_descriptor_limit(Config& config) {
-  // Descriptors for the server's own files and for clients of the admin port.
+  // The number of descriptors that are reserved for the server's own files and for clients of the
+  // admin port.
   const rlim_t reserved = config.integer(OptionId::kHttpPort) == 0 ? 32 : 128;
   const rlim_t wanted = static_cast<rlim_t>(config.max_clients()) + reserved;
   struct rlimit limit {};

@@ -16,7 +16,7 @@ namespace server {
 // every browser sends. GET is a Redis command.
 bool is_http_word(std::string_view name);
 
-// Uses redis-server's text, because tools look for it.
+// Logs the warning. The text is that of redis-server, because tools look for it.
 void warn_of_http(std::string_view client_address, int64_t now_ms);
 
 }  // namespace server

@@ -28,7 +28,7 @@
 namespace server {
 namespace {
 
-// Formats %* in the pattern: Redis' one-character level.
+// Formats %* of the pattern, which is Redis' one-character level.
 class LevelMark final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -41,8 +41,8 @@ class LevelMark final : public spdlog::custom_flag_formatter {
   }
 };
 
-// Formats %v in the pattern: the text, with control characters escaped. The text may quote a peer
-// or a file name.
+// Formats %v of the pattern, which is the text. Control characters are escaped, because the text
+// may quote a peer or a file name.
 class PrintableText final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -56,7 +56,7 @@ class PrintableText final : public spdlog::custom_flag_formatter {
   }
 };
 
-// Standard output, which may also show a progress line.
+// TerminalSink writes to standard output, which may also show a progress line.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -88,12 +88,12 @@ core::Result<LogFilePtr> open_log_file(const std::string& path, FileKinds kinds)
   return {boost::system::in_place_value, std::move(file)};
 }
 
-// Writes to a file that log rotation may rename or remove.
+// LogFileSink writes to a file that log rotation may rename or remove.
 class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   LogFileSink(const std::string& path, LogFilePtr file, std::chrono::milliseconds look_interval)
       : file_(std::move(file)), look_interval_(look_interval) {
-    // Made absolute, because CONFIG SET dir changes the meaning of a relative path.
+    // The path is made absolute, because CONFIG SET dir changes the meaning of a relative path.
     std::error_code error;
     const auto absolute = std::filesystem::absolute(path, error);
     path_ = error ? path : absolute.string();
@@ -113,7 +113,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // spdlog prints the exception on standard error, at most once a second.
+  // spdlog catches the exception, and prints it on standard error at most once a second.
   [[noreturn]] void fail(std::string_view what) const {
     const int error = errno;
     spdlog::throw_spdlog_ex(fmt::format("Failed {} the log file '{}'", what, path_), error);
@@ -142,7 +142,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   Clock::time_point looked_at_ = Clock::now();
 };
 
-// Before open_log() is called, no one sees the log.
+// The flag is false until open_log() is called, because there is no log before.
 std::atomic<bool> is_on_standard_output{false};
 
 spdlog::sink_ptr standard_output() {

@@ -19,15 +19,16 @@
 
 namespace server {
 
-// `file`: a path, or empty for standard output. If log rotation has renamed or removed the file,
-// the next line reopens the path. The file is checked at most once per `look_interval`. Errors: the
-// file cannot be opened.
+// Opens the log. `file` is a path, or empty for standard output. If log rotation has renamed or
+// removed the file, the next line reopens the path. The file is checked at most once per
+// `look_interval`. Errors: the file cannot be opened.
 core::Result<> open_log(LogLevel level, const std::string& file,
                         std::chrono::milliseconds look_interval = std::chrono::seconds(1));
 void set_log_level(LogLevel level);
 void flush_log();
 
-// Redis' four levels. As in Redis, errors have the mark of warnings, '#'.
+// The functions below log a line at one of Redis' four levels. As in Redis, errors have the mark of
+// warnings, '#'.
 template <class... Args>
 void log_verbose(spdlog::format_string_t<Args...> format, Args&&... args) {
   spdlog::debug(format, std::forward<Args>(args)...);

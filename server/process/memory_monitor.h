@@ -33,14 +33,15 @@ class Reclaimer;
 
 namespace server {
 
-// Frees memory that is in use, by evicting keys.
+// RoomMaker frees memory that is in use, by evicting keys.
 class RoomMaker {
  public:
-  // Called before a command, while the limit is exceeded. Makes `bytes` fit below it, or begins to.
-  // Returns false if no key may be evicted. REQUIRES: the caller holds no stripe lock.
+  // Called before a command, while the limit is exceeded. Evicts keys until `bytes` fit below the
+  // limit, or begins to do so. Returns false if no key may be evicted. REQUIRES: the caller holds
+  // no stripe lock.
   virtual bool make_room(uint64_t bytes) = 0;
-  // Makes `bytes` fit below the limit, or begins to. Returns true if they may be allocated. The
-  // caller may hold stripe locks.
+  // Evicts keys until `bytes` fit below the limit, or begins to do so. Returns true if they may be
+  // allocated. The caller may hold stripe locks.
   virtual bool make_room_for(uint64_t bytes) = 0;
   // Returns the largest size that make_room_for() can provide now.
   virtual uint64_t obtainable_bytes() const = 0;
@@ -74,23 +75,24 @@ class MemoryMonitor final : public core::MemoryBudget {
   // The parts that add up to used memory.
   struct Parts {
     uint64_t heap_bytes = 0;
-    uint64_t array_bytes = 0;       // mapped bit arrays, touched or not
-    uint64_t kept_array_bytes = 0;  // freed arrays that a forked child may still read
-    uint64_t buffer_bytes = 0;      // mapped buffers
-    uint64_t pending_bytes = 0;  // deleted values that wait to be freed; they do not count as used
-    uint64_t exempt_bytes = 0;   // memory that is used but not subject to the limit
+    uint64_t array_bytes = 0;       // bytes of mapped bit arrays, touched or not
+    uint64_t kept_array_bytes = 0;  // bytes of freed arrays that a forked child may still read
+    uint64_t buffer_bytes = 0;      // bytes of mapped buffers
+    // Bytes of deleted values that wait to be freed; they do not count as used.
+    uint64_t pending_bytes = 0;
+    uint64_t exempt_bytes = 0;  // bytes that are used but not subject to the limit
 
     uint64_t held() const { return heap_bytes + array_bytes + kept_array_bytes + buffer_bytes; }
     uint64_t used() const { return held() - std::min(held(), pending_bytes); }
-    // Returns the memory that is compared with the limit.
+    // Returns the number of bytes that are compared with the limit.
     uint64_t limited() const { return used() - std::min(used(), exempt_bytes); }
-    // Returns limited() without the arrays that no eviction can free now.
+    // Returns limited() without the arrays that no eviction can free at present.
     uint64_t evictable() const { return limited() - std::min(limited(), kept_array_bytes); }
   };
   Parts parts() const;
-  // Measures the parts, and updates the figures below.
+  // Measures the parts, and updates the figures that are read without a measurement.
   Parts measure() const;
-  // Adds up the parts. Costs some ten nanoseconds per thread.
+  // Adds up the parts. The call takes some ten nanoseconds per thread.
   uint64_t refresh() const { return measure().used(); }
   // Returns the result of the last measure().
   uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
@@ -100,18 +102,19 @@ class MemoryMonitor final : public core::MemoryBudget {
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
-  // Returns the most memory that one request may get, including evicted keys. Costs as much as
+  // Returns the most memory that one request may get if keys are evicted. The call takes as long as
   // querying the system.
   uint64_t obtainable_bytes() const;
-  // Queries the system, and sets the base of available_bytes(). Costs some 30 microseconds.
+  // Queries the system, and sets the base of available_bytes(). The call takes some 30
+  // microseconds.
   uint64_t measure_available() const;
   // Must be called several times a second. Measures the memory, and corrects the counts by the
   // allocator's figure.
   void tick() const;
-  // Returns how often available memory was measured.
+  // Returns the number of measurements of available memory.
   uint64_t measurement_count() const { return measurements_.load(std::memory_order_relaxed); }
 
-  // As RoomMaker: returns false if no key may be evicted.
+  // Calls the RoomMaker. Returns false if no key may be evicted.
   bool make_room(uint64_t bytes) const {
     return room_maker_ != nullptr && room_maker_->make_room(bytes);
   }
@@ -130,11 +133,11 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Available memory is measured again once arrays took this fraction of it (one in eight).
   static constexpr uint64_t kPartPerMeasurement = 8;
 
-  // A thread's last comparison of used memory with the limit.
+  // The last comparison of used memory with the limit by one thread.
   struct Look {
     const MemoryMonitor* monitor = nullptr;
     uint64_t limit_bytes = 0;
-    uint64_t heap_bytes = 0;  // heap bytes of this thread at that time
+    uint64_t heap_bytes = 0;  // heap bytes of the thread at the time of the comparison
     // Bytes that the thread may allocate before the next check; 0 forces a check.
     uint64_t allowed_growth_bytes = 0;
   };
@@ -163,7 +166,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   uint64_t startup_bytes_ = 0;
 };
 
-// The resident set of this process.
+// The resident memory of this process.
 struct ResidentMemory {
   uint64_t total_bytes = 0;
   uint64_t shared_bytes = 0;  // bytes of shared mappings, including file_bytes

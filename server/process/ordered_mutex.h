@@ -71,7 +71,8 @@ class OrderedMutex {
   void unlock() {
     mutex_.unlock();
   }
-  // Returns whether this thread holds any such mutex. For assertions only.
+  // Always returns true, because release builds do not record which mutexes a thread holds. For
+  // assertions only.
   static bool is_held() {
     return true;
   }

@@ -14,7 +14,7 @@
 namespace server {
 
 struct ProcessFacts {
-  std::string run_id;  // 40 hexadecimal digits, chosen at every start
+  std::string run_id;  // random id of 40 hexadecimal digits, chosen at every start
   std::string executable;
   int64_t started_ms = 0;
   size_t io_thread_count = 1;

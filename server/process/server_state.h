@@ -46,14 +46,14 @@ enum class KeyEvent : uint8_t {
   kBloomRotation,
 };
 
-// Which kinds of listeners exist for changed and missing keys. If there are none, the check is one
-// load. A caller that sets a bit must expect that commands already running do not see it.
+// The kinds of listeners that exist for changed and missing keys. If there are none, the check is
+// one load. A caller that sets a bit must expect that commands already running do not see it.
 class ChangeListeners {
  public:
   enum Kind : uint8_t {
-    kOwnChanges = 1U << 0,  // own changes: a replica records changes by its clients
-    kEvents = 1U << 1,      // listeners to keyspace notifications
-    kTracking = 1U << 2,    // clients with CLIENT TRACKING
+    kOwnChanges = 1U << 0,  // a replica records changes by its own clients
+    kEvents = 1U << 1,      // there are listeners to keyspace notifications
+    kTracking = 1U << 2,    // there are clients with CLIENT TRACKING
   };
 
   bool any() const { return kinds_.load(std::memory_order_acquire) != 0; }
@@ -70,7 +70,7 @@ class ChangeListeners {
   std::atomic<uint8_t> kinds_{0};
 };
 
-// Figures of CLIENT TRACKING, for INFO.
+// The figures of CLIENT TRACKING that INFO shows.
 struct TrackingFigures {
   std::atomic<uint64_t> clients{0};
   std::atomic<uint64_t> prefixes{0};
@@ -85,23 +85,25 @@ struct ServerState {
   // Returns whether this server is a node of a cluster, also of an emulated one. Constant after
   // startup.
   bool is_in_cluster() const { return availability.has(Availability::kInCluster); }
-  // True if another server leads. Set under all stripe locks, so a command that holds one sees the
-  // role it runs under.
+  // True if another server leads. The flag is set under all stripe locks, so a command that holds
+  // one sees the role it runs under.
   std::atomic<bool> is_replica{false};
   ChangeListeners listeners;
   TrackingFigures tracking;
   // True while a child may still read arrays that it shares with this process. If a thread that
   // holds a stripe lock reads false, the value stays false until the lock is released.
   std::atomic<bool> may_have_child{false};
-  // True if expired keys are deleted in the background. Set by DEBUG SET-ACTIVE-EXPIRE.
+  // True if expired keys are deleted in the background. DEBUG SET-ACTIVE-EXPIRE sets the flag.
   std::atomic<bool> expires_actively{true};
-  // True if the periodic tasks are paused. Set by DEBUG PAUSE-CRON.
+  // True if the periodic tasks are paused. DEBUG PAUSE-CRON sets the flag.
   std::atomic<bool> is_cron_paused{false};
-  // Counts commands that only Bloomery knows, for filters that other servers can also hold.
-  // Incremented before the command is journalled. Replicas of other kinds then need a new snapshot.
+  // The number of commands that only Bloomery knows, for filters that other servers can also hold.
+  // It is incremented before the command is journalled. Replicas of other kinds then need a new
+  // snapshot.
   std::atomic<uint64_t> own_words{0};
-  // Effective changes since the start; INFO's rdb_changes_since_last_save. Every write changes it,
-  // so it shares no cache line with the fields that every command reads.
+  // The number of effective changes since the start, from which INFO computes
+  // rdb_changes_since_last_save. Every write changes it, so it shares no cache line with the fields
+  // that every command reads.
   alignas(kCacheLine) std::atomic<uint64_t> changes{0};
 };
 

@@ -6,7 +6,7 @@
 namespace server {
 namespace {
 
-// A separate function, so that all other calls need no stack frame.
+// This is a separate function, so that all other calls need no stack frame.
 [[gnu::noinline]] void begin_latencies(CommandCounters& counters, uint64_t ticks_taken) {
   auto* histogram = new LatencyHistogram;
   histogram->add(ticks_taken);

@@ -35,13 +35,13 @@ class Counter {
 
 struct CommandCounters {
   Counter calls;
-  // Total duration of the calls, in ticks of TickClock.
+  // Total duration of the command's calls, in ticks of TickClock.
   Counter ticks;
-  // Number of calls rejected before the handler ran.
+  // Number of calls that were rejected before the handler ran.
   Counter rejected;
   // Number of calls whose handler replied with an error.
   Counter failed;
-  // Histogram of durations; created by the first add_latency().
+  // Histogram of the durations. The first add_latency() creates it.
   std::atomic<LatencyHistogram*> latencies{nullptr};
 
   CommandCounters() = default;
@@ -52,18 +52,19 @@ struct CommandCounters {
   void add_latency(uint64_t ticks_taken);
 };
 
-// The names of the commands that a thread started last, for a crash report. Invariants: names
-// outlive the process' last command. Thread safety: one thread writes, any thread reads.
+// CommandTrail: the names of the commands that a thread started last, for a crash report.
+// Invariants: names outlive the process' last command. Thread safety: one thread writes, any thread
+// reads.
 class CommandTrail {
  public:
   static constexpr size_t kLength = 16;
 
-  // `number`: how many commands the thread has completed.
+  // Records a command. `number` is the number of commands that the thread has completed.
   void note(uint64_t number, const std::string& name) {
     names_[number % kLength].store(&name, std::memory_order_relaxed);
   }
-  // Returns the name recorded with `number`, or with a later one in its place; null if there is
-  // none.
+  // Returns the name that was recorded with `number`, or a later name in its place; null if there
+  // is none.
   const std::string* name(uint64_t number) const {
     return names_[number % kLength].load(std::memory_order_relaxed);
   }
@@ -72,7 +73,7 @@ class CommandTrail {
   std::array<std::atomic<const std::string*>, kLength> names_{};
 };
 
-// The counters of one thread.
+// ThreadStatistics: the counters of one thread.
 struct alignas(64) ThreadStatistics {
   explicit ThreadStatistics(size_t command_count) : commands(command_count) {}
 
@@ -87,7 +88,7 @@ struct alignas(64) ThreadStatistics {
   Counter keyspace_misses;
   Counter query_buffer_disconnections;
   Counter output_buffer_disconnections;
-  // Names of the last commands, by the value of commands_processed.
+  // The names of the last commands, by the value of commands_processed.
   CommandTrail trail;
   std::vector<CommandCounters> commands;  // counters of each command, by RegisteredCommand::index
 };
@@ -127,7 +128,8 @@ class Statistics {
   void count_error(std::string_view code) {
     const std::scoped_lock lock(errors_mutex_);
     ++total_errors_;
-    // Codes can come from clients' input, so their number is bounded (as in Redis 7.0.15).
+    // Limit on the number of codes, which can come from clients' input. The value is that of Redis
+    // 7.0.15.
     if (errors_.size() < kErrorCodesMax || errors_.contains(std::string(code))) {
       ++errors_[std::string(code)];
     }
@@ -141,7 +143,7 @@ class Statistics {
     return total_errors_;
   }
 
-  // CONFIG RESETSTAT. A thread that counts concurrently may keep an old count.
+  // Implements CONFIG RESETSTAT. A thread that counts concurrently may keep an old count.
   void reset();
 
  private:

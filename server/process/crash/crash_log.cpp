@@ -68,7 +68,7 @@ void write_thread_name(RawOutput& out, std::string_view id) {
   out << "  " << id << " " << read_line(path.data(), buffer) << "\n";
 }
 
-// Uses the system call, because opendir() may allocate.
+// The function uses the system call, because opendir() may allocate.
 void write_threads(RawOutput& out) {
   struct DirectoryEntry {
     uint64_t node;
@@ -96,7 +96,7 @@ void write_threads(RawOutput& out) {
   ::close(directory);
 }
 
-// Writes the newest command first: the one that the thread is running, or has completed last.
+// The newest command is written first: the one that the thread is running, or has completed last.
 void write_commands(RawOutput& out) {
   const Statistics* const statistics = crash_statistics.load();
   if (statistics == nullptr) return;
@@ -153,7 +153,7 @@ void on_crash(int signal, siginfo_t* info, void* /*context*/) {
   if (reporting_thread.compare_exchange_strong(none, self)) {
     write_report(signal, *info);
   } else if (none != self) {
-    // The report of another thread that crashed first ends the process.
+    // This thread waits: the report of another thread, which crashed first, ends the process.
     for (;;) ::pause();
   }
   std::signal(signal, SIG_DFL);

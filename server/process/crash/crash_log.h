@@ -23,11 +23,12 @@ namespace server {
 
 class Statistics;
 
-// `log_file`: empty for standard error. Has no effect in builds whose sanitizer reports crashes.
+// Installs the signal handlers. `log_file` is the path of the log; empty for standard error. Has no
+// effect in builds whose sanitizer reports crashes.
 void install_crash_log(const std::string& log_file);
 
-// While an instance lives, reports include the command trails of these statistics. Only one
-// instance at a time.
+// While an instance lives, crash reports include the last commands of these statistics. There may
+// be only one instance at a time.
 class CrashTrails {
  public:
   explicit CrashTrails(const Statistics& statistics);

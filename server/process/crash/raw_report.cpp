@@ -14,12 +14,13 @@ namespace {
 
 constexpr int kFramesMax = 100;
 
-// Set in advance, because a signal handler must not allocate.
+// The path of the log is stored in advance, because a signal handler must not allocate.
 std::array<char, 4096> log_path{};
 
 int open_report_file() {
   if (log_path[0] == '\0') return -1;
-  // open_file() allocates, which a signal handler must not. O_NONBLOCK: a FIFO may have no reader.
+  // The handler opens the file itself, because open_file() allocates. O_NONBLOCK prevents a wait,
+  // because a FIFO may have no reader.
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC;
   return ::open(log_path.data(), kFlags, 0600);
 }
@@ -28,13 +29,13 @@ int open_report_file() {
 
 void prepare_reports(const std::string& log_file) {
   log_path.fill('\0');
-  // Made absolute, because CONFIG SET dir changes the meaning of a relative path.
+  // The path is made absolute, because CONFIG SET dir changes the meaning of a relative path.
   std::error_code error;
   const std::string path =
       log_file.empty() ? log_file : std::filesystem::absolute(log_file, error).string();
   if (path.size() < log_path.size()) std::ranges::copy(path, log_path.data());
-  // The first call of backtrace() loads a library, which a signal handler must not do. So it is
-  // called in advance.
+  // The first call of backtrace() loads a library, which a signal handler must not do. So
+  // backtrace() is called here once.
   void* frame = nullptr;
   (void)::backtrace(&frame, 1);
 }

@@ -16,10 +16,11 @@
 
 namespace server {
 
-// `log_file`: the file to which reports are appended; empty for standard error.
+// Prepares reports. `log_file` is the path of the file to which reports are appended; empty for
+// standard error.
 void prepare_reports(const std::string& log_file);
 
-// Opens the file of prepare_reports(), and closes it when destroyed.
+// ReportFile opens the file that prepare_reports() has named, and closes it when destroyed.
 class ReportFile {
  public:
   ReportFile();
@@ -35,7 +36,7 @@ class ReportFile {
   const int file_;
 };
 
-// Writes text to a descriptor, by signal-safe calls only.
+// RawOutput writes text to a descriptor, by signal-safe calls only.
 class RawOutput {
  public:
   explicit RawOutput(int descriptor) : descriptor_(descriptor) {}

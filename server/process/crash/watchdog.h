@@ -28,10 +28,10 @@ namespace server {
 
 class Watchdog {
  public:
-  // Makes a watched thread run the function between two events of its loop.
+  // Makes a watched thread run a function between two events of its loop.
   using Ask = std::function<void(size_t thread_index, std::function<void()> answer)>;
 
-  // The shortest period. A shorter one would report ordinary slow commands.
+  // The shortest period. With a shorter one, ordinary slow commands would be reported.
   static constexpr std::chrono::milliseconds kShortest{200};
 
   // Watches `thread_count` threads, which `ask` addresses by their index. The functions passed to
@@ -49,7 +49,7 @@ class Watchdog {
   struct Watched {
     std::atomic<pid_t> thread{0};
     std::atomic<int64_t> answered{0};  // number of the last request that the thread answered
-    int64_t asked = 0;                 // number of the last request to the thread
+    int64_t asked = 0;                 // number of the last request that was sent to the thread
     std::chrono::steady_clock::time_point asked_at{};
     bool is_reported = false;
   };

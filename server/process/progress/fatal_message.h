@@ -2,7 +2,8 @@
 //
 // Reports the message of a process that must end, to its log and to the terminal.
 //
-// Thread safety: any thread. Implemented in log.cpp, which knows where the log goes.
+// Thread safety: any thread. log.cpp implements the function, because it knows where the log is
+// written.
 #pragma once
 
 #include <string_view>

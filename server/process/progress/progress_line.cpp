@@ -12,9 +12,9 @@ namespace server {
 namespace {
 
 constexpr int64_t kShownEveryUs = core::kSecondUs / 10;
-// Before this time, the duration cannot be estimated.
+// Time before which the total duration cannot be estimated.
 constexpr int64_t kSilentUs = core::kSecondUs / 2;
-// Returns to the start of the line and erases it.
+// The control sequence that returns to the start of the line and erases it.
 constexpr std::string_view kWipe = "\r\x1b[K";
 
 }  // namespace

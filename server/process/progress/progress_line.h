@@ -16,9 +16,9 @@
 
 namespace server {
 
-// Returns "[======      ]  50 %". `share` is from 0 to 1.
+// Returns a bar such as "[======      ]  50 %". `share` is from 0 to 1.
 std::string progress_bar_text(double share);
-// Returns "3 s", "2 min" or "1 h 5 min".
+// Returns a duration such as "3 s", "2 min" or "1 h 5 min".
 std::string duration_text(double seconds);
 
 class ProgressLine {
@@ -27,10 +27,10 @@ class ProgressLine {
   // `clock` must outlive the object.
   ProgressLine(const core::Clock& clock, Write write) : clock_(clock), write_(std::move(write)) {}
 
-  // Writes to standard error; does nothing if that is no terminal.
+  // Returns a line on standard error, which writes nothing if standard error is no terminal.
   static ProgressLine on_terminal(const core::Clock& clock);
 
-  // `work` names the work, such as "loading". `share` is from 0 to 1.
+  // Shows the progress. `work` names the work, such as "loading". `share` is from 0 to 1.
   void show(std::string_view work, double share);
   void clear();
 
@@ -39,7 +39,7 @@ class ProgressLine {
   const Write write_;
   int64_t begun_us_ = 0;
   int64_t next_us_ = 0;
-  std::string work_;  // the work that the line shows; empty if the line is clear
+  std::string work_;  // name of the work that the line shows; empty if the line is erased
 };
 
 }  // namespace server

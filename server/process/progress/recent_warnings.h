@@ -16,9 +16,9 @@ namespace server {
 inline constexpr size_t kRecentWarningsMax = 100;
 inline constexpr size_t kRecentWarningBytesMax = 500;
 
-// Every logger of the process writes to this sink as well.
+// Returns the sink that stores the lines. Every logger of the process also writes to it.
 spdlog::sink_ptr recent_warnings_sink();
-// Returns the lines as in the log file, without line breaks, oldest first.
+// Returns the stored lines as they are in the log file, without line breaks, the oldest first.
 std::vector<std::string> recent_warnings();
 
 }  // namespace server

@@ -54,7 +54,7 @@ class ProbeSocket {
   // Connects to an address of this machine, from the same address. A server on another machine is
   // not this server.
   bool connect_to_own(const addrinfo& where) const {
-    // Without this option, each call would occupy a port.
+    // With this option, a call occupies no port of this machine.
     const int yes = 1;
     ::setsockopt(descriptor_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
     sockaddr_storage own{};
@@ -82,8 +82,8 @@ std::string ask_plainly(const ProbeSocket& socket) {
   return answer.substr(0, answer.find('\r'));
 }
 
-// As ask_plainly(), over TLS. The certificate is not verified, because the server is on the same
-// machine.
+// Asks as ask_plainly() does, but over TLS. The certificate is not verified, because the server is
+// on the same machine.
 std::string ask_over_tls(const ProbeSocket& socket) {
   ERR_clear_error();
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
@@ -98,17 +98,17 @@ std::string ask_over_tls(const ProbeSocket& socket) {
     answer.resize(static_cast<size_t>(size));
     return answer.substr(0, answer.find('\r'));
   }
-  // A server that demands a client certificate is alive.
+  // The alert of a server that demands a client certificate, which shows that the server is alive.
   constexpr int kCertificateRequired = SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED;
   const int reason = ERR_GET_REASON(ERR_peek_last_error());
   return reason == kCertificateRequired ? "-NOAUTH a client certificate is required" : "";
 }
 
-// `answer`: the first line received; empty if there was none.
+// Evaluates an attempt. `answer` is the first line received; empty if there was none.
 Health evaluate(std::string_view where, const std::string& answer, HealthQuestion question) {
   if (answer.empty()) return {false, fmt::format("{} does not answer", where)};
   const bool serves = answer == "+PONG" || answer.starts_with("-NOAUTH");
-  // First characters of a RESP reply.
+  // The first characters of the types of RESP replies.
   constexpr std::string_view kReplyMarks = "+-:$*";
   const bool lives = kReplyMarks.find(answer.front()) != std::string_view::npos;
   return {question == HealthQuestion::kLives ? lives : serves,
@@ -198,7 +198,7 @@ HealthQuestion take_health_question(std::vector<const char*>& arguments) {
 
 Health check_health(const Config& config, HealthQuestion question, const HealthLimits& limits) {
   const HealthRequest request{question, limits};
-  // Without an address, no port is listened on either.
+  // If there is no address, the server listens on no TCP port either.
   if (const auto addresses = ListenOptions(config).bind_addresses(); !addresses.empty()) {
     if (config.port() != 0) return check_port(addresses, config.port(), false, request);
     if (const int64_t port = config.integer(OptionId::kTlsPort); port != 0) {

@@ -15,13 +15,13 @@ namespace server {
 
 class Config;
 
-// The subject of a health check: kServes if the server serves clients, kLives if it is at least
-// alive. A server that is loading, has a full disk, or has reached maxclients is alive: restarting
-// it would not help.
+// HealthQuestion: the subject of a health check. kServes: whether the server serves clients.
+// kLives: whether it is at least alive. A server that is loading, has a full disk, or has reached
+// maxclients is alive: restarting it would not help.
 enum class HealthQuestion { kServes, kLives };
 
 struct HealthLimits {
-  std::chrono::seconds answer{2};  // timeout of connecting, sending and receiving, each
+  std::chrono::seconds answer{2};  // timeout of each step: connecting, sending and receiving
   // A server that hangs at one address hangs at all addresses. So after an attempt that took
   // longer, no other address is tried.
   std::chrono::seconds slow{1};
@@ -29,7 +29,7 @@ struct HealthLimits {
 
 struct Health {
   bool is_healthy = false;
-  std::string text;  // result in one line, for humans
+  std::string text;  // the result in one line, for the user
 };
 
 // Removes the argument `--alive` if it directly follows `--health-check`. `arguments` starts with

@@ -11,7 +11,7 @@ namespace server {
 namespace {
 
 constexpr int64_t kSecondUs = 1'000'000;
-// Extension of the startup timeout, sent each second.
+// The extension of the startup timeout, which is sent each second.
 constexpr int64_t kStartExtensionUs = 30 * kSecondUs;
 
 bool manager_listens(Supervised mode) {
@@ -25,7 +25,7 @@ uint64_t watchdog_interval_us() {
 }
 
 void send_to_manager(const std::string& lines) {
-  // An error of the service manager does not concern the server.
+  // The result is ignored, because an error of the service manager does not concern the server.
   (void)sd_notify(0, lines.c_str());
 }
 
@@ -49,7 +49,7 @@ void Supervisor::stopping() {
 
 void Supervisor::tick(int64_t now_us, double loaded_share) {
   if (!listens_) return;
-  // Sent twice per interval, as the manual recommends.
+  // As the manual recommends, the message is sent twice per interval.
   if (watchdog_us_ != 0 && now_us - sign_of_life_us_ >= watchdog_us_ / 2) {
     sign_of_life_us_ = now_us;
     send_("WATCHDOG=1");

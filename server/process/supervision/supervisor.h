@@ -20,18 +20,18 @@ namespace server {
 
 class Supervisor {
  public:
-  // Sends "NAME=value" lines; replaced in tests.
+  // Sends lines "NAME=value" to the service manager. Tests replace the function.
   using Send = std::function<void(const std::string& lines)>;
 
-  // With kAuto, the environment selects the mode. watchdog_us: interval of watchdog messages that
-  // the service manager requests; 0 for none.
+  // With kAuto, the environment selects the mode. `watchdog_us` is the interval of watchdog
+  // messages that the service manager requests; 0 for none.
   explicit Supervisor(Supervised mode);
   Supervisor(bool listens, uint64_t watchdog_us, Send send);
 
   void ready(std::string_view what);
   void stopping();
-  // Must be called several times a second; `now_us` is monotonic. loaded_share: loaded fraction of
-  // the data, 0 to 1; negative while nothing is loading.
+  // Must be called several times a second. `now_us` is monotonic. `loaded_share` is the loaded
+  // fraction of the data, 0 to 1; negative while nothing is loading.
   void tick(int64_t now_us, double loaded_share);
 
  private:

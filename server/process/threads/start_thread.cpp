@@ -29,8 +29,8 @@ std::thread start_thread(const std::string& name, std::function<void()> run) {
   try {
     std::thread thread([run = std::move(run)] {
       core::count_thread_heap();
-      // The allocator's tables for a thread are in no thread's count. Without this, a limit set
-      // before the next periodic correction would not include them.
+      // The allocator's tables for a thread are in no thread's count. They are added here, because
+      // a memory limit that is set before the next periodic correction must include them.
       correct_heap_bytes();
       run();
     });

@@ -17,7 +17,7 @@ namespace server {
 
 class TickThread {
  public:
-  // Returns how long the thread may sleep at most.
+  // Called by the thread. Returns how long the thread may sleep at most.
   using Tick = std::function<std::chrono::milliseconds()>;
   static constexpr std::chrono::milliseconds kUsual{50};
   static constexpr std::chrono::milliseconds kUrgent{1};
@@ -28,7 +28,7 @@ class TickThread {
   TickThread& operator=(const TickThread&) = delete;
 
   void start(Tick tick);
-  // Returns when the last call has ended.
+  // Ends the thread. Returns when the last call has ended.
   void stop();
   void wake();
   bool is_running() const { return is_running_; }

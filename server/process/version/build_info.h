@@ -12,8 +12,9 @@
 namespace server {
 
 struct BuildInfo {
-  std::string_view commit;      // 40 hexadecimal digits; empty if built without a repository
-  bool is_modified = false;     // the sources differed from the commit at build time
+  // 40 hexadecimal digits of the commit; empty if the program was built without a repository.
+  std::string_view commit;
+  bool is_modified = false;     // true if the sources differed from the commit at build time
   std::string_view build_type;  // value of CMAKE_BUILD_TYPE
 };
 
@@ -26,7 +27,7 @@ std::string_view short_commit(const BuildInfo& build);
 // Redis.
 std::string version_text(std::string_view redis_version, const BuildInfo& build);
 
-// Returns the facts of version_text() as a JSON object.
+// Returns the values of version_text() as a JSON object.
 std::string version_json(std::string_view redis_version, const BuildInfo& build);
 
 }  // namespace server

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The versions that clients see, so that they use our features. redis-py and jedis ask for at least
-// 7.4.0, test suites and GUIs for RedisBloom 2.8.20. Our own version is BLOOMERY_VERSION.
+// Defines the versions of Redis and RedisBloom that this server reports. Clients use its features
+// only with new versions. redis-py and jedis need at least Redis 7.4.0, test suites and GUIs need
+// RedisBloom 2.8.20. BLOOMERY_VERSION is the version of this server.
 #pragma once
 
 #include <cstdint>

@@ -24,14 +24,14 @@ class WorkReport {
   static constexpr int64_t kFirstLineUs = 5 * core::kSecondUs;
   static constexpr int64_t kLinesEveryUs = 5 * core::kSecondUs;
 
-  // `work` is the start of each log line. `clock` must outlive the object.
+  // Begins the report. `work` is the start of each log line. `clock` must outlive the object.
   WorkReport(std::string work, const core::Clock& clock);
   ~WorkReport();
   WorkReport(const WorkReport&) = delete;
   WorkReport& operator=(const WorkReport&) = delete;
 
-  // `share` is from 0 to 1; below 0 if unknown. `details()` returns a text for the log line, and is
-  // called only for that line.
+  // Reports progress. `share` is from 0 to 1; below 0 if unknown. `details()` returns a text for
+  // the log line, and is called only for that line.
   template <class Details>
   void show(double share, Details&& details) {
     if (is_due(share)) log(share, details());
@@ -48,7 +48,8 @@ class WorkReport {
   int64_t next_line_us_;
 };
 
-// Returns "45 %, 503 of 1118 MB, about 3 s left", without the parts that are unknown.
+// Returns the progress as "45 %, 503 of 1118 MB, about 3 s left", without the parts that are
+// unknown.
 std::string progress_text(double share, const std::string& details, double elapsed_s);
 
 }  // namespace server
