@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-// valkey-bloom publishes its events in class g. Class d is Redis' class for modules.
+// Filters have the classes of valkey-bloom's events (g) and of Redis' modules (d).
 constexpr uint32_t kBloomEvents = kGenericEvents | kModuleEvents;
 
 struct EventRow {
@@ -75,7 +75,7 @@ void KeyEvents::notify(KeyEvent event, unsigned database, std::string_view key) 
   const auto send = [&](std::string_view channel, std::string_view payload) {
     pubsub_.publish(SubscriptionKind::kChannel, channel, payload);
   };
-  // The key is appended rather than formatted, because it may hold any bytes.
+  // The key is appended rather than formatted, because it may contain any bytes.
   if ((classes & kEventsByKey) != 0) {
     send(fmt::format("__keyspace@{}__:", database).append(key), row.name);
   }

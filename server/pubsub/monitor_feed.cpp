@@ -27,7 +27,7 @@ void append_escape_of(std::string& line, char c) {
   }
 }
 
-// Quotes as Redis does, so that a reader can recover the bytes.
+// Quotes the word as Redis does, so that a reader can recover its bytes.
 void append_quoted(std::string& line, std::string_view word) {
   line += '"';
   for (auto next = word.begin(); next != word.end();) {

@@ -25,29 +25,29 @@ namespace server {
 
 class MonitorFeed {
  public:
-  // Makes the thread call take() soon.
+  // Called to make the thread call take() soon.
   using Waker = std::function<void(size_t thread_index)>;
 
   static constexpr size_t kInboxBytesMax = size_t{32} << 20;
 
   MonitorFeed(size_t thread_count, Waker waker);
 
-  // REQUIRES: the session is no monitor.
+  // Adds a monitor. REQUIRES: the session is not a monitor yet.
   void add(uint64_t session_id, size_t thread_index);
   void remove(uint64_t session_id);
   size_t count() const { return count_.load(std::memory_order_relaxed); }
 
-  // Appends a line to the inboxes. `line` must include its CR LF.
+  // Appends a line to the inboxes. The line must include its CR LF.
   void feed(std::string_view line);
 
   struct Receiver {
     uint64_t session_id;
-    size_t first_byte;  // offset in the batch's lines where this monitor's lines begin
+    size_t first_byte;  // offset in the batch's lines of the first line for this monitor
   };
   struct Batch {
     std::string lines;
     std::vector<Receiver> receivers;
-    bool has_overflowed = false;  // lines were lost, so the receivers must be closed
+    bool has_overflowed = false;  // true if lines were lost, so that the receivers must be closed
   };
   // Returns all lines for the thread. When more arrive, the waker is called again.
   Batch take(size_t thread_index);

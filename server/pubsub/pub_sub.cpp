@@ -48,7 +48,7 @@ void PubSub::Listeners::charge_first(uint64_t bytes) const {
 }
 
 void PubSub::Listeners::add(const Listener& listener) {
-  // Grows in small steps, because unused capacity is not charged to any client.
+  // The capacity grows in small steps, because unused capacity is not charged to any client.
   constexpr size_t kGrowthPart = 8;
   const size_t count = subscribers.size();
   if (count == subscribers.capacity()) subscribers.reserve(count + 1 + count / kGrowthPart);
@@ -70,13 +70,14 @@ void PubSub::Listeners::remove(uint64_t session_id) {
 
 uint64_t PubSub::shared_bytes_of(const std::string& name, const Pattern* pattern) {
   using core::keyspace::allocation_size;
-  // A node has a link and the hash. The table has between one and two buckets for each node.
+  // The memory of a hash table's node, which has a link and the hash. The table has between one and
+  // two buckets for each node.
   constexpr size_t kNode = 2 * sizeof(void*) + sizeof(ByName::value_type);
   constexpr size_t kBuckets = 3 * sizeof(void*) / 2;
   const uint64_t bytes = allocation_size(kNode) + kBuckets + text_bytes(name);
   if (pattern == nullptr) return bytes;
-  // The object with the control block of its shared pointer, and its place in the list of all
-  // patterns.
+  // The memory of a pattern: the object, the control block of its shared pointer, and its place in
+  // the list of all patterns.
   constexpr size_t kShared = 2 * sizeof(void*) + sizeof(Pattern);
   return bytes + allocation_size(kShared) + text_bytes(pattern->name) +
          pattern->glob.memory_bytes() + sizeof(Patterns::value_type);

@@ -31,32 +31,34 @@
 
 namespace server {
 
-// The message to the subscribers of one channel or pattern: a type byte ('*', or '>' in RESP3), the
-// head, the payload.
+// Message: the message to the subscribers of one channel or pattern. It consists of a type byte
+// ('*', or '>' in RESP3), the head and the payload.
 struct Message {
   SubscriptionKind kind;
-  std::string name;  // name of the subscription; for a pattern, not the channel's name
+  std::string name;  // name of the subscription; for a pattern it is the pattern, not the channel
   std::string head;
-  std::shared_ptr<const std::string> payload;  // ends the bulk string that the head began
+  // Payload, and the end of the bulk string that the head began.
+  std::shared_ptr<const std::string> payload;
 
   size_t size_bytes() const { return 1 + head.size() + payload->size(); }
 };
 
 // An invalidation: clients that cache these keys are notified that the keys have changed.
 struct Invalidation {
-  std::string keys;     // a RESP array; empty if all keys were deleted
+  std::string keys;     // keys as a RESP array; empty if all keys were deleted
   uint64_t writer = 0;  // id of the session that changed the keys; 0 if irrelevant
-  // Sent to clients with a matching prefix (BCAST); otherwise to clients that read the keys.
+  // True if the invalidation is for clients with a matching prefix (BCAST). Otherwise it is for
+  // clients that have read the keys.
   bool is_broadcast = false;
 };
 
-// A message or an invalidation, and its receivers on one thread.
+// Delivery: a message or an invalidation, and its receivers on one thread.
 struct Delivery {
   struct Receiver {
     uint64_t session_id;
     uint64_t serial = 0;  // serial of the receiver's subscription; unused for an invalidation
   };
-  std::shared_ptr<const Message> message{};  // either this or the invalidation is set
+  std::shared_ptr<const Message> message{};  // the message; null if this is an invalidation
   std::shared_ptr<const Invalidation> invalidation{};
   std::vector<Receiver> receivers{};
   bool is_redirected = false;  // true for an invalidation that was redirected from another client
@@ -89,7 +91,8 @@ class PubSub {
   // Memory of a client's subscriptions in the tables of PubSub. The counter must outlive the
   // subscriptions.
   using Account = std::atomic<uint64_t>;
-  // Returns the serial of the new subscription. REQUIRES: the session does not hold this one.
+  // Adds a subscription, and returns its serial. REQUIRES: the session does not hold this
+  // subscription.
   uint64_t subscribe(SubscriptionKind kind, std::string_view name, const Subscriber& subscriber,
                      Account* account = nullptr);
   void unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t session_id);
@@ -119,7 +122,8 @@ class PubSub {
     return pending_bytes_.load(std::memory_order_relaxed) > kPendingBytesMax;
   }
 
-  // Returns the names with at least one subscriber. Without a pattern, returns all names.
+  // Returns the names with at least one subscriber that match the pattern. Without a pattern,
+  // returns all names.
   std::vector<std::string> names(SubscriptionKind kind,
                                  std::optional<std::string_view> pattern) const;
   size_t name_count(SubscriptionKind kind) const;
@@ -143,7 +147,7 @@ class PubSub {
       if (account != nullptr) account->fetch_add(bytes, std::memory_order_relaxed);
     }
   };
-  using Subscribers = std::vector<Listener>;  // sorted by session id
+  using Subscribers = std::vector<Listener>;  // subscribers, sorted by session id
   struct NameHash {
     using is_transparent = void;
     size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
@@ -154,8 +158,8 @@ class PubSub {
     uint64_t serial = 0;  // serial of the pattern's first subscription
   };
   using Patterns = std::vector<std::shared_ptr<const Pattern>>;
-  // Invariants: each subscriber is charged for its own entry. The first subscriber is also charged
-  // for the shared memory.
+  // Invariants: each subscriber is charged for its own entry in the tables. The first subscriber of
+  // a name is also charged for the shared memory.
   struct Listeners {
     Subscribers subscribers;
     std::shared_ptr<const Pattern> pattern;  // the compiled pattern, for kPattern
@@ -173,7 +177,7 @@ class PubSub {
   struct Inbox {
     std::mutex mutex;  // guards the inbox; locked after mutex_
     std::deque<Delivery> deliveries;
-    bool is_awake = false;  // the thread was woken and has not yet found its inbox empty
+    bool is_awake = false;  // true if the thread was woken and has not found its inbox empty since
   };
 
   ByName& at(SubscriptionKind kind) { return names_[static_cast<size_t>(kind)]; }
@@ -183,27 +187,28 @@ class PubSub {
   // rounds, the newest are left out, as if subscribed after the message.
   Patterns matching_patterns(std::string_view channel, std::unique_lock<std::mutex>& lock);
   static uint64_t shared_bytes_of(const std::string& name, const Pattern* pattern);
-  // REQUIRES: mutex_.
+  // Counts the names that have subscribers. REQUIRES: the caller holds mutex_.
   void count_names();
   std::shared_ptr<const Patterns> all_patterns();
-  // Returns whether the thread was asleep and must be woken.
+  // Puts the delivery into the inbox. Returns whether the thread was asleep and must be woken.
   bool put(size_t thread_index, Delivery delivery);
-  // Puts the message into the inboxes, and records the threads to wake. REQUIRES: mutex_.
+  // Puts the message into the inboxes, and records the threads to wake. REQUIRES: the caller holds
+  // mutex_.
   void hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
                 std::vector<bool>& sleeping);
 
-  // Above this, clients that publish wait for the subscribers' threads.
+  // If an inbox holds more bytes than this, clients that publish wait for the subscribers' threads.
   static constexpr size_t kPendingBytesMax = size_t{16} << 20;
 
   // Guards names_, patterns_ and last_serial_. While it is held, messages enter all inboxes in the
   // same order.
   mutable std::mutex mutex_;
   std::array<ByName, kSubscriptionKindCount> names_;
-  // all patterns; null after a change, until they are needed
+  // List of all patterns; null after a change, until it is needed.
   std::shared_ptr<const Patterns> patterns_;
   uint64_t last_serial_ = 0;
   MessageWaker& waker_;
-  std::vector<std::unique_ptr<Inbox>> inboxes_;  // inboxes, indexed by thread
+  std::vector<std::unique_ptr<Inbox>> inboxes_;  // the inboxes, indexed by thread
   std::atomic<size_t> pending_bytes_{0};
   std::atomic<size_t> listened_names_{0};  // number of channels and patterns with subscribers
 };

@@ -26,14 +26,15 @@ struct RegisteredCommand;
 // The options of a session's CLIENT TRACKING while tracking is on. No prefix begins with another
 // prefix. There are prefixes only with BCAST. A session never has both OPTIN and OPTOUT.
 struct ClientTracking {
-  // BCAST: the client is notified of all keys with its prefixes, instead of keys it has read.
+  // With BCAST the client is notified of all keys with its prefixes, instead of keys that it has
+  // read.
   bool is_broadcast = false;
-  bool opts_in = false;    // OPTIN: tracks only keys read after CLIENT CACHING YES
-  bool opts_out = false;   // OPTOUT: tracks all keys except those read after CLIENT CACHING NO
-  bool no_loop = false;    // NOLOOP: the client is not notified of its own changes
-  bool is_broken = false;  // the client that messages are redirected to has disconnected
+  bool opts_in = false;    // with OPTIN, only keys read after CLIENT CACHING YES are tracked
+  bool opts_out = false;   // with OPTOUT, keys read after CLIENT CACHING NO are not tracked
+  bool no_loop = false;    // with NOLOOP, the client is not notified of its own changes
+  bool is_broken = false;  // true if the client that messages are redirected to has disconnected
   uint64_t redirect = 0;   // id of the client that messages are redirected to; 0 for none
-  // CLIENT CACHING was given for the next command. Holds the container of CLIENT CACHING, whose
+  // Set by CLIENT CACHING for the next command. Holds the container of CLIENT CACHING, whose
   // subcommands do not consume the setting.
   const RegisteredCommand* caching_family = nullptr;
   std::set<std::string, std::less<>> prefixes;
@@ -58,7 +59,7 @@ class Subscriptions {
     const auto found = at(kind).find(name);
     return found != at(kind).end() && found->second == serial;
   }
-  // REQUIRES: the name is new.
+  // Adds a subscription. REQUIRES: the session does not hold a subscription of this name.
   void add(SubscriptionKind kind, std::string_view name, uint64_t serial) {
     const auto added = names_[index(kind)].emplace(name, serial).first;
     published_bytes_.fetch_add(name_bytes(added->first), std::memory_order_relaxed);
@@ -102,7 +103,7 @@ class Subscriptions {
     published_tracking_.redirect.store(shown.redirect, std::memory_order_relaxed);
   }
 
-  // Tracking state that other threads read.
+  // The state of CLIENT TRACKING that other threads read.
   struct PublishedTracking {
     std::atomic<bool> is_on{false};
     std::atomic<bool> is_broken{false};
@@ -121,7 +122,8 @@ class Subscriptions {
   }
   // Returns the memory of the subscriptions, including that in PubSub's table.
   uint64_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
-  // Counter to which PubSub adds the memory of the session's subscriptions in its tables.
+  // Returns the counter to which PubSub adds the memory of the session's subscriptions in its
+  // tables.
   std::atomic<uint64_t>& shared_bytes() { return published_bytes_; }
 
  private:
@@ -149,7 +151,7 @@ class Subscriptions {
   std::atomic<uint64_t> published_bytes_{0};
   size_t total_ = 0;
   std::unique_ptr<ClientTracking> tracking_;
-  uint64_t prefixes_bytes_ = 0;  // bytes of the prefixes, a part of published_bytes_
+  uint64_t prefixes_bytes_ = 0;  // number of bytes of the prefixes, which published_bytes_ includes
   PublishedTracking published_tracking_;
 };
 

@@ -29,7 +29,7 @@ uint64_t scattered(uint64_t number) {
 // search per byte of the name.
 template <class Sorted, class TextOf, class Visit>
 void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_of, Visit&& visit) {
-  // Prefixes not yet visited are at most as long as `rest`.
+  // All prefixes that were not visited yet are at most as long as `rest`.
   std::string_view rest = name;
   for (;;) {
     auto candidate = sorted.upper_bound(rest);
@@ -120,7 +120,7 @@ void Tracking::remember(const Key& key, const Client& client) {
     readers.push_back(client);
     state_.tracking.items.fetch_add(1, std::memory_order_relaxed);
   }
-  // More than one key per call, so that the table shrinks after its limit was lowered.
+  // Each call removes more than one key, so that the table shrinks after its limit was lowered.
   constexpr size_t kDropsMax = 4;
   trim(kDropsMax);
 }
@@ -189,7 +189,8 @@ bool Tracking::drop_one() {
     {
       const std::scoped_lock lock(shard.mutex);
       if (shard.rows.empty()) continue;
-      // Few buckets are empty, unless the shard has shrunk a lot.
+      // Limit on attempts to find a bucket with a row. Few buckets are empty, unless the shard has
+      // shrunk a lot.
       constexpr size_t kDrawsMax = 32;
       auto victim = shard.rows.begin();
       for (size_t draw = 0; draw < kDrawsMax; ++draw) {
@@ -245,7 +246,7 @@ void Tracking::send_broadcasts(size_t thread_index) {
     changed.swap(gathered.keys);
   }
   const std::scoped_lock lock(mutex_);
-  // Changed keys by prefix, sorted by prefix.
+  // The changed keys, by their prefixes in ascending order.
   std::map<std::string_view, std::pair<const std::set<uint64_t>*, KeysOfPrefix>> found;
   for (const auto& key : changed) {
     for_each_prefix(

@@ -57,12 +57,12 @@ class Tracking {
   void remember(const Key& key, const Client& client);
   // Called for every key that changes. `writer` is the client that changed the key, or {0, 0}.
   void invalidate(const Key& key, const Client& writer);
-  // Called when all keys were deleted.
+  // Called when all keys were deleted, which invalidates every tracked key.
   void invalidate_all();
   // Sends the collected changes for prefixes. Must be called by the thread after each wakeup.
   void send_broadcasts(size_t thread_index);
 
-  // Sets the maximum number of recorded keys; 0 is no limit.
+  // Sets the limit on the number of recorded keys; 0 is no limit.
   void set_limit(uint64_t keys) { keys_max_.store(keys, std::memory_order_relaxed); }
   // Removes at most `most` keys above the limit, and notifies the clients that read them.
   void trim(size_t most);
@@ -83,7 +83,7 @@ class Tracking {
     bool no_loop;
     std::set<std::string, std::less<>> prefixes;
   };
-  // maps a key to the session that changed it; 0 if no session or several sessions did
+  // Maps each changed key to the session that changed it; 0 if no session or several sessions did.
   using ChangedKeys = std::map<std::string, uint64_t, std::less<>>;
   struct Gathered {
     std::mutex mutex;
@@ -108,8 +108,8 @@ class Tracking {
   ServerState& state_;
   std::array<Shard, kShardCount> shards_;
   std::vector<std::unique_ptr<Gathered>> gathered_;  // collected changes, indexed by thread
-  mutable std::mutex mutex_;                         // guards the four members below
-  std::set<uint64_t> known_;  // clients that have tracked and are still connected
+  mutable std::mutex mutex_;                         // guards the next four members
+  std::set<uint64_t> known_;                         // ids of connected clients that have tracked
   std::map<uint64_t, ClientRow> clients_;
   std::map<std::string, std::set<uint64_t>, std::less<>> prefixes_;  // maps prefixes to session ids
   std::shared_ptr<const Prefixes> prefix_list_;

@@ -26,14 +26,14 @@ class AwaitedReply {
   // write the reply: the deadline has passed, CLIENT UNBLOCK ends the wait, or the command is
   // inside EXEC, which cannot wait.
   virtual bool try_answer(protocol::ReplyWriter& reply, bool is_late) = 0;
-  // Returns the deadline in monotonic time; 0 means none. Without a deadline and outside EXEC, only
-  // CLIENT UNBLOCK sets `is_late`.
+  // Returns the deadline in monotonic time; 0 if there is none. Without a deadline and outside
+  // EXEC, only CLIENT UNBLOCK sets `is_late`.
   virtual int64_t deadline_us() const { return 0; }
   virtual bool can_be_unblocked() const { return false; }
   // Returns whether CLIENT LIST and INFO show the waiting client as blocked.
   virtual bool is_shown() const { return can_be_unblocked(); }
 
-  bool is_silent = false;  // CLIENT REPLY silences the reply; set by the dispatcher
+  bool is_silent = false;  // true if CLIENT REPLY silences the reply; set by the dispatcher
 };
 
 }  // namespace server

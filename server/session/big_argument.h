@@ -26,15 +26,17 @@ namespace server {
 
 class BigArgument {
  public:
-  // Minimum size. A smaller argument is copied, because the copy costs less than additional reads.
+  // Minimum size of a big argument. A smaller one is copied, because the copy costs less than
+  // additional reads.
   static constexpr size_t kBytesMin = size_t{64} << 10;
-  // Maximum size. Memory for a bigger argument is allocated step by step, because the client may
-  // never send all of it.
+  // Maximum size of a big argument. Memory for a bigger one is allocated step by step, because the
+  // client may never send all of it.
   static constexpr size_t kBytesMax = size_t{32} << 20;
-  // Bytes that stay readable after take(), which are all that the slow log stores of a word.
+  // Number of bytes that stay readable after take(). The slow log stores no more of a word.
   static constexpr size_t kHeadBytes = 128;
 
-  // `bytes` has the argument's size. The client's buffer lacks the argument's bytes at `offset`.
+  // Takes over `bytes`, which has the argument's size. The client's buffer lacks the argument's
+  // bytes at `offset`.
   BigArgument(core::keyspace::ByteBuffer bytes, size_t offset)
       : bytes_(std::move(bytes)), text_(bytes_.view()), offset_(offset) {
     assert(text_.size() >= kHeadBytes);
@@ -51,7 +53,8 @@ class BigArgument {
   // Copies missing bytes from the front of `fresh`, and removes them there.
   void take_from(std::string_view& fresh) {
     const size_t size_bytes = std::min(missing_bytes(), fresh.size());
-    if (size_bytes == 0) return;  // `fresh` may have a null address
+    // An empty `fresh` may have a null address, which memcpy() does not accept.
+    if (size_bytes == 0) return;
     std::memcpy(bytes_.data() + received_bytes_, fresh.data(), size_bytes);
     commit(size_bytes);
     fresh.remove_prefix(size_bytes);

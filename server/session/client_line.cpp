@@ -41,8 +41,8 @@ int64_t redirect_of(const Session& session) {
 }
 
 int64_t seconds_since(int64_t then_us, int64_t now_us) {
-  // The result is not negative, because another thread may have stored a later time than the caller
-  // has read.
+  // The result is never negative: another thread may have stored a later time than the caller has
+  // read.
   return std::max<int64_t>(0, (now_us - then_us) / core::kSecondUs);
 }
 
@@ -77,7 +77,7 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
                  command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
                  session.published_resp.load(std::memory_order_relaxed));
-  // Fields of later versions follow those of Redis 7.0, in the order of their versions.
+  // The fields of later versions follow those of Redis 7.0, in the order of their versions.
   fmt::format_to(
       out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
       names.library, names.library_version, session.watched_keys.load(std::memory_order_relaxed),

@@ -116,8 +116,8 @@ bool Clients::evict_over(uint64_t limit_bytes) {
         stop_counting(*session);
         continue;
       }
-      // Idle clients are counted, too, because the shared part of a subscription may have become
-      // theirs.
+      // Idle clients are counted, too, because the shared memory of a subscription may be charged
+      // to them now.
       count_memory(*session);
       if (is_counted(*session) && !session->no_evict) {
         candidates.push_back({session->counted_bytes.load(), session});

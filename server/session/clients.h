@@ -23,12 +23,12 @@ class Clients {
 
   void add(std::shared_ptr<Session> session);
   void remove(uint64_t id);
-  // Returns null for an unknown id. find() and list() omit a killed session, even if its thread has
-  // not closed the connection yet.
+  // Returns the session with the id; null if there is none. find() and list() omit a killed
+  // session, even if its thread has not closed the connection yet.
   std::shared_ptr<Session> find(uint64_t id) const;
   // Returns the sessions in the order of their ids.
   std::vector<std::shared_ptr<Session>> list() const;
-  // Sums of Session::memory_bytes(), by the kind of peer.
+  // The sums of Session::memory_bytes() of all sessions, by the kind of peer.
   struct Memory {
     uint64_t normal_bytes = 0;
     uint64_t replica_bytes = 0;
@@ -48,7 +48,7 @@ class Clients {
       return evict_over(limit_bytes);
     return false;
   }
-  // As keep_below(), but counts all clients again. For the periodic task.
+  // Does the same as keep_below(), but counts all clients again. Called by the periodic task.
   bool evict_over(uint64_t limit_bytes);
   // Returns the memory of evicted clients whose threads have not closed the connections yet.
   uint64_t closing_bytes() const { return closing_bytes_.load(std::memory_order_relaxed); }
@@ -68,15 +68,16 @@ class Clients {
   std::atomic<uint64_t> last_id_{0};
   std::atomic<size_t> count_{0};
   std::atomic<uint64_t> evicted_count_{0};
-  // Sum of counted_bytes; updates of two threads may arrive in either order.
+  // Sum of the sessions' counted_bytes. The updates of two threads may arrive in either order.
   std::atomic<int64_t> sum_bytes_{0};
-  std::atomic<bool> is_futile_{false};  // no further client may be evicted
+  std::atomic<bool> is_futile_{false};  // true if no further client may be evicted
   // Held while a thread chooses clients to evict; locked before mutex_.
   std::mutex evicting_;
   std::atomic<uint64_t> closing_bytes_{0};
   mutable std::mutex mutex_;  // guards the members below
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
-  std::map<uint64_t, uint64_t> closing_;  // evicted session id to its part of closing_bytes_
+  // Maps the id of an evicted session to its part of closing_bytes_.
+  std::map<uint64_t, uint64_t> closing_;
 };
 
 }  // namespace server

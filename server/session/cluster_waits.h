@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Waits of clients in a cluster, and messages to them about changes of the cluster.
+// Decides whether clients in a cluster must wait, and writes messages to them about changes of the
+// cluster.
 //
 // Thread safety: must be called on the session's thread.
 #pragma once

@@ -15,7 +15,7 @@ namespace server {
 namespace {
 
 struct DeferredResult {
-  std::string line;  // line of the reply; set before is_ready, constant afterwards
+  std::string line;  // line of the reply; it is set before is_ready and constant afterwards
   std::atomic<bool> is_ready{false};
 };
 

@@ -26,7 +26,7 @@ std::string broken_redirect_news(Session& session, ClientTracking& tracking) {
   return fmt::format(">2\r\n$21\r\ntracking-redir-broken\r\n:{}\r\n", tracking.redirect);
 }
 
-// `keys` is a RESP array, or empty if all keys were deleted.
+// Writes the message. `keys` is a RESP array, or empty if all keys were deleted.
 std::string news(const Session& session, bool is_redirected, const std::string& keys) {
   if (session.resp == RespVersion::kResp3) {
     return ">2\r\n$10\r\ninvalidate\r\n" + (keys.empty() ? "_\r\n" : keys);

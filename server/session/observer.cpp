@@ -37,7 +37,7 @@ const BigArgument* stored_word(const Session& session) {
   return big != nullptr && big->is_taken() ? big : nullptr;
 }
 
-// As trimmed_words(), but does not read the bytes of a stored word.
+// Returns the words as trimmed_words() does, but does not read the bytes of a stored word.
 std::vector<std::string> logged_words(const Observed& observed) {
   std::vector<std::string_view> words = masked_words(observed);
   const BigArgument* const stored = stored_word(observed.session);
@@ -82,7 +82,7 @@ void Observer::update() {
     least_us = std::min(least_us, static_cast<double>(latency_->threshold_ms()) * 1000);
   }
   if (monitors_->count() > 0) least_us = 0;
-  // Lowers the threshold, because the tick rate is only measured. observe() compares exactly.
+  // The threshold is lowered, because the tick rate is only measured. observe() compares exactly.
   constexpr double kSlack = 0.9;
   constexpr double kTicksMax = 1e18;
   const double ticks = least_us * ticks_.ticks_per_microsecond() * kSlack;

@@ -30,9 +30,9 @@ class Session;
 class SlowLog;
 class TickClock;
 
-// A finished command.
+// The facts about a command that has ended.
 struct Observed {
-  // Returns whether the word at `index` is a secret. Null if the command has no secrets.
+  // Returns whether the word at `index` is a secret. Null if the command has no secret arguments.
   using Hides = bool (*)(std::span<const std::string_view> words, size_t index);
 
   const Session& session;
@@ -62,8 +62,8 @@ class Observer {
   // Records a LATENCY event that is no command, such as a fork.
   void record_event(std::string_view kind, int64_t duration_ms);
 
-  // Start and stop MONITOR for a session. REQUIRES: called on the session's thread; the session
-  // belongs to a client.
+  // These functions start and stop MONITOR for a session. REQUIRES: they are called on the
+  // session's thread, and the session belongs to a client.
   void start_monitor(Session& session);
   void stop_monitor(Session& session);
 

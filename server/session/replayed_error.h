@@ -26,8 +26,8 @@ struct ReplayedError {
   bool loses_data = false;
 };
 
-// Returns nullopt if the command did not fail. If the stream holds effects, also checks the
-// elements of an array.
+// Returns the error in the reply; nullopt if the command did not fail. If the stream holds effects,
+// also checks the elements of an array.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         std::string_view reply);
 // Does the same for a parsed reply, such as an element of EXEC's reply.

@@ -19,7 +19,7 @@ enum class CommandOrigin : uint8_t;
 class Replayer {
  public:
   virtual ~Replayer() = default;
-  // Returns the reply, a view that is valid until the next call.
+  // Executes the command. Returns its reply, a view that is valid until the next call.
   virtual std::string_view execute(std::span<const std::string_view> arguments) = 0;
 };
 using ReplayerFactory = std::function<std::unique_ptr<Replayer>(CommandOrigin)>;

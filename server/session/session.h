@@ -39,28 +39,30 @@ struct QueuedCommand {
   std::vector<std::string> arguments;
 };
 
-// State of MULTI … EXEC and WATCH of one session.
+// The state of MULTI … EXEC and WATCH of one session.
 struct Transaction {
   bool active = false;
-  bool aborted = false;       // a command could not be queued, so EXEC fails
+  bool aborted = false;       // true if a command could not be queued, so that EXEC fails
   uint32_t queued_flags = 0;  // union of the flags of the queued commands
   size_t queued_bytes = 0;
   std::vector<QueuedCommand> queue;
-  uint32_t common_flags = ~uint32_t{0};  // flags that all queued commands have
+  uint32_t common_flags = ~uint32_t{0};  // flags that all queued commands have in common
 
   struct WatchedKey {
     int database = 0;
     std::string key;
   };
   std::vector<WatchedKey> watched;
-  std::shared_ptr<core::keyspace::WatchFlag> watch_flag;  // null if no key is watched
+  // Set when a watched key changes; null if no key is watched.
+  std::shared_ptr<core::keyspace::WatchFlag> watch_flag;
 };
 
-// Origin of a session's commands.
+// The origin of a session's commands.
 enum class CommandOrigin : uint8_t {
   kClient,
-  kOwnJournal,      // effects written by a Bloomery server: executed without checks
-  kForeignJournal,  // commands written by another kind of server
+  // A Bloomery server wrote the commands as effects, which are executed without checks.
+  kOwnJournal,
+  kForeignJournal,  // another kind of server wrote the commands
 };
 
 // CLIENT LIST shows this user for the link to the leader, which may do everything.
@@ -76,7 +78,7 @@ inline constexpr std::string_view kEffectsCapability = "bloomery";
 struct ReplicaTraits {
   std::string address;  // address that the replica announced; empty if it announced none
   uint16_t port = 0;    // port on which the replica listens
-  std::string node_id;  // the replica's node id in a cluster
+  std::string node_id;  // id of the replica's node in a cluster
   bool takes_eof_mark = false;
   bool knows_psync2 = false;
   // True for a Bloomery replica, which applies the stream as effects. A snapshot for it may contain
@@ -85,7 +87,7 @@ struct ReplicaTraits {
   bool wants_snapshot_only = false;
   bool wants_no_keys = false;
 
-  // Returns whether another kind of server will follow the stream.
+  // Returns whether a server of another kind will follow the stream.
   bool is_foreign() const { return !reads_effects && !wants_snapshot_only; }
 };
 
@@ -96,7 +98,7 @@ enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
 
 struct Socket {
   int descriptor = -1;
-  std::shared_ptr<TlsStream> tls;  // null without encryption; otherwise it owns the descriptor
+  std::shared_ptr<TlsStream> tls;  // the TLS stream, which owns the descriptor; null without TLS
 };
 
 // The names that a client has set, and the name of its user.
@@ -124,7 +126,7 @@ class ClientNames {
   Values values_;
 };
 
-// The user whose permissions a session has; see session_user.h.
+// SessionUser: the user whose permissions a session has; see session_user.h.
 struct SessionUser {
   std::shared_ptr<const acl::User> user;  // user of the session; null before the first command
   uint64_t version = 0;                   // version of the users when `user` was looked up
@@ -132,13 +134,14 @@ struct SessionUser {
   uint64_t trusted_version = 0;
 };
 
-// The bytes and commands of one client since it connected. One thread writes, any thread reads.
+// SessionCounters: the bytes and commands of one client since it connected. One thread writes, any
+// thread reads.
 class ClientTraffic {
  public:
   void count_received(uint64_t bytes) { add(received_bytes_, bytes); }
   void count_command() { add(commands_, 1); }
   void set_sent(uint64_t bytes) { sent_bytes_.store(bytes, std::memory_order_relaxed); }
-  // The name must live as long as the process.
+  // Sets the name of the last command. The name must live as long as the process.
   void set_last_command(const std::string* name) {
     last_command_.store(name, std::memory_order_relaxed);
   }
@@ -160,17 +163,19 @@ class ClientTraffic {
   std::atomic<const std::string*> last_command_{nullptr};
 };
 
-// Sizes of one client's buffers. Written by the client's thread, read by any thread.
+// The sizes of one client's buffers. The client's thread writes them, any thread reads them.
 struct ClientBuffers {
-  std::atomic<uint64_t> query_buffer_bytes{0};       // unparsed bytes
-  std::atomic<uint64_t> query_buffer_free_bytes{0};  // allocated bytes that are not in use
-  std::atomic<uint64_t> parsed_bytes{0};             // parsed bytes of an incomplete command
-  std::atomic<uint64_t> argument_bytes{0};           // bytes of the incomplete command's arguments
-  // The input is in the thread's buffer, not in the client's.
+  std::atomic<uint64_t> query_buffer_bytes{0};  // number of unparsed bytes
+  // Number of allocated bytes that are not in use.
+  std::atomic<uint64_t> query_buffer_free_bytes{0};
+  std::atomic<uint64_t> parsed_bytes{0};    // number of parsed bytes of an incomplete command
+  std::atomic<uint64_t> argument_bytes{0};  // number of bytes of the incomplete command's arguments
+  // True if the input is in the thread's buffer, not in the client's buffer.
   std::atomic<bool> borrows_query_buffer{false};
   std::atomic<uint64_t> output_buffer_bytes{0};
   std::atomic<uint64_t> output_buffer_capacity_bytes{0};
-  std::atomic<uint64_t> output_buffer_peak_bytes{0};  // maximum of the last seconds
+  // Maximum of the buffer's bytes in the last seconds.
+  std::atomic<uint64_t> output_buffer_peak_bytes{0};
 
   uint64_t input_bytes() const {
     return query_buffer_bytes.load(std::memory_order_relaxed) +
@@ -197,26 +202,28 @@ class Session : public ClientBuffers {
   // A word of the running request that has separate memory; otherwise null.
   BigArgument* big_argument = nullptr;
   Transaction transaction;
-  bool has_written = false;  // a command that may write has run; the connection resets it
+  // True after a command that may write has run; the connection resets the flag.
+  bool has_written = false;
   size_t replies_begin = 0;  // offset of this read's first reply in the thread's buffer
   Subscriptions subscriptions;
   ReplicaTraits replica;
-  // Called when the session ends. Reverts effects of a command outside the session, such as a
+  // Called when the session ends. Reverts the effects of a command outside the session, such as a
   // replica's link.
   std::function<void()> on_end;
-  std::unique_ptr<AwaitedReply> awaited;  // reply of a waiting command; no command runs meanwhile
+  // The reply that a command waits for; no other command runs meanwhile.
+  std::unique_ptr<AwaitedReply> awaited;
 
-  // Shared. Fixed before the session is registered.
-  std::string address;  // address such as "127.0.0.1:50000" or "<socket path>:0"
+  // Shared members that are constant after the session is registered.
+  std::string address;  // address of the client, such as "127.0.0.1:50000" or "<socket path>:0"
   std::string local_address;
   Socket socket;
   size_t thread_index = 0;  // index of the connection's thread
   bool is_unix_socket = false;
-  int64_t created_us = 0;      // monotonic time
+  int64_t created_us = 0;      // monotonic time at which the session was created
   std::function<void()> wake;  // makes the connection check `kill_requested`
 
-  // Shared counters, written by the owning thread.
-  std::atomic<int64_t> last_interaction_us{0};  // monotonic time
+  // Shared counters, which the connection's thread writes.
+  std::atomic<int64_t> last_interaction_us{0};  // monotonic time of the last bytes from the client
   std::atomic<int> published_database{0};
   std::atomic<int> published_resp{2};
   std::atomic<int64_t> queued_commands{-1};  // number of queued commands; -1 outside MULTI
@@ -226,11 +233,11 @@ class Session : public ClientBuffers {
   ClientTraffic traffic;
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
-  // READONLY was sent: in a cluster, a replica serves the client's reads.
+  // True if the client has sent READONLY: in a cluster, a replica then serves its reads.
   std::atomic<bool> reads_replicas{false};
   std::atomic<bool> paused{false};
   std::atomic<bool> blocked{false};
-  std::atomic<bool> can_be_unblocked{false};  // whether CLIENT UNBLOCK may end the wait
+  std::atomic<bool> can_be_unblocked{false};  // true if CLIENT UNBLOCK may end the wait
   std::atomic<Peer> peer{Peer::kClient};
 
   // Returns whether the client may run only few commands. In RESP2, messages look like replies, so
@@ -246,9 +253,10 @@ class Session : public ClientBuffers {
     queued_bytes.store(transaction.queued_bytes, std::memory_order_relaxed);
   }
 
-  // Shared: the memory that counts for the client. Arguments are views of the query buffer, so they
-  // do not count twice. Replies are collected in a buffer of the thread until the socket is full.
-  // Input that is executed directly from the thread's buffer does not count.
+  // Returns the memory that counts for the client; any thread may call it. Arguments are views of
+  // the query buffer, so they do not count twice. Replies are collected in a buffer of the thread
+  // until the socket is full. Input that is executed directly from the thread's buffer does not
+  // count.
   uint64_t memory_bytes() const {
     uint64_t sum = sizeof(Session) + subscriptions.published_bytes();
     for (const auto* part : {&queued_bytes, &watched_bytes, &output_buffer_capacity_bytes}) {
@@ -256,7 +264,7 @@ class Session : public ClientBuffers {
     }
     return borrows_query_buffer.load(std::memory_order_relaxed) ? sum : sum + input_bytes();
   }
-  // As memory_bytes(), including input in the thread's buffer, as CLIENT LIST shows it.
+  // Returns memory_bytes() and the input in the thread's buffer, as CLIENT LIST shows it.
   uint64_t published_memory_bytes() const {
     const bool borrows = borrows_query_buffer.load(std::memory_order_relaxed);
     return memory_bytes() + (borrows ? input_bytes() : 0);
@@ -278,7 +286,7 @@ class Session : public ClientBuffers {
 
 // Ends all subscriptions of the session without messages. Must be called on the session's thread.
 void unsubscribe_all(PubSub& pubsub, Session& session);
-// End CLIENT TRACKING. The second function is for a session that ends.
+// These functions end CLIENT TRACKING. The second one is for a session that ends.
 void stop_tracking(Tracking& tracking, Session& session);
 void forget_tracking(Tracking& tracking, Session& session);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Stream: receives and sends a peer's bytes without blocking. A connection accesses its socket only
-// through it; encryption is another kind of stream.
+// through a Stream. Encryption is another kind of Stream.
 //
 // Invariants: after close(), or once broken, nothing is received and nothing sent. Bytes left
 // inside the stream after receive() are incomplete until the descriptor is readable again, so
@@ -20,16 +20,16 @@ namespace server {
 class Stream {
  public:
   enum class Status : uint8_t {
-    kDone,    // `bytes` were transferred, at least one
-    kLater,   // would block: wait until the descriptor is ready
+    kDone,    // the stream has transferred `bytes`, at least one
+    kLater,   // the call would block: wait until the descriptor is ready
     kEnd,     // the peer will send no more bytes
     kBroken,  // the stream is no longer usable
   };
   struct Outcome {
     Status status;
     size_t bytes = 0;
-    // Accepted bytes are still inside the stream. Wait until the descriptor is writable, then call
-    // send() with more bytes or with none.
+    // True if accepted bytes are still inside the stream. Wait until the descriptor is writable,
+    // then call send() with more bytes or with none.
     bool holds_bytes = false;
   };
   // Limit on the bytes that receive() may return in addition to those it reads from the socket.

@@ -32,7 +32,7 @@ class Tls {
   core::Result<> apply();
   void revert();
 
-  // Returns null until apply() has created a context.
+  // Returns the context for incoming connections; null until apply() has created one.
   std::shared_ptr<SSL_CTX> server_context() const;
   std::shared_ptr<SSL_CTX> client_context() const;
 

@@ -23,15 +23,16 @@ namespace server {
 
 class Config;
 
-// Values of tls-auth-clients, in the order of the option's values.
+// The values of tls-auth-clients, in the order of the option.
 enum class TlsAuthClients : int64_t { kNo, kYes, kOptional };
 
 struct TlsSettings {
   struct Identity {
-    std::string certificate_file = {};  // path of the certificate with its chain
+    std::string certificate_file = {};  // path of the file with the certificate and its chain
     std::string key_file = {};
     std::string key_password = {};
-    bool is_client = false;  // the identity comes from tls-client-cert-file and tls-client-key-file
+    // True if the files are those of tls-client-cert-file and tls-client-key-file.
+    bool is_client = false;
   };
 
   static TlsSettings of(const Config& config);
@@ -41,7 +42,7 @@ struct TlsSettings {
   std::string ca_file;
   std::string ca_directory;
   TlsAuthClients auth_clients = TlsAuthClients::kYes;
-  bool connects = false;  // whether this server connects to a leader, whose certificate is verified
+  bool connects = false;  // true if this server connects to a leader, whose certificate is verified
   std::string protocols;  // allowed protocol versions; empty means TLS 1.2 and 1.3
   std::string ciphers;
   std::string cipher_suites;

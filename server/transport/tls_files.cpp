@@ -62,7 +62,7 @@ core::Error cannot_use(std::string_view what, const NamedFile& file) {
 int give_password(char* out, int size, int, void* data) {
   const auto& password = *static_cast<const std::string*>(data);
   if (password.empty() || password.size() > static_cast<size_t>(size)) {
-    // Without this, OpenSSL reports that the prompt was cancelled.
+    // An error is raised, because OpenSSL would otherwise report that the prompt was cancelled.
     ERR_raise(ERR_LIB_PEM, PEM_R_BAD_PASSWORD_READ);
     return -1;
   }
@@ -128,7 +128,7 @@ int find_authority(X509_LOOKUP* lookup, X509_LOOKUP_TYPE type, const X509_NAME* 
   for (const auto& directory : *static_cast<Directories*>(X509_LOOKUP_get_method_data(lookup))) {
     read_authorities(store, directory, hash);
   }
-  // Files that cannot be used are ignored.
+  // The errors of files that cannot be used are dropped.
   ERR_pop_to_mark();
   X509_STORE_lock(store);
   const X509_OBJECT* const object =
@@ -162,7 +162,8 @@ bool is_hashed_name(std::string_view name) {
          are_all(name.substr(kHashDigits + 1), "0123456789");
 }
 
-// Errors: a file that a handshake could not open, so that the operator learns of it at startup.
+// Checks the files of a directory. Errors: a file that a handshake could not open, so that the
+// operator learns of it at startup.
 core::Result<> check_directory(const std::string& directory) {
   const auto names = persistence::posix_file_system().list(directory);
   if (!names) return names.error();
@@ -180,7 +181,7 @@ core::Result<> check_directory(const std::string& directory) {
 
 }  // namespace
 
-// REQUIRES: the errors of earlier steps are cleared.
+// Returns the first error of OpenSSL as text. REQUIRES: the errors of earlier steps are cleared.
 core::Error openssl_error(std::string_view what) {
   // The first error is the cause. The later ones only name the libraries that passed it on.
   const unsigned long code = ERR_peek_error();

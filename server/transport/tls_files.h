@@ -20,16 +20,17 @@ namespace server {
 
 using persistence::NamedFile;
 
-// Errors of all functions: a line for the log, without an error code: the failed step, the path,
-// and the reason.
+// The errors of all functions are lines for the log, without an error code. They name the failed
+// step, the path and the reason.
 
 // Loads the certificate, followed by the certificates of the authorities that signed it.
 core::Result<> use_certificate_chain(SSL_CTX* context, const NamedFile& file);
-// `password` decrypts the key. If it is empty, the key must not be encrypted.
+// Loads the private key. `password` decrypts the key. If it is empty, the key must not be
+// encrypted.
 core::Result<> use_private_key(SSL_CTX* context, const NamedFile& file,
                                const std::string& password);
 core::Result<> use_dh_parameters(SSL_CTX* context, const NamedFile& file);
-// Trusts the authorities of a file.
+// Trusts the certificates of the authorities in a file.
 core::Result<> trust_file(SSL_CTX* context, const NamedFile& file);
 // Trusts the authorities of directories, separated by ':'. A handshake reads the files that it
 // needs, by the names that `openssl rehash` creates, such as 9d66eef0.0. So files added later also

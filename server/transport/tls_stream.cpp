@@ -35,7 +35,7 @@ std::span<char> scratch(size_t size) {
 
 }  // namespace
 
-// The functions through which OpenSSL accesses the socket.
+// Transfer: the functions through which OpenSSL accesses the socket.
 struct TlsStream::Transfer {
   static TlsStream& of(BIO* bio) { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
 

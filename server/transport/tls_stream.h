@@ -43,7 +43,7 @@ class TlsStream final : public Stream {
 
   Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) override;
   Outcome send(std::string_view bytes) override;
-  // Sends close_notify to the peer, unless the stream is broken.
+  // Sends close_notify to the peer, unless the stream is broken, and closes the stream.
   void close() override;
 
   Phase phase() const { return phase_.load(std::memory_order_acquire); }
@@ -54,9 +54,9 @@ class TlsStream final : public Stream {
   struct FreeSsl {
     void operator()(SSL* ssl) const;
   };
-  struct Transfer;  // callbacks of the BIO
+  struct Transfer;  // callbacks through which OpenSSL accesses the socket
 
-  // REQUIRES for the functions below: mutex_.
+  // The functions below require that the caller holds mutex_.
   bool begin();
   bool is_established();
   // Called after an OpenSSL call that failed. Returns whether the stream can continue.
@@ -73,7 +73,7 @@ class TlsStream final : public Stream {
   // Context for the handshake; null once the handshake has begun.
   std::shared_ptr<SSL_CTX> context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
-  std::string_view input_;  // unread input of the running receive()
+  std::string_view input_;  // unread bytes of the running receive()
   std::string held_;
   std::string failure_;
   int descriptor_;
