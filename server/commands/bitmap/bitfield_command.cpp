@@ -27,7 +27,7 @@ struct FieldOperation {
 };
 
 struct FieldProgram {
-  // Holds the usual few operations without an allocation.
+  // The vector holds the usual number of operations without an allocation.
   boost::container::small_vector<FieldOperation, 8> operations;
   uint64_t bits_needed = 0;  // number of bits up to the end of the last field written
   bool writes = false;
@@ -52,7 +52,7 @@ core::Result<Overflow> parse_overflow(std::string_view word) {
   return core::Error{"ERR Invalid OVERFLOW type specified"};
 }
 
-// `words` starts with GET, SET or INCRBY, followed by its arguments.
+// Parses one operation. `words` starts with GET, SET or INCRBY, followed by its arguments.
 core::Result<FieldOperation> parse_operation(Arguments arguments, uint64_t limit_bits) {
   FieldOperation operation;
   if (equals_ignore_case(arguments[0], "SET")) operation.action = Action::kSet;
@@ -78,7 +78,7 @@ core::Result<FieldProgram> parse_program(Arguments arguments, uint64_t limit_bit
     const auto count = operand_count(arguments[0], arguments.size() - 1);
     if (!count) return core::Error{std::string(kSyntaxError)};
     if (*count == 1) {
-      // OVERFLOW applies to the writes after it, up to the next OVERFLOW.
+      // An OVERFLOW option applies to the writes after it, up to the next OVERFLOW.
       const auto parsed = parse_overflow(arguments[1]);
       if (!parsed) return parsed.error();
       overflow = *parsed;

@@ -12,7 +12,7 @@ namespace server {
 void bitfield(Context& ctx);
 void bitfield_ro(Context& ctx);
 
-// Returns read-only use if every subcommand is GET.
+// Returns that the key is only read if every subcommand is GET.
 uint16_t bitfield_key_use(Arguments args);
 
 }  // namespace server

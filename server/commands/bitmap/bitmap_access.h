@@ -23,12 +23,13 @@ inline std::span<uint8_t> as_bytes(core::keyspace::ByteBuffer& buffer) {
   return {reinterpret_cast<uint8_t*>(buffer.data()), buffer.size()};
 }
 
-// Returns the value of `entry`. Returns no bytes for a null entry: a missing bitmap is all zeros.
+// Returns the bytes of `entry`. Returns no bytes for a null entry, because a missing bitmap is all
+// zeros.
 inline std::span<const uint8_t> bits_of(const Entry* entry, core::keyspace::IntegerText& scratch) {
   return entry == nullptr ? std::span<const uint8_t>() : as_bytes(entry->text(scratch));
 }
 
-// Offsets are limited by the longest string that is allowed.
+// Returns the limit on bit offsets, which follows from the longest string that is allowed.
 inline uint64_t offset_limit_bits(const Context& ctx) {
   constexpr uint64_t kBytesMax = std::numeric_limits<uint64_t>::max() / 8;
   return std::min(ctx.admission().string_bytes_max(), kBytesMax) * 8;
@@ -36,12 +37,12 @@ inline uint64_t offset_limit_bits(const Context& ctx) {
 
 struct WritableBits {
   std::span<uint8_t> bytes;
-  bool grew = false;  // whether the key is new or its value was extended
+  bool grew = false;  // true if the key is new or its value was extended
 };
 
-// Returns the value of `key`, created or extended with zeros to at least `size_bytes`. If the type
-// is wrong or memory is short, replies with the error and returns nullopt. REQUIRES: the key's
-// exclusive lock.
+// Returns the value of `key`, created or extended with zeros to at least `size_bytes`. If the key
+// holds another type or memory is short, replies with the error and returns nullopt. REQUIRES: the
+// key's exclusive lock.
 std::optional<WritableBits> writable_bits(Context& ctx, const KeyRef& key, uint64_t size_bytes);
 
 // Returns `size_bytes` zeros. If memory is short, replies with the error and returns nullopt.

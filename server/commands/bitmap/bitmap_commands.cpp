@@ -49,7 +49,7 @@ void getbit(Context& ctx) {
   ctx.reply.integer(core::bitmap::get_bit(bits_of(*found, scratch), *offset) ? 1 : 0);
 }
 
-// The range of BITCOUNT or BITPOS, with positions as the client wrote them.
+// The range of bits for BITCOUNT or BITPOS, with positions as the client wrote them.
 struct BitRange {
   int64_t start = 0;
   int64_t end = -1;
@@ -125,8 +125,8 @@ void bitcount(Context& ctx) {
   const auto found = ctx.find_string(key);
   if (!found) return;
   if (*found == nullptr) return ctx.reply.integer(0);
-  // BITCOUNT: two negative positions in reverse order are an empty range, even if clipping moves
-  // both to the first byte. BITPOS has no such rule.
+  // For BITCOUNT, two negative positions in reverse order are an empty range, even if clipping
+  // moves both to the first byte. BITPOS has no such rule.
   if (range.end < range.start && range.start < 0) return ctx.reply.integer(0);
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
   IntegerText scratch;
@@ -142,7 +142,7 @@ int64_t bit_position(std::span<const uint8_t> bytes, bool bit, const BitRange& r
   if (const auto position = core::bitmap::find_bit(bytes, bit, span->first, span->last)) {
     return static_cast<int64_t>(*position);
   }
-  // Without an end, the value counts as followed by zeros.
+  // If BITPOS has no end, the value counts as followed by zeros.
   return bit || range.has_end ? -1 : static_cast<int64_t>(bytes.size() * 8);
 }
 
@@ -199,12 +199,14 @@ core::Result<OperationName> parse_operation(std::string_view word, size_t source
 // The sources of BITOP. They do not move, because the keys are locked.
 struct BitSources {
   boost::container::small_vector<std::span<const uint8_t>, 8> bytes;
-  // Stores the digits of integer values. Must not reallocate, because views point into the buffer.
+  // Stores the digits of integer values. The vector must not reallocate, because views point into
+  // it.
   boost::container::small_vector<IntegerText, 8> scratch;
   size_t longest_bytes = 0;
 };
 
-// If a key holds another type, replies with the error and returns false.
+// Adds the value of one source. If the key holds another type, replies with the error and returns
+// false.
 bool find_sources(Context& ctx, Arguments names, BitSources& sources) {
   sources.scratch.resize(names.size());
   for (size_t i = 0; i < names.size(); ++i) {

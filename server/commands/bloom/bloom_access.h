@@ -14,8 +14,8 @@ namespace server {
 
 inline constexpr std::string_view kFilterNotFound = "ERR not found";
 
-// Returns the filter. If the key holds another type, replies with the error. REQUIRES: the key's
-// lock.
+// Returns the filter of the key. If the key holds another type, replies with the error. REQUIRES:
+// the key's lock.
 inline Found<core::bloom::ScalableFilter> find_filter(Context& ctx, const KeyRef& key) {
   Entry* entry = ctx.find(key);
   if (entry == nullptr) return nullptr;
@@ -24,7 +24,7 @@ inline Found<core::bloom::ScalableFilter> find_filter(Context& ctx, const KeyRef
   return Found<core::bloom::ScalableFilter>::other_kind();
 }
 
-// As find_filter(), for lookups that answer "no" if the key holds another type.
+// Does the same as find_filter(), for lookups that answer "no" if the key holds another type.
 inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
   const Entry* entry = ctx.find(key);
   return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
@@ -32,12 +32,13 @@ inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, c
 
 struct FilterRequest;
 
-// Defined in bloom_chunk_commands.cpp. valkey-bloom journals a client's BF.LOAD as a BF.INSERT
-// whose only item is the whole payload. Returns true if this insertion was a BF.LOAD and its filter
-// now exists. The settings in the payload must equal those of the insertion.
+// Handles BF.INSERT commands of valkey-bloom's journal, which lists a client's BF.LOAD as a
+// BF.INSERT whose only item is the whole payload. Returns true if this insertion was a BF.LOAD and
+// its filter now exists. The settings in the payload must equal those of the insertion. Defined in
+// bloom_chunk_commands.cpp.
 bool load_journalled_as_insert(Context& ctx, const FilterRequest& request);
 
-// Defined in bloom_windows.cpp.
+// These functions are defined in bloom_windows.cpp.
 int64_t leader_time_ms(const Context& ctx);
 bool window_refreshes(const core::bloom::ScalableFilter& filter);
 bool rotate_before_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter);
@@ -61,11 +62,11 @@ inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFi
   return filter.window() == nullptr || rotate_before_add(ctx, key, filter);
 }
 
-// As ctx.changed(), for a filter that was created, or that items were added to, or both. REQUIRES:
-// the key's exclusive lock.
+// Does the same as ctx.changed(), for a filter that was created, or that items were added to, or
+// both. REQUIRES: the key's exclusive lock.
 inline void notify_added(Context& ctx, const KeyRef& key, bool is_new, bool any_added) {
   ctx.changed(key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
-  // The order of events is valkey-bloom's.
+  // The order of the events is that of valkey-bloom.
   if (is_new && any_added) ctx.notify(KeyEvent::kBloomReserve, ctx.database(), key);
 }
 
@@ -79,9 +80,9 @@ inline bool may_answer_nil(const Context& ctx) {
   return ctx.config().integer(OptionId::kBloomExistsMissingKey) == 1;
 }
 
-// Called after find_filter_or_nothing() found no filter. Returns true if lookups answer null for
-// each item: the key is missing and the configuration asks for null. Otherwise they answer 0.
-// REQUIRES: the key's lock.
+// Called after find_filter_or_nothing() found no filter. Returns true if lookups must answer null
+// for each item, because the key is missing and the configuration asks for null. Otherwise they
+// answer 0. REQUIRES: the key's lock.
 inline bool answers_nil(const Context& ctx, const KeyRef& key) {
   return may_answer_nil(ctx) &&
          ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms) == nullptr;

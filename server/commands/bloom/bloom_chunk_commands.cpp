@@ -27,14 +27,14 @@ using persistence::ChunkCheck;
 using persistence::ChunkOutcome;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
-// RedisBloom's error texts. The first has no error code.
+// These are the error texts of RedisBloom. The first one has no error code.
 constexpr std::string_view kIteratorToRead = "Second argument must be numeric";
 constexpr std::string_view kIteratorToWrite = "ERR Second argument must be numeric";
 constexpr std::string_view kBadData = "ERR received bad data";
 constexpr std::string_view kNoLayer = "ERR invalid offset - no link found";
 constexpr std::string_view kChunkTooLong = "ERR invalid chunk - Too big for current filter";
 
-// The iterator that comes with the header. The iterator of a chunk is the chunk's end plus one.
+// The iterator of the header. The iterator of a chunk is the chunk's end plus one.
 constexpr int64_t kHeaderIterator = 1;
 
 /* BF.SCANDUMP key iterator */
@@ -91,7 +91,8 @@ void load_header(Context& ctx) {
   }
   create_loaded(ctx, std::move(*filter), kBadData, [&](const KeyRef& key, auto& loaded) {
     if (has_redisbloom_layout(loaded)) {
-      // Current releases of RedisBloom reject the older header formats.
+      // The header has the newest format, because current releases of RedisBloom reject the older
+      // ones.
       const std::string header = persistence::encode_chunk_header(loaded);
       journal_instead(ctx, {"BF.LOADCHUNK", key.name, ctx.args[2], header});
     } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.*: scalable Bloom filters, with the replies and error texts of RedisBloom.
+// The BF.* commands for scalable Bloom filters, with the replies and error texts of RedisBloom.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,8 +64,8 @@ bool checks_before_locking(const Context& ctx) {
          ctx.session.origin == CommandOrigin::kClient;
 }
 
-// Returns the key's entry for such a lookup, or null if the key holds no filter. REQUIRES: the
-// key's shared lock.
+// Returns the key's entry for a lookup before an add, or null if the key holds no filter. REQUIRES:
+// the key's shared lock.
 Entry* peek_filter(const Context& ctx, const KeyRef& key) {
   Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   const bool serves = entry != nullptr && entry->is_filter() && !is_refreshing(entry->filter());
@@ -222,12 +222,13 @@ void mexists(Context& ctx) {
 enum class InfoField : uint8_t { kCapacity, kSize, kFilters, kItems, kExpansion };
 
 struct InfoName {
-  std::string_view word;   // the argument that selects this field
-  std::string_view label;  // the field's name in the reply
+  std::string_view word;   // argument of BF.INFO that selects this field
+  std::string_view label;  // name of the field in the reply
   InfoField field;
 };
 
-// The order is that of RedisBloom's reply, because some clients read fields by position.
+// The order of the fields is that of RedisBloom's reply, because some clients read fields by
+// position.
 constexpr InfoName kInfoNames[] = {
     {"CAPACITY", "Capacity", InfoField::kCapacity},
     {"SIZE", "Size", InfoField::kSize},
@@ -256,7 +257,7 @@ void reply_info_field(Context& ctx, const ScalableFilter& filter, std::string_vi
     return protocol::equals_ignore_case(candidate.word, word);
   });
   if (name == std::end(kInfoNames)) return ctx.reply.error("Invalid information value");
-  // RESP2 replies with an array of the value alone, RESP3 with a map of one pair.
+  // The RESP2 reply is an array of the value alone. The RESP3 reply is a map of one pair.
   if (ctx.reply.version() == protocol::RespVersion::kResp3) {
     ctx.reply.map(1);
     ctx.reply.simple(name->label);

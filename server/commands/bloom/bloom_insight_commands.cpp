@@ -29,10 +29,11 @@ using core::bloom::LayerInfo;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
-// Half a billion bits give a fill ratio with four digits, for arrays of any size.
+// The number of bytes that are read of an array. Half a billion bits give a fill ratio with four
+// digits, for arrays of any size.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
 
-// Writes pairs of a label and a value.
+// PairWriter writes pairs of a label and a value.
 class PairWriter {
  public:
   explicit PairWriter(protocol::ReplyWriter& reply) : reply_(reply) {}
@@ -62,7 +63,7 @@ class PairWriter {
   protocol::ReplyWriter& reply_;
 };
 
-// Fractions of the capacity for which the residue is predicted.
+// The fractions of the capacity for which the residue is predicted.
 struct Load {
   std::string_view name;
   double share;
@@ -81,7 +82,8 @@ void write_planned_residue(protocol::ReplyWriter& reply, LayoutId layout,
   }
 }
 
-// A reservation allocates all pages at once, but only pages touched by items are resident.
+// A reservation allocates all pages at once, but only the pages that items have touched are
+// resident.
 struct Fill {
   std::string_view name;
   double share;
@@ -124,7 +126,7 @@ void plan(Context& ctx) {
   ctx.reply.map(10 + size_t{is_windowed} + (is_deletable ? 2 : 0));
   PairWriter pairs(ctx.reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
-  // The size that BF.INFO will show.
+  // This is the size that BF.INFO will show.
   pairs.count("bytes", bytes);
   pairs.count("bits", bits);
   pairs.count("hash count", geometry.hash_count);
@@ -214,7 +216,7 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   pairs.count("hash count", newest.hash_count);
   pairs.count("cache lines per lookup", core::bloom::lookup_lines(newest));
   pairs.count("items", figures.item_count);
-  // Only unions have an estimated item count.
+  // Only unions of filters have an estimated item count.
   if (is_estimated) pairs.flag("items are estimated", true);
   pairs.count("capacity", figures.capacity);
   pairs.number("fill ratio", figures.fill_ratio());
@@ -274,7 +276,7 @@ void debug(Context& ctx) {
   }
 }
 
-// An upper-case token is a literal.
+// In the syntax, an upper-case token is a literal.
 std::string layout_tokens() {
   std::string tokens = core::bloom::layout_names(" | ", " | ");
   std::ranges::transform(tokens, tokens.begin(), [](char c) {

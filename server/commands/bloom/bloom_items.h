@@ -23,13 +23,13 @@ namespace server {
 
 inline constexpr std::string_view kFilterFull = "ERR non scaling filter is full";
 
-// Flags of commands that add items.
+// The flags of commands that add items.
 inline constexpr uint32_t kAdds = kWrite | kDenyOom;
 inline constexpr uint32_t kLooks = kReadOnly | kFast;
 inline constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
 inline constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
 
-// Expiry and window start of a new filter.
+// The expiry of a new filter, and the start of its window.
 struct FilterTimes {
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
   // Start of the window. By default it starts now; only a journal states another time.
@@ -55,8 +55,8 @@ inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
   return &entry.filter();
 }
 
-// As make_filter(), with the default settings, for adding to a missing key. Defined in
-// bloom_commands.cpp.
+// Does the same as make_filter(), with the default settings, for adding to a missing key. Defined
+// in bloom_commands.cpp.
 core::bloom::ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key);
 
 // Adds the items that the batch has hashed. Stops when the filter is full, and returns one outcome
@@ -77,7 +77,7 @@ inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
   return outcomes.first(filter.add_many(batch.hashes(), outcomes, budget));
 }
 
-// `budget` is the memory budget that the item was added with.
+// Replies with the outcome of an add. `budget` is the memory budget that the item was added with.
 inline void reply_outcome(Context& ctx, core::bloom::AddOutcome outcome,
                           const FilterBudget& budget) {
   using core::bloom::AddOutcome;

@@ -126,7 +126,7 @@ void journal_expiry(const Context& ctx, const KeyRef& key) {
   ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
 }
 
-// The `count` items that had an effect.
+// The items of a command that had an effect. `count` is their number.
 struct AddedItems {
   Arguments items;
   std::span<const AddOutcome> outcomes;
@@ -225,7 +225,7 @@ void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& 
   const AddedItems added(items, outcomes);
   if (is_new) return journal_made(ctx, key, filter, added);
   if (added.count == 0) return;
-  // Fast path for BF.ADD: it needs no argument buffer.
+  // This is a fast path for BF.ADD, which needs no argument buffer.
   if (outcomes.size() == 1) return ctx.journal({"BF.ADD", key.name, items[0]});
   journal_items(ctx, key, added);
 }

@@ -21,11 +21,12 @@ namespace server {
 void journal_reserved(const Context& ctx, const KeyRef& key,
                       const core::bloom::ScalableFilter& filter);
 
-// `outcomes` may be shorter than `items`: the items after its end were not tried.
+// Journals added items. `outcomes` may be shorter than `items`: the items after its end were not
+// tried.
 void journal_added(const Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter,
                    bool is_new, Arguments items, std::span<const core::bloom::AddOutcome> outcomes);
 
-// `filter` is the empty filter that replaces the old one.
+// Journals BF.CLEAR. `filter` is the empty filter that replaces the old one.
 void journal_cleared(const Context& ctx, const KeyRef& key,
                      const core::bloom::ScalableFilter& filter);
 
@@ -36,7 +37,8 @@ void announce_own_words(const Context& ctx, const core::bloom::ScalableFilter& f
 // Must be called before COPY is journalled, because RedisBloom cannot copy a filter.
 void announce_copy(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
-// Items that were present but were not deleted changed nothing, and are not journalled.
+// Journals deleted items. Items that were present but were not deleted changed nothing, and are not
+// journalled.
 void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
                      std::span<const core::bloom::Removal> removals);
 

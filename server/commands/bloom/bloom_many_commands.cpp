@@ -45,12 +45,12 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
     return core::Error{"ERR wrong number of arguments for '" + ctx.command->full_name +
                        "' command"};
   }
-  // Neither factor is big enough for the product to overflow.
+  // The product cannot overflow, because both factors are small enough.
   const size_t answer_count = request.keys.size() * request.items.size();
   if (answer_count > kAnswersMax) {
     return core::Error{"ERR keys times items may be at most " + std::to_string(kAnswersMax)};
   }
-  // One byte for each answer, and at most five bytes for its reply.
+  // Each answer needs one byte, and at most five bytes for its reply.
   if (!ctx.admission().memory_suffices(6 * answer_count)) {
     return core::Error{std::string(kOutOfMemory)};
   }
@@ -92,7 +92,7 @@ class ManyHashes {
 struct ManyKey {
   KeyRef key;
   Entry* entry = nullptr;
-  bool is_nil = false;  // true if each item is answered with null
+  bool is_nil = false;  // true if the reply for each item is null
 
   ScalableFilter* filter() const {
     return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
@@ -121,7 +121,7 @@ class ManyKeys {
     return ctx.in_exec ? StripeLock{} : ctx.keyspace().lock(mask_, ctx.lock_mode());
   }
 
-  // REQUIRES: the locks of all keys.
+  // Finds the keys and the items in them. REQUIRES: the locks of all keys.
   void find(Context& ctx, const ManyHashes& hashes) {
     const auto& keyspace = ctx.keyspace();
     const bool is_cold = keyspace.is_worth_prefetching(ctx.database(), keys_.front().key);
@@ -153,7 +153,8 @@ class ManyKeys {
   StripeMask mask_ = 0;
 };
 
-// The answers of one command, key by key. The buffer is reused by all commands of a thread.
+// The answers of one command, one key after another. The buffer is reused by all commands of a
+// thread.
 class Answers {
  public:
   explicit Answers(size_t count) : answers_(of_thread()) {
@@ -253,7 +254,7 @@ void kadd(Context& ctx) {
   for (const ManyKey& one : keys.all()) {
     if (one.entry != nullptr && !one.entry->is_filter()) return ctx.reply.error(kWrongType);
   }
-  // One journal group, so that replay applies all keys or none.
+  // The changes are one journal group, so that replay applies all keys or none.
   const persistence::Journal::Group group(ctx.environment.journal);
   ctx.reply.array(keys.all().size());
   for (const ManyKey& one : keys.all()) add_to_key(ctx, one.key, request->items, hashes);

@@ -47,7 +47,7 @@ class FilterBudget final : public core::MemoryBudget {
   mutable bool hit_limit_ = false;
 };
 
-// The budget for loading a filter, with the limits of FilterBudget.
+// LoadBudget: the memory budget for loading a filter, with the limits of FilterBudget.
 class LoadBudget final : public core::MemoryBudget {
  public:
   explicit LoadBudget(const Admission& admission);

@@ -84,7 +84,7 @@ std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
 }
 
 // Checks that memory suffices for the union, and for copies of sources that a child is reading.
-// Changes nothing if it does not. Errors: the reply.
+// Changes nothing if it does not. Errors: the error reply.
 core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   const auto bytes = core::bloom::union_bytes(inputs.all);
   if (!bytes) return bytes.error();
@@ -99,7 +99,7 @@ core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   return {};
 }
 
-// Returns the union of the inputs. Errors: the reply.
+// Returns the union of the inputs. Errors: the error reply.
 core::Result<FilterPtr> merge_inputs(const Context& ctx, const MergeInputs& inputs, bool force) {
   if (auto checked = check_memory(ctx, inputs); !checked) return checked.error();
   for (ScalableFilter* source : inputs.sources) {

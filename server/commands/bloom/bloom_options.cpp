@@ -36,8 +36,8 @@ using protocol::ArgumentCursor;
 // The configuration's default tightening ratio.
 constexpr double kUsualTightening = 0.5;
 
-// RESERVE has separate errors for a number out of range and for a word that is no number. INSERT
-// has one text for both.
+// BF.RESERVE has separate errors for a number out of range and for a word that is no number.
+// BF.INSERT has one text for both.
 struct OptionTexts {
   std::string_view bad_error_rate;
   std::string_view error_rate_range;
@@ -81,8 +81,8 @@ constexpr OptionTexts kInsertTexts = {
     .arity = kInsertArity,
 };
 
-// The settings in a client's command. A setting that the command omits comes from the
-// configuration.
+// The settings in a client's command. The configuration provides the settings that the command
+// omits.
 struct Settings {
   std::optional<double> error_rate;
   std::optional<uint64_t> capacity;
@@ -145,7 +145,7 @@ class SettingsParser {
     return true;
   }
 
-  // As take_growth_option(), for the options of the commands that create filters.
+  // Does the same as take_growth_option(), for the options of the commands that create filters.
   bool take_shared_option() {
     if (take_growth_option()) return true;
     if (cursor_.eat_keyword("SEED")) {
@@ -191,7 +191,7 @@ class SettingsParser {
     return cursor_.ok();
   }
 
-  // Uses RedisBloom's text, followed by the word.
+  // Sets the error for an unknown option: RedisBloom's text, followed by the word.
   void refuse_word() {
     constexpr size_t kShownBytesMax = 64;
     const std::string word = core::printable(cursor_.rest().front().substr(0, kShownBytesMax));
@@ -202,7 +202,7 @@ class SettingsParser {
   static constexpr std::string_view kCountForm = "write an integer, such as 100000";
   static constexpr int64_t kCapacityMax = core::bloom::kMaxLayerCapacity;
 
-  // Returns RedisBloom's text, followed by a hint on the correct syntax.
+  // Returns the text of RedisBloom, followed by a hint on the correct syntax.
   std::string_view bad(std::string_view text, const std::string& hint) {
     // The cursor retains its first error, which may be a view of `hinted_`.
     if (hint.empty() || !cursor_.ok()) return text;
@@ -257,7 +257,7 @@ class SettingsParser {
   ArgumentCursor& cursor_;
   const OptionTexts& texts_;
   Settings settings_;
-  std::string hinted_;  // text with a hint; the cursor may hold a view of this string
+  std::string hinted_;  // text with a hint, of which the cursor may hold a view
 };
 
 Seed random_seed() {
@@ -271,8 +271,8 @@ Seed random_seed() {
 }
 
 // Returns the layout of a filter if its command names none. A seed shows that the command is from
-// valkey-bloom's journal, which states ratio and seed of each new filter. Our journal states the
-// layout. RedisBloom's journal repeats what clients sent.
+// valkey-bloom's journal, which states ratio and seed of each new filter. The journal of this
+// server states the layout. RedisBloom's journal repeats what clients sent.
 LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
   if (settings.deletable) {
     return settings.region_bits ? core::bloom::kRegionLayout : core::bloom::kDeletableLayout;
@@ -288,7 +288,7 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   const BloomDefaults defaults(config);
   FilterParameters parameters;
-  // Only our layout supports windows, so a command with a window need not name it.
+  // Only Bloomery's layout supports windows, so a command with a window need not name it.
   const LayoutId unnamed = settings.window.is_asked() ? core::bloom::kDefaultLayout
                                                       : unnamed_layout(config, settings, origin);
   parameters.layout = settings.layout.value_or(unnamed);
@@ -411,12 +411,12 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   ArgumentCursor cursor(ctx.args.subspan(2));
   SettingsParser parser(cursor, kReserveTexts, {WindowWords::Form::kReserve, is_own});
   parser.take_error_rate();
-  // A failed cursor is at its end. The next value would report a syntax error, but the cursor
-  // retains its first error.
+  // A failed cursor is at its end, so reading the next value would report a syntax error. But the
+  // cursor retains its first error.
   parser.take_capacity();
   while (!cursor.done()) {
     if (parser.take_shared_option()) continue;
-    // RedisBloom ignored the word when it executed the command.
+    // RedisBloom ignored the unknown word when it executed the command.
     if (ctx.session.origin == CommandOrigin::kForeignJournal) {
       (void)cursor.next();
     } else {

@@ -24,11 +24,11 @@ inline constexpr int64_t kExpansionMax = 32768;
 
 struct FilterRequest {
   core::bloom::FilterParameters parameters;
-  Arguments items{};       // items of BF.INSERT; may be empty
-  bool no_create = false;  // BF.INSERT
-  // Expiry of the key that is created; none by default.
+  Arguments items{};       // items of BF.INSERT; empty if it has none
+  bool no_create = false;  // true with the option NOCREATE of BF.INSERT
+  // Expiry of the key that is created. By default there is none.
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
-  // Start of the window, if a journal states it.
+  // Start of the window in milliseconds since 1970, if a journal states it.
   std::optional<int64_t> window_start_ms{};
 };
 

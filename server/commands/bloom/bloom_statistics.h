@@ -2,8 +2,8 @@
 //
 // BloomTotals: sums over all filters of a keyspace, for INFO.
 //
-// Thread safety: bloom_totals() may run concurrently with all commands. Stripes are summed one
-// after another, so the result is no point in time.
+// Thread safety: bloom_totals() may run concurrently with all commands. The stripes are summed one
+// after another, so the result is not consistent.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ struct BloomTotals {
   bool operator==(const BloomTotals&) const = default;
 };
 
-// Visits every key of every database: O(keys). With Locking::kTake it locks one stripe at a time,
-// so the caller must hold no lock. kHeld is for EXEC, which holds all locks.
+// Sums the filters of every database, in time proportional to the number of keys. With
+// Locking::kTake it locks one stripe at a time, so the caller must hold no lock. kHeld is for EXEC,
+// which holds all locks.
 BloomTotals bloom_totals(core::keyspace::Keyspace& keyspace,
                          core::keyspace::Locking locking = core::keyspace::Locking::kTake);
 

@@ -2,7 +2,7 @@
 //
 // FilterFigures: the state of a filter, layer by layer, for BF.STATS and BF.SCAN.
 //
-// Invariants: a copy, which does not change with the filter.
+// Invariants: the figures are a copy, which does not change with the filter.
 // Thread safety: values; functions that read a filter need its key's shared lock.
 // Source: docs/bloom_math.md.
 #pragma once
@@ -29,7 +29,8 @@ struct LayerFigures {
   double residue = 0;  // fraction of items that deletion cannot remove; only in deletable filters
 };
 
-// The filter's own figures, read at once so that the reply is written without the lock.
+// The figures of the filter as a whole. They are read at once, so that the reply is written without
+// the lock.
 struct FilterFigures {
   core::bloom::FilterParameters parameters;
   uint64_t size_bytes = 0;

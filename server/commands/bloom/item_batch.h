@@ -89,7 +89,7 @@ inline std::optional<core::bloom::LayoutId> guessed_layout(const Context& ctx) {
   return layout;
 }
 
-// The item at argument 2, hashed before the lock.
+// EarlyHash: the hash of the item at argument 2, computed before the key is locked.
 class EarlyHash {
  public:
   explicit EarlyHash(const Context& ctx) : item_(ctx.args[2]) {
@@ -110,7 +110,7 @@ class EarlyHash {
   core::bloom::ItemHash hash_;
 };
 
-// The items of a command, hashed before the lock.
+// EarlyBatch: the hashes of a command's items, computed before the key is locked.
 class EarlyBatch {
  public:
   EarlyBatch(const Context& ctx, Arguments items)

@@ -23,7 +23,7 @@ static_assert(WindowSettings::kSecondsMax == 4294967295 &&
                   WindowSettings::kGenerationsMax == 64,
               "the texts above name them");
 
-// The options of BF.INSERT, and how many values each has.
+// An option of BF.INSERT, and the number of its values.
 struct OptionWord {
   std::string_view word;
   size_t values;
@@ -66,7 +66,7 @@ void WindowWords::take_length(ArgumentCursor& cursor) {
   length_ = static_cast<uint64_t>(length);
 }
 
-// `rest` is the arguments after the length.
+// Returns whether ITEMS is the unit of the window. `rest` has the arguments after the length.
 bool WindowWords::is_unit(std::span<const std::string_view> rest) const {
   if (form_ == Form::kReserve) return true;
   for (size_t i = 1; i < rest.size();) {

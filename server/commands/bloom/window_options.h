@@ -35,7 +35,7 @@ class WindowWords {
   bool is_asked() const { return length_.has_value(); }
   // Returns the requested window, which may be none. Errors: the options describe no valid window.
   core::Result<core::bloom::WindowSettings> settings() const;
-  // Returns when the window began, if the journal states it.
+  // Returns the time at which the window began, if the journal states it.
   std::optional<int64_t> start_ms() const { return start_ms_; }
 
  private:
