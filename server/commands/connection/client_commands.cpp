@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLIENT: shows and changes the state of the own connection and of other clients.
+// CLIENT: shows and changes the state of the client's own connection and of other clients.
 #include <fmt/format.h>
 
 #include <limits>
@@ -194,7 +194,7 @@ void client_pause(Context& ctx) {
   }
   PauseGate& pause = ctx.services.pause;
   pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
-  // A transaction cannot wait, so running writes may end after its replies.
+  // Inside EXEC the command cannot wait, so running writes may end after its reply.
   if (ctx.in_exec) return ctx.reply.ok();
   DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
   pause.drain([end = reply.end] { end({}); });

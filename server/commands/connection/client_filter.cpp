@@ -15,7 +15,7 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// Returns nullopt if the word names no client type.
+// Returns the type that the word names; nullopt if it names none.
 std::optional<ClientType> parse_client_type(std::string_view word) {
   if (equals_ignore_case(word, "normal")) return ClientType::kNormal;
   if (equals_ignore_case(word, "master")) return ClientType::kMaster;
@@ -66,7 +66,7 @@ core::Result<> read_user(std::string_view value, const acl::Users& users, Client
   return {};
 }
 
-// Reads an option other than ID. It has one value.
+// Reads an option that has one value, which all options but ID do.
 core::Result<> read_option(std::string_view option, std::string_view value, const acl::Users& users,
                            ClientFilter& filter) {
   if (equals_ignore_case(option, "maxage")) return read_age(value, filter);
@@ -130,7 +130,7 @@ core::Result<> read_client_filter(Arguments options, const acl::Users& users,
       if (!is_id) return core::Error{std::string(id_rule.error)};
       filter.ids.push_back(static_cast<uint64_t>(*id));
     }
-    // The option's own name must not be read as an id.
+    // The word after ID may be the name of the next option, so ID needs at least one id.
     if (next == first) return core::Error{std::string(id_rule.error)};
   }
   return {};

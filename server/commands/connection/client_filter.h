@@ -25,7 +25,8 @@ namespace server {
 enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
 
 struct ClientFilter {
-  std::vector<uint64_t> ids{};  // ids in the order given; empty selects all clients
+  // Ids that the client gave, in their order; empty selects all clients.
+  std::vector<uint64_t> ids{};
   std::optional<std::string_view> address{};
   std::optional<std::string_view> local_address{};
   std::optional<std::string_view> user{};
@@ -37,15 +38,14 @@ struct ClientFilter {
   bool accepts(const Session& session, const Session& self, int64_t now_us) const;
 };
 
-// The rule of a command for valid ids, and its error text for invalid ids.
+// The rule by which a command accepts ids, and its error text for invalid ids.
 struct ClientIdRule {
   int64_t min;
   std::string_view error;
   // True if only ids may follow the first id; false if an option may follow.
   bool takes_ids_only;
 };
-// The rule of CLIENT LIST. No client has an id below 1, so CLIENT LIST shows no client for such an
-// id.
+// The rule of CLIENT LIST: it accepts ids below 1, which no client has.
 inline constexpr ClientIdRule kListedIds{std::numeric_limits<int64_t>::min(),
                                          "ERR Invalid client ID", true};
 inline constexpr ClientIdRule kKilledIds{1, "ERR client-id should be greater than 0", false};
@@ -53,7 +53,7 @@ inline constexpr ClientIdRule kKilledIds{1, "ERR client-id should be greater tha
 // Returns whether the arguments are known options with values. As in Redis, CLIENT LIST checks this
 // first.
 bool is_client_filter(Arguments options);
-// Reads `option value` pairs into the filter. Errors: the reply.
+// Reads `option value` pairs into the filter. Errors: the error reply.
 core::Result<> read_client_filter(Arguments options, const acl::Users& users,
                                   const ClientIdRule& id_rule, ClientFilter& filter);
 

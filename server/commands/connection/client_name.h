@@ -16,7 +16,7 @@ inline constexpr std::string_view kLongClientName =
     "ERR Client names cannot be longer than 1024 bytes.";
 static_assert(kClientNameBytesMax == 1024, "the text names it");
 
-// Returns the error in the name, or an empty text if the name is valid.
+// Returns the error in the name; an empty text if the name is valid.
 inline std::string_view client_name_fault(std::string_view name) {
   if (name.size() > kClientNameBytesMax) return kLongClientName;
   const bool is_clean =

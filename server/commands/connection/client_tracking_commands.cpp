@@ -24,11 +24,11 @@ namespace {
 using protocol::equals_ignore_case;
 
 struct TrackingRequest {
-  ClientTracking wanted;  // the requested options, without prefixes
+  ClientTracking wanted;  // the requested options, without the prefixes
   std::vector<std::string_view> prefixes;
 };
 
-// Parses the options after ON or OFF. Errors: the reply.
+// Parses the options after ON or OFF. Errors: the error reply.
 core::Result<TrackingRequest> parse_options(const Context& ctx) {
   TrackingRequest request;
   ClientTracking& wanted = request.wanted;
@@ -83,7 +83,7 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   std::iota(places.begin(), places.end(), size_t{0});
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
-  // Positions of the prefixes that the next prefix in sort order may begin with. Each of these
+  // The positions of the prefixes that the next prefix in sort order may begin with. Each of these
   // prefixes begins with the previous one.
   std::vector<size_t> open;
   for (const size_t place : places) {
@@ -116,8 +116,8 @@ std::string overlap_text(const ClientTracking* current, const TrackingRequest& r
   return pair ? text(prefixes[pair->first], "another provided", prefixes[pair->second]) : "";
 }
 
-// Returns why the options conflict with each other or with the present ones, or an empty text. The
-// checks are in Redis' order.
+// Returns why the options conflict with each other or with the present ones; an empty text if they
+// do not. The order of the checks is that of Redis.
 std::string conflict(const ClientTracking* current, const TrackingRequest& request) {
   const ClientTracking& wanted = request.wanted;
   if (!wanted.is_broadcast && !request.prefixes.empty()) {

@@ -36,7 +36,7 @@ void ping(Context& ctx) {
     return ctx.reply.error("ERR wrong number of arguments for 'ping' command");
   }
   if (ctx.session.is_in_subscriber_mode()) {
-    // To a subscriber, the reply has the form of a message, so that the client's message loop can
+    // The reply to a subscriber has the form of a message, so that the client's message loop can
     // read it.
     ctx.reply.array(2);
     ctx.reply.bulk("pong");
@@ -91,7 +91,7 @@ void select(Context& ctx) {
   ctx.reply.ok();
 }
 
-// An authenticated user, and the version of all users when the user was found.
+// Login: the authenticated user, and the version of all users when that user was found.
 struct Login {
   acl::UserPtr user;  // null if the credentials are wrong; the ACL log then has an entry
   uint64_t version = 0;
@@ -130,7 +130,7 @@ bool auth_hides(Arguments, size_t index) {
   return index > 0;
 }
 
-// Returns whether the argument is one of the two after the option AUTH.
+// Returns whether the argument is the user name or the password after the option AUTH.
 bool hello_hides(Arguments args, size_t index) {
   for (size_t i = 2; i < index; ++i) {
     if (protocol::equals_ignore_case(args[i], "AUTH")) {
@@ -144,7 +144,7 @@ bool hello_hides(Arguments args, size_t index) {
 }
 
 struct HelloOptions {
-  int64_t protocol = 0;  // protocol version; 0 keeps the present one
+  int64_t protocol = 0;  // requested version of the protocol; 0 keeps the present one
   bool has_credentials = false;
   std::string_view user;
   std::string_view password;

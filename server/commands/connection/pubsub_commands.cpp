@@ -142,7 +142,7 @@ void sunsubscribe(Context& ctx) {
 
 void publish_to(Context& ctx, SubscriptionKind kind) {
   if (kind != kShardChannel && is_cut_off(ctx)) return refuse_cut_off(ctx);
-  // Replicas also have subscribers. The append log needs no messages.
+  // The message goes to replicas, which may have subscribers, but not to the append log.
   std::vector<std::string_view> scratch;
   ctx.services.journal.publish_to_replicas(original_words(ctx, scratch), ctx.database());
   const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);

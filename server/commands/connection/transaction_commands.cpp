@@ -66,8 +66,8 @@ void exec(Context& ctx) {
   session.watched_keys.store(0, std::memory_order_relaxed);
   session.watched_bytes.store(0, std::memory_order_relaxed);
 
-  // Lock order: saves and role changes also lock the stream before the stripes. A replayer already
-  // holds it.
+  // The order of locks is the same for saves and role changes: the stream before the stripes. A
+  // replayer already holds the stream.
   std::unique_lock<OrderedMutex> stream;
   if ((transaction.queued_flags & kWholeKeyspace) != 0 &&
       session.origin == CommandOrigin::kClient) {
@@ -85,7 +85,7 @@ void exec(Context& ctx) {
                 ctx.now_ms);
   inner.in_exec = true;
   for (const QueuedCommand& queued : transaction.queue) {
-    // A queued HELLO changes the protocol of the replies that follow it.
+    // A queued HELLO changes the protocol of the replies after it.
     inner.reply.set_version(session.resp);
     ctx.dispatcher.run_queued(inner, queued);
   }

@@ -19,7 +19,7 @@ void dbsize(Context& ctx) {
 }
 
 struct FlushMode {
-  bool wait = false;  // reply only after the memory has been freed
+  bool wait = false;  // true if the reply must wait until the memory has been freed
   bool ok = true;
 };
 
@@ -30,7 +30,7 @@ FlushMode parse_flush(Arguments args) {
   return {.ok = false};
 }
 
-// `detach` removes the tables under all locks. They are freed without a lock.
+// Empties the tables. `detach` removes the tables under all locks. They are freed without a lock.
 template <class Detach>
 void flush(Context& ctx, Detach&& detach) {
   const FlushMode mode = parse_flush(ctx.args);
@@ -63,8 +63,8 @@ void flushall(Context& ctx) {
   flush(ctx, [&] { return ctx.keyspace().flush_all(); });
 }
 
-// Returns `not_a_number` if the index is no number, and the common error text if no such database
-// exists.
+// Returns the error text for an index: `not_a_number` if it is no number, or the common text if no
+// such database exists. Returns an empty text for a valid index.
 std::string_view swap_fault(const core::Result<unsigned>& index, std::string_view not_a_number) {
   if (index) return {};
   return index.error().message == kNotADatabase ? kNotADatabase : not_a_number;

@@ -17,7 +17,8 @@ namespace server {
 
 inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range";
 
-// Errors: not an integer, or no such database. Numbers beyond 32 bits have a separate text.
+// Parses the number. Errors: not an integer, or no such database. Numbers beyond 32 bits have a
+// separate text.
 inline core::Result<unsigned> parse_database_index(std::string_view text, unsigned count) {
   const auto index = core::parse_int64(text);
   if (!index) return core::Error{std::string(protocol::kNotAnInteger)};

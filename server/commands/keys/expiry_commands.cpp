@@ -19,10 +19,10 @@ enum class Base : uint8_t { kNow, kEpoch };
 
 // The conditions NX, XX, GT and LT on a key's present expiry.
 struct Conditions {
-  bool only_without = false;  // NX: the key has no expiry
-  bool only_with = false;     // XX: the key has an expiry
-  bool only_later = false;    // GT: the new expiry is later
-  bool only_earlier = false;  // LT: the new expiry is earlier
+  bool only_without = false;  // with NX, the key must have no expiry
+  bool only_with = false;     // with XX, the key must have an expiry
+  bool only_later = false;    // with GT, the new expiry must be later
+  bool only_earlier = false;  // with LT, the new expiry must be earlier
 
   // A key without an expiry counts as expiring last.
   bool allow(const Entry& entry, int64_t expires_at_ms) const {
@@ -61,7 +61,7 @@ core::Result<Conditions> parse_conditions(Arguments args) {
   return conditions;
 }
 
-// Returns the time in milliseconds since 1970, or nullopt on overflow. Times in the past are
+// Returns the expiry in milliseconds since 1970; nullopt on overflow. Times in the past are
 // allowed.
 std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
   int64_t result = 0;
@@ -77,7 +77,8 @@ std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
 EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   EntryPtr removed;
   const bool is_over = expires_at_ms <= ctx.expiry_now_ms;
-  // If the entry stayed, it would count as expired only a millisecond after its expiry.
+  // The entry must be deleted at once, because it would count as expired only a millisecond after
+  // its expiry.
   if (is_over) {
     removed = ctx.keyspace().erase(ctx.database(), key);
     ctx.journal({"DEL", key.name});
@@ -139,7 +140,7 @@ void reply_expiry(Context& ctx, Unit unit, Base base) {
   if (entry == nullptr) return ctx.reply.integer(-2);
   if (!entry->has_expiry()) return ctx.reply.integer(-1);
   const int64_t time_ms = entry->expires_at_ms() - (base == Base::kNow ? ctx.now_ms : 0);
-  // Rounds without adding first, because the latest expiry would overflow.
+  // The division rounds without adding first, because the latest expiry would overflow.
   const int64_t time_s = time_ms / 1000 + (time_ms % 1000 >= 500 ? 1 : 0);
   ctx.reply.integer(unit == Unit::kSeconds ? time_s : time_ms);
 }

@@ -2,7 +2,7 @@
 //
 // BF.SCAN: lists filters and their state, a page at a time.
 //
-// A page is read as SCAN reads its own. At most kReadBytes of each filter are read, under its
+// Pages are read in the same way as by SCAN. At most kReadBytes of each filter are read, under its
 // stripe's shared lock.
 #include <fmt/format.h>
 
@@ -20,7 +20,8 @@
 namespace server {
 namespace {
 
-// Half a million bits give a fill ratio with an error of about a thousandth.
+// The number of bytes that are read of a filter. Their half a million bits give a fill ratio with
+// an error of about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 struct FilterLine {
@@ -54,7 +55,7 @@ FilterLine line_of(const Entry& entry) {
   return line;
 }
 
-// Writes the fields of one filter, with the labels of BF.STATS.
+// LineWriter writes the fields of one filter, with the labels of BF.STATS.
 class LineWriter {
  public:
   explicit LineWriter(protocol::ReplyWriter& reply) : reply_(reply) {}

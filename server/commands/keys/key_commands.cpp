@@ -19,7 +19,7 @@ constexpr std::string_view kSameObject = "ERR source and destination objects are
 
 /* DEL key [key ...] | UNLINK key [key ...] */
 void remove(Context& ctx) {
-  // DEL and UNLINK are equal here: values that take long to free always go to the reclaimer.
+  // DEL and UNLINK do the same: values that take long to free always go to the reclaimer.
   std::vector<EntryPtr> heavy;
   int64_t removed = 0;
   {
@@ -72,7 +72,7 @@ void touch(Context& ctx) {
 
 enum class IfTaken : uint8_t { kReplace, kRefuse };
 
-// RENAME answers OK even if both names are equal. RENAMENX answers whether the key was renamed.
+// RENAME replies OK even if both names are equal. RENAMENX replies whether the key was renamed.
 void rename_key(Context& ctx, IfTaken if_taken) {
   const KeyRef from = ctx.key(1);
   const KeyRef to = ctx.key(2);
@@ -83,7 +83,8 @@ void rename_key(Context& ctx, IfTaken if_taken) {
   StripeLock lock = ctx.lock_keys();
   if (ctx.find(from) == nullptr) return ctx.reply.error(kNoSuchKey);
   if (from.name == to.name) return answer(false);
-  // Looked up even if the destination may be replaced, so that an expired key publishes its event.
+  // The destination is looked up even if it may be replaced, so that an expired key publishes its
+  // event.
   const bool taken = ctx.find(to) != nullptr;
   if (taken && if_taken == IfTaken::kRefuse) return answer(false);
   EntryPtr replaced = ctx.keyspace().rename(ctx.database(), from, to);
@@ -130,7 +131,7 @@ core::Result<CopyOptions> parse_copy(const Context& ctx) {
   return options;
 }
 
-// Returns a deep copy, or null if memory is short.
+// Returns a deep copy of the entry; null if memory is short.
 EntryPtr copy_of(const Context& ctx, Entry& source, std::string_view name) {
   // If a child reads the source filter, detaching it takes a second copy.
   const size_t copies = source.is_filter() && ctx.may_have_child() ? 2 : 1;

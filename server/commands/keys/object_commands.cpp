@@ -19,19 +19,20 @@ using core::keyspace::KeyUse;
 // Clients and test suites rely on it.
 constexpr int64_t kSharedIntegersEnd = 10'000;
 
-// As in Redis: eviction by use needs a use counter for each key, so objects are not shared.
+// As in Redis, objects are not shared under a policy that evicts by use, because each key then
+// needs a use counter.
 bool may_share_integers(const Config& config) {
   const auto policy = core::keyspace::EvictionPolicy{
       static_cast<uint8_t>(config.integer(OptionId::kMaxMemoryPolicy))};
   return !(is_lru(policy) || is_lfu(policy)) || config.integer(OptionId::kMaxMemory) == 0;
 }
 
-// Calls `tell`(entry), or replies null if the key is missing.
+// Calls `answer` with the entry, or replies null if the key is missing.
 template <class Answer>
 void look_at(Context& ctx, Answer&& answer) {
   const KeyRef key = ctx.key(2);
   const auto lock = ctx.lock(key);
-  // As ctx.peek(), but publishes no keymiss event.
+  // Unlike ctx.peek(), this lookup publishes no keymiss event.
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   (entry != nullptr ? ctx.counters.keyspace_hits : ctx.counters.keyspace_misses).add();
   if (entry == nullptr) return ctx.reply.null();

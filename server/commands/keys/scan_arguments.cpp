@@ -10,7 +10,8 @@
 namespace server {
 namespace {
 
-// As strtoul(), accepts a sign and even no digits at all. Only leading space is rejected.
+// The parser accepts a sign and even no digits at all, as strtoul() does. Only leading space is
+// rejected.
 std::optional<uint64_t> parse_cursor(std::string_view text) {
   const std::string copy(text);
   if (!copy.empty() && std::isspace(static_cast<unsigned char>(copy[0])) != 0) return std::nullopt;

@@ -30,10 +30,11 @@ class NamePattern {
   core::Glob glob_;
 };
 
-// Collects elements whose number is known only at the end.
+// ReplyList collects elements whose number is known only at the end.
 class ReplyList {
  public:
-  // The list overflows when the enclosing reply would.
+  // The list has the protocol version of the enclosing reply, and room for as many bytes as that
+  // reply has left.
   explicit ReplyList(protocol::ReplyWriter& reply) : writer_(buffer_, reply.version()) {
     buffer_.set_limit(reply.buffer().room());
   }

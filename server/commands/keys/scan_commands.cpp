@@ -19,8 +19,8 @@
 namespace server {
 namespace {
 
-// Names copied under a lock, to be matched after unlocking. One match may take many steps, during
-// which writers of the stripe would have to wait.
+// CopiedNames: names that are copied under a lock and matched after unlocking. One match may take
+// many steps, during which writers of the stripe would have to wait.
 class CopiedNames {
  public:
   void add(std::string_view name) {
@@ -44,8 +44,8 @@ class CopiedNames {
   std::vector<size_t> ends_;
 };
 
-// Expired keys found by a listing. As in Redis they are deleted then, which matters if active
-// expiry is off.
+// ExpiredNames: expired keys that a listing has found. As in Redis they are deleted then, which
+// matters if active expiry is off.
 class ExpiredNames {
  public:
   void add(std::string_view name) {
@@ -98,7 +98,7 @@ core::keyspace::ScanOptions whole_scan(const Context& ctx) {
   return {.count = std::numeric_limits<size_t>::max(), .locking = ctx.locking()};
 }
 
-// Deletes expired keys, at most as many as ExpiredNames holds.
+// Deletes expired keys, at most as many as ExpiredNames can hold.
 void delete_expired(const Context& ctx) {
   ExpiredNames expired;
   ctx.keyspace().scan(ctx.database(), whole_scan(ctx), [&](const Entry& entry) {
@@ -135,7 +135,8 @@ void scan(Context& ctx) {
   names.write_to(ctx.reply);
 }
 
-// Used if most keys of the keyspace are hidden from the client.
+// Returns the first key that the client can see. Used if most keys of the keyspace are hidden from
+// the client.
 std::optional<std::string> first_own_key(const Context& ctx, const OwnKeys& own) {
   std::optional<std::string> found;
   core::keyspace::ScanOptions options{.cursor = 0, .count = 100, .locking = ctx.locking()};
@@ -150,7 +151,7 @@ std::optional<std::string> first_own_key(const Context& ctx, const OwnKeys& own)
 
 /* RANDOMKEY */
 void randomkey(Context& ctx) {
-  // The generator needs no cryptographic quality, but each thread needs its own one.
+  // The random generator needs no cryptographic quality, but each thread needs its own one.
   thread_local std::mt19937_64 random(std::random_device{}());
   const OwnKeys own(ctx);
   constexpr int kDrawsMax = 100;

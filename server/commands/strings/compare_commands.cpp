@@ -19,7 +19,7 @@ constexpr std::string_view kWrongCondition =
 constexpr std::string_view kNotAString =
     "ERR Key should be of string type if conditions are specified";
 
-// Returns whether to delete the key, or nullopt after an error reply.
+// Returns whether to delete the key; nullopt after an error reply.
 std::optional<bool> shall_go(Context& ctx, const Entry* entry, const ValueCondition& condition) {
   if (entry == nullptr) return false;
   if (ctx.args.size() == 2) return true;

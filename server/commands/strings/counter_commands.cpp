@@ -70,7 +70,7 @@ void incrby(Context& ctx) {
 void decrby(Context& ctx) {
   const auto delta = core::parse_int64(ctx.args[2]);
   if (!delta) return ctx.reply.error(kNotAnInteger);
-  // The smallest integer cannot be negated.
+  // The smallest integer cannot be negated, so DECRBY rejects it.
   if (*delta == std::numeric_limits<int64_t>::min()) {
     return ctx.reply.error("ERR decrement would overflow");
   }
@@ -99,7 +99,7 @@ void incrbyfloat(Context& ctx) {
     return ctx.reply.error(kOutOfMemory);
   }
   ctx.changed(key, KeyEvent::kIncrByFloat);
-  // Journals the sum, because another processor may round differently.
+  // The sum is journalled, because another processor may round differently.
   ctx.journal({"SET", key.name, text, "KEEPTTL"});
   ctx.reply.bulk(text);
 }

@@ -29,7 +29,8 @@ struct LcsOptions {
   int64_t match_length_min = 0;
 };
 
-// A run of bytes common to both texts: bytes begin to begin + size of each.
+// A run of bytes common to both texts, which begins at `begin` and has `size` bytes in each of
+// them.
 struct Match {
   size_t begin_in_a = 0;
   size_t begin_in_b = 0;
@@ -59,10 +60,10 @@ core::Result<LcsOptions> parse_lcs(Arguments arguments) {
   return options;
 }
 
-// Lengths of the longest common subsequences of all prefixes of two texts.
+// The table of the lengths of the longest common subsequences of all prefixes of two texts.
 class LcsTable {
  public:
-  // Returns why the table cannot be built, or an empty text if it can.
+  // Returns why the table cannot be built; an empty text if it can.
   static std::string_view refusal(const Context& ctx, size_t size_a, size_t size_b) {
     if (size_a > kTextSizeMax || size_b > kTextSizeMax) return "ERR String too long for LCS";
     uint64_t bytes = 0;
@@ -87,7 +88,7 @@ class LcsTable {
   explicit operator bool() const { return cells_ != nullptr; }
 
   size_t length() const { return at(a_.size(), b_.size()); }
-  // Returns the common runs, last one first.
+  // Returns the common runs, the last one first.
   std::vector<Match> matches() const;
 
   static constexpr std::string_view kNoMemory =
@@ -174,7 +175,8 @@ struct Texts {
 };
 
 // Copies both strings, so that no lock is held while the table is computed. The table is far bigger
-// than the copies. Errors: other types, wrong options, a table that is too big.
+// than the copies. Errors: the strings have other types, the options are wrong, or the table is too
+// big.
 core::Result<Texts> copy_texts(Context& ctx, const core::Result<LcsOptions>& options) {
   const auto lock = ctx.lock_keys();
   const Entry* const a = ctx.find(ctx.key(1));

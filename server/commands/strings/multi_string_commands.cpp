@@ -30,14 +30,15 @@ void mget(Context& ctx) {
   }
 }
 
-// If the arguments after the name are no pairs, replies with the error and returns false.
+// Checks that the arguments after the name are pairs. If they are not, replies with the error and
+// returns false.
 bool are_pairs(Context& ctx) {
   if (ctx.args.size() % 2 == 1) return true;
   ctx.reply.error("ERR wrong number of arguments for '" + ctx.command->full_name + "' command");
   return false;
 }
 
-// Returns the values of all pairs, or nullopt if memory is short.
+// Returns the values of all pairs; nullopt if memory is short.
 std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Arguments pairs) {
   uint64_t total_bytes = 0;
   for (size_t i = 1; i < pairs.size(); i += 2) total_bytes += pairs[i].size();
@@ -50,7 +51,7 @@ std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Argument
   return values;
 }
 
-// Returns false if memory ran out on the way. The earlier keys are then set.
+// Sets all keys. Returns false if memory ran out on the way. The earlier keys are then set.
 bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
   std::vector<std::string_view> scratch;
   const Arguments words = original_words(ctx, scratch);
@@ -129,7 +130,7 @@ core::Result<MsetexRequest> parse_msetex(const Context& ctx) {
   return request;
 }
 
-// Journals a SET, because every kind of server supports SET.
+// The pair is journalled as a SET, because every kind of server supports SET.
 void journal_pair(const Context& ctx, const MsetexRequest& request, size_t index) {
   const std::string_view key = request.pairs[index];
   const std::string_view text = request.pairs[index + 1];
@@ -138,7 +139,7 @@ void journal_pair(const Context& ctx, const MsetexRequest& request, size_t index
   ctx.journal({"SET", key, text, "PXAT", Decimal(request.expires_at_ms).text()});
 }
 
-// Returns false if memory ran out on the way. The earlier keys are then set.
+// Sets all keys. Returns false if memory ran out on the way. The earlier keys are then set.
 bool store_expiring(Context& ctx, const MsetexRequest& request, std::vector<NewValue>& values) {
   const persistence::Journal::Group group(ctx.environment.journal);
   for (size_t i = 0; i < request.pairs.size(); i += 2) {

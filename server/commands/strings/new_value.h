@@ -21,11 +21,13 @@ namespace server {
 class NewValue {
  public:
   explicit NewValue(std::string_view text) : text_(text) {}
-  // Must be called first, if possible before a lock is taken. Returns false if memory is short.
+  // Copies a big text. Must be called first, if possible before a lock is taken. Returns false if
+  // memory is short.
   [[nodiscard]] bool prepare(const Context& ctx) {
     return text_.size() < kBigTextBytes || copy(ctx);
   }
-  // As prepare(), for a caller that does not read the text after it has unlocked the key.
+  // Does the same as prepare(), for a caller that does not read the text after it has unlocked the
+  // key.
   [[nodiscard]] bool take_or_prepare(const Context& ctx) {
     return text_.size() < kBigTextBytes || take_argument(ctx, text_, bytes_) || copy(ctx);
   }
@@ -36,7 +38,8 @@ class NewValue {
   Entry* store(Context& ctx, const KeyRef& key, Entry* entry);
 
  private:
-  // Copying a text of this size or more takes longer than other clients should wait.
+  // The smallest size of a text that is copied before locking. Copying it takes longer than other
+  // clients should wait.
   static constexpr size_t kBigTextBytes = size_t{64} * 1024;
 
   bool copy(const Context& ctx);
@@ -44,7 +47,7 @@ class NewValue {
   Entry* replace(Context& ctx, const KeyRef& key, const Entry& old);
 
   std::string_view text_;
-  core::keyspace::ByteBuffer bytes_;  // bytes of a big text; otherwise empty
+  core::keyspace::ByteBuffer bytes_;  // copy of a big text; empty for a small one
 };
 
 }  // namespace server

@@ -22,7 +22,7 @@ enum class Condition : uint8_t { kAlways, kIfMissing, kIfExists };
 struct SetOptions {
   Condition condition = Condition::kAlways;
   ValueCondition value{};
-  bool get = false;  // reply with the old value
+  bool get = false;  // true if the reply is the old value
   TtlOption ttl;
 };
 
@@ -69,8 +69,8 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     expires_at_ms = *at_ms;
   }
   const KeyRef key = ctx.key(1);
-  // Declared before the lock, so that the text stays readable under the lock even if the value is
-  // not stored.
+  // This object is declared before the lock, so that the text stays readable under the lock even if
+  // the value is not stored.
   NewValue value(text);
   if (!value.take_or_prepare(ctx)) return ctx.reply.error(kOutOfMemory), std::nullopt;
 
@@ -106,7 +106,7 @@ core::Result<SetOptions> parse_set(Arguments arguments) {
     if (is_other || options.value.is_set()) cursor.fail(kSyntaxError);
     options.condition = condition;
   };
-  // The same condition may be repeated; its last operand counts.
+  // A condition may be repeated, and its last operand counts.
   const auto compare = [&](ValueCondition::Kind kind) {
     const bool is_other = options.value.is_set() && options.value.kind != kind;
     if (is_other || options.condition != Condition::kAlways) cursor.fail(kSyntaxError);

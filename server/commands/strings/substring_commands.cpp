@@ -23,7 +23,7 @@ bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
   return ctx.admission().allows_string(total);
 }
 
-// APPEND to a missing key: the value gets the encoding that SET would give it.
+// APPEND to a missing key stores the value with the encoding that SET would choose.
 void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
   NewValue value(text);
   const bool is_stored = value.prepare(ctx) && value.store(ctx, key, nullptr) != nullptr;
@@ -60,7 +60,8 @@ void strlen(Context& ctx) {
   ctx.reply.integer(*entry == nullptr ? 0 : static_cast<int64_t>((*entry)->string_size()));
 }
 
-// Returns bytes start to end, both included. Negative positions count from the end of the text.
+// Returns the bytes from `start` to `end`, both included. Negative positions count from the end of
+// the text.
 std::string_view part_of(std::string_view text, int64_t start, int64_t end) {
   const auto size = static_cast<int64_t>(text.size());
   if (start < 0 && end < 0 && start > end) return {};

@@ -19,10 +19,10 @@ enum class Ttl : uint8_t {
   kNone,
   kKeep,
   kPersist,
-  kSeconds,         // EX: seconds from now
-  kMilliseconds,    // PX: milliseconds from now
-  kAtSeconds,       // EXAT: seconds since 1970
-  kAtMilliseconds,  // PXAT: milliseconds since 1970
+  kSeconds,         // EX states seconds from now
+  kMilliseconds,    // PX states milliseconds from now
+  kAtSeconds,       // EXAT states seconds since 1970
+  kAtMilliseconds,  // PXAT states milliseconds since 1970
 };
 
 struct TtlOption {
@@ -39,8 +39,8 @@ bool choose_ttl(TtlOption& option, Ttl kind);
 // Parses EX, PX, EXAT or PXAT with its amount. Returns false if the next argument is none of them.
 bool eat_ttl(protocol::ArgumentCursor& cursor, TtlOption& option);
 
-// Returns the key's expiry for an option with an amount. Errors: no integer, not positive, beyond
-// 64 bits of milliseconds.
+// Returns the key's expiry for an option with an amount. Errors: the amount is no integer, not
+// positive, or beyond 64 bits of milliseconds.
 core::Result<int64_t> expiry_ms(const Context& ctx, const TtlOption& option);
 
 }  // namespace server

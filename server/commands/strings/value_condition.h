@@ -19,7 +19,7 @@ struct ValueCondition {
   enum class Kind : uint8_t { kNone, kEqual, kNotEqual, kDigestEqual, kDigestNotEqual };
 
   Kind kind = Kind::kNone;
-  std::string_view operand;  // the expected value, or its digest
+  std::string_view operand;  // the expected value, or its digest as text
 
   bool is_set() const { return kind != Kind::kNone; }
   // Returns whether the condition holds for a missing key, which is unequal to every value.
@@ -31,7 +31,7 @@ struct ValueCondition {
   core::Result<bool> holds_for(const Entry& entry) const;
 };
 
-// Parses IFEQ, IFNE, IFDEQ or IFDNE. Returns kNone for any other word.
+// Parses the word IFEQ, IFNE, IFDEQ or IFDNE. Returns kNone for any other word.
 ValueCondition::Kind condition_kind(std::string_view word);
 
 }  // namespace server
