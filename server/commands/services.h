@@ -37,7 +37,7 @@ struct Services : Environment {
   Shutdown& shutdown;
   Gauges& gauges;
   const ProcessFacts& facts;
-  // Null unless this server is a node of a cluster that etcd describes.
+  // Passes tasks to the Member; null unless this server is a node of a cluster that etcd describes.
   cluster::MemberQueue* member = nullptr;
 };
 

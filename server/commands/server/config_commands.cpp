@@ -21,7 +21,7 @@
 namespace server {
 namespace {
 
-// Returns whether the client is local as enable-protected-configs defines it: connected by the
+// Returns whether enable-protected-configs treats the client as local: it is connected by the
 // loopback interface or a unix socket.
 Origin origin_of(const Session& session) {
   const std::string_view address = session.address;
@@ -54,7 +54,8 @@ core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old)
   return followed;
 }
 
-// The append log can be switched on while loading. It then begins once the data are loaded.
+// The append log can be switched on while the server loads data. It then begins when the load has
+// ended.
 bool is_denied_while_loading(std::string_view name) {
   return find_option(name) == static_cast<size_t>(OptionId::kDir);
 }

@@ -18,7 +18,7 @@
 namespace server {
 namespace {
 
-// Blocks writes, waits until no command is running, and loads all keys again. Replies when done.
+// Blocks writes, waits until no command is running, and loads all keys again. Replies at the end.
 template <class Load>
 void reload_when_drained(Context& ctx, Load load) {
   Durability& durability = ctx.services.durability;

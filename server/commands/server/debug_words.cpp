@@ -52,7 +52,8 @@ void write_three(protocol::ReplyWriter& reply) {
   for (int64_t i = 0; i < 3; ++i) reply.integer(i);
 }
 
-// A sample reply of each type that clients must be able to read, with the values that Redis uses.
+// A sample of one type of reply. Clients must be able to read all types. The values are those of
+// Redis.
 struct SampleReply {
   std::string_view type;
   void (*write)(protocol::ReplyWriter&);
@@ -184,7 +185,7 @@ void debug_stringmatch(Context& ctx) {
    DEBUG REPLYBUFFER RESIZING 0|1 */
 void debug_replybuffer(Context& ctx) {
   if (!is_debug_allowed(ctx)) return;
-  // Arguments are checked as in Redis. The options have no effect, because buffers belong to
+  // The arguments are checked as in Redis. The options have no effect, because buffers belong to
   // threads and shrink when they are empty.
   if (protocol::equals_ignore_case(ctx.args[2], "peak-reset-time")) {
     const bool is_word = protocol::equals_ignore_case(ctx.args[3], "never") ||
@@ -203,8 +204,8 @@ void debug_object(Context& ctx) {
   const auto lock = ctx.lock(key);
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   if (entry == nullptr) return ctx.reply.error(kNoSuchKey);
-  // Size of the value in a snapshot. For a filter, its size in memory, although a snapshot may
-  // compress its bits.
+  // Returns the size of the value in a snapshot. For a filter it is its size in memory, although a
+  // snapshot may compress its bits.
   uint64_t serialized_bytes = 0;
   if (entry->is_filter()) {
     serialized_bytes = entry->memory_bytes();

@@ -21,7 +21,7 @@ Digest value_digest(const core::keyspace::Entry& entry);
 // Returns the digest of all keys with their databases, names, values and expiries. REQUIRES: the
 // locks of all stripes.
 Digest keyspace_digest(const core::keyspace::Keyspace& keyspace);
-// Returns 40 hexadecimal digits.
+// Returns the digest as 40 hexadecimal digits.
 std::string to_text(const Digest& digest);
 
 }  // namespace server

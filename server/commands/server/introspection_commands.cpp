@@ -16,7 +16,7 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// Commands that were renamed or removed are hidden.
+// Returns whether clients can see the command. Renamed and removed commands are hidden.
 bool is_visible(const Registry& registry, const RegisteredCommand& command) {
   return registry.find(command.row->name) == &command;
 }
@@ -29,7 +29,7 @@ std::vector<const RegisteredCommand*> visible_commands(const Registry& registry)
   return commands;
 }
 
-// As Registry::find_by_full_name(), for visible commands only.
+// Does the same as Registry::find_by_full_name(), for visible commands only.
 const RegisteredCommand* find_visible(const Registry& registry, std::string_view name) {
   const RegisteredCommand* command = registry.find_by_full_name(name);
   if (command == nullptr) return nullptr;
@@ -82,7 +82,7 @@ struct ListFilter {
   enum class By : uint8_t { kNothing, kModule, kCategory, kPattern };
   By by = By::kNothing;
   std::string_view value;
-  std::optional<core::Glob> pattern;  // `value` as a compiled pattern, for kPattern
+  std::optional<core::Glob> pattern;  // compiled pattern of `value`, for kPattern
 
   bool accepts(const RegisteredCommand& command) const {
     switch (by) {
@@ -136,7 +136,7 @@ struct UsedKey {
   uint16_t use = 0;
 };
 
-// Returns the keys that a complete command names. Errors: the reply.
+// Returns the keys that a complete command names. Errors: the error reply.
 core::Result<std::vector<UsedKey>> keys_of(const Registry& registry, Arguments args) {
   const RegisteredCommand* command = registry.find(args);
   if (command == nullptr) return core::Error{"ERR Invalid command specified"};

@@ -35,7 +35,7 @@ struct KeyTransfer::Job {
   std::vector<DumpedKey> keys;
   std::atomic<bool> is_abandoned{false};
   std::atomic<bool> has_ended{false};
-  Outcome outcome;   // set before has_ended, constant afterwards
+  Outcome outcome;   // it is set before has_ended and constant afterwards
   std::mutex mutex;  // guards wake
   std::function<void()> wake;
 
@@ -51,11 +51,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Interval at which an abandoned transfer is noticed.
+// Interval at which the thread checks whether the transfer was abandoned.
 constexpr std::chrono::milliseconds kSlice{50};
 constexpr size_t kReceivedAtOnce = size_t{16} << 10;
 
-// The connection to the target server. If a step fails, the function returns false and sets errno.
+// TargetLink: the connection to the target server. If a step fails, the function returns false and
+// sets errno.
 class TargetLink {
  public:
   TargetLink(std::chrono::milliseconds timeout, const std::atomic<bool>& is_abandoned)
@@ -173,7 +174,7 @@ core::Result<> connect_to(TargetLink& link, const TransferTarget& target) {
   return io_error("connecting to", target);
 }
 
-// Authenticates and selects the database.
+// Authenticates at the target server and selects the database.
 core::Result<> prepare(TargetLink& link, const TransferTarget& target) {
   std::string requests;
   if (!target.login.empty()) {

@@ -23,21 +23,22 @@ struct TransferTarget {
   std::string host{};
   uint16_t port = 0;
   int64_t database = 0;
-  std::vector<std::string> login{};  // the arguments of AUTH; empty if no login is needed
+  // Arguments of AUTH for the target; empty if no login is needed.
+  std::vector<std::string> login{};
   std::chrono::milliseconds timeout{1000};
 };
 
 struct DumpedKey {
   std::string name{};
-  int64_t ttl_ms = 0;  // 0 if the key has no expiry
+  int64_t ttl_ms = 0;  // remaining time until the key expires; 0 if it has no expiry
   std::string payload{};
-  bool replaces = false;  // whether a key of this name on the target is replaced
+  bool replaces = false;  // true if a key of this name on the target is replaced
 };
 
 class KeyTransfer {
  public:
   struct Outcome {
-    std::vector<bool> stored;  // for each key, whether the target has stored it
+    std::vector<bool> stored;  // for each key, true if the target has stored it
     std::string error;         // the first error, as a reply; empty if there was none
   };
 

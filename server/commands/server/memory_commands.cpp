@@ -21,9 +21,10 @@
 namespace server {
 namespace {
 
-// Below this size ratios are meaningless, because most of the memory is the process itself.
+// Below this size of the process, ratios are meaningless, because most of the memory is the process
+// itself.
 constexpr uint64_t kSmallBytes = uint64_t{5} << 20;
-// As in Redis, MEMORY DOCTOR reports ratios above this.
+// As in Redis, MEMORY DOCTOR reports ratios above this value.
 constexpr double kHighRatio = 1.4;
 
 double ratio_of(uint64_t part, uint64_t whole) {
@@ -49,7 +50,8 @@ uint64_t usage_bytes(const Context& ctx, const KeyRef& key, const Entry& entry) 
 void memory_usage(Context& ctx) {
   protocol::ArgumentCursor cursor(ctx.args.subspan(3));
   while (!cursor.done()) {
-    // Accepted for compatibility. No value has parts that would need sampling.
+    // The option SAMPLES is accepted for compatibility. No value has parts that would need
+    // sampling.
     if (cursor.eat_keyword("SAMPLES")) {
       if (cursor.take_int64() < 0) cursor.fail(kSyntaxError);
     } else {
@@ -65,7 +67,7 @@ void memory_usage(Context& ctx) {
   ctx.reply.integer(static_cast<int64_t>(usage_bytes(ctx, key, *entry)));
 }
 
-// All figures of STATS and DOCTOR, read at one time.
+// The figures of MEMORY STATS and DOCTOR, which are read at one time.
 struct MemoryFigures {
   uint64_t used_bytes = 0;
   uint64_t peak_bytes = 0;
@@ -111,7 +113,7 @@ MemoryFigures measure(const Context& ctx) {
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
     figures.key_count += ctx.keyspace().db_size(i);
   }
-  // Done last, so that the locks are held only while the tables are read.
+  // The tables are read last, so that the locks are held only for this.
   const auto lock = ctx.lock_everything();
   figures.table_bytes = core::keyspace::table_memory_bytes(ctx.keyspace());
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
@@ -127,7 +129,7 @@ MemoryFigures measure(const Context& ctx) {
   return figures;
 }
 
-// Writes pairs of name and number.
+// StatsWriter writes pairs of a name and a number.
 class StatsWriter {
  public:
   explicit StatsWriter(protocol::ReplyWriter& reply) : reply_(reply) {}
@@ -139,7 +141,7 @@ class StatsWriter {
     reply_.bulk(name);
     reply_.integer(value);
   }
-  // There are no data structures per slot.
+  // The overhead of slots is 0, because there are no data structures per slot.
   void database(const MemoryFigures::DatabaseBytes& database) {
     reply_.bulk(fmt::format("db.{}", database.index));
     reply_.map(3);

@@ -128,7 +128,7 @@ class AwaitedMigration final : public AwaitedReply {
     core::keyspace::WatchFlagPtr flag;
   };
 
-  // Limit on how often a key that keeps changing is sent.
+  // Limit on how often a key that changes during the transfer is sent.
   static constexpr int kAttemptsMax = 16;
 
   core::keyspace::Keyspace& keyspace() const { return services_.keyspace; }
@@ -175,7 +175,7 @@ class AwaitedMigration final : public AwaitedReply {
     DumpedKey dumped{.name = key.name};
     if (entry == nullptr) return dumped;
     const Admission admission(services_.config, services_.memory, CommandOrigin::kClient);
-    // Memory for the payload and for packing it.
+    // The payload needs memory, and packing it needs as much again.
     if (!admission.memory_suffices(2 * entry->memory_bytes())) {
       return core::Error{std::string(kOutOfMemory)};
     }
@@ -275,7 +275,7 @@ void migrate(Context& ctx) {
   ctx.await(std::move(migration));
 }
 
-// Returns whether the argument belongs to AUTH or AUTH2.
+// Returns whether the argument is a part of the option AUTH or AUTH2.
 bool migrate_hides(Arguments args, size_t index) {
   for (size_t i = kOptionsBegin; i < index; ++i) {
     if (protocol::equals_ignore_case(args[i], "KEYS")) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The module entry that clients look for before they use BF.*, with RedisBloom's name and version.
+// Defines the module entry that clients look for before they use BF.* commands. It has RedisBloom's
+// name and version.
 #pragma once
 
 #include "protocol/reply_writer.h"

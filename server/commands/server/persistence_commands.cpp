@@ -87,8 +87,8 @@ ShutdownOptions parse_shutdown(protocol::ArgumentCursor& cursor) {
   return options;
 }
 
-// The reply to SHUTDOWN if the attempt fails. If it succeeds, the connection is closed without a
-// reply.
+// FailedShutdown: the reply to SHUTDOWN if the attempt fails. If it succeeds, the connection is
+// closed without a reply.
 class FailedShutdown final : public AwaitedReply {
  public:
   explicit FailedShutdown(const Shutdown& shutdown)
@@ -103,7 +103,7 @@ class FailedShutdown final : public AwaitedReply {
 
  private:
   const Shutdown& shutdown_;
-  const uint64_t attempt_;  // 0 if the attempt has already failed
+  const uint64_t attempt_;  // number of the attempt; 0 if it has already failed
 };
 
 /* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */

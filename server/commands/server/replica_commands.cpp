@@ -63,7 +63,7 @@ void replicaof(Context& ctx) {
   ctx.reply.ok();
 }
 
-// Parses the arguments of FAILOVER, except ABORT. Errors: the reply.
+// Parses the arguments of FAILOVER other than ABORT. Errors: the error reply.
 core::Result<FailoverRequest> read_failover(std::span<const std::string_view> words) {
   using protocol::equals_ignore_case;
   FailoverRequest request;
@@ -76,7 +76,7 @@ core::Result<FailoverRequest> read_failover(std::span<const std::string_view> wo
       words = words.subspan(2);
     } else if (equals_ignore_case(words[0], "TO") && words.size() > 2 && !request.target) {
       if (!core::parse_int64(words[2])) return core::Error{std::string(kNotAnInteger)};
-      // Port 0 stands for an invalid port, which no replica has.
+      // An invalid port becomes port 0, which no replica has.
       request.target = {std::string(words[1]), parse_port(words[2]).value_or(0)};
       words = words.subspan(3);
     } else if (equals_ignore_case(words[0], "FORCE") && !request.is_forced) {
@@ -147,14 +147,15 @@ void answer_role_of_replica(Context& ctx) {
   const auto target = replica_controller.target().value_or(ReplicaController::Target{});
   ReplicaLinkState state = replica_controller.figures().state;
   if (state == ReplicaLinkState::kConnected && !ctx.services.replication.link_is_up()) {
-    state = ReplicaLinkState::kConnect;  // the replica still waits for its own append log
+    // The replica waits until its own append log can be written.
+    state = ReplicaLinkState::kConnect;
   }
   ctx.reply.array(5);
   ctx.reply.bulk("slave");
   ctx.reply.bulk(target.host);
   ctx.reply.integer(target.port);
   ctx.reply.bulk(state_name(state));
-  // The offset is meaningless while disconnected.
+  // The offset is meaningless while the link is down.
   const bool follows = state == ReplicaLinkState::kConnected;
   ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);
 }

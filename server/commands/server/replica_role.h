@@ -15,11 +15,11 @@ void answer_role_of_replica(Context& ctx);
 
 // Returns the end of the stream that this server produces or follows.
 int64_t replication_offset(const Context& ctx);
-// Returns the offset of this leader's stream that a cluster node has acknowledged; 0 if it is no
-// replica of this leader.
+// Returns the offset of this leader's stream that a cluster node has acknowledged; 0 if the node is
+// no replica of this leader.
 int64_t replica_offset(const Context& ctx, std::string_view node_id);
 
-// DEBUG CHANGE-REPL-ID: replicas that lose their link need a full sync afterwards.
+// Implements DEBUG CHANGE-REPL-ID: replicas that lose their link need a full sync afterwards.
 void forget_replication_history(Context& ctx);
 
 }  // namespace server

@@ -30,7 +30,7 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
   // As in Redis, PSYNC of a monitor has no effect and no reply.
   if (session.peer != Peer::kClient) return;
-  // Messages and invalidations would corrupt the stream.
+  // Messages of subscriptions and tracking would corrupt the stream.
   if (session.subscriptions.any() || session.subscriptions.tracking() != nullptr) {
     return ctx.reply.error(kPushesToReplica);
   }
@@ -93,12 +93,12 @@ core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
   return {};
 }
 
-// Reads one option of REPLCONF that describes the replica. Errors: the reply.
+// Reads one option of REPLCONF that describes the replica. Errors: the error reply.
 core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::string_view value) {
   constexpr size_t kAddressBytesMax = 256;
   const auto number = core::parse_int64(value);
   if (equals_ignore_case(option, "listening-port")) {
-    // Port 0: the replica serves no clients by TCP.
+    // A replica that serves no clients by TCP sends port 0.
     const auto port = parse_port(value);
     if (!port) return core::Error{std::string(kNotAnInteger)};
     traits.port = *port;
@@ -132,8 +132,8 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
   return {};
 }
 
-// In a cluster, a replica sends the epoch in which it follows. Errors: this server does not lead
-// the shard in that epoch, so its stream is not the one that the replica expects.
+// Checks the epoch, in which a replica follows in a cluster. Errors: this server does not lead the
+// shard in that epoch, so its stream is not the one that the replica expects.
 core::Result<> check_epoch(const Context& ctx, std::string_view text) {
   const auto epoch = core::parse_int64(text);
   if (!epoch || *epoch < 0) return core::Error{std::string(kNotAnInteger)};
@@ -161,7 +161,8 @@ void replconf(Context& ctx) {
   if (ctx.args.size() % 2 == 0) return ctx.reply.error(kSyntaxError);
   for (size_t i = 1; i < ctx.args.size(); i += 2) {
     if (equals_ignore_case(ctx.args[i], "ack")) return take_ack(ctx, i);
-    // Only a leader sends GETACK. It is part of its stream, which the replication client reads.
+    // Only a leader sends GETACK, as a part of its stream. The link to the leader handles it, not
+    // this command.
     if (equals_ignore_case(ctx.args[i], "getack")) return;
     const auto read = equals_ignore_case(ctx.args[i], "cluster-epoch")
                           ? check_epoch(ctx, ctx.args[i + 1])

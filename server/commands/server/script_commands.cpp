@@ -9,7 +9,7 @@
 namespace server {
 namespace {
 
-// Accepts [ASYNC | SYNC].
+// Returns whether the arguments are [ASYNC | SYNC].
 bool is_flush_mode(Arguments arguments) {
   return arguments.empty() ||
          (arguments.size() == 1 && (protocol::equals_ignore_case(arguments[0], "ASYNC") ||
@@ -74,7 +74,7 @@ void function_stats(Context& ctx) {
   ctx.reply.bulk("running_script");
   ctx.reply.null();
   ctx.reply.bulk("engines");
-  // Clients look up the engine by its name.
+  // The reply is a map with one engine, which clients look up by its name.
   ctx.reply.map(1);
   ctx.reply.bulk("LUA");
   ctx.reply.map(2);

@@ -27,7 +27,7 @@ void lolwut(Context& ctx) {
       !core::parse_int64(ctx.args[2])) {
     return ctx.reply.error(kNotAnInteger);
   }
-  // A blossom: each petal is a bit that a hash has set.
+  // The picture of LOLWUT is a blossom: each petal is a bit that a hash has set.
   constexpr std::string_view kBloom =
       "      .-.\n"
       "   .-(1 0)-.\n"

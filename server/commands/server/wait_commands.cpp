@@ -55,13 +55,15 @@ std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
 constexpr std::string_view kNoLogToWaitFor =
     "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
-// The reply to WAIT and WAITAOF: how many replicas have acknowledged the writes before the command.
+// AwaitedAcks: the reply to WAIT and WAITAOF: the number of replicas that have acknowledged the
+// writes before the command.
 class AwaitedAcks final : public AwaitedReply {
  public:
   struct Wanted {
     int64_t replicas = 0;
     bool is_own_log_synced = false;
-    // WAITAOF: counts replicas that have synced the writes to disk, and replies with an array.
+    // True for WAITAOF, which counts replicas that have synced the writes to disk and replies with
+    // an array.
     bool are_disks_meant = false;
   };
   AwaitedAcks(const Services& services, const Wanted& wanted, int64_t timeout_ms)
@@ -104,7 +106,7 @@ class AwaitedAcks final : public AwaitedReply {
  private:
   const Services& services_;
   const Wanted wanted_;
-  // number of demotions when the command started; after a demotion, offsets refer to other writes
+  // Number of demotions when the command started. After a demotion, offsets refer to other writes.
   const uint64_t demotions_;
   const uint64_t stream_offset_;
   const uint64_t log_offset_;  // offset in this server's append log

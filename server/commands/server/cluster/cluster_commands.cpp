@@ -46,7 +46,8 @@ void cluster_nodes(Context& ctx) {
     text += node_line(ctx, node, WithSlots::kYes) + "\n";
   }
   if (view.own_node() == nullptr) {
-    // redis-cli crashes on a list that lacks the node it asked.
+    // The list must contain this node, because redis-cli crashes on a list that lacks the node it
+    // asked.
     cluster::Node self;
     self.id = view.own_id();
     text += node_line(ctx, self, WithSlots::kNo) + "\n";
@@ -59,7 +60,7 @@ void cluster_myid(Context& ctx) {
   ctx.reply.bulk(view_of(ctx).own_id());
 }
 
-// Returns 40 hexadecimal digits, as in Redis.
+// Returns an id of 40 hexadecimal digits, as in Redis.
 std::string shard_id(std::string_view name) {
   using core::keyspace::hash_key;
   return fmt::format("{:016x}{:016x}{:08x}", hash_key(name, 0), hash_key(name, 1),
@@ -97,7 +98,7 @@ void cluster_getkeysinslot(Context& ctx) {
     return ctx.reply.error("ERR Invalid slot or number of keys");
   }
   const auto most = static_cast<uint64_t>(*count);
-  std::unordered_set<std::string> names;  // a key may be visited twice
+  std::unordered_set<std::string> names;  // avoids duplicates, because a key may be visited twice
   if (most > 0) {
     core::keyspace::for_each_in_slot(ctx.keyspace(), static_cast<unsigned>(*slot), ctx.locking(),
                                      [&](const Entry& entry) {
@@ -114,7 +115,7 @@ void cluster_links(Context& ctx) {
   ctx.reply.array(0);
 }
 
-// Returns the node named by argument 2. If there is none, replies with an error and returns null.
+// Returns the node that argument 2 names. If there is none, replies with an error and returns null.
 const cluster::Node* named_node(Context& ctx) {
   const cluster::Node* const node = view_of(ctx).topology().node(ctx.args[2]);
   if (node == nullptr) ctx.reply.error(fmt::format("ERR Unknown node {}", ctx.args[2]));
@@ -190,7 +191,7 @@ void topology_refusal(Context& ctx) {
                       : "ERR the topology is kept in etcd: use bloomery-cluster");
 }
 
-// Row of a subcommand that clients use.
+// Returns the row of a subcommand for clients.
 template <void (*answer)(Context&)>
 constexpr Command question(std::string_view name, std::string_view summary,
                            std::string_view tips = kVaryingOutput) {
@@ -205,7 +206,7 @@ constexpr Command question(std::string_view name, std::string_view summary,
           .handler = in_cluster<answer>};
 }
 
-// Row of a subcommand by which administrators change a Redis Cluster.
+// Returns the row of a subcommand by which administrators change a Redis Cluster.
 template <void (*answer)(Context&) = topology_refusal>
 constexpr Command order(std::string_view name, int arity, std::string_view summary,
                         std::string_view syntax = {}) {
@@ -225,7 +226,7 @@ constexpr Command newer(Command row, std::string_view since) {
   return row;
 }
 
-// Row of a client subcommand with arguments.
+// Returns the row of a subcommand for clients that has arguments.
 template <void (*answer)(Context&)>
 constexpr Command question_of(std::string_view name, int arity, std::string_view syntax,
                               std::string_view summary, std::string_view tips = {}) {
@@ -241,7 +242,7 @@ constexpr Command through_all_keys(Command row) {
   return row;
 }
 
-// Row of a subcommand about another node.
+// Returns the row of a subcommand about another node.
 template <void (*answer)(Context&)>
 constexpr Command node_question(std::string_view name, std::string_view summary) {
   Command row = question<answer>(name, summary);

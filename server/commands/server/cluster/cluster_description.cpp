@@ -23,11 +23,11 @@ using cluster::SlotRange;
 using cluster::View;
 using core::keyspace::kSlotCount;
 
-// The cluster bus of Redis nodes listens on their port plus this number. Here the number is only
+// The offset from the port of a Redis node to the port of its cluster bus. Here the number is only
 // shown.
 constexpr unsigned kBusPortDistance = 10000;
 
-// The address that clients connect to.
+// The address to which clients connect.
 struct Endpoint {
   std::string host;
   unsigned port = 0;
@@ -37,14 +37,15 @@ cluster::EndpointType endpoint_type(const Context& ctx) {
   return cluster::EndpointType{ctx.config().integer(OptionId::kClusterPreferredEndpointType)};
 }
 
-// Returns what the option prefers: the host of the endpoint, or the node's hostname.
+// Returns the host that cluster-preferred-endpoint-type prefers: the host of the endpoint, or the
+// node's hostname.
 std::string preferred_host(const Context& ctx, const Endpoint& endpoint, const Node& node) {
   const cluster::EndpointType type = endpoint_type(ctx);
   return type == cluster::EndpointType::kIp ? endpoint.host : cluster::endpoint_of(node, type);
 }
 
-// For an emulated cluster, and for a server outside the topology. Returns the announced address, or
-// else the address that this client connected to.
+// Returns the announced address of this server, or else the address that this client has connected
+// to. Used for an emulated cluster, and for a server outside the topology.
 Endpoint reached_endpoint(const Context& ctx) {
   const Config& config = ctx.config();
   Endpoint endpoint{"127.0.0.1", config.port()};
@@ -107,7 +108,7 @@ void write_node_of_slots(Context& ctx, const Node& node) {
   if (has_hostname) write_hostname(ctx, node);
 }
 
-// Returns the offset up to which the node has its shard's stream, as far as this node knows. No
+// Returns the offset up to which the node has its shard's stream, as far as this server knows. No
 // other node is asked.
 int64_t offset_of(const Context& ctx, const Shard& shard, const Node& node) {
   const std::string& own_id = view_of(ctx).own_id();

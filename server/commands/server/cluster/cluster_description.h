@@ -17,14 +17,14 @@ namespace server {
 
 class Context;
 
-// Returns the view used by the client's thread.
+// Returns the view of the cluster that the client's thread uses.
 const cluster::View& view_of(const Context& ctx);
 
 enum class WithSlots : uint8_t { kNo, kYes };
-// Returns one line of CLUSTER NODES.
+// Returns the line of CLUSTER NODES that describes the node.
 std::string node_line(const Context& ctx, const cluster::Node& node, WithSlots with_slots);
 
-// Write the replies of CLUSTER SLOTS, SHARDS and INFO.
+// These functions write the replies of CLUSTER SLOTS, SHARDS and INFO.
 void write_slots(Context& ctx);
 void write_shards(Context& ctx);
 std::string cluster_info_text(const cluster::View& view, const cluster::ClusterState& state);

@@ -21,7 +21,7 @@ namespace {
 using cluster::MemberQueue;
 using cluster::PeerAnswered;
 
-// Lets the Member's thread reply. `ask`: void(MemberQueue&, PeerAnswered).
+// Lets the Member's thread reply. `ask` is called with a MemberQueue& and a PeerAnswered.
 template <class Ask>
 void answer_later(Context& ctx, Ask ask) {
   MemberQueue* const queue = ctx.services.member;

@@ -9,7 +9,7 @@ namespace server {
 
 class Context;
 
-// Replies later. If `is_forced`, the leader is not asked.
+// Starts the failover, and replies later. If `is_forced`, the leader is not asked.
 void fail_over(Context& ctx, bool is_forced);
 
 }  // namespace server

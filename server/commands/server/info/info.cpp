@@ -11,17 +11,17 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// Which INFO commands include a section that the client did not name.
+// The INFO commands that include a section although the client did not name it.
 enum class Presence : uint8_t {
-  kDefault,     // any INFO without section names, INFO all and INFO everything
-  kAll,         // INFO all and INFO everything
-  kEverything,  // INFO everything and INFO modules, for the sections of modules
-  kNamed,       // none, because another section has the same figures
+  kDefault,     // every INFO without section names, INFO all and INFO everything include it
+  kAll,         // INFO all and INFO everything include it
+  kEverything,  // INFO everything and INFO modules include it, because it is about a module
+  kNamed,  // no INFO without its name includes it, because another section has the same figures
 };
 
 struct Section {
   std::string_view title;
-  // A second name that selects the section: "modules", or the name of its module.
+  // A second name by which clients can select the section: "modules", or the name of its module.
   std::string_view group;
   Presence presence;
   Writer write;

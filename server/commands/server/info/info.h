@@ -22,8 +22,8 @@ struct Source {
   core::keyspace::Locking locking;
 };
 
-// `names` are section names in any case, `default`, `all` or `everything`. No names select the
-// default sections. Unknown names are ignored.
+// Returns the text. `names` are section names in any case, `default`, `all` or `everything`. No
+// names select the default sections. Unknown names are ignored.
 std::string text_of(const Source& source, std::span<const std::string_view> names);
 
 }  // namespace server::info

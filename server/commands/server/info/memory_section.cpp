@@ -22,7 +22,8 @@ double ratio_of(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Signed, because the allocator can hold less than is in use: mapped filters do not come from it.
+// The difference is signed, because the allocator can hold less than is in use: mapped filters do
+// not come from it.
 int64_t difference(uint64_t a, uint64_t b) {
   return static_cast<int64_t>(a) - static_cast<int64_t>(b);
 }
@@ -102,7 +103,7 @@ void write_memory(const Source& source, Lines& lines) {
   lines.field("allocator_active", allocator.active_bytes);
   lines.field("allocator_resident", allocator.resident_bytes);
   lines.bytes("total_system_memory", memory.machine_bytes());
-  // Bloomery has no scripts and no functions.
+  // Redis' memory of scripts and functions is 0, because Bloomery has neither.
   lines.bytes("used_memory_lua", 0);
   lines.zeros({"used_memory_vm_eval", "used_memory_scripts_eval", "number_of_cached_scripts",
                "number_of_functions", "number_of_libraries", "used_memory_vm_functions"});
@@ -118,8 +119,8 @@ void write_memory(const Source& source, Lines& lines) {
   lines.field("mem_clients_slaves", replicas);
   lines.field("mem_clients_normal", clients.normal_bytes);
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
-  // Bytes of big bit arrays: reserved, freed but still mapped for a child, and resident. The
-  // resident bytes cover both, whichever process touched the pages.
+  // Writes the bytes of big bit arrays: reserved, freed but still mapped for a child, and resident.
+  // The resident bytes cover both, whichever process touched the pages.
   lines.field("mem_filter_arrays_reserved", core::bloom::mapped_bytes());
   lines.field("mem_filter_arrays_kept_for_child", core::bloom::kept_array_bytes());
   lines.field("mem_filter_arrays_resident", core::bloom::resident_array_bytes());

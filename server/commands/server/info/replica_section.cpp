@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines of INFO replication about a replica's link to its leader.
+// Writes the lines of INFO replication about a replica's link to its leader.
 #include <algorithm>
 
 #include "core/clock.h"

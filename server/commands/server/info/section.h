@@ -34,9 +34,10 @@ class Lines {
   }
   void ratio(std::string_view name, double value) { field(name, fmt::format("{:.2f}", value)); }
   void percent(std::string_view name, double value) { field(name, fmt::format("{:.2f}%", value)); }
-  // Writes the bytes, and a second line with a unit: used_memory, used_memory_human.
+  // Writes a line with the bytes, and a line with the size and its unit: used_memory,
+  // used_memory_human.
   void bytes(std::string_view name, uint64_t value);
-  // Writes 0 for figures that Redis counts and Bloomery does not have.
+  // Writes 0 for each figure that Redis counts and Bloomery does not have.
   void zeros(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) field(name, 0);
   }

@@ -90,7 +90,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("uptime_in_days", uptime_s / kSecondsPerDay);
   lines.field("hz", services.config.hz());
   lines.field("configured_hz", services.config.hz());
-  // As in Redis, the lowest 24 bits of the seconds.
+  // As in Redis, the value is the lowest 24 bits of the time in seconds.
   lines.field("lru_clock", now_s & 0xffffff);
   lines.field("executable", facts.executable);
   lines.field("config_file", facts.config_file);
@@ -209,7 +209,8 @@ void write_persistence(const Source& source, Lines& lines) {
 void write_cpu(const Source&, Lines& lines) {
   const Usage process(RUSAGE_SELF);
   const Usage children(RUSAGE_CHILDREN);
-  // The usage of the thread that serves this INFO. There is no main thread that runs the commands.
+  // The figures are those of the thread that serves this INFO, because no main thread runs the
+  // commands.
   const Usage thread(RUSAGE_THREAD);
   lines.field("used_cpu_sys", seconds_text(process.figures.ru_stime));
   lines.field("used_cpu_user", seconds_text(process.figures.ru_utime));

@@ -80,7 +80,7 @@ struct CountedCommand {
   LatencyCounts counts;
 };
 
-// Collects the command and those of its subcommands that have run.
+// Collects the figures of the command and of those of its subcommands that have run.
 void collect(const Context& ctx, const RegisteredCommand& command,
              std::vector<CountedCommand>& found) {
   LatencyCounts counts = ctx.services.statistics.latencies(command.index);
@@ -93,7 +93,8 @@ void collect(const Context& ctx, const RegisteredCommand& command,
 void write_distribution(const TickClock& ticks, const LatencyCounts& counts,
                         protocol::ReplyWriter& reply) {
   constexpr uint64_t kFirstNs = 1024;
-  constexpr uint64_t kStepsPerPower = 128;  // subdivisions per power of two in Redis' histogram
+  // Number of subdivisions of each power of two in Redis' histogram.
+  constexpr uint64_t kStepsPerPower = 128;
   const double ticks_per_ns = ticks.ticks_per_microsecond() / 1000;
   const uint64_t total = counts.total();
   std::vector<std::pair<uint64_t, uint64_t>> steps;

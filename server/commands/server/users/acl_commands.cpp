@@ -178,7 +178,7 @@ std::optional<std::string> acl_file(Context& ctx) {
   return std::nullopt;
 }
 
-// Prevents one thread from loading the file while another overwrites it.
+// The mutex prevents one thread from loading the file while another overwrites it.
 std::mutex& file_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -243,7 +243,7 @@ void acl_log(Context& ctx) {
     ctx.reply.number(static_cast<double>(age_ms) / 1000);
     ctx.reply.bulk("client-info");
     ctx.reply.bulk(std::string_view(entry.denied.client).substr(0, entry.denied.client.find('\n')));
-    // As in Redis 7.2 and later.
+    // The fields from here on are those of Redis 7.2 and later.
     ctx.reply.bulk("entry-id");
     ctx.reply.integer(static_cast<int64_t>(entry.id));
     ctx.reply.bulk("timestamp-created");

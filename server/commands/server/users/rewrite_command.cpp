@@ -12,7 +12,7 @@
 namespace server {
 
 void rewrite_config(Context& ctx, Config::Extent extent) {
-  // Users that are stored in an ACL file are not written to this file.
+  // If there is an ACL file, users are not written to the configuration file.
   const bool has_acl_file = !ctx.services.config.text(OptionId::kAclFile).empty();
   const auto rewritten = ctx.services.config.rewrite(
       has_acl_file ? std::vector<std::string>{} : acl::user_config_lines(ctx.services.users),

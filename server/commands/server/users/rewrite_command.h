@@ -12,7 +12,7 @@ namespace server {
 class Context;
 
 void rewrite_config(Context& ctx);
-// With Extent::kAll, options at their defaults get lines as well, as for DEBUG.
+// Writes the file. With Extent::kAll, options at their defaults get lines as well, as for DEBUG.
 void rewrite_config(Context& ctx, Config::Extent extent);
 
 }  // namespace server
