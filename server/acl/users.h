@@ -68,7 +68,7 @@ class Users {
   // and a user that is off. The time for an unknown user equals that for a user with one password.
   UserPtr authenticate(std::string_view name, std::string_view password) const;
 
-  // Implements ACL SETUSER. Errors: the reply; all users are unchanged then.
+  // Implements ACL SETUSER. Errors: the error reply; all users are unchanged then.
   core::Result<> set(std::string_view name, std::span<const std::string_view> rules);
   // Deletes the user, and returns whether it existed. REQUIRES: not the default user.
   bool remove(std::string_view name);

@@ -65,7 +65,7 @@ std::string rights_fault(const Context& ctx);
 // user was changed or deleted.
 bool keeps_rights(const Environment& environment, Session& session);
 // Implements ACL DRYRUN: returns whether the command is allowed, or which permission is missing.
-// Errors: the reply.
+// Errors: the error reply.
 core::Result<DryRun> dry_run(const Registry& registry, const acl::User& user, Arguments args);
 // Adds an entry about a failed login to ACL LOG.
 void log_failed_login(const Context& ctx, std::string_view user);

@@ -82,7 +82,7 @@ class ReplicaController {
   core::Result<> begin_failover(const FailoverRequest& request, Locking locking);
   core::Result<> abort_failover(Locking locking);
   // Implements PSYNC … FAILOVER: the leader at `address` has paused its writes and asks to follow
-  // this server. Errors: the reply; `history` is not the one followed so far.
+  // this server. Errors: the error reply; `history` is not the one followed so far.
   core::Result<> take_over(std::string_view history, std::string_view address, Locking locking);
   // Executes the due steps of a failover. Must be called when a replica has acknowledged, and
   // periodically. REQUIRES: no stripe lock is held.
