@@ -16,7 +16,7 @@ namespace server {
 
 using BufferLimits = std::array<BufferLimit, kClientClassCount>;
 
-// REQUIRES: `text` is canonical.
+// Returns the limits of the text. REQUIRES: the text is canonical.
 BufferLimits buffer_limits_of(const std::string& text);
 
 // Parses `class hard soft seconds`, four words for each class to change. The other classes keep the

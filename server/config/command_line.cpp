@@ -26,7 +26,8 @@ class OptionLines {
       return;
     }
     if (!text_.empty()) text_ += '\n';
-    // Appended without quotes, so that `"--port 7000"` in one argument works as in Redis.
+    // The argument is appended without quotes, so that `"--port 7000"` in one argument works as in
+    // Redis.
     text_ += argument.substr(2) + ' ';
     const auto words = split_words(argument);
     const bool lone_name = words && words->size() == 1;

@@ -15,7 +15,7 @@
 
 namespace server {
 
-// `kShowVersion`: --json may follow.
+// The mode in which the program runs. `kShowVersion`: --json may follow.
 //
 // `kCheckSnapshot`: the argument after the option is the path.
 // `kCheckLog`: parse_log_check() reads the arguments.
@@ -37,22 +37,23 @@ struct CommandLine {
   Launch launch = Launch::kServe;
   std::string config_path;   // path of the configuration file; empty if none was given
   bool reads_stdin = false;  // true if the first or last argument is '-'
-  std::string options_text;  // `--port 7000 --save ""` as lines
-  std::string usage_error;   // the text to print before exiting; empty if the arguments are valid
+  // The options as lines of a configuration file, such as `--port 7000 --save ""`.
+  std::string options_text;
+  std::string usage_error;  // the text to print before exiting; empty if the arguments are valid
 };
 
-// `arguments` excludes the program's name. An invalid option is rejected later, with its line in
-// the error text.
+// Parses the arguments, without the program's name. An invalid option is rejected later, with its
+// line in the error text.
 CommandLine parse_command_line(std::span<const std::string> arguments);
 
-// The arguments of --check-aof: the log to check, and which end of the log to cut off.
+// LogCheck: the log that --check-aof checks, and the end of the log to cut off.
 struct LogCheck {
   std::string path;  // path of the log; empty if the arguments are invalid
   bool cuts_torn_end = false;
-  std::optional<uint64_t> keeps_until_s;  // Unix time; later commands are cut off
+  std::optional<uint64_t> keeps_until_s;  // Unix time in seconds; later commands are cut off
 };
 
-// `arguments` excludes the program's name: --check-aof, the path, and --fix or
+// Parses the arguments without the program's name: --check-aof, the path, and --fix or
 // --truncate-to-timestamp SECONDS before or after the path.
 LogCheck parse_log_check(std::span<const std::string> arguments);
 

@@ -272,8 +272,8 @@ core::Result<> Config::commit(const std::vector<Change>& changes) {
     if (is_same && !option_table()[changes[i].index].reloads) continue;
     auto applied = run_hooks(changes[i], done);
     if (applied) continue;
-    // Restores in reverse order, so that an option changed twice by two names gets its first value
-    // back.
+    // The options are restored in reverse order, so that an option changed twice by two names gets
+    // its first value back.
     for (size_t j = old.size(); j-- > 0;) store(old[j].index, old[j].value);
     for (const ConfigHooksPtr& hook : done) hook->undo();
     return applied;

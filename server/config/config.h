@@ -39,29 +39,30 @@ enum class Launch;
 enum class LogLevel : int64_t { kDebug, kVerbose, kNotice, kWarning, kNothing };
 enum class Supervised : int64_t { kUpstart, kSystemd, kAuto, kNo };
 enum class AppendFsync : int64_t { kEverySecond, kAlways, kNo };
-// kYes: this server is a node of a cluster that etcd describes. kEmulated: a single server answers
-// like a cluster of one node.
+// kYes means that this server is a node of a cluster that etcd describes. With kEmulated, a single
+// server answers like a cluster of one node.
 enum class ClusterMode : int64_t { kNo, kYes, kEmulated };
 enum class DebugCommand : int64_t { kNo, kYes, kLocal };
-// Origin of a client's connection, for `enable-protected-configs local`.
+// The origin of a client's connection, for `enable-protected-configs local`.
 enum class Origin { kLocal, kRemote };
 
 using NamedValue = std::pair<std::string, std::string>;
 
-// Options whose changes are applied together.
+// OptionGroup: options whose changes are applied together.
 struct OptionGroup {
   OptionGroup(OptionId id) : ids{id} {}
   OptionGroup(std::initializer_list<OptionId> some) : ids(some) {}
   std::vector<OptionId> ids;
 };
 
-// The apply and undo functions of a group; see Config::on_change.
+// ConfigHooks: the apply and undo functions of a group; see Config::on_change.
 struct ConfigHooks;
 using ConfigHooksPtr = std::shared_ptr<const ConfigHooks>;
 
-// Directives of the configuration file that are not options.
+// OtherDirectives: directives of the configuration file that are not options.
 struct OtherDirectives {
-  // Names of the rename-command lines, in order. An empty second name removes the command.
+  // The names in the rename-command lines, in their order. An empty second name removes the
+  // command.
   std::vector<NamedValue> renamed_commands;
   // The rename-command lines with their positions, for error texts. Only the command registry can
   // validate the lines.
@@ -90,17 +91,17 @@ class Config {
   // returned once.
   std::vector<std::string> take_warnings();
 
-  // CONFIG GET pattern [pattern …]: returns the matching names and aliases with their values, each
-  // once.
+  // Implements CONFIG GET pattern [pattern …]: returns the matching names and aliases with their
+  // values, each once.
   std::vector<NamedValue> get(std::span<const std::string_view> patterns) const;
-  // CONFIG SET name value [name value …].
+  // Implements CONFIG SET name value [name value …].
   core::Result<> set(std::span<const NamedValue> pairs, Origin origin = Origin::kRemote);
   // Sets an option that the server itself changes, such as the leader after REPLICAOF. Calls no
   // hook and waits for none, so the caller may hold locks that hooks need.
   void replace(OptionId id, const std::string& text);
-  // CONFIG REWRITE. `user_lines` replace the file's `user` lines. Errors: the file's errors, or a
-  // start from the new text and its includes would fail or give other values. After an error the
-  // file is unchanged. With kAll, options at their defaults get lines as well.
+  // Implements CONFIG REWRITE. `user_lines` replace the file's `user` lines. Errors: the file's
+  // errors, or a start from the new text and its includes would fail or give other values. After an
+  // error the file is unchanged. With kAll, options at their defaults get lines as well.
   enum class Extent : uint8_t { kChanged, kAll };
   core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt,
                          Extent extent = Extent::kChanged);
@@ -138,7 +139,7 @@ class Config {
   }
   BufferLimit output_buffer_limit(ClientClass client_class) const noexcept;
   int64_t max_memory_bytes() const noexcept { return integer(OptionId::kMaxMemory); }
-  // Limit for the memory of all clients together; 0 is no limit.
+  // Returns the limit for the memory of all clients together; 0 is no limit.
   uint64_t client_memory_limit_bytes() const noexcept;
   std::string directory() const { return text(OptionId::kDir); }
   int64_t database_count() const noexcept { return integer(OptionId::kDatabases); }
@@ -173,22 +174,22 @@ class Config {
   void warn(std::string message);
 
   std::mutex set_mutex_;            // held during set() and rewrite()
-  mutable std::mutex mutex_;        // guards texts_, hooks_, warnings_
-  std::vector<std::string> texts_;  // canonical texts, by row of the option table
+  mutable std::mutex mutex_;        // guards texts_, hooks_ and warnings_
+  std::vector<std::string> texts_;  // canonical texts of the values, by row of the option table
   std::array<std::vector<ConfigHooksPtr>, kOptionIdCount> hooks_;
   std::vector<std::string> warnings_;
 
   std::array<std::atomic<int64_t>, kOptionIdCount> scalars_{};
   std::array<AtomicLimit, kClientClassCount> buffer_limits_{};
 
-  // Written by load() only.
+  // Only load() writes the members below.
   std::string file_path_;
   OtherDirectives other_directives_;
 };
 
-// Typed views of related options. The Config must outlive the view.
+// The classes below are typed views of related options. The Config must outlive the view.
 
-// The options about listening, apart from the port.
+// ListenOptions: the options about listening, apart from the port.
 class ListenOptions {
  public:
   explicit ListenOptions(const Config& config) : config_(config) {}
@@ -204,7 +205,7 @@ class ListenOptions {
   const Config& config_;
 };
 
-// The options about how the process runs, and about its log.
+// RunOptions: the options about how the process runs, and about its log.
 class RunOptions {
  public:
   explicit RunOptions(const Config& config) : config_(config) {}
@@ -221,7 +222,7 @@ class RunOptions {
   const Config& config_;
 };
 
-// Default parameters of new filters, for commands that omit them.
+// BloomDefaults: the default parameters of new filters, for commands that omit them.
 class BloomDefaults {
  public:
   explicit BloomDefaults(const Config& config) : config_(config) {}

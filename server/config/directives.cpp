@@ -130,7 +130,7 @@ class FileReader {
     if (directive.words.empty()) return {};
     directive.words[0] = lower_case(directive.words[0]);
     if (directive.words[0] == "include" && directive.words.size() == 2) return include(directive);
-    // Made absolute here, because the parser of `dir` would resolve a relative path against the
+    // The path is made absolute here, because the parser of `dir` would resolve it against the
     // process' present directory.
     if (directive.words[0] == "dir" && directive.words.size() == 2) {
       directive.words[1] = path_in(folder_, directive.words[1]);

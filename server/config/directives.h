@@ -30,7 +30,7 @@ core::Result<std::vector<Directive>> read_config_text(std::string_view text,
 core::Result<std::vector<Directive>> read_at_start(std::string_view text, const std::string& path,
                                                    const std::string& folder);
 
-// Size limit of a configuration file.
+// The size limit of a configuration file.
 inline constexpr size_t kConfigFileLimitBytes = size_t{16} << 20;
 
 }  // namespace server

@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kHostBytesMax = 255;
 
-// Includes '%', which precedes the interface in a link-local address.
+// Returns whether a host may contain the character. '%' precedes the interface in a link-local
+// address.
 bool is_host_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          std::string_view(".:-_%").find(c) != std::string_view::npos;

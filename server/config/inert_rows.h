@@ -46,7 +46,7 @@ struct TextRow {
   Secrecy secrecy;
 };
 
-// The tables for one server's options, by the kind of option.
+// The tables of the options of one server, by the kind of option.
 struct Tables {
   std::span<const BoolRow> bools;
   std::span<const NumberRow> integers;

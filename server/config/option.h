@@ -20,7 +20,7 @@
 
 namespace server {
 
-// Upper limit of most numeric options in redis.conf.
+// The upper limit of most numeric options in redis.conf.
 inline constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 inline constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
 inline constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
@@ -174,16 +174,16 @@ inline constexpr size_t kOptionIdCount = static_cast<size_t>(OptionId::kCount);
 enum class ClientClass : uint8_t { kNormal, kReplica, kPubSub };
 inline constexpr size_t kClientClassCount = 3;
 
-// A line of a configuration file or of the command line.
+// Directive: a line of a configuration file or of the command line.
 struct Directive {
-  std::string source{};  // the file's path, "standard input" or "the command line"
+  std::string source{};  // path of the file, "standard input" or "the command line"
   size_t line = 0;       // line number, counted from 1
-  std::string text{};    // text of the line as written, trimmed
+  std::string text{};    // text of the line, without spaces around it
   std::vector<std::string> words{};
 };
 
-// Limits on one client's unsent replies. The client is closed above hard_bytes, or after
-// soft_seconds above soft_bytes. 0 means no limit.
+// BufferLimit: the limits on one client's unsent replies. The client is closed above hard_bytes, or
+// after soft_seconds above soft_bytes. 0 means no limit.
 struct BufferLimit {
   int64_t hard_bytes = 0;
   int64_t soft_bytes = 0;
@@ -197,8 +197,8 @@ enum class OptionKind : uint8_t { kBool, kInteger, kMemory, kOctal, kFloat, kEnu
 enum class Mutability : uint8_t {
   kMutable,
   kImmutable,
-  kProtected,  // mutable if enable-protected-configs allows it
-  kWithHook,   // mutable only if a hook that applies the option is registered
+  kProtected,  // CONFIG SET changes the option if enable-protected-configs allows it
+  kWithHook,   // CONFIG SET changes the option only if a hook that applies it is registered
 };
 
 // A value in canonical form: the text that CONFIG GET shows, and a number. The number is 0/1 for a
@@ -223,7 +223,8 @@ using Parsed = boost::system::result<T, Refusal>;
 
 struct Option;
 using Words = std::span<const std::string>;
-// `current` is the present value, which options that accumulate or merge extend.
+// Parses the words of a value. `current` is the present value, which options that accumulate or
+// merge extend.
 using ValueParser = Parsed<Value> (*)(const Option&, Words, const std::string& current);
 // Returns the lines of a configuration file that set the value `text`.
 using LineWriter = std::vector<std::string> (*)(const Option&, const std::string& text);
@@ -235,18 +236,20 @@ struct Option {
   std::string default_text{};
   int64_t min = 0;
   int64_t max = std::numeric_limits<int64_t>::max();
-  std::vector<std::string_view> choices{};  // OptionKind::kEnum, in the order of the C++ enum
+  // The words of an option of kind kEnum, in the order of the C++ enum.
+  std::vector<std::string_view> choices{};
   Mutability mutability = Mutability::kMutable;
   bool multi_argument = false;
   bool may_be_bare = false;  // the option's line may omit the value
-  // For tests: CONFIG GET shows it only by its full name; set only if DEBUG is allowed.
+  // True for options for tests: CONFIG GET shows such an option only by its full name. It is set
+  // only if DEBUG is allowed.
   bool hidden = false;
   bool accumulates = false;  // a repeated line adds to earlier lines instead of replacing them
   bool sensitive = false;    // the value is a secret: messages and logs must not show it
-  bool reloads = false;      // setting an equal value applies the option again
-  // An option of Redis that is stored for CONFIG GET but has no effect here.
+  bool reloads = false;      // if true, setting an equal value applies the option again.
+  // True for an option of Redis that is stored for CONFIG GET but has no effect here.
   bool inert = false;
-  ValueParser parser = nullptr;  // replaces the parser of the option's kind
+  ValueParser parser = nullptr;  // parser that replaces the one of the option's kind
   LineWriter line_writer = nullptr;
 };
 

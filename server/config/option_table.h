@@ -23,21 +23,23 @@ const Option& option_row(OptionId id);
 // Finds an option by name or alias, in any case. Returns the row's index in option_table().
 std::optional<size_t> find_option(std::string_view name);
 
-// The parts of the table that are defined in rows/.
+// These functions return the parts of the table that are defined in rows/.
 std::vector<Option> memory_options();
 std::vector<Option> cluster_options();
-// Options that Redis' tests need, and how signals end the server.
+// Returns the options that Redis' tests need, and those for the way in which signals end the
+// server.
 std::vector<Option> test_options();
 std::vector<Option> replica_options();
 std::vector<Option> leader_options();
 
-// Directives of redis.conf 7.0 that are accepted so that existing files load. In
-// compatibility_table.cpp.
+// Returns the directives of redis.conf 7.0 that are accepted so that existing files load. Defined
+// in compatibility_table.cpp.
 std::vector<Option> compatibility_options();
-// Options without effect from other releases of Redis and from Valkey. In rows/newer_options.cpp.
+// Returns the options without effect from other releases of Redis and from Valkey. Defined in
+// rows/newer_options.cpp.
 std::vector<Option> newer_options();
-// Directives that restrict access or choose the data, and that this server cannot carry out. Any
-// value but the default ends the start. In rows/refused_options.cpp.
+// Returns the directives that restrict access or choose the data, and that this server cannot carry
+// out. Any value but the default ends the start. Defined in rows/refused_options.cpp.
 std::vector<Option> refused_options();
 // Returns why values that are valid one by one cannot be used together; empty if they can.
 // `text_of` returns the value of an option.

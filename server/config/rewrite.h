@@ -19,9 +19,10 @@
 
 namespace server {
 
-// `texts[i]` is the canonical present value of row i of option_table(). A line that already has the
-// value is left unchanged. An option without a line gets a line only if the value differs from the
-// default. `user_lines` replace the `user` lines, which are otherwise left unchanged.
+// Returns the new text of the file. `texts[i]` is the canonical present value of row i of
+// option_table(). A line that already has the value is left unchanged. An option without a line
+// gets a line only if the value differs from the default. `user_lines` replace the `user` lines,
+// which are otherwise left unchanged.
 std::string rewrite_config_text(
     std::string_view old_text, std::span<const std::string> texts,
     const std::optional<std::vector<std::string>>& user_lines = std::nullopt);
@@ -32,8 +33,9 @@ std::string with_all_options(std::string_view old_text, std::span<const std::str
 // Returns the value that a start from a file of this text would give each row of option_table().
 using StartFrom = std::function<core::Result<std::vector<std::string>>(std::string_view text)>;
 
-// As rewrite_config_text(), for a file that may include others, which `start_from` reads. An option
-// that an include would override gets its lines at the end of the file, even at its default.
+// Does the same as rewrite_config_text(), for a file that may include others, which `start_from`
+// reads. An option that an include would override gets its lines at the end of the file, even at
+// its default.
 // Errors: those of `start_from`, or a start would still give another value.
 core::Result<std::string> rewrite_config_file(
     std::string_view old_text, std::span<const std::string> texts,

@@ -24,10 +24,11 @@ namespace {
 constexpr size_t kMaxBindAddresses = 16;
 constexpr int64_t kMinHz = 1;
 constexpr int64_t kMaxHz = 500;
-// RedisBloom's limit on error rates.
+// The highest error rate that RedisBloom allows.
 constexpr double kMaxErrorRate = 0.25;
 
-// A letter and its event class. The rows have the order in which Redis lists the letters.
+// A letter of notify-keyspace-events, and its event class. The rows have the order in which Redis
+// lists the letters.
 struct EventLetter {
   char letter;
   uint32_t event_class;

@@ -13,7 +13,7 @@
 namespace server {
 namespace {
 
-// Names with a greater distance are not suggested.
+// The largest distance of a name that is suggested.
 constexpr size_t kDistanceMax = 3;
 
 // Returns the number of letters to insert, delete or replace (Levenshtein, 1966), computed row by
@@ -81,10 +81,10 @@ std::string_view nearest_directive(std::string_view name) {
 std::string hint_for(std::string_view name) {
   if (name == "-p") return "; the port is given as --port 7000";
   if (name.starts_with('-')) return "; the names of options follow two dashes: --port 7000";
-  // A longer name is no misspelling, and comparing it takes long.
+  // Limit on the length of a name. A longer name is no misspelling, and comparing it takes long.
   constexpr size_t kNameBytesMax = 100;
   const std::string_view meant = name.size() <= kNameBytesMax ? nearest_directive(name) : "";
-  // Suggests nothing if the name is known and only the number of values is wrong.
+  // If the name is known and only the number of values is wrong, nothing is suggested.
   return meant.empty() || meant == name ? "" : fmt::format("; did you mean '{}'?", meant);
 }
 

@@ -16,8 +16,8 @@
 
 namespace server {
 
-// Errors are Redis 7.0's reasons, such as `argument must be 'yes' or 'no'`. REQUIRES: words is not
-// empty, and holds one word unless the option takes several.
+// Parses the words of a value. Errors: Redis 7.0's reasons, such as `argument must be 'yes' or
+// 'no'`. REQUIRES: words is not empty, and holds one word unless the option takes several.
 Parsed<Value> parse_value(const Option& option, Words words, const std::string& current);
 
 // Parses one text, which may hold several words: CONFIG SET and a quoted list in a file pass a list
@@ -27,8 +27,9 @@ Parsed<Value> parse_single_text(const Option& option, const std::string& text,
 
 std::vector<std::string> write_lines(const Option& option, const std::string& text);
 
-// Result of parsing bytes with an optional unit: k = 1000, kb = 1024 and so on up to gb. Has no
-// value if the text is malformed or the product exceeds 2^63-1. `overflowed` distinguishes the two.
+// MemoryText: the result of parsing bytes with an optional unit: k = 1000, kb = 1024 and so on up
+// to gb. Has no value if the text is malformed or the product exceeds 2^63-1. `overflowed`
+// distinguishes the two.
 struct MemoryText {
   std::optional<int64_t> bytes;
   bool overflowed = false;

@@ -25,7 +25,7 @@ constexpr std::string_view kPagePreface =
     "This page is printed by `bloomery-docs configuration conf/bloomery.conf`: types, defaults\n"
     "and ranges from the option table, the words from [the sample file](../conf/bloomery.conf).\n"
     "Edit these, not the page.\n";
-// Heading for the options before the file's first heading.
+// The heading for the options before the first heading of the file.
 constexpr std::string_view kHeadName = "The file";
 
 // Escapes characters with a meaning in Markdown, except inside backticks.

@@ -15,10 +15,10 @@
 
 namespace server {
 
-// A paragraph of the file. Each of the four members may be empty.
+// SampleParagraph: a paragraph of the file. Each of its four members may be empty.
 struct SampleParagraph {
   std::vector<std::string> words{};     // lines of the comment, without '#'
-  std::vector<std::string> listed{};    // names in the indented list
+  std::vector<std::string> listed{};    // names of the options in the indented list
   std::vector<std::string> examples{};  // example lines that set no option
   std::vector<std::string> options{};   // canonical names of the options, each once
 };

@@ -17,7 +17,7 @@ constexpr BoolRow kNewerBools[] = {
     {"enable-debug-assert", "", "no", kFixed},
     {"extended-redis-compatibility", "", "no", kFree},
     {"gopher-enabled", "", "no", kFree},
-    // The log never contains keys, items or values.
+    // The option hides nothing more, because the log never contains keys, items or values.
     {"hide-user-data-from-log", "", "yes", kFree},
     {"import-mode", "", "no", kFree},
     {"io-threads-always-active", "", "no", kFree},

@@ -14,7 +14,7 @@ namespace {
 
 struct RefusedRow {
   std::string_view name, default_text;
-  // Names the alternative on this server.
+  // The advice names the alternative on this server.
   std::string_view advice;
 };
 
