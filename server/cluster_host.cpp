@@ -24,7 +24,7 @@ using core::keyspace::LockMode;
 
 namespace {
 
-// A leader that has been silent for longer counts as not heard.
+// Time without bytes from the leader after which the leader counts as silent.
 constexpr int64_t kSilenceUs = core::kSecondUs;
 
 }  // namespace

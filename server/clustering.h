@@ -52,7 +52,7 @@ class Clustering {
   explicit Clustering(const Parts& parts);
   ~Clustering();
 
-  // Thread-safe: may be called from any thread.
+  // Returns the state of the cluster. Thread-safe.
   cluster::ClusterState& state() { return state_; }
   // Returns the permit that replies to writes need; null if they need no permit.
   const cluster::ClusterState* permit() const { return node_ == nullptr ? nullptr : &state_; }
@@ -64,9 +64,10 @@ class Clustering {
   // Prepares the mode that `cluster-enabled` selects. Sets `member` to this node's part in its
   // shard, if it has one. Errors: why the server cannot start.
   core::Result<> prepare(cluster::MemberQueue*& member);
-  // Must be called after recovery. Errors: why the data do not fit the cluster.
+  // Checks the loaded data. Must be called after recovery. Errors: why the data do not fit the
+  // cluster.
   core::Result<> check_data() const;
-  // Join and leave the cluster.
+  // These functions join and leave the cluster.
   void start();
   void stop();
   // Hands the shard over to another member if possible, then calls `done`, perhaps on another

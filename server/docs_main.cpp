@@ -38,7 +38,8 @@ constexpr std::string_view kPreface =
     "This page is printed by `bloomery-docs` from the command table and from\n"
     "[parts/commands.md](parts/commands.md); edit these, not the page.\n";
 
-// Groups in the order of the page, with their headings. Other groups follow under their own name.
+// The groups in the order of the page, with their headings. Other groups follow under their own
+// name.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"bf", "Bloom filters"},       {"bloom-ext", "Bloom filters: what Bloomery adds"},
     {"bitmap", "Bitmaps"},         {"string", "Strings"},
@@ -55,7 +56,7 @@ std::string usage(const RegisteredCommand& command) {
   return text;
 }
 
-// Text of docs/parts/commands.md for each command, by its name in capitals. Printing a command
+// The text of docs/parts/commands.md for each command, by its name in capitals. Printing a command
 // removes its text, so the remaining texts belong to no command.
 using Notes = std::map<std::string, std::string>;
 

@@ -27,8 +27,8 @@ uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
 }
 
 uint64_t InsyncAcks::offset_of_writes() const {
-  // Without a backlog the offset may be 0. A reply must wait even then, because the member that is
-  // waited for lacks the write.
+  // Without a backlog the offset may be 0. A reply must wait even then, because the member that it
+  // waits for lacks the write.
   return replication_.is_replica() ? 0 : std::max<uint64_t>(1, replication_.offset());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// InsyncAcks: which part of the stream all members in sync have acknowledged, for
+// InsyncAcks: the part of the stream that all members in sync have acknowledged, for
 // `cluster-write-acks insync`.
 //
 // Invariants: a reply to a write is not released before each member that may become the leader has

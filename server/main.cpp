@@ -55,7 +55,7 @@ class PidFile {
 
  private:
   core::Result<> write() const {
-    // Mode of the file: readable by other users.
+    // The mode lets other users read the file.
     constexpr mode_t kMode = 0644;
     const auto file = persistence::open_file({path_, "pidfile"}, O_WRONLY | O_CREAT,
                                              persistence::FileKinds::kRegular, kMode);
@@ -64,7 +64,7 @@ class PidFile {
     return persistence::write_all(file->get(), fmt::format("{}\n", getpid()), path_);
   }
 
-  std::string path_;  // path of the file; empty if there is no file to remove
+  std::string path_;  // path of the pid file; empty if there is no file to remove
 };
 
 // Opens missing standard streams. Otherwise a file of the server could get a number from 0 to 2,
@@ -72,7 +72,7 @@ class PidFile {
 void open_standard_streams() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) != -1) continue;
-    // open() returns the lowest free number.
+    // open() returns the lowest free number, so these files get the numbers of the missing streams.
     if (::open("/dev/null", O_RDWR) != descriptor) return;
   }
 }
@@ -85,7 +85,8 @@ int serve(server::Config& config, server::Daemon& daemon) {
   const PidFile pid_file(run.pid_file());
   const int exit_code = server.run();
   server::flush_log();
-  // An operator who starts the server by hand may not read the log.
+  // An operator who starts the server by hand may not see the log, so the error is also written to
+  // standard error.
   if (exit_code != EXIT_SUCCESS && !run.log_file().empty()) {
     fmt::print(stderr, "The server has ended with an error; see its log: {}\n", run.log_file());
   }
@@ -96,10 +97,12 @@ int serve(server::Config& config, server::Daemon& daemon) {
 
 int main(int argc, char** argv) {
   open_standard_streams();
-  // Writing to a socket that the peer has closed must not end the process.
+  // SIGPIPE is ignored, because writing to a socket that the peer has closed must not end the
+  // process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
-  // A write beyond the file size limit then fails with an error, as on a full disk.
+  // SIGXFSZ is ignored, so that a write beyond the file size limit fails with an error, as on a
+  // full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   std::vector<const char*> words(argv, argv + argc);
   const server::HealthQuestion question = server::take_health_question(words);

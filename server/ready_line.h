@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The log line that reports the start: version, ports, threads, directory, and which data were
-// loaded in which time.
+// Writes the log line that reports the start. It contains the version, ports, threads, directory,
+// the loaded data and the loading time.
 //
 // Thread safety: a pure function.
 #pragma once

@@ -93,7 +93,7 @@ size_t thread_count(const Config& config) {
 
 }  // namespace
 
-// Records each fork as a LATENCY event.
+// ForkEvents records each fork as a LATENCY event.
 class ForkEvents {
  public:
   void note(const SaveSlot& slot, Observer& observer) {
@@ -107,14 +107,15 @@ class ForkEvents {
   uint64_t seen_ = 0;
 };
 
-// The command registry, and the users with their permissions.
+// Access: the command registry, and the users with their permissions.
 struct Access {
   explicit Access(std::unique_ptr<Registry> commands)
       : registry(std::move(commands)), users(acl_table_of(*registry)) {}
   const std::unique_ptr<Registry> registry;
   acl::Users users;
 };
-// State of the process: whether it is stopping, its exit code, and the thread that loads the data.
+// The state of the process: whether it is stopping, its exit code, and the thread that loads the
+// data.
 struct Run {
   std::atomic<bool> stopping{false};
   std::atomic<int> exit_code{EXIT_SUCCESS};
@@ -364,7 +365,7 @@ core::Result<> Server::start() {
   });
   config_.follow({OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold},
                  [&parts] { parts.observer.update(); });
-  // Registered before the listener's hooks, because a new TLS port needs the certificates.
+  // TLS is registered before the listener's hooks, because a new TLS port needs the certificates.
   if (auto followed = parts.tls.follow(); !followed) return followed;
   if (auto prepared = acl::prepare_users(parts.access.users, config_); !prepared) return prepared;
   if (auto opened = parts.listener.open(); !opened) return opened;
@@ -395,7 +396,7 @@ void Server::recover() {
   parts.durability.start();
   parts.leader.start();
   parts.replica_controller.start([&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
-    // Value of `replicaof`: "host port".
+    // The value of `replicaof` is "host port".
     std::string leader = parts.services.config.text(OptionId::kReplicaOf);
     std::ranges::replace(leader, ' ', ':');
     return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream(),
@@ -438,7 +439,8 @@ void Server::await_signal() {
   });
 }
 
-// Acts as SHUTDOWN without options. A second signal during the attempt skips the wait for replicas.
+// A signal acts as SHUTDOWN without options. A second signal during the attempt skips the wait for
+// replicas.
 void Server::on_signal(int signal) {
   await_signal();
   parts_->clustering.retire(

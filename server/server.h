@@ -26,7 +26,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Creates the parts and binds the sockets.
+  // Creates the parts of the server, and binds the sockets.
   core::Result<> start();
   // Loads the data and serves clients until SIGTERM, SIGINT or SHUTDOWN. Returns the process' exit
   // code.

@@ -26,7 +26,7 @@ class Upkeep {
  public:
   // Number of keys above tracking-table-max-keys that one tick removes at most.
   static constexpr size_t kTrimmedKeysMax = 10'000;
-  // Runs a task later on the thread of tick(), between other work.
+  // Posts a task, which runs later on the thread of tick(), between other work.
   using Post = std::function<void(std::function<void()> task)>;
 
   Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_t seed);
@@ -38,7 +38,7 @@ class Upkeep {
   void tick();
 
  private:
-  // REQUIRES for all: the key's lock.
+  // The caller of these functions must hold the key's lock.
   void on_expired(unsigned database, std::string_view key);
   void on_evicted(unsigned database, std::string_view key);
   void notify_listeners(KeyEvent event, unsigned database, std::string_view key);
