@@ -28,15 +28,15 @@ class Keyspace;
 namespace persistence {
 
 struct CommandBaseOptions {
-  // Size of the pieces in which a value is written.
+  // The size of the pieces in which a value is written.
   size_t piece_bytes = size_t{1} << 20;
   RdbProgressCallback on_progress;
   // Called after each key has been written, if set.
   std::function<void()> after_key{};
 };
 
-// Writes a separate file and syncs it. An existing file at `path` is overwritten. Errors: those of
-// `files`; the file is then removed.
+// Writes the commands to a separate file and syncs it. An existing file at `path` is overwritten.
+// Errors: those of `files`; the file is then removed.
 core::Result<RdbProgress> write_command_base_file(FileSystem& files, const std::string& path,
                                                   const core::keyspace::Keyspace& keyspace,
                                                   const CommandBaseOptions& options);

@@ -199,8 +199,8 @@ class Checker {
     return cut_from(*file, kept_bytes);
   }
 
-  // Cuts from the last file backwards, so that a crash leaves the beginning of the log without a
-  // gap.
+  // The files are cut from the last one backwards, so that a crash leaves the beginning of the log
+  // without a gap.
   core::Result<> cut_from(size_t first, uint64_t kept_bytes) {
     for (size_t i = scans_.size(); i-- > first;) {
       const uint64_t size_bytes = i == first ? kept_bytes : 0;

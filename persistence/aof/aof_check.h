@@ -18,20 +18,20 @@
 namespace persistence {
 
 struct AofCheckReport {
-  // Lines for people, each with its line end.
+  // The report as lines of text, each with its line end.
   std::string text;
   bool is_sound = false;
 };
 
 struct AofRepair {
   bool cuts_torn_end = false;
-  // Unix time. Cuts off all commands that were written after this second, and a torn tail. The
-  // `#TS:` lines have the times. The log must have a `#TS:` line of this second or of an earlier
-  // one.
+  // Unix time in seconds. All commands that were written after this second, and a torn tail, are
+  // cut off. The `#TS:` lines have the times. The log must have a `#TS:` line of this second or of
+  // an earlier one.
   std::optional<uint64_t> keeps_until_s;
 };
 
-// `path` is a manifest or a single file of a log; the content shows which.
+// Checks the log. `path` is a manifest or a single file of a log; the content shows which.
 AofCheckReport check_aof(FileSystem& files, const std::string& path, const AofRepair& repair = {});
 
 }  // namespace persistence

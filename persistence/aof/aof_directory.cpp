@@ -63,7 +63,7 @@ bool AofDirectory::is_to_be_taken_in(const AofManifest& manifest) {
 core::Result<> AofDirectory::take_in_single_file(const AofManifest& manifest) {
   if (auto made = files_.make_directory(path_); !made) return made;
   if (auto synced = files_.sync_directory(directory_); !synced) return synced;
-  // Saves the manifest first, so that the next start completes an interrupted move.
+  // The manifest is saved first, so that the next start completes an interrupted move.
   if (auto saved = save_manifest(files_, path_, names_, manifest); !saved) return saved;
   const std::string single_file = directory_ + "/" + names_.name();
   if (auto moved = files_.rename(single_file, path_of(names_.name())); !moved) return moved;

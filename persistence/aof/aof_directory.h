@@ -22,7 +22,7 @@
 
 namespace persistence {
 
-// Result of AofDirectory::find(). Without files the data set is empty.
+// AofStart: the result of AofDirectory::find(). Without files the data set is empty.
 struct AofStart {
   struct File {
     std::string path;
@@ -32,7 +32,7 @@ struct AofStart {
   };
 
   AofManifest manifest;
-  // Files of the log in the order of loading.
+  // The files of the log in the order of loading.
   std::vector<File> files;
   bool took_in_single_file = false;
 };
@@ -44,11 +44,12 @@ class AofDirectory {
                AofNames names);
 
   const AofNames& names() const { return names_; }
-  // Directory of the manifest and the files that it names.
+  // Returns the directory of the manifest and of the files that it names.
   const std::string& path() const { return path_; }
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
 
-  // Errors: a damaged or missing manifest; a missing file that the manifest names.
+  // Finds the files of the log. Errors: a damaged or missing manifest, or a missing file that the
+  // manifest names.
   core::Result<AofStart> find();
 
   // Replaces all files by a new base. REQUIRES: the log is not open.

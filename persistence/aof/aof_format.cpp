@@ -50,14 +50,14 @@ std::optional<int64_t> count(std::string_view text) {
   return static_cast<int64_t>(*value);
 }
 
-// `text` is the rest of the line after the prefix.
+// Parses a position line. `text` is the rest of the line after the prefix.
 AofAnnotation position_annotation(std::string_view text) {
   const AofAnnotation malformed{.kind = AofAnnotation::Kind::kMalformed};
   const size_t first = text.find(' ');
   if (first != kReplicationIdDigits) return malformed;
   RdbReplicationInfo position{.id = std::string(text.substr(0, first))};
   if (!std::ranges::all_of(position.id, is_lower_hex)) return malformed;
-  std::array<int64_t, 3> numbers = {};  // offset, database, epoch
+  std::array<int64_t, 3> numbers = {};  // offset, database and epoch of the position
   size_t given = 0;
   for (size_t begin = first + 1; begin != 0; ++given) {
     const size_t end = std::min(text.find(' ', begin), text.size());
@@ -147,7 +147,7 @@ AofAnnotation parse_annotation(std::string_view line) {
     return position_annotation(line.substr(kPositionPrefix.size()));
   }
   if (line.starts_with(kTimestampPrefix)) {
-    // The line may come from another server. A value that we cannot parse is no damage.
+    // The line may come from another server, so a value that this server cannot parse is no damage.
     const auto seconds = number(line.substr(kTimestampPrefix.size()), 10);
     if (seconds) return {.kind = Kind::kTimestamp, .value = *seconds};
   }

@@ -28,7 +28,7 @@ namespace persistence {
 
 enum class AofBaseFormat : uint8_t { kRdb, kCommands };
 
-// Names of the files of a log, without their directory. `name` is the option appendfilename.
+// The names of the files of a log, without their directory. `name` is the option appendfilename.
 class AofNames {
  public:
   explicit AofNames(std::string name) : name_(std::move(name)) {}
@@ -37,24 +37,24 @@ class AofNames {
   std::string base(uint64_t sequence, AofBaseFormat format) const;
   std::string incremental(uint64_t sequence) const;
   std::string manifest() const { return name_ + ".manifest"; }
-  // Name of a manifest that is being written.
+  // Returns the name of a manifest that is being written.
   std::string temporary_manifest() const { return "temp-" + name_ + ".manifest"; }
-  // Name of the file for commands while the log is being switched on.
+  // Returns the name of the file for commands while the log is being switched on.
   std::string temporary_incremental() const { return "temp-" + name_ + ".incr"; }
 
  private:
   std::string name_;
 };
 
-// Name of a base that is complete but not yet in the log's directory. The file lies in the parent
-// directory.
+// Returns the name of a base that is complete but not yet in the log's directory. The file lies in
+// the parent directory.
 std::string aof_finished_rewrite_name(int64_t process_id);
-// True for a name of aof_finished_rewrite_name(), and for the name of a base that Redis was
+// Returns whether the name is one of aof_finished_rewrite_name(), or that of a base that Redis was
 // writing.
 bool is_aof_rewrite_name(std::string_view name);
 
-// CRC-64 of a file from its first byte. Copy it before a write that may fail, to be able to go
-// back.
+// RunningChecksum: the CRC-64 of a file from its first byte. Copy it before a write that may fail,
+// to be able to go back.
 class RunningChecksum {
  public:
   void update(std::string_view bytes);
@@ -83,34 +83,35 @@ void append_timestamp_line(std::string& bytes, int64_t unix_seconds);
 // database if the epoch is not 0. REQUIRES: our own kind of server produced the stream.
 void append_position_line(std::string& bytes, const RdbReplicationInfo& position);
 
-// The text has no line end, because a manifest ends its lines with LF, but the log with CR LF.
+// Returns an annotation without its line end, because a manifest ends its lines with LF, but the
+// log with CR LF.
 inline constexpr std::string_view kAofVersionText = "#bloomery-ver:1";
 inline constexpr uint64_t kAofVersion = 1;
 std::string checksum_text(uint64_t checksum);
 
 struct AofAnnotation {
   enum class Kind : uint8_t {
-    kOther,      // another server's annotation, or a comment
+    kOther,      // an annotation of another server, or a comment
     kTimestamp,  // `value` is the unix time in seconds
     kVersion,    // `value` is the version
     kChecksum,   // `value` is the checksum of the bytes before the line
     kPosition,   // `position` is the position in the replication stream
-    kMalformed,  // begins like one of our lines but is invalid
+    kMalformed,  // the line begins like a line of this server but is invalid
   };
   Kind kind = Kind::kOther;
   uint64_t value = 0;
   std::optional<RdbReplicationInfo> position = {};
 };
 
-// `line` begins with '#' and has no line end.
+// Parses an annotation. REQUIRES: `line` begins with '#' and has no line end.
 AofAnnotation parse_annotation(std::string_view line);
 
-// Offset of the first bytes that look like a checksum line with its CR LF, even where no command
-// may begin. Ignores positions without room for a whole line.
+// Returns the offset of the first bytes that look like a checksum line with its CR LF, even where
+// no command may begin. Ignores positions without room for a whole line.
 std::optional<size_t> find_checksum_line(std::string_view bytes);
 inline constexpr size_t kChecksumLineBytes = 34;
 
-// Maximum size of an annotation that is skipped, line end included.
+// The maximum size of an annotation that loaders skip, including its line end.
 inline constexpr size_t kAnnotationMaxBytes = 1023;
 
 }  // namespace persistence

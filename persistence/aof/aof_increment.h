@@ -24,7 +24,7 @@ class FileSystem;
 
 class AofIncrement {
  public:
-  // An increment without a file, which accepts no bytes.
+  // Creates an increment without a file, which accepts no bytes.
   AofIncrement() = default;
   // Creates a file. Its header is on the disk when the call returns.
   static core::Result<AofIncrement> create(FileSystem& files, const std::string& path);
@@ -40,7 +40,7 @@ class AofIncrement {
   // cut_back() has succeeded since the last error.
   core::Result<> write(std::string& batch);
 
-  // Null if there is no file.
+  // Returns the file; null if there is none.
   const std::shared_ptr<AppendFile>& file() const { return file_; }
   uint64_t size_bytes() const { return size_bytes_; }
 
@@ -51,7 +51,7 @@ class AofIncrement {
   std::shared_ptr<AppendFile> file_;
   uint64_t size_bytes_ = 0;
   RunningChecksum checksum_;
-  bool must_cut_ = false;  // the file may hold part of a batch
+  bool must_cut_ = false;  // true if the file may hold part of a batch
 };
 
 }  // namespace persistence

@@ -9,7 +9,7 @@
 namespace persistence {
 namespace {
 
-// REQUIRES: `upper` is in upper case.
+// Returns whether the argument is the word, in any case. REQUIRES: `upper` is in upper case.
 bool is_word(std::string_view argument, std::string_view upper) {
   if (argument.size() != upper.size()) return false;
   for (size_t i = 0; i < upper.size(); ++i) {
@@ -20,7 +20,7 @@ bool is_word(std::string_view argument, std::string_view upper) {
 }
 
 constexpr size_t kChunkBytes = size_t{256} << 10;
-// More digits than any length needs, but few enough for 64 bits.
+// Limit on the number of digits. No length needs more, and 64 bits can hold them.
 constexpr size_t kDigitsMax = 18;
 
 bool is_digit(char c) {

@@ -33,8 +33,8 @@ class AofLexer {
     kCommand,
     kAnnotation,
     kEnd,
-    kCut,    // the file ends within an item that is valid so far
-    kWrong,  // an invalid byte
+    kCut,    // the file ends within an item that is valid up to there
+    kWrong,  // the file contains an invalid byte
   };
 
   // Reads the first `size_bytes` bytes of `file`, which is at its start. `file` must outlive the
@@ -50,17 +50,17 @@ class AofLexer {
   // Returns the next item. Must not be called again after kEnd, kCut, kWrong or an error.
   core::Result<Item> next();
 
-  // The arguments of a command, at least one.
+  // Returns the arguments of a command, at least one.
   std::span<const std::string_view> arguments() const { return arguments_; }
-  // The annotation with its line end.
+  // Returns the annotation with its line end.
   std::string_view line() const { return bytes(); }
-  // The bytes of the item as in the file.
+  // Returns the bytes of the item as they are in the file.
   std::string_view bytes() const { return {buffer_.data() + begin_, item_bytes_}; }
-  // Offset of the item in the file.
+  // Returns the offset of the item in the file.
   uint64_t offset() const { return offset_; }
   uint64_t end_offset() const { return offset_ + item_bytes_; }
 
-  // Offset of the invalid byte after kWrong.
+  // Returns the offset of the invalid byte after kWrong.
   uint64_t wrong_offset() const { return offset_ + wrong_at_; }
   std::string_view reason() const { return reason_; }
 
@@ -81,7 +81,7 @@ class AofLexer {
   const AofLimits limits_;
 
   std::vector<char> buffer_;
-  // Start of the bytes that are read but not consumed; the current item begins here.
+  // The start of the bytes that are read but not consumed, where the current item begins.
   size_t begin_ = 0;
   size_t end_ = 0;
   uint64_t offset_ = 0;
@@ -89,7 +89,7 @@ class AofLexer {
 
   std::vector<std::string_view> arguments_;
   size_t position_ = 0;
-  // Minimum size of the item, once the lexer knows it.
+  // The minimum size of the item, once the lexer knows it.
   uint64_t wanted_bytes_ = 0;
   size_t wrong_at_ = 0;
   std::string_view reason_;

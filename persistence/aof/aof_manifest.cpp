@@ -13,7 +13,7 @@
 namespace persistence {
 namespace {
 
-// Maximum size of a line, including its line end, as Redis counts it.
+// The maximum size of a line, including its line end, as Redis counts it.
 constexpr size_t kLineMaxBytes = 1024;
 constexpr size_t kManifestMaxBytes = size_t{16} << 20;
 constexpr std::string_view kWhiteSpace = " \t\r\n";
@@ -24,7 +24,7 @@ core::Error wrong(std::string_view place, std::string_view reason) {
   return {fmt::format("ERR bad append log manifest {}: {}", place, reason)};
 }
 
-// Redis' message, which people search for, followed by ours.
+// Returns the message of Redis, which people search for, followed by the reason.
 core::Error malformed(std::string_view place, std::string_view reason) {
   return wrong(place, fmt::format("Invalid AOF manifest file format, {}", reason));
 }
@@ -102,10 +102,10 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
   return entry;
 }
 
-// Checks the version and checksum lines of a manifest.
+// Seal: checks the version and checksum lines of a manifest.
 class Seal {
  public:
-  // `line` includes its line end; `before` is all preceding text.
+  // Checks a line. `line` includes its line end; `before` is all preceding text.
   core::Result<> see(std::string_view line, std::string_view before, const std::string& place) {
     if (checked_) return wrong(place, "text after the checksum");
     using Kind = AofAnnotation::Kind;

@@ -34,16 +34,16 @@ struct AofFile {
 class AofManifest {
  public:
   AofManifest() = default;
-  // The manifest for a log that was a single file before.
+  // Returns the manifest for a log that was a single file before.
   static AofManifest of_single_file(std::string name);
 
-  // Errors: the line and its mistake. `path` is used in messages only.
+  // Parses the manifest. Errors: the line and its mistake. `path` is used in messages only.
   static core::Result<AofManifest> parse(std::string_view text, const std::string& path);
   std::string encode() const;
 
   const std::optional<AofFile>& base() const { return base_; }
   const std::vector<AofFile>& incrementals() const { return incrementals_; }
-  // Files that are no longer needed and will be removed from the disk.
+  // Returns the files that are no longer needed and will be removed from the disk.
   const std::vector<AofFile>& history() const { return history_; }
   bool names_data() const { return base_ || !incrementals_.empty(); }
   bool lists(std::string_view name) const;
@@ -53,7 +53,8 @@ class AofManifest {
   const AofFile& add_incremental(const AofNames& names);
   // Turns the old base and all incremental files except the last one into history.
   const AofFile& replace_base(const AofNames& names, AofBaseFormat format);
-  // As replace_base() for a log that is not open: the last incremental file becomes history too.
+  // Does the same as replace_base() for a log that is not open: the last incremental file becomes
+  // history too.
   const AofFile& replace_all(const AofNames& names, AofBaseFormat format);
   void drop_history() { history_.clear(); }
   void drop_from_history(std::string_view name) {
@@ -70,7 +71,8 @@ class AofManifest {
   std::vector<AofFile> incrementals_;
 };
 
-// REQUIRES: `directory` is the directory of the log's files.
+// These functions read and write the manifest. REQUIRES: `directory` is the directory of the log's
+// files.
 core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path);
 core::Result<> save_manifest(FileSystem& files, const std::string& directory, const AofNames& names,
                              const AofManifest& manifest);

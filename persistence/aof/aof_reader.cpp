@@ -117,7 +117,7 @@ class Scanner {
     scan_.position = open_.position;
   }
 
-  // Called when all bytes up to the end, or up to a wrong byte, were parsed.
+  // Called when all bytes were parsed, up to the end of the file or up to a wrong byte.
   core::Result<> validate_end(Item item, const AofLexer& lexer) {
     const bool is_ours = scan_.has_effect_semantics || verified_bytes_ > 0;
     if (!wrong_offset_ && item == Item::kEnd && transaction_offset_) {
@@ -144,7 +144,8 @@ class Scanner {
     return !tail.has_checksum_line_before_zeros() && tail.has_hole();
   }
 
-  // Stops at a wrong byte. The bytes that follow decide whether the file is torn or damaged.
+  // Ends the scan at a wrong byte. The bytes that follow decide whether the file is torn or
+  // damaged.
   void wrong(uint64_t offset, std::string_view reason) {
     is_stopped_ = true;
     wrong_offset_ = offset;
@@ -163,10 +164,10 @@ class Scanner {
   FileSystem& files_;
   const std::string& path_;
   AofScan scan_;
-  // Counts of everything read, including an open transaction.
+  // The counts of everything read, including an open transaction.
   AofScan open_;
   RunningChecksum checksum_;
-  // End of the last checksum line.
+  // The end of the last checksum line.
   uint64_t verified_bytes_ = 0;
   uint64_t verified_count_ = 0;  // number of commands before verified_bytes_
   std::optional<uint64_t> transaction_offset_;

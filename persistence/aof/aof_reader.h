@@ -43,23 +43,23 @@ struct AofScan {
   bool has_effect_semantics = false;
 
   uint64_t size_bytes = 0;
-  // Size of the snapshot before the commands, in a file from before Redis 7.
+  // The size of the snapshot before the commands, in a file from before Redis 7.
   uint64_t preamble_bytes = 0;
-  // End of the last whole command or annotation outside an open transaction. In a torn file the
+  // The end of the last whole command or annotation outside an open transaction. In a torn file the
   // bytes after it are cut off.
   uint64_t sound_bytes = 0;
-  // Checksum of the sound part. An AofWriter that continues the file continues this checksum.
+  // The checksum of the sound part. An AofWriter that continues the file continues this checksum.
   RunningChecksum checksum;
 
-  // Number of commands after the last checksum line of a file of ours, included in command_count. A
-  // write was torn there, or that line is damaged.
+  // The number of commands after the last checksum line of a file of ours, included in
+  // command_count. A write was torn there, or that line is damaged.
   uint64_t unverified_count = 0;
 
-  // If torn or damaged: the fault and its offset.
+  // The fault and its offset if the file is torn or damaged.
   std::string reason;
   uint64_t fault_offset = 0;
 
-  // Commands in the sound part, without MULTI and EXEC.
+  // The number of commands in the sound part, without MULTI and EXEC.
   uint64_t command_count = 0;
   uint64_t transaction_count = 0;
   uint64_t annotation_count = 0;
@@ -83,26 +83,26 @@ using AofCommandHandler = std::function<core::Result<>(const AofCommand&)>;
 // True if the file begins like a snapshot (REDIS or VALKEY).
 core::Result<bool> begins_with_snapshot(FileSystem& files, const std::string& path);
 
-// Errors: only failures to read. Faults of the bytes are reported in AofScan. The commands begin at
-// `preamble_bytes`, the end of the snapshot.
+// Scans the file. Errors: only failures to read. Faults of the bytes are reported in AofScan. The
+// commands begin at `preamble_bytes`, the end of the snapshot.
 core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path,
                                uint64_t preamble_bytes = 0, const AofLimits& limits = {});
 
-// Errors: those of the handler, with the offset; a file that changed since the scan, which is
-// detected at the end. After an error the applied commands must be discarded. REQUIRES: `scan` is
-// not damaged.
+// Passes the commands to the handler. Errors: those of the handler, with the offset; a file that
+// changed since the scan, which is detected at the end. After an error the applied commands must be
+// discarded. REQUIRES: `scan` is not damaged.
 core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofScan& scan,
                           const AofCommandHandler& handler, const AofLimits& limits = {});
 
-// True if the torn tail of `scans[index]` may be cut off. `scans` covers all files of a log in the
-// order of loading. Only files without commands may follow, because a rewrite creates the next file
-// before it stops writing the old one.
+// Returns whether the torn tail of `scans[index]` may be cut off. `scans` covers all files of a log
+// in the order of loading. Only files without commands may follow, because a rewrite creates the
+// next file before it stops writing the old one.
 bool may_be_cut(std::span<const AofScan> scans, size_t index);
 
 // Truncates the file at the end of its sound part and syncs it. REQUIRES: `scan` is torn.
 core::Result<> cut_torn_tail(FileSystem& files, const std::string& path, const AofScan& scan);
 
-// The error for a torn or damaged file.
+// Returns the error for a torn or damaged file.
 core::Error aof_error(const std::string& path, const AofScan& scan);
 
 }  // namespace persistence

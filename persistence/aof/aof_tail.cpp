@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kBlockBytes = 512;
 constexpr size_t kTailChunkBytes = size_t{256} << 10;
 
-// Finds the run of zeros that contains `wrong_offset`, if any.
+// ZeroRun finds the run of zeros that contains `wrong_offset`, if any.
 class ZeroRun {
  public:
   explicit ZeroRun(std::optional<uint64_t> wrong_offset) : wrong_offset_(wrong_offset) {}
@@ -27,7 +27,7 @@ class ZeroRun {
         end_ = offset + at + zeros;
         at += zeros;
       } else {
-        // Runs after the wrong byte do not matter.
+        // Runs of zeros after the wrong byte do not matter.
         is_over_ = offset + at >= *wrong_offset_;
         at = std::min(bytes.find('\0', at), bytes.size());
       }

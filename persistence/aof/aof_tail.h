@@ -18,16 +18,16 @@
 namespace persistence {
 
 struct AofTail {
-  // Start of the tail: the end of the last verified checksum line.
+  // The start of the tail, which is the end of the last verified checksum line.
   uint64_t begin = 0;
   uint64_t end = 0;
-  // Offset of the first bytes in the tail that look like a checksum line.
+  // The offset of the first bytes in the tail that look like a checksum line.
   std::optional<uint64_t> checksum_line;
   // The run of zero bytes around `wrong_offset`; empty if that byte is not zero.
   uint64_t zeros_begin = 0;
   uint64_t zeros_end = 0;
 
-  // True if the zeros are a block that was not written before a power cut.
+  // Returns whether a power cut has left the zeros, because the block was not written before it.
   bool has_hole() const;
   bool zeros_reach_end() const { return zeros_begin < zeros_end && zeros_end == end; }
   bool has_checksum_line_before_zeros() const {
@@ -35,7 +35,7 @@ struct AofTail {
   }
 };
 
-// Checks the bytes from `begin` on. `wrong_offset` is the offset of a byte that could not be
+// Examines the bytes from `begin` on. `wrong_offset` is the offset of a byte that could not be
 // parsed, if any.
 core::Result<AofTail> look_at_tail(FileSystem& files, const std::string& path, uint64_t begin,
                                    std::optional<uint64_t> wrong_offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// read_aof_times: the times at which the commands of one append log file were written, from its
-// `#TS:` lines.
+// read_aof_times: reads the times at which the commands of one append log file were written, from
+// its `#TS:` lines.
 //
 // Invariants: a place to cut never lies inside of a transaction.
 // Thread safety: none; different files may be read in parallel.
@@ -19,9 +19,9 @@
 namespace persistence {
 
 struct AofTimes {
-  // Unix time of the first `#TS:` line; nullopt if the file has none.
+  // The Unix time of the first `#TS:` line; nullopt if the file has none.
   std::optional<uint64_t> first_s;
-  // Offset of the first later `#TS:` line, or of the MULTI of the transaction that contains the
+  // The offset of the first later `#TS:` line, or of the MULTI of the transaction that contains the
   // line.
   std::optional<uint64_t> later_offset;
 };

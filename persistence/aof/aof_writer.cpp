@@ -81,7 +81,7 @@ core::Result<std::unique_ptr<AppendFile>> AofWriter::sync_files() {
 void AofWriter::close() {
   is_open_ = false;
   const std::scoped_lock lock(mutex_);
-  // Discards the rest of the journal. The next log would otherwise begin with commands that its
+  // The rest of the journal is discarded. The next log would otherwise begin with commands that its
   // base already contains.
   std::string dropped;
   (void)journal_.take(dropped);
@@ -119,7 +119,7 @@ core::Result<> AofWriter::write_locked() {
   }
   lines_->set_written_position(std::move(position));
   batch_.clear();
-  // Frees the memory of an unusually large batch.
+  // Batches with more memory than this are freed after use.
   constexpr size_t kKeptBytes = size_t{4} << 20;
   if (batch_.capacity() > kKeptBytes) core::release_storage(batch_);
   written_.store(batch_end_);
@@ -156,7 +156,7 @@ core::Result<> AofWriter::sync() {
   {
     const std::scoped_lock lock(mutex_);
     if (!is_open()) return {};
-    // While older_ is set, all written bytes are in it.
+    // While older_ is set, it contains all written bytes.
     file = older_ != nullptr ? older_ : current_.file();
     written = written_offset();
   }
@@ -179,11 +179,11 @@ core::Result<> AofWriter::sync() {
 }
 
 core::Result<> AofWriter::prepare_rotation() {
-  // Syncs now, so that the last sync of this file has little left to do.
+  // The file is synced now, so that its last sync has little left to do.
   if (!has_lost_sync()) {
     if (auto synced = sync(); !synced) return synced;
   }
-  if (next_) return {};  // left by an attempt that ended before its rotation
+  if (next_) return {};  // an attempt that ended before its rotation has left the file
   AofManifest manifest = manifest_;
   const std::string name = manifest.add_incremental(place_.names).name;
   auto created = AofIncrement::create(files_, path_of(name));
@@ -203,8 +203,8 @@ core::Result<> AofWriter::rotate() {
   if (older_ != nullptr && !has_lost_sync()) {
     return core::Error{"ERR the file of the last rewrite is not synced yet"};
   }
-  // Writes the pending commands to the old file. The new base contains these commands, so they must
-  // not be in the new file.
+  // The pending commands are written to the old file. The new base contains these commands, so they
+  // must not be in the new file.
   if (older_ == nullptr) {
     if (auto written = write_locked(); !written) return written;
     older_ = current_.file();

@@ -46,15 +46,15 @@ class AofWriter {
   AofWriter(const AofWriter&) = delete;
   AofWriter& operator=(const AofWriter&) = delete;
 
-  // State of the newest incremental file as it was read, if it is ours and sound. The log continues
-  // there.
+  // The state of the newest incremental file as it was read, if it is ours and sound. The log
+  // continues there.
   struct Tail {
     uint64_t size_bytes = 0;
     RunningChecksum checksum;
   };
   enum class Begin : uint8_t {
     kNow,       // the files in the manifest contain all data
-    kWithBase,  // some data are in no file: the manifest does not change before replace_base()
+    kWithBase,  // some data are in no file, so the manifest does not change before replace_base()
     kAfresh,    // as kWithBase, if the files have discarded data; syncs do not count before
                 // replace_base()
   };
@@ -62,7 +62,7 @@ class AofWriter {
   // file is created. The journal may be activated afterwards.
   core::Result<> open(AofManifest manifest, const std::optional<Tail>& tail, uint64_t files_bytes,
                       Begin begin);
-  // True after kWithBase and kAfresh until the first replace_base().
+  // Returns true after kWithBase and kAfresh, until the first replace_base().
   bool needs_base() const { return is_open() && needs_base_.load(std::memory_order_relaxed); }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
   // Closes the files and discards the rest of the journal. The caller has written and synced
@@ -80,7 +80,7 @@ class AofWriter {
   uint64_t written_offset() const { return written_.load(std::memory_order_acquire); }
   uint64_t synced_offset() const { return synced_.load(std::memory_order_acquire); }
   bool awaits_sync() const { return awaits_sync_.load(std::memory_order_acquire); }
-  // True after a failed sync, until replace_base() has succeeded.
+  // Returns true after a failed sync, until replace_base() has succeeded.
   bool has_lost_sync() const { return has_lost_sync_.load(std::memory_order_acquire); }
   BatchLines& lines() { return *lines_; }
 
@@ -90,14 +90,15 @@ class AofWriter {
   core::Result<> rotate();
   core::Result<> replace_base(const std::string& new_base_path, AofBaseFormat format);
 
-  uint64_t size_bytes() const;       // size of all files that a start would read
-  uint64_t base_size_bytes() const;  // size_bytes() after the last rewrite, or at the start
-  uint64_t buffered_bytes() const;   // bytes that an error has kept from the log
+  uint64_t size_bytes() const;       // returns the size of all files that a start would read
+  uint64_t base_size_bytes() const;  // returns size_bytes() after the last rewrite, or at the start
+  // Returns the number of bytes that an error has kept from the log.
+  uint64_t buffered_bytes() const;
 
  private:
   std::string path_of(const std::string& name) const { return place_.directory + "/" + name; }
   core::Result<std::unique_ptr<AppendFile>> sync_files();
-  // REQUIRES: mutex_ is held.
+  // REQUIRES: the caller holds mutex_.
   core::Result<> write_locked();
   void take_journal();
   void remove_history();
@@ -106,26 +107,27 @@ class AofWriter {
   Journal& journal_;
   const AofPlace place_;
   AofManifest manifest_;
-  std::optional<AofIncrement> next_;  // the next file, made by prepare_rotation()
+  std::optional<AofIncrement> next_;  // the next file, which prepare_rotation() has created
 
   std::atomic<bool> is_open_{false};
   std::atomic<bool> needs_base_{false};
   std::atomic<bool> has_lost_sync_{false};
-  std::atomic<bool> awaits_sync_{false};  // true if older_ is set
+  std::atomic<bool> awaits_sync_{false};  // true while older_ is set
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> synced_{0};
 
-  std::mutex sync_mutex_;  // allows one sync at a time; locked before mutex_
+  std::mutex sync_mutex_;  // serializes syncs; locked before mutex_
 
   mutable std::mutex mutex_;  // guards the members below
   const std::unique_ptr<BatchLines> lines_;
   AofIncrement current_;
-  std::shared_ptr<AppendFile> older_;  // written before current_ and not synced yet, or null
-  std::shared_ptr<AppendFile> lost_;   // the file whose sync has failed, or null
-  std::string batch_;                  // commands taken from the journal and not written yet
-  uint64_t batch_end_ = 0;             // journal offset of the end of the batch
-  size_t covered_bytes_ = 0;           // bytes of the batch that the next base contains
-  uint64_t older_bytes_ = 0;           // size of the files before current_
+  // File before current_ that is not synced yet; null if there is none.
+  std::shared_ptr<AppendFile> older_;
+  std::shared_ptr<AppendFile> lost_;  // file whose sync has failed; null if there is none
+  std::string batch_;                 // commands taken from the journal and not written yet
+  uint64_t batch_end_ = 0;            // journal offset of the end of the batch
+  size_t covered_bytes_ = 0;          // bytes of the batch that the next base contains
+  uint64_t older_bytes_ = 0;          // size of the files before current_
   uint64_t base_size_bytes_ = 0;
 };
 

@@ -27,11 +27,11 @@ class BatchLines {
 
   explicit BatchLines(const core::Clock& clock) : clock_(clock) {}
 
-  // Applies `aof-timestamp-enabled`.
+  // Applies the option `aof-timestamp-enabled`.
   void set_timestamps(bool enabled) { has_timestamps_.store(enabled, std::memory_order_relaxed); }
   void set_position_source(PositionSource source) { position_source_ = std::move(source); }
 
-  // Prepends a line for a new second.
+  // Prepends a `#TS:` line to the first batch of each second.
   void open(std::string& batch) {
     if (!has_timestamps_.load(std::memory_order_relaxed)) return;
     const int64_t now_s = clock_.wall_ms() / 1000;
@@ -43,7 +43,7 @@ class BatchLines {
   }
   std::string position_line(uint64_t journal_end) const { return position_source_(journal_end); }
 
-  // The last position line in the file, or an empty string.
+  // Returns the last position line in the file, or an empty string.
   const std::string& written_position() const { return written_position_; }
   void set_written_position(std::string line) { written_position_ = std::move(line); }
 

@@ -19,7 +19,8 @@ namespace {
 using core::bloom::BulkFilter;
 using core::bloom::ItemHash;
 
-// Stores the bytes of a pipe, so that they can be read again. The file is unlinked once it is open.
+// A temporary file for the bytes of a pipe, so that they can be read again. The file is unlinked
+// once it is open.
 class Spool final : public ByteSource {
  public:
   static core::Result<std::unique_ptr<Spool>> create(FileSystem& files, const std::string& path) {
@@ -81,8 +82,8 @@ class FilterFileBuilder {
     return fmt::format("{}/temp-{}.{}", directory_of(request_.path), request_.process_id, suffix);
   }
 
-  // Checked at the start, so that a missing directory is not reported only after all items were
-  // read.
+  // The directory is checked at the start, so that a missing one is not reported only after all
+  // items were read.
   core::Result<> check_target() {
     if (auto replaceable = means_.files.check_replaceable(request_.path); !replaceable) {
       return replaceable;

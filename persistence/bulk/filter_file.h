@@ -30,23 +30,25 @@ enum class BuildStep : uint8_t { kCount, kAdd, kWrite };
 struct BuildProgress {
   BuildStep step = BuildStep::kCount;
   uint64_t done_bytes = 0;
-  uint64_t total_bytes = 0;  // 0 if unknown
+  uint64_t total_bytes = 0;  // total number of bytes to process; 0 if unknown
   uint64_t record_count = 0;
 };
 
 struct FilterFileRequest {
   std::string path;
   std::string key;
-  // If `counts_items` is set, the number of items replaces its capacity.
+  // The settings of the filter. If `counts_items` is set, the number of items replaces the
+  // capacity.
   core::bloom::FilterParameters parameters;
   bool counts_items = false;
   RecordFormat format = RecordFormat::kLines;
   size_t block_bytes = RecordOptions{}.block_bytes;
   size_t record_bytes_max = kRecordBytesMax;
-  // Written to the snapshot's AUX fields.
+  // The version that is written to the snapshot's AUX fields.
   std::string server_version;
   int64_t created_at_s = 0;
-  // Makes the name of the temporary file unique. The file lies in the output's directory.
+  // A text that makes the name of the temporary file unique. The file lies in the output's
+  // directory.
   int64_t process_id = 0;
   std::function<void(const BuildProgress&)> on_progress;
 };
@@ -60,18 +62,19 @@ struct FilterFileFigures {
   uint64_t file_bytes = 0;
 };
 
-// Dependencies of build_filter_file(), all of which must outlive the call.
+// The dependencies of build_filter_file(), all of which must outlive the call.
 struct BuildMeans {
   FileSystem& files;
   const core::MemoryBudget& budget;
   core::ThreadTeam& team;
 };
 
-// Errors: those of the stream, its records and the files; insufficient memory.
+// Builds the filter and writes the file. Errors: those of the stream, its records and the files;
+// insufficient memory.
 core::Result<FilterFileFigures> build_filter_file(const BuildMeans& means, ItemStream& items,
                                                   const FilterFileRequest& request);
 
-// Temporary name of the snapshot, which a signal handler can remove.
+// Returns the temporary name of the snapshot, which a signal handler can remove.
 std::string temporary_filter_file(const FilterFileRequest& request);
 
 }  // namespace persistence

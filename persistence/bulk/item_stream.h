@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ItemStream: items as bytes from outside. Some kinds of files can be read twice.
+// ItemStream: a source of bytes with items, such as standard input. Some kinds of files can be read
+// twice.
 //
 // Invariants: after rewind() the same bytes are read again.
 // Thread safety: none; one user at a time.
@@ -19,15 +20,15 @@ namespace persistence {
 class ItemStream : public ByteSource {
  public:
   virtual bool can_rewind() const = 0;
-  // REQUIRES: can_rewind().
+  // Returns to the beginning. REQUIRES: can_rewind().
   virtual core::Result<> rewind() = 0;
 };
 
-// Reads an open descriptor from its current position, and leaves it open. Regular files can be
-// rewound.
+// DescriptorStream reads an open descriptor from its current position, and leaves it open. Regular
+// files can be rewound.
 class DescriptorStream final : public ItemStream {
  public:
-  // `name` is used in messages.
+  // `name` is used in error messages only.
   DescriptorStream(int descriptor, std::string name);
   core::Result<size_t> read(std::span<char> out) override;
   uint64_t size_bound() const override { return size_bound_; }

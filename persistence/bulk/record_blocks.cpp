@@ -9,7 +9,7 @@ namespace persistence {
 namespace {
 
 constexpr size_t kHeadBytes = sizeof(uint32_t);
-// Minimum distance of the cuts within a block of length-prefixed records.
+// The minimum distance of the cuts within a block of length-prefixed records.
 constexpr size_t kCutDistanceBytes = size_t{64} << 10;
 
 }  // namespace
@@ -47,8 +47,8 @@ core::Result<RecordBlock> RecordBlocks::next() {
       if (options_.format == RecordFormat::kLines) cut_lines(block);
       return block;
     }
-    // One byte more than the longest record with its framing, which suffices to detect a record
-    // that is too long.
+    // The buffer has one byte more than the longest record with its framing, which suffices to
+    // detect a record that is too long.
     wanted =
         std::min(std::max(wanted, buffer_.size()) * 2, options_.record_bytes_max + kHeadBytes + 1);
   }

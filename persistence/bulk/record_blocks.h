@@ -23,14 +23,14 @@ namespace persistence {
 
 enum class RecordFormat : uint8_t { kLines, kLength32 };
 
-// Maximum size of a record. It equals the maximum for an argument of a command
+// The maximum size of a record. It equals the maximum for an argument of a command
 // (proto-max-bulk-len).
 inline constexpr size_t kRecordBytesMax = size_t{512} << 20;
 
 struct RecordBlock {
   std::string bytes;
   uint64_t record_count = 0;
-  // Offsets of the cuts between parts. Part i is [cuts[i], cuts[i + 1]) of the bytes.
+  // The offsets of the cuts between parts. Part i is [cuts[i], cuts[i + 1]) of the bytes.
   std::vector<size_t> cuts;
 
   std::string_view part(size_t i) const {
@@ -41,7 +41,7 @@ struct RecordBlock {
 struct RecordOptions {
   RecordFormat format = RecordFormat::kLines;
   unsigned part_count = 1;
-  // Size of a block if no record is longer. REQUIRES: at most record_bytes_max.
+  // The size of a block if no record is longer. REQUIRES: it is at most record_bytes_max.
   size_t block_bytes = size_t{8} << 20;
   size_t record_bytes_max = kRecordBytesMax;
 };
@@ -52,8 +52,8 @@ class RecordBlocks {
   RecordBlocks(ByteSource& source, const RecordOptions& options)
       : source_(source), options_(options) {}
 
-  // Returns a block without records at the end. Errors: those of the source; a record that is too
-  // long or cut off, with its offset.
+  // Returns the next block, which has no records at the end. Errors: those of the source; a record
+  // that is too long or cut off, with its offset.
   core::Result<RecordBlock> next();
 
  private:
@@ -69,7 +69,7 @@ class RecordBlocks {
   ByteSource& source_;
   const RecordOptions options_;
   std::string buffer_;
-  uint64_t offset_ = 0;  // offset of the buffer in the stream
+  uint64_t offset_ = 0;  // offset in the stream at which the buffer begins
   bool has_ended_ = false;
 };
 

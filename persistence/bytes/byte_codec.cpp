@@ -17,14 +17,14 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are stored as they lie");
 
-// The two high bits of a length's first byte.
+// The values of the two high bits in a length's first byte.
 constexpr unsigned kShortLength = 0;
 constexpr unsigned kMiddleLength = 1;
 constexpr uint8_t kLength32 = 0x80;
 constexpr uint8_t kLength64 = 0x81;
 
 constexpr size_t kIntegerTextMax = 11;
-// Shorter strings are not packed. Packing must also save this many bytes.
+// The shortest string that is packed. Packing must also save this many bytes.
 constexpr size_t kPackedSizeMin = 21;
 constexpr size_t kPackingGainMin = 4;
 

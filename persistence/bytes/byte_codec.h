@@ -24,13 +24,13 @@
 
 namespace persistence {
 
-// First byte of strings that are not stored as plain bytes.
+// The first bytes of strings that are not stored as plain bytes.
 enum class SpecialString : uint8_t { kInt8 = 0xC0, kInt16 = 0xC1, kInt32 = 0xC2, kLzf = 0xC3 };
 inline bool is_special_string(uint8_t first) {
   return first >> 6 == 3;
 }
 
-// Number of bytes of a length whose first byte is `first`; 1 if no length begins so.
+// Returns the number of bytes of a length whose first byte is `first`; 1 if no length begins so.
 size_t encoded_length_bytes(uint8_t first);
 
 class ByteReader {
@@ -46,7 +46,7 @@ class ByteReader {
 
   // Returns the next `count` bytes, or an empty view if fewer bytes are left.
   std::string_view take(uint64_t count);
-  // Integers are little-endian, except lengths.
+  // The integers below are little-endian, except lengths.
   uint8_t u8() { return number<uint8_t>(); }
   uint16_t u16() { return number<uint16_t>(); }
   uint32_t u32() { return number<uint32_t>(); }
@@ -68,12 +68,12 @@ enum class Packing : uint8_t { kNever, kIfSmaller };
 
 class ByteWriter {
  public:
-  // A writer that appends to `out`. Throws std::bad_alloc like the string.
+  // Creates a writer that appends to `out`. Throws std::bad_alloc like the string.
   explicit ByteWriter(std::string& out) : text_(&out) {}
   explicit ByteWriter(ChunkedOutput& out) : chunks_(&out) {}
 
   bool is_chunked() const { return chunks_ != nullptr; }
-  // False if bytes written from now on are lost.
+  // Returns false if the bytes written from now on are lost.
   bool ok() const { return chunks_ == nullptr || chunks_->ok(); }
   void bytes(std::string_view bytes) {
     if (chunks_ != nullptr) {

@@ -33,14 +33,14 @@ class ByteSource {
   // Reads at least one byte, unless the source has ended or `out` is empty. Returns the number of
   // bytes read.
   virtual core::Result<size_t> read(std::span<char> out) = 0;
-  // Upper bound of the source's size, from its beginning. A length beyond it is rejected before
-  // anything is allocated.
+  // Returns an upper bound of the source's size, from its beginning. A length beyond it is rejected
+  // before anything is allocated.
   virtual uint64_t size_bound() const { return kUnknownSize; }
 };
 
 class StringSink final : public ByteSink {
  public:
-  // A sink that appends to `out`.
+  // Creates a sink that appends to `out`.
   explicit StringSink(std::string& out) : out_(out) {}
   core::Result<> write(std::string_view bytes) override {
     out_.append(bytes);

@@ -26,7 +26,7 @@ class ChunkedOutput {
   struct Options {
     size_t buffer_bytes = size_t{256} << 10;
     bool sums = true;
-    std::function<void()> on_piece;  // called after each piece that was written
+    std::function<void()> on_piece;  // called after each piece has been written
   };
   // `sink` must outlive the object.
   ChunkedOutput(ByteSink& sink, Options options);
@@ -37,9 +37,9 @@ class ChunkedOutput {
 
   bool ok() const { return !error_; }
   core::Result<> status() const { return error_ ? core::Result<>(*error_) : core::Result<>(); }
-  // Bytes that the sink accepted.
+  // Returns the number of bytes that the sink has accepted.
   uint64_t sent_bytes() const { return sent_bytes_; }
-  // Checksum of all bytes appended so far; 0 without `sums`.
+  // Returns the checksum of all bytes appended so far; 0 without `sums`.
   uint64_t sum() const;
 
  private:

@@ -18,7 +18,8 @@
 
 namespace persistence {
 
-// REQUIRES: `name` is nine characters of A-Z a-z 0-9 - _; version < 1024.
+// Returns the id of a module's type. REQUIRES: `name` is nine characters of A-Z a-z 0-9 - _, and
+// version < 1024.
 uint64_t module_id(std::string_view name, unsigned version);
 std::string module_name(uint64_t id);
 inline unsigned module_version(uint64_t id) {
@@ -48,7 +49,7 @@ class ModuleReader {
 
 class ModuleWriter {
  public:
-  // Writes the id.
+  // Writes the id of the module's type.
   ModuleWriter(ByteWriter& writer, uint64_t id) : writer_(writer) { writer_.length(id); }
 
   void unsigned_number(uint64_t value);

@@ -37,9 +37,9 @@ class RawBytes {
   bool empty() const { return size_ == 0; }
   std::string_view view() const { return {memory_.get(), size_}; }
 
-  // `bytes` must not point into this object.
+  // Appends the bytes, which must not be part of this object.
   void append(std::string_view bytes) { std::ranges::copy(bytes, grow(bytes.size()).begin()); }
-  // Returns `count` more bytes, which the caller fills.
+  // Appends `count` bytes and returns them uninitialized. The caller fills them.
   std::span<char> grow(size_t count) {
     reserve(size_ + count);
     size_ += count;

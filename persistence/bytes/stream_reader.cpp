@@ -21,9 +21,9 @@ constexpr std::string_view kTooLong = "a string is longer than the remaining byt
 constexpr std::string_view kNoForm = "a length has a form that does not exist";
 constexpr std::string_view kBadPacking = "packed bytes of a string are damaged";
 
-// Maximum encoded size of numbers and lengths.
+// The maximum encoded size of numbers and lengths.
 constexpr size_t kLookAheadMax = 9;
-// Piece size for bytes that bypass the buffer.
+// The size of the pieces in which bytes bypass the buffer.
 constexpr size_t kDirectPieceBytes = size_t{1} << 20;
 
 // Three bytes of LZF expand to at most 264, so a larger claim is invalid.
@@ -197,7 +197,7 @@ bool StreamReader::skip(uint64_t count) {
   return ok();
 }
 
-// Long strings are read directly into the capture.
+// Reads a long string directly into the capture.
 bool StreamReader::skip_directly(uint64_t count) {
   settle_taken();
   return read_directly(capture_->out.grow(count));
@@ -237,7 +237,7 @@ bool StreamReader::has_room_to_capture(uint64_t count) {
   const uint64_t taken =
       capture_->out.size() - capture_->begin + static_cast<uint64_t>(next_ - capture_->copied);
   if (taken <= capture_->bytes_max && count <= capture_->bytes_max - taken) {
-    // Reserves for a long string at once, instead of doubling.
+    // The capture reserves for a long string at once, instead of doubling.
     if (count > options_.buffer_bytes) capture_->out.reserve(capture_->begin + taken + count);
     return true;
   }
@@ -294,7 +294,7 @@ StringReader StringReader::packed(StreamReader& reader) {
   const uint64_t packed_size = reader.length();
   const uint64_t size = reader.length();
   if (!reader.allows(packed_size)) return {reader, Form::kPlain, 0};
-  // Written so that the product cannot overflow.
+  // The comparison is written so that the product cannot overflow.
   if (size == 0 || (size - 1) / kLzfRatioMax >= packed_size) {
     reader.fail(kBadPacking);
     return {reader, Form::kPlain, 0};
@@ -357,10 +357,11 @@ bool StringReader::fail_unpacking() {
   return false;
 }
 
-// Uses the library if all packed bytes are loaded. Returns false without any effect otherwise; the
-// slow path then finds the damaged byte.
+// Unpacks by the library if all packed bytes are loaded. Returns false without any effect
+// otherwise; the slow path then finds the damaged byte.
 bool StringReader::unpack_whole(std::span<char> out) {
-  constexpr uint64_t kBytesMax = uint64_t{1} << 30;  // the library counts in `unsigned`
+  // Limit, because the library counts in `unsigned`.
+  constexpr uint64_t kBytesMax = uint64_t{1} << 30;
   const std::string_view loaded = reader_.read_ahead();
   const bool can_try = out.size() == size_ && left_ == size_ && packed_left_ <= loaded.size() &&
                        size_ <= kBytesMax && packed_left_ <= kBytesMax;

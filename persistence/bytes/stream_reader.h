@@ -40,9 +40,9 @@ class StreamReader {
   struct Options {
     size_t buffer_bytes = size_t{256} << 10;
     bool sums = false;
-    std::function<void()> on_piece;  // called after each piece that was read
+    std::function<void()> on_piece;  // called after each piece has been read
   };
-  // Reads `bytes`, which must outlive the reader and are not copied.
+  // Creates a reader of `bytes`, which must outlive the reader and are not copied.
   explicit StreamReader(std::string_view bytes);
   // `source` must outlive the reader.
   StreamReader(ByteSource& source, Options options);
@@ -53,14 +53,14 @@ class StreamReader {
   void fail(std::string_view reason);
   // Returns the first error as "offset 123: reason". REQUIRES: !ok().
   const core::Error& error() const { return *error_; }
-  // Number of bytes consumed.
+  // Returns the number of bytes consumed.
   uint64_t offset() const { return loaded_bytes_ - static_cast<uint64_t>(end_ - next_); }
-  // Upper bound of the number of bytes that follow.
+  // Returns an upper bound of the number of bytes that follow.
   uint64_t left_bound() const;
-  // CRC-64 of the bytes consumed; 0 without `sums`.
+  // Returns the cRC-64 of the bytes consumed; 0 without `sums`.
   uint64_t sum();
 
-  // Integers are little-endian, except lengths.
+  // The integers below are little-endian, except lengths.
   uint8_t u8() { return parse(&ByteReader::u8, 1); }
   uint16_t u16() { return parse(&ByteReader::u16, 2); }
   uint32_t u32() { return parse(&ByteReader::u32, 4); }
@@ -73,31 +73,31 @@ class StreamReader {
   // Fills `out` completely, or fails.
   bool read(std::span<char> out);
   bool skip(uint64_t count);
-  // From now on appends all bytes read or skipped to `out`. A skip that would exceed `bytes_max`
-  // fails, and end_capture() can then undo it. REQUIRES: there is a source, and no read goes past
-  // the buffer until end_capture().
+  // Begins a capture: from now on, all bytes read or skipped are appended to `out`. A skip that
+  // would exceed `bytes_max` fails, and end_capture() can then undo it. REQUIRES: there is a
+  // source, and no read goes past the buffer until end_capture().
   void begin_capture(RawBytes& out, uint64_t bytes_max);
-  // Returns false if `bytes_max` was exceeded. The reader is then back where the capture began,
-  // without the error, and `out` is as it was before.
+  // Ends the capture. Returns false if `bytes_max` was exceeded. The reader is then back where the
+  // capture began, without the error, and `out` is as it was before.
   bool end_capture();
-  // True if no byte follows; reads ahead if needed.
+  // Returns whether no byte follows, and reads ahead if needed.
   bool at_end();
-  // Bytes read from the source but not consumed.
+  // Returns the bytes that were read from the source but not consumed.
   std::string_view read_ahead() const { return {next_, static_cast<size_t>(end_ - next_)}; }
 
  private:
   friend class StringReader;
-  // Maximum distance of LZF references.
+  // The maximum distance of LZF references.
   static constexpr size_t kWindowBytes = 8192;
   using Window = std::array<char, kWindowBytes>;
 
   struct Capture {
     RawBytes& out;
-    const size_t begin;  // offset in `out`
+    const size_t begin;  // offset in `out` at which the capture begins
     const uint64_t bytes_max;
     const char* copied;  // end of the bytes that are already in `out`
     std::optional<uint64_t>
-        sum_before;  // checksum at the start; set when captured bytes leave the buffer
+        sum_before;  // checksum before the capture; set when captured bytes leave the buffer
     bool is_overfull = false;
   };
 
@@ -123,8 +123,8 @@ class StreamReader {
   std::string buffer_;
   const char* next_ = nullptr;    // the next byte to consume
   const char* end_ = nullptr;     // end of the loaded bytes
-  const char* summed_ = nullptr;  // end of the bytes in sum_; not beyond next_
-  uint64_t loaded_bytes_ = 0;     // bytes read from the source
+  const char* summed_ = nullptr;  // end of the bytes that sum_ covers; not beyond next_
+  uint64_t loaded_bytes_ = 0;     // number of bytes read from the source
   uint64_t bound_;
   uint64_t sum_ = 0;
   std::optional<core::Error> error_;
@@ -132,22 +132,22 @@ class StreamReader {
   std::optional<Capture> capture_;
 };
 
-// A string being read, in any of its stored forms.
+// StringReader: a string being read, in any of its stored forms.
 class StringReader {
  public:
-  // A string of the next `size` bytes of `reader`.
+  // Returns a reader of a plain string, which consists of the next `size` bytes of `reader`.
   static StringReader plain(StreamReader& reader, uint64_t size);
 
   uint64_t size() const { return size_; }
   // Fills `out` with the next bytes. REQUIRES: the string has that many bytes left.
   bool read(std::span<char> out);
-  // As read(), for memory at `out` that was never touched.
+  // Does the same as read(), for memory at `out` that was never touched.
   bool read_fresh(std::span<char> out);
   // Returns the next bytes without a copy: at most `size_max`, and only those loaded. They are
   // valid until the reader is used again. Empty if the bytes must be unpacked, or after a fault.
   std::string_view take_loaded(uint64_t size_max);
-  // As take_loaded(), for the whole string. Returns nullopt if the string is not contiguous in
-  // memory or must be unpacked. REQUIRES: no part of the string has been read.
+  // Does the same as take_loaded(), for the whole string. Returns nullopt if the string is not
+  // contiguous in memory or must be unpacked. REQUIRES: no part of the string has been read.
   std::optional<std::string_view> take_whole();
   // Skips the rest of the string, without checking packed bytes.
   bool skip();
@@ -171,12 +171,12 @@ class StringReader {
   StreamReader& reader_;
   uint64_t size_;
   uint64_t left_;
-  uint64_t packed_left_ = 0;  // bytes of LZF that no run has consumed yet
+  uint64_t packed_left_ = 0;  // number of LZF bytes that no run has consumed yet
   unsigned literal_left_ = 0;
   unsigned match_left_ = 0;
   unsigned match_offset_ = 0;
   Form form_;
-  std::array<char, 11> digits_{};  // decimal text of any int32_t
+  std::array<char, 11> digits_{};  // holds the decimal text of any int32_t
 };
 
 }  // namespace persistence

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// AppendFileSink: writes a snapshot's byte stream to an AppendFile. Also a function that writes a
+// AppendFileSink: writes a snapshot's byte stream to an AppendFile. write_whole_file(): writes a
 // whole file at once.
 //
 // Thread safety: none; one user at a time.

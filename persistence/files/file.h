@@ -22,7 +22,8 @@ namespace persistence {
 core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_bytes,
                                           FileKinds kinds = FileKinds::kRegular);
 
-// As read_whole_file(), from an open descriptor, which stays open. `name` is used in messages only.
+// Does the same as read_whole_file(), from an open descriptor, which stays open. `name` is used in
+// messages only.
 core::Result<std::string> read_descriptor(int descriptor, const std::string& name,
                                           size_t limit_bytes);
 

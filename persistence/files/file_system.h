@@ -23,7 +23,7 @@
 
 namespace persistence {
 
-// A file that is written at its end. Closed by the destructor.
+// AppendFile: a file that is written at its end. The destructor closes it.
 class AppendFile {
  public:
   virtual ~AppendFile() = default;
@@ -35,19 +35,19 @@ class AppendFile {
   virtual core::Result<> truncate(uint64_t size_bytes) = 0;
 };
 
-// A file that is read from start to end.
+// InputFile: a file that is read from its start to its end.
 class InputFile {
  public:
   virtual ~InputFile() = default;
-  // Reads as many bytes as fit and are available; 0 at the end.
+  // Reads as many bytes as fit and are available. Returns their number, which is 0 at the end.
   virtual core::Result<size_t> read(std::span<char> buffer) = 0;
-  // Size at the time of opening.
+  // Returns the size of the file when it was opened.
   virtual uint64_t size_bytes() const = 0;
 };
 
 enum class OpenMode : uint8_t {
-  kCreate,  // creates a new file; an existing file or link of that name is removed
-  kAppend,  // opens the end of an existing file; creates the file if it is missing
+  kCreate,  // a new file is created; an existing file or link of that name is removed
+  kAppend,  // an existing file is continued at its end; a missing one is created
 };
 
 struct DeviceSpace {
@@ -63,7 +63,7 @@ class FileSystem {
   virtual core::Result<std::unique_ptr<InputFile>> open_input(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;
   virtual core::Result<uint64_t> size_bytes(const std::string& path) = 0;
-  // Errors: those of the operation and of check_replaceable().
+  // Renames a file. Errors: those of the operation and of check_replaceable().
   virtual core::Result<> rename(const std::string& from, const std::string& to) = 0;
   // Returns an error if a file must not take this name, because it belongs to a device or a pipe,
   // directly or by a link.
@@ -73,22 +73,23 @@ class FileSystem {
   }
   // Creates a second name for a file. Errors: `to` exists, or the file system has no links.
   virtual core::Result<> link(const std::string& from, const std::string& to);
-  // Removing a file that does not exist is no error.
+  // Removes a file. If it does not exist, that is no error.
   virtual core::Result<> remove(const std::string& path) = 0;
-  // Names without their directory, sorted; empty if there is no such directory.
+  // Returns the names in the directory, sorted; empty if there is no such directory.
   virtual core::Result<std::vector<std::string>> list(const std::string& directory) = 0;
   // Creates a directory. An existing directory is no error.
   virtual core::Result<> make_directory(const std::string& path) = 0;
   // Returns when renames, creations and removals in the directory are on the disk.
   virtual core::Result<> sync_directory(const std::string& path) = 0;
-  // Space on the directory's device, as far as this process may use it; nullopt if unknown.
+  // Returns the space on the directory's device, as far as this process may use it; nullopt if
+  // unknown.
   virtual std::optional<DeviceSpace> space(const std::string& directory) {
     (void)directory;
     return std::nullopt;
   }
 };
 
-// The file system of the operating system. Lives as long as the process.
+// Returns the file system of the operating system. It lives as long as the process.
 FileSystem& posix_file_system();
 
 // Writes `bytes` to `temporary`, syncs it, renames it to `path` and syncs the directory. The path
@@ -101,7 +102,7 @@ core::Result<> replace_file(FileSystem& files, const std::string& path,
 // after an error.
 core::Result<> duplicate_file(FileSystem& files, const std::string& from, const std::string& to);
 
-// The part of a path before its last slash; "." if there is none.
+// Returns the the part of a path before its last slash; "." if there is none.
 std::string directory_of(const std::string& path);
 
 }  // namespace persistence

@@ -53,8 +53,7 @@ core::Result<Descriptor> open_file(const NamedFile& file, int flags, FileKinds k
       uninterrupted([&] { return ::open(file.path.c_str(), flags | waiting | O_CLOEXEC, mode); }));
   if (!opened.is_open()) {
     const int error_number = errno;
-    // A write without waiting: no process has the other end of the FIFO open. A socket cannot be
-    // opened.
+    // ENXIO has two causes: no process has the other end of the FIFO open, or the file is a socket.
     if (error_number == ENXIO) return wrong_type(file, "a socket or a FIFO without reader", kinds);
     return io_failure("open", file.path, error_number);
   }

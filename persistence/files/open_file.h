@@ -21,7 +21,7 @@
 
 namespace persistence {
 
-// Owns a file descriptor.
+// Descriptor: owns a file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -45,7 +45,7 @@ class Descriptor {
   int number_;
 };
 
-// A path, and the name of its option for messages.
+// NamedFile: a path, and the name of its option for error messages.
 struct NamedFile {
   NamedFile(std::string file_path, std::string_view option_name = {})  // NOLINT: implicit
       : path(std::move(file_path)), option(option_name) {}
@@ -54,21 +54,23 @@ struct NamedFile {
   std::string_view option;
 };
 
-// Accepted types of files. Directories, sockets and block devices are never accepted.
+// FileKinds: the accepted types of files. Directories, sockets and block devices are never
+// accepted.
 enum class FileKinds : uint8_t {
-  // Regular files only. For every file that may be opened while the server serves clients.
+  // Accepts regular files only. For every file that may be opened while the server serves clients.
   kRegular,
   // Accepts also character devices, and FIFOs whose other end is open. Reads and writes never wait.
   // For `logfile`.
   kStreams,
-  // As kStreams, but waits for the other end of a FIFO and for its bytes. For programs that start:
-  // the configuration file of a command line, the password files of bloomery-cluster.
+  // Accepts the same files as kStreams, but waits for the other end of a FIFO and for its bytes.
+  // For programs that start: the configuration file of a command line, the password files of
+  // bloomery-cluster.
   kStreamsWithWait,
 };
 
-// Opens with O_CLOEXEC in addition to `flags`. `mode` applies to a new file. Errors: `ERR can't
-// open 'PATH': …`; for a type that is not accepted, the message names the option and the accepted
-// types.
+// Opens the file with O_CLOEXEC in addition to `flags`. `mode` applies to a new file. Errors: `ERR
+// can't open 'PATH': …`; for a type that is not accepted, the message names the option and the
+// accepted types.
 core::Result<Descriptor> open_file(const NamedFile& file, int flags,
                                    FileKinds kinds = FileKinds::kRegular, mode_t mode = 0600);
 

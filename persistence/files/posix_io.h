@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Helpers for descriptors: they repeat interrupted calls, continue short writes, and report
+// Defines helpers for descriptors: they repeat interrupted calls, continue short writes, and report
 // failures with the operation and the file.
 //
 // Thread safety: free functions without shared state.
@@ -24,17 +24,17 @@
 
 namespace persistence {
 
-// Permissions of new files: no access for other users.
+// The permissions of new files, to which other users have no access.
 inline constexpr mode_t kOwnerOnly = 0600;
 
-// A path for a message, made absolute because the reader may be in another directory.
+// Returns a path for a message. It is absolute, because the reader may be in another directory.
 inline std::string printable_path(const std::string& path) {
   std::error_code error;
   const auto whole = std::filesystem::absolute(path, error);
   return core::printable(error || path.empty() ? path : whole.lexically_normal().string());
 }
 
-// The error for a stream that has a name but no path.
+// Returns the error for a stream that has a name but no path.
 inline core::Error stream_failure(std::string_view act, std::string_view name, int error_number) {
   return {fmt::format("ERR can't {} '{}': {}", act, core::printable(name),
                       std::generic_category().message(error_number))};
@@ -53,7 +53,8 @@ auto uninterrupted(Call call) {
 }
 
 inline core::Result<> write_all(int descriptor, std::string_view bytes, const std::string& path) {
-  // One write() moves at most 2 GiB on Linux; asking for less keeps short writes ordinary.
+  // The maximum size of one write(). Linux moves at most 2 GiB, and with a lower limit short writes
+  // are ordinary.
   constexpr size_t kWriteBytesMax = size_t{1} << 30;
   while (!bytes.empty()) {
     const ssize_t written = uninterrupted(
