@@ -17,10 +17,10 @@ thread_local Journal::Group* open_group = nullptr;
 thread_local uint64_t last_append_end = 0;
 
 constexpr size_t kHeaderBytesMax = 24;
-// Memory of a thread's last command that is kept for the next one.
+// Limit on the memory of a thread's last command that is kept for the next one.
 constexpr size_t kCommandBytesKept = size_t{64} << 10;
 
-// Writes "*12\r\n" or "$5\r\n" and returns its end.
+// Writes a header such as "*12\r\n" or "$5\r\n", and returns its end.
 char* write_header(char* to, char kind, uint64_t number) {
   *to++ = kind;
   if (number < 10) {
@@ -37,7 +37,7 @@ void append_select(std::string& out, unsigned database) {
   append_command(out, std::array<std::string_view, 2>{"SELECT", std::to_string(database)});
 }
 
-// Inlined, because nearly every command finds its database selected.
+// The function is inlined, because nearly every command finds its database selected.
 inline void select(std::string& out, unsigned database, std::optional<unsigned>& selected) {
   if (selected == database) [[likely]]
     return;
@@ -48,7 +48,8 @@ inline void select(std::string& out, unsigned database, std::optional<unsigned>&
 }  // namespace
 
 void append_command(std::string& out, Words words) {
-  // Grows once and then uses plain stores, because every change runs this with its locks held.
+  // The string grows once and then uses plain stores, because every change runs this with its locks
+  // held.
   size_t most = kHeaderBytesMax;
   for (const std::string_view word : words) most += kHeaderBytesMax + word.size() + 2;
   const size_t begin = out.size();
@@ -96,7 +97,8 @@ bool Journal::has_open_group() {
 
 void Journal::write(unsigned database, Words words) {
   count_append();
-  // Encoded before the lock is taken, in memory that this processor probably has in its cache.
+  // The command is encoded before the lock is taken, in memory that this processor probably has in
+  // its cache.
   thread_local std::string command;
   command.clear();
   append_command(command, words);

@@ -33,7 +33,7 @@ using Words = std::span<const std::string_view>;
 // Appends the words as an array of bulk strings.
 void append_command(std::string& out, Words words);
 
-// Receives the stream as it is produced, in whole commands and whole groups.
+// StreamSink: receives the stream as it is produced, in whole commands and whole groups.
 class StreamSink {
  public:
   virtual void append(std::string_view bytes) = 0;
@@ -44,7 +44,7 @@ class StreamSink {
 
 class Journal {
  public:
-  // While a Group exists, commands of its thread are collected. They reach the journal together
+  // Group: while it exists, commands of its thread are collected. They reach the journal together
   // when it ends, between MULTI and EXEC if there are two or more. A nested Group is part of the
   // outer one.
   class Group {
@@ -58,8 +58,8 @@ class Journal {
     friend class Journal;
     struct Command {
       std::optional<unsigned> database;
-      size_t end;         // offset in bytes_
-      bool is_published;  // the command goes to the second sink only
+      size_t end;         // offset of the command's end in bytes_
+      bool is_published;  // true if the command goes to the second sink only
     };
     void add(std::optional<unsigned> database, Words words, bool is_published);
 
@@ -70,27 +70,28 @@ class Journal {
     bool has_appended_ = false;
   };
 
-  // An inactive journal ignores commands, at the cost of one load.
+  // Returns whether the journal is active. An inactive journal ignores commands, at the cost of one
+  // load.
   bool is_active() const { return active_.load(std::memory_order_acquire); }
   // Activates the journal for an append log, which must take() all bytes appended from now on.
   void set_active(bool active);
-  // The second sink receives the same bytes, under the journal's lock; null removes it. Without an
-  // append log the bytes are not kept and not counted in end_offset(). The sink must stay alive
-  // until it is removed.
+  // Sets the second sink, which receives the same bytes under the journal's lock; null removes it.
+  // Without an append log the bytes are not kept and not counted in end_offset(). The sink must
+  // stay alive until it is removed.
   void set_second_sink(StreamSink* sink);
   // Publishes a command that changes nothing to the second sink only, if there is one. In a Group
   // it keeps its position among the other commands. `database` is that of the client, for the
   // SELECT in the stream as in Redis; nullopt for a command of the server itself.
   void publish_to_replicas(Words words, std::optional<unsigned> database = std::nullopt);
-  // While data is loaded, the journal ignores all commands.
+  // Suspends the journal while data are being loaded: it ignores all commands.
   void suspend(bool suspended);
 
-  // REQUIRES: the locks of the keys that the command changes are held.
+  // Appends a command. REQUIRES: the locks of the keys that the command changes are held.
   void append(unsigned database, Words words) {
     if (is_active()) append_active(database, words);
   }
 #ifndef NDEBUG
-  // Number of appended commands, including those of open Groups. For assertions.
+  // Returns the number of appended commands, including those of open Groups. For assertions.
   uint64_t append_count() const {
     return append_count_.load();
   }
@@ -100,14 +101,14 @@ class Journal {
   void append_alone(unsigned database, Words words) {
     if (is_active()) write(database, words);
   }
-  // True if this thread has appended to a Group that has not reached the journal yet.
+  // Returns whether this thread has appended to a Group that has not reached the journal yet.
   static bool has_open_group();
 
-  // Current end of the stream.
+  // Returns the current end of the stream.
   uint64_t end_offset() const {
     return end_.load(std::memory_order_acquire);
   }
-  // End of the stream after this thread's last append; 0 before the first.
+  // Returns the end of the stream after this thread's last append; 0 before the first.
   static uint64_t end_of_last_append();
   // Calls `look` while no thread can append. Its arguments are the end of the log's stream and the
   // database that is selected in the second sink's stream.
@@ -130,8 +131,8 @@ class Journal {
   }
   void write(unsigned database, Words words);
   void append_group(const Group& group);
-  // REQUIRES for all functions below: mutex_ is held.
-  // Writes the group's transaction for the log, or with `with_published` for the second sink.
+  // All functions below require that mutex_ is held. Writes the group's transaction for the log, or
+  // with `with_published` for the second sink.
   static void write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected);
   // Writes bytes for both streams. `write` gets the database that is selected in both streams, or
@@ -153,18 +154,18 @@ class Journal {
 #ifndef NDEBUG
   std::atomic<uint64_t> append_count_{0};
 #endif
-  // True if the stream has an append log. Guarded by mutex_, and rarely changed.
+  // True if the stream has an append log. The flag is guarded by mutex_, and rarely changed.
   bool is_logged_ = false;
   bool is_suspended_ = false;
   StreamSink* second_sink_ = nullptr;
-  // One cache line for everything that each append changes, because it is often in another
+  // The members that each append changes share one cache line, because it is often in another
   // processor's cache.
   alignas(kCacheLine) core::keyspace::RwLock mutex_;  // held while a command is copied
-  std::string pending_;                               // guarded by mutex_
+  std::string pending_;               // bytes that the log has not taken yet; guarded by mutex_
   uint64_t taken_ = 0;                // offset of pending_ in the stream; guarded by mutex_
   std::optional<unsigned> database_;  // database selected in the log; guarded by mutex_
   std::atomic<uint64_t> end_{0};
-  // Database selected in the stream of the second sink; guarded by mutex_.
+  // Database that is selected in the stream of the second sink; guarded by mutex_.
   std::optional<unsigned> second_sink_database_;
 };
 

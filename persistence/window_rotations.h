@@ -16,7 +16,7 @@ namespace persistence {
 
 class Journal;
 
-// Command of the journal for a rotation: BF.TURN key ordinal start-ms.
+// The command of the journal for a rotation: BF.TURN key ordinal start-ms.
 inline constexpr std::string_view kRotationCommand = "BF.TURN";
 
 // The database and name of a key.
@@ -25,7 +25,8 @@ struct KeyPlace {
   std::string_view name;
 };
 
-// True if a rotation can change answers: the window uses a clock, and there is something to forget.
+// Returns whether a rotation can change answers: the window uses a clock, and there is something to
+// forget.
 bool has_rotations(const core::bloom::ScalableFilter& filter);
 
 // Carries out and journals the rotation that is due, if any. Returns false if the memory for the

@@ -20,11 +20,11 @@
 namespace persistence {
 
 struct RunLimits {
-  uint64_t gap_bytes_max = 0;  // a run continues over shorter sequences of zeros
+  uint64_t gap_bytes_max = 0;  // a run includes sequences of zeros that are not longer than this
   uint64_t run_bytes_max = uint64_t{64} << 10;
 };
-// Passes the non-zero bytes in order. Bits that are set concurrently may be missing. `bytes` is a
-// copy that is valid during the call. Zeros are detected in whole lines of 64 bytes.
+// Passes the non-zero bytes to `visit`, in order. Bits that are set concurrently may be missing.
+// `bytes` is a copy that is valid during the call. Zeros are detected in whole lines of 64 bytes.
 using RunVisitor = std::function<void(uint64_t offset, std::string_view bytes)>;
 void for_each_run(const core::bloom::BitArray& bits, RunLimits limits, const RunVisitor& visit);
 
@@ -36,8 +36,8 @@ bool read_plain(StringReader& in, core::bloom::BitArray& bits, uint64_t offset, 
 // Writes pairs of a number of zeros and a string of the bytes after them, until the array is
 // complete.
 void write_runs(ByteWriter& writer, ModuleWriter& fields, const core::bloom::BitArray& bits);
-// Returns false if the input is not what write_runs() writes for an array of this size. REQUIRES:
-// all bits are 0.
+// Reads runs. Returns false if the input is not what write_runs() writes for an array of this size.
+// REQUIRES: all bits are 0.
 bool read_runs(ModuleReader& in, core::bloom::BitArray& bits);
 
 }  // namespace persistence

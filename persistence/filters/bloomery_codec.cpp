@@ -20,10 +20,10 @@ namespace {
 
 constexpr uint64_t kMaxHashCount = 2048;
 constexpr uint64_t kRunsFromBytes = uint64_t{1} << 20;
-// Exactly the arrays that may have untouched pages are written as runs.
+// The arrays that are written as runs are exactly those that may have untouched pages.
 static_assert(kRunsFromBytes == BitArray::kMappedBytes);
 
-// Feature bits of version 3. Unknown bits belong to later versions.
+// The feature bits of version 3. Unknown bits belong to later versions.
 constexpr uint64_t kItemCountIsEstimated = 1;
 constexpr uint64_t kHasWindow = 2;
 constexpr uint64_t kKnownFeatures = kItemCountIsEstimated | kHasWindow;
@@ -37,7 +37,7 @@ uint64_t features_of(const FilterParameters& parameters) {
          (parameters.window.is_set() ? kHasWindow : 0);
 }
 
-// The data of the features follow the word, in the order of the bits.
+// Reads the word of features, and their data, which follow it in the order of the bits.
 void read_features(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count) {
   const uint64_t features = in.unsigned_number();
   if (features == 0 || (features & ~kKnownFeatures) != 0) return builder.fail(kDamagedFilter);

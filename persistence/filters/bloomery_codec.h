@@ -17,10 +17,10 @@ namespace persistence {
 class FilterWriter;
 class ModuleReader;
 
-// Version of filters without a big array. Big arrays are stored as runs.
+// The version of filters without a big array. Big arrays are stored as runs, in the next version.
 inline constexpr unsigned kBloomeryVersion = 1;
 inline constexpr unsigned kBloomeryVersionWithRuns = 2;
-// Adds a word of feature bits to the second version.
+// This version has a word of feature bits in addition to the second version.
 inline constexpr unsigned kBloomeryVersionWithFeatures = 3;
 
 unsigned bloomery_version_of(const core::bloom::ScalableFilter& filter);

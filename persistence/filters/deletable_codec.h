@@ -23,7 +23,7 @@ void decode_deletable(ModuleReader& in, FilterBuilder& builder, unsigned version
 std::optional<core::bloom::Geometry> accept_deletable(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
-// True if adds and deletions can produce the layer's bits.
+// Returns whether adds and deletions can produce the layer's bits.
 bool is_sound_deletable(const core::bloom::ScalableFilter& filter, size_t index);
 
 }  // namespace persistence

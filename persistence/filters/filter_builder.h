@@ -33,14 +33,14 @@ namespace persistence {
 class ModuleReader;
 class StringReader;
 
-// Error for bytes that do not describe a filter. The caller adds their position.
+// Returns the error for bytes that do not describe a filter. The caller adds their position.
 inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
 inline constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 
 // Errors that begin with this text are not caused by damaged bytes.
 inline constexpr std::string_view kDoesNotFit = "OOM filter does not fit in memory";
 
-// Claims about one layer. Fields that a layout does not store keep their defaults.
+// The claims about one layer. Fields that a layout does not store keep their defaults.
 struct LayerClaim {
   uint64_t capacity = 0;
   uint64_t item_count = 0;
@@ -48,31 +48,32 @@ struct LayerClaim {
   uint64_t hash_count = 0;
   uint64_t bit_count = 0;
   uint64_t array_bytes = 0;
-  double bits_per_item = 0;       // used by redisbloom
-  uint64_t exponent = 0;          // redisbloom: log2 of the modulus of a rounded layer, else 0
-  uint64_t lines_per_lookup = 0;  // used by native, fingerprints and regions
-  uint64_t cell_bits = 0;         // used by fingerprints and regions
+  double bits_per_item = 0;       // only the layout redisbloom uses it
+  uint64_t exponent = 0;          // for redisbloom: log2 of the modulus of a rounded layer, else 0
+  uint64_t lines_per_lookup = 0;  // the layouts native, fingerprints and regions use it
+  uint64_t cell_bits = 0;         // the layouts fingerprints and regions use it
 };
 
-// Claims about a filter as a whole, not validated yet.
+// The claims about a filter as a whole, which are not validated yet.
 struct SettingsClaim {
   uint64_t expansion = 0;
   double error_rate = 0;
   double tightening_ratio = 0;
-  uint64_t has_random_seed = 0;  // used by valkey-bloom
+  uint64_t has_random_seed = 0;  // only the layout valkey-bloom uses it
 };
 
-// True if two rates are equal on machines whose logarithms differ in their last digit.
+// Returns whether two rates are equal on machines whose logarithms differ in their last digit.
 inline bool is_close(double a, double b) {
   return std::fabs(a - b) <= core::bloom::kRateTolerance * b;
 }
 
-// Number of bytes of an array of `bit_count` bits.
+// Returns the number of bytes of an array of `bit_count` bits.
 inline uint64_t whole_bytes(uint64_t bit_count) {
   return (bit_count + 7) / 8;
 }
 
-// Bytes of a layer's array in its stored form. The rounded arrays of redisbloom are whole words.
+// Returns the number of bytes of a layer's array in its stored form. The rounded arrays of
+// redisbloom are whole words.
 uint64_t stored_array_bytes(const core::bloom::Geometry& geometry);
 
 // Clears the bits of the last byte beyond `bit_count`.
@@ -85,9 +86,11 @@ class FilterBuilder {
   FilterBuilder(const FilterBuilder&) = delete;
   FilterBuilder& operator=(const FilterBuilder&) = delete;
 
-  // Must be set before the first layer, except values that the layout derives from that layer.
+  // The parameters must be set before the first layer, except values that the layout derives from
+  // that layer.
   core::bloom::FilterParameters parameters;
-  // Set if parameters.window is set. Its generations have as many layers as will be added.
+  // The window must be set if parameters.window is set. Its generations have as many layers as will
+  // be added.
   std::unique_ptr<const core::bloom::Window> window;
 
   bool ok() const { return !error_; }

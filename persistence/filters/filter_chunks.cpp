@@ -25,15 +25,16 @@ using core::bloom::ScalableFilter;
 constexpr uint64_t kHeadBytes = 20;
 constexpr uint64_t kLayerBytes = 53;
 constexpr uint64_t kSeedBytes = std::tuple_size_v<core::bloom::Seed>;
-// After the layers, except for redisbloom: error rate and tightening ratio.
+// The fields after the layers, which redisbloom lacks: error rate and tightening ratio.
 constexpr uint64_t kTailBytes = 16;
-// Releases up to 2.2 had 32-bit capacities, and older ones no growth.
+// The sizes of older heads: releases up to 2.2 had 32-bit capacities, and older ones no growth.
 constexpr uint64_t kOldHeadBytes = 16;
 constexpr uint64_t kOldLayerBytes = 49;
 
-// Combined with the option of a layout that marks estimates: the item counts are estimated.
+// This bit is combined with the option of a layout that marks estimates: the item counts are
+// estimated.
 constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
-// Set in the options if the numbers of a window follow all other fields.
+// This bit is set in the options if the numbers of a window follow all other fields.
 constexpr uint64_t kWindowOption = uint64_t{1} << 17;
 
 struct HeaderForm {
@@ -119,7 +120,7 @@ uint64_t options_of(const LayoutCodec& codec, const FilterParameters& parameters
          (parameters.window.is_set() ? kWindowOption : 0);
 }
 
-// Returns the codec and applies its options; null if no layout has them.
+// Returns the codec and applies its options; null if no layout has these options.
 const LayoutCodec* take_options(uint64_t options, FilterParameters& parameters) {
   const LayoutCodec* const codec =
       layout_codec_of_chunks(options & ~(kEstimatedOption | kWindowOption));
@@ -146,7 +147,7 @@ std::optional<Place> place_of(const ScalableFilter& filter, uint64_t position) {
   return std::nullopt;
 }
 
-// True if all pages of the range were touched, so that reading costs no memory.
+// Returns whether all pages of the range were touched, so that reading costs no memory.
 bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
   uint64_t touched_bytes = 0;
   bits.visit_data(
@@ -154,7 +155,7 @@ bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
   return touched_bytes == to - from;
 }
 
-// The header of the filter's first `layer_count` layers, with or without their item counts.
+// Returns the header of the filter's first `layer_count` layers, with or without their item counts.
 std::string encode_header(const ScalableFilter& filter, size_t layer_count, bool has_items) {
   const FilterParameters parameters = filter.parameters();
   const LayoutCodec& codec = layout_codec(parameters.layout);
@@ -264,7 +265,7 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
                        place->offset + bytes.size() == stored_array_bytes(geometry);
   const bool is_checked = check == ChunkCheck::kOfTheWhole && is_last &&
                           layout_codec(filter.layout()).is_sound != nullptr;
-  std::string before;  // the old bytes, to undo an unsound chunk
+  std::string before;  // copy of the old bytes, to undo an unsound chunk
   if (is_checked) {
     ByteWriter copy(before);
     write_plain(copy, bits, start, start + size);

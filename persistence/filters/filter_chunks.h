@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters in pieces, as returned by BF.SCANDUMP and accepted by BF.LOADCHUNK. The first piece is a
-// header. The bit arrays of all layers follow, divided into chunks. No chunk crosses the end of a
-// layer.
+// Encodes and decodes filters in pieces, which BF.SCANDUMP returns and BF.LOADCHUNK accepts. The
+// first piece is a header. The bit arrays of all layers follow, divided into chunks. No chunk
+// crosses the end of a layer.
 //
 // Invariants: the header of a redisbloom filter equals RedisBloom's, byte for byte. The other
 // layouts use the same header with an options bit that RedisBloom rejects, and a few bytes more.
@@ -21,23 +21,23 @@ namespace persistence {
 inline constexpr uint64_t kMaxChunkBytes = uint64_t{16} << 20;
 
 std::string encode_chunk_header(const core::bloom::ScalableFilter& filter);
-// The header of the filter as it was created: with its first layer and no items. REQUIRES: no
-// window.
+// Returns the header of the filter as it was created: with its first layer and no items. REQUIRES:
+// the filter has no window.
 std::string encode_empty_chunk_header(const core::bloom::ScalableFilter& filter);
 // Returns a filter with its counts but without its bits. Errors: anything that neither
 // encode_chunk_header() nor RedisBloom writes; kDoesNotFit if the budget refuses.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_chunk_header(
     std::string_view bytes, const core::MemoryBudget& budget);
 
-// The bytes at `position` of the arrays, at most kMaxChunkBytes; empty past the end. A view of the
-// filter or of `padded`.
+// Returns the bytes at `position` of the arrays, at most kMaxChunkBytes; empty past the end. The
+// result is a view of the filter or of `padded`.
 std::string_view chunk_at(const core::bloom::ScalableFilter& filter, uint64_t position,
                           std::string& padded);
 
 enum class ChunkOutcome : uint8_t { kLoaded, kPastTheEnd, kCrossesLayers, kUnsound };
-// With kOfTheWhole, the last chunk of the last layer is accepted only if is_sound() accepts all
-// arrays, as in decode_filter(). With kNone chunks are not checked, because a journal may contain a
-// load that was never completed.
+// The check of a loaded chunk. With kOfTheWhole, the last chunk of the last layer is accepted only
+// if is_sound() accepts all arrays, as in decode_filter(). With kNone chunks are not checked,
+// because a journal may contain a load that was never completed.
 enum class ChunkCheck : uint8_t { kNone, kOfTheWhole };
 // Overwrites the bytes at `position` by a chunk. Any outcome but kLoaded leaves the filter
 // unchanged.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters as module values, their form in snapshots and DUMP payloads.
+// Encodes and decodes filters as module values, which is their form in snapshots and DUMP payloads.
 //
 // Invariants: a filter decoded from the output of encode_filter() has the same layers, bits and
 // growth. Filters of the redisbloom layout are written as by RedisBloom (`MBbloom--` 4), those of
@@ -28,14 +28,14 @@ void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter
 // refuses. If the bytes ended early or were damaged, reader.ok() is false.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
     StreamReader& reader, const core::MemoryBudget& budget);
-// As decode_filter() after the module's id, for snapshots. Accepts bits that disagree with their
-// counts, because a filter may be saved while it is being loaded in chunks.
+// Does the same as decode_filter() after the module's id, for snapshots. Accepts bits that disagree
+// with their counts, because a filter may be saved while it is being loaded in chunks.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
-// True if the arrays of all layers agree with their counts, or if the layout's arrays say nothing
-// about counts.
+// Returns whether the arrays of all layers agree with their counts, or if the layout's arrays say
+// nothing about counts.
 bool is_sound(const core::bloom::ScalableFilter& filter);
-// True if values of this module are filters, in any version.
+// Returns whether values of this module are filters, in any version.
 bool is_filter_module(uint64_t id);
 
 }  // namespace persistence

@@ -20,7 +20,7 @@
 
 namespace persistence {
 
-// The fields of a layer in its stored form. REQUIRES: index < layer_count().
+// Returns the fields of a layer in its stored form. REQUIRES: index < layer_count().
 LayerClaim claim_of(const core::bloom::ScalableFilter& filter, size_t index);
 // Returns the array in its stored form. `padded` holds the bytes if that form is longer than the
 // filter's array.
@@ -41,7 +41,7 @@ class FilterWriter {
   }
   // Writes one string of `head` followed by the array.
   void array_behind(std::string_view head, const core::bloom::ScalableFilter& filter, size_t index);
-  // Writes the array without its zeros, as write_runs().
+  // Writes the array without its zeros, as write_runs() does.
   void runs(const core::bloom::ScalableFilter& filter, size_t index);
 
  private:

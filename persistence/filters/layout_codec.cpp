@@ -33,7 +33,8 @@ constexpr LayoutCodec kRows[] = {
      .encode = encode_redisbloom,
      .decode = decode_redisbloom,
      .accept = accept_redisbloom},
-    // Version 0 was never released, and orders its bits differently.
+    // The oldest version is 1, because version 0 was never released and orders its bits
+    // differently.
     {.layout = core::bloom::ValkeyBloomLayout::kId,
      .module = "bloomfltr",
      .version_min = 1,

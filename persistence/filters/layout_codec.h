@@ -24,7 +24,8 @@ class ModuleReader;
 struct LayoutCodec {
   core::bloom::LayoutId layout{};
 
-  // The module value: the nine characters of its module and the versions that can be read.
+  // The module of the layout's values: its name of nine characters, and the versions that can be
+  // read.
   std::string_view module{};
   unsigned version_min = 0;
   unsigned version_max = 0;
@@ -36,19 +37,19 @@ struct LayoutCodec {
 
   // The options field of chunk headers; 0 for RedisBloom's own headers.
   uint64_t chunk_option = 0;
-  // Returns false if no filter of the layout has these settings. For headers other than
-  // RedisBloom's.
+  // Applies the options of a chunk header that is not RedisBloom's. Returns false if no filter of
+  // the layout has these settings.
   bool (*take_settings)(const SettingsClaim&, core::bloom::FilterParameters&) = nullptr;
 
-  // The geometry of a claimed layer that follows `earlier` ones; nullopt if the layout has no such
-  // layer. Changes the claim to what the encoder will write, if the forms differ. Sets parameters
-  // that are derived from the first layer.
+  // Returns the geometry of a claimed layer that follows `earlier` ones; nullopt if the layout has
+  // no such layer. Changes the claim to what the encoder will write, if the forms differ. Sets
+  // parameters that are derived from the first layer.
   std::optional<core::bloom::Geometry> (*accept)(LayerClaim&, core::bloom::FilterParameters&,
                                                  std::span<const core::bloom::LayerParts> earlier) =
       nullptr;
 
-  // True if adds and deletions can produce a layer's bits; null if any bits are possible. Returns
-  // false while a filter is being loaded in chunks.
+  // Returns whether adds and deletions can produce a layer's bits; null if any bits are possible.
+  // Returns false while a filter is being loaded in chunks.
   bool (*is_sound)(const core::bloom::ScalableFilter&, size_t index) = nullptr;
 
   // True if the append log's base stores a filter as one BF.LOAD instead of chunks.

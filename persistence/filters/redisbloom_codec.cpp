@@ -18,11 +18,11 @@ using core::bloom::ScalableFilter;
 
 namespace {
 
-// Bits of the options field.
+// The bits of the options field.
 constexpr uint64_t kNotRounded = 1;
 constexpr uint64_t kHashes64Bits = 4;
 constexpr uint64_t kNotScaling = 8;
-// RedisBloom versions since which a field is stored.
+// The versions of RedisBloom's format since which a field is stored.
 constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;
@@ -144,7 +144,7 @@ void encode_redisbloom(FilterWriter& out, const ScalableFilter& filter) {
 }
 
 void decode_redisbloom(ModuleReader& in, FilterBuilder& builder, unsigned version) {
-  in.unsigned_number();  // the total, which is also the sum of the layers
+  in.unsigned_number();  // skips the total, which is the sum of the layers
   const uint64_t layer_count = in.unsigned_number();
   const uint64_t options = version >= kSinceOptions ? in.unsigned_number() : 0;
   const uint64_t growth = version >= kSinceGrowth ? in.unsigned_number() : 2;

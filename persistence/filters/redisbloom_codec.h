@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The stored form of redisbloom filters, as RedisBloom writes and reads it.
+// Encodes and decodes redisbloom filters in the form that RedisBloom writes and reads.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
@@ -17,19 +17,19 @@ namespace persistence {
 class FilterWriter;
 class ModuleReader;
 
-// Maximum of the options field, which chunk headers have too.
+// The maximum of the options field, which chunk headers have too.
 inline constexpr uint64_t kRedisBloomOptionsMax = 15;
 // The largest factor that RedisBloom's BF.RESERVE accepts.
 inline constexpr uint64_t kRedisBloomGrowthMax = 32768;
 uint64_t redisbloom_options_of(const core::bloom::FilterParameters& parameters);
 uint64_t redisbloom_growth_of(const core::bloom::FilterParameters& parameters);
-// Returns false if no filter has these options and this growth.
+// Applies the options. Returns false if no filter has these options and this growth.
 bool read_redisbloom_options(uint64_t options, uint64_t growth,
                              core::bloom::FilterParameters& parameters);
 
 void encode_redisbloom(FilterWriter& out, const core::bloom::ScalableFilter& filter);
 void decode_redisbloom(ModuleReader& in, FilterBuilder& builder, unsigned version);
-// The error rate of a filter is derived from its first layer.
+// Validates a claimed layer. The error rate of a filter is derived from its first layer.
 std::optional<core::bloom::Geometry> accept_redisbloom(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);

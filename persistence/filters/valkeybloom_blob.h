@@ -18,7 +18,7 @@
 
 namespace persistence {
 
-// Returns false if no filter has these settings.
+// Applies the settings. Returns false if no filter has these settings.
 bool take_valkeybloom_settings(const SettingsClaim& claim,
                                core::bloom::FilterParameters& parameters);
 
@@ -26,15 +26,17 @@ bool take_valkeybloom_settings(const SettingsClaim& claim,
 std::string encode_valkeybloom_blob_head(const core::bloom::ScalableFilter& filter, size_t index);
 
 struct SeedRules {
-  bool is_first_layer = false;  // true: its seed becomes the filter's
+  bool is_first_layer = false;  // if true, the seed of the layer becomes the filter's seed
   bool may_be_random = false;
 };
-// The claims of a blob about a layer: array size and hash count. The capacity is stored elsewhere.
+// The claims of a blob about its layer: array size and hash count. The capacity is stored
+// elsewhere.
 struct ValkeyBloomLayer {
   LayerClaim claim;
   core::bloom::BitArray bits;
 };
-// If the blob is damaged or does not fit, `builder` fails and nullopt is returned.
+// Adds a layer from its blob. If the blob is damaged or does not fit, `builder` fails and nullopt
+// is returned.
 std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
                                                       SeedRules rules);
 
@@ -43,7 +45,7 @@ std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, St
 using PieceWriter = std::function<void(std::string_view)>;
 void write_load_payload(const core::bloom::ScalableFilter& filter, const PieceWriter& write);
 uint64_t load_payload_bytes(const core::bloom::ScalableFilter& filter);
-// Errors: texts of that command; kDoesNotFit if the budget refuses.
+// Decodes the payload of BF.LOAD. Errors: texts of that command; kDoesNotFit if the budget refuses.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_load_payload(
     std::string_view payload, const core::MemoryBudget& budget);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The stored form of valkey-bloom filters, as that module writes and reads it.
+// Encodes and decodes valkey-bloom filters in the form that this module writes and reads.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".

@@ -16,7 +16,7 @@
 
 namespace persistence {
 
-// REQUIRES: the filter has a window.
+// Returns the window as numbers. REQUIRES: the filter has a window.
 std::vector<uint64_t> encode_window(const core::bloom::ScalableFilter& filter);
 // Reads the numbers written by encode_window(). The builder fails if no filter with `layer_count`
 // layers has this window. Must be called before the first layer.

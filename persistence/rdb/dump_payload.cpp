@@ -11,9 +11,10 @@ namespace persistence {
 namespace {
 
 constexpr size_t kFooterBytes = 10;
-// Redis 7.0's version: the newest that all servers in use accept.
+// The version of Redis 7.0, which is the newest that all servers in use accept.
 constexpr uint16_t kWrittenVersion = 10;
-// The forms of strings and module values are the same in all versions, including Valkey 9.
+// The newest version that is accepted. The forms of strings and module values are the same in all
+// versions, including Valkey 9.
 constexpr uint16_t kVersionMax = 81;
 
 // A payload of Redis 8.6 may begin with module metadata of the key.

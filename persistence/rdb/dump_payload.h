@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The frame of DUMP payloads: a type byte, a value as in snapshots, and a footer with version and
-// checksum.
+// Writes and checks the frame of DUMP payloads. A payload is a type byte, a value as in snapshots,
+// and a footer with version and checksum.
 //
 // Thread safety: pure functions.
 // Source: docs/formats.md, "DUMP payloads".
@@ -14,11 +14,11 @@
 
 namespace persistence {
 
-// Type bytes of values, as in snapshots. This server supports only these three types.
+// The type bytes of values, as in snapshots. This server supports only these three types.
 inline constexpr uint8_t kStringType = 0;
 inline constexpr uint8_t kModuleType = 7;
 
-// Appends the footer to a payload of type byte and value.
+// Appends the footer to a payload that consists of a type byte and a value.
 void append_dump_footer(std::string& payload);
 
 // Returns the payload in a form that servers from Redis 7.0 on accept. This is `payload` itself, or

@@ -15,23 +15,25 @@ namespace {
 enum class Form : uint8_t {
   kUnknown,
   kOneString,
-  kStrings,          // a count and as many strings
-  kPairs,            // a count and twice as many strings
-  kTextScores,       // a count, then for each element a string and a number as text
-  kDoubleScores,     // a count, then for each element a string and a double
-  kContainers,       // a count, then for each element a length and a string
-  kPairsWithExpiry,  // a count, then for each element two strings and 8 bytes
-  kHashWithExpiry,   // 8 bytes, a count; for each a length and two strings
-  kListpackExpiry,   // 8 bytes and a string
+  kStrings,          // the form is a count and as many strings
+  kPairs,            // the form is a count and twice as many strings
+  kTextScores,       // the form is a count, then for each element a string and a number as text
+  kDoubleScores,     // the form is a count, then for each element a string and a double
+  kContainers,       // the form is a count, then for each element a length and a string
+  kPairsWithExpiry,  // the form is a count, then two strings and 8 bytes for each element.
+  // The form is 8 bytes and a count, then a length and two strings for each element.
+  kHashWithExpiry,
+  kListpackExpiry,  // the form is 8 bytes and a string
   kStream1,
   kStream2,
   kStream3,
   kStream4,
   kStream5,
   kArray,
-  kTemplate,                // a count, as many names, a string
-  kTemplateArray,           // a count and twice as many strings
-  kTemplateArrayReference,  // a template's id, then one string for each field of the template
+  kTemplate,       // the form is a count, as many names, and a string
+  kTemplateArray,  // the form is a count and twice as many strings
+  // The form is a template's id, then one string for each field of the template.
+  kTemplateArrayReference,
   kLength,
 };
 
@@ -40,7 +42,7 @@ struct ForeignType {
   Form form = Form::kUnknown;
 };
 
-// Indexed by type id.
+// The foreign types of Redis, indexed by type id.
 constexpr std::array<ForeignType, 34> kRedisTypes = {{
     {"string"},
     {"list", Form::kStrings},
@@ -130,11 +132,11 @@ void skip_stream_group(StreamReader& reader, int version) {
     reader.skip(version >= 3 ? 2 * kTimeBytes : kTimeBytes);
     skip_stream_ids(reader);
   }
-  // Skips ids that no consumer owns any longer.
+  // Skips the ids of a group that no consumer owns any longer.
   if (version >= 5) skip_stream_ids(reader);
 }
 
-// A stream stores the message ids of its producers, to detect duplicates.
+// A stream stores the message ids of its producers, with which it detects duplicates.
 void skip_stream_producers(StreamReader& reader) {
   skip_lengths(reader, 2);
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
@@ -229,7 +231,7 @@ bool can_skip_foreign(uint8_t type, RdbDialect dialect) {
 }
 
 void HashTemplates::read(StreamReader& reader) {
-  // A file with more templates is a denial-of-service attack.
+  // Limit on the number of templates. A file with more is a denial-of-service attack.
   constexpr size_t kTemplatesMax = size_t{1} << 20;
   const uint64_t id = reader.length();
   const uint64_t count = reader.length();

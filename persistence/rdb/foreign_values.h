@@ -19,27 +19,28 @@ namespace persistence {
 // Type ids of 22 and above have different meanings in Redis and Valkey.
 enum class RdbDialect : uint8_t { kRedis, kValkey };
 
-// "list", "stream", or "type 28" if the type has no name here.
+// Returns the name of a type, such as "list" or "stream", or "type 28" if this server knows no
+// name.
 std::string foreign_type_name(uint8_t type, RdbDialect dialect);
 
-// True if skip_foreign_value() knows the form of the type.
+// Returns whether skip_foreign_value() knows the form of the type.
 bool can_skip_foreign(uint8_t type, RdbDialect dialect);
 
-// The templates that a snapshot of Redis 8.10 defines before its keys. A hash with a template
-// stores only values; their number is that of the template's fields.
+// HashTemplates: the templates that a snapshot of Redis 8.10 defines before its keys. A hash with a
+// template stores only values; their number is that of the template's fields.
 class HashTemplates {
  public:
   // Reads a template after its opcode.
   void read(StreamReader& reader);
-  // nullopt for a template that was not defined.
+  // Returns the number of fields of the template; nullopt if it was not defined.
   std::optional<uint64_t> field_count(uint64_t id) const;
 
  private:
   std::unordered_map<uint64_t, uint64_t> field_counts_;
 };
 
-// Skips the value after the key's name. The reader fails if the type's form or a template is
-// unknown. Not for values of modules.
+// Skips the value that follows the key's name. The reader fails if the type's form or a template is
+// unknown. Must not be called for values of modules.
 void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
                         const HashTemplates& templates = {});
 

@@ -20,24 +20,26 @@
 
 namespace persistence {
 
-// Number of keys of each type, for each database.
+// The numbers of keys of each type, for each database.
 using RdbCounts = std::map<uint64_t, std::map<std::string, uint64_t>>;
 
 struct RdbSummary {
-  RdbReadResult file;  // has only its defaults after an error
+  RdbReadResult file;  // facts about the file; after an error they have their defaults
   std::vector<std::pair<std::string, std::string>> aux;
   RdbCounts keys;
-  RdbCounts foreign;  // keys of types that this server does not support
+  RdbCounts foreign;  // numbers of keys of types that this server does not support
   uint64_t keys_with_expiry = 0;
-  std::optional<core::Error> error;  // if set, the counts cover the part before the error
+  // The error; if there is one, the counts cover the part before it.
+  std::optional<core::Error> error;
 };
 
 RdbSummary check_rdb(ByteSource& source, const RdbProgressCallback& on_progress = {});
 
-// Describes a summary in a few lines for people.
+// Describes a summary in a few lines of text for the user.
 std::string describe(const RdbSummary& summary);
 
-// Result of `bloomery-server --check-rdb FILE`: the text to print, and whether the file is sound.
+// The result of `bloomery-server --check-rdb FILE`: the text to print, and whether the file is
+// sound.
 struct RdbVerdict {
   std::string text;
   bool is_sound = false;

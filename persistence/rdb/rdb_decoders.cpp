@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{32} << 20;
 constexpr size_t kWaitingForEachHelper = 8;
-// Spare memory beyond this is freed. The limit equals that of the queue; with a lower one the
+// Limit on spare memory; more is freed. The limit equals that of the queue; with a lower one the
 // system would have to provide new pages for every batch.
 constexpr size_t kSpareBytesMax = kWaitingBytesMax;
 

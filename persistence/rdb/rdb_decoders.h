@@ -23,7 +23,7 @@
 
 namespace persistence {
 
-// Bytes of consecutive keys, each from its name to the end of its value.
+// RdbBatch: the bytes of consecutive keys, each from its name to the end of its value.
 struct RdbBatch {
   struct Key {
     uint8_t type = 0;
@@ -43,9 +43,9 @@ class RdbDecoders {
   RdbDecoders(const RdbDecoders&) = delete;
   RdbDecoders& operator=(const RdbDecoders&) = delete;
 
-  // Returns an empty batch, with memory of an earlier one if available.
+  // Returns an empty batch, which has the memory of an earlier one if possible.
   RdbBatch empty_batch();
-  // Returns false if a batch has already failed.
+  // Submits a batch. Returns false if a batch has already failed.
   bool submit(RdbBatch batch);
   // Waits until all batches have been decoded. Returns the error of one of them, if any.
   core::Result<> drain();

@@ -17,9 +17,9 @@ using core::keyspace::EntryPtr;
 
 namespace {
 
-// Maximum size of an entry's key. The limits for clients do not apply to snapshots.
+// The maximum size of an entry's key. The limits for clients do not apply to snapshots.
 constexpr uint64_t kKeyBytesMax = std::numeric_limits<uint32_t>::max();
-// Smaller strings are read without checking the budget.
+// Strings that are smaller than this are read without checking the budget.
 constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
 
 }  // namespace

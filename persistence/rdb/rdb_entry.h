@@ -17,14 +17,14 @@
 
 namespace persistence {
 
-// The attributes stored before a key.
+// RdbKeyAttributes: the attributes that are stored before a key.
 struct RdbKeyAttributes {
   uint64_t database = 0;
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
   uint64_t idle_s = 0;
   uint8_t use_count = core::keyspace::kFirstUseCount;
 
-  // Applies all attributes except the database.
+  // Applies all attributes except the database to the entry.
   void apply_to(core::keyspace::Entry& entry) const;
 };
 

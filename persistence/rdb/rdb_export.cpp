@@ -27,7 +27,7 @@ using core::keyspace::Entry;
 struct TargetRow {
   ExportTarget target;
   std::string_view name;
-  std::optional<LayoutId> layout;  // the layout of filters that the target supports
+  std::optional<LayoutId> layout;  // layout of the filters that the target supports; nullopt: none
 };
 constexpr std::array<TargetRow, 3> kTargets = {{
     {ExportTarget::kRedis, "redis", std::nullopt},
@@ -44,7 +44,7 @@ std::string kind_of(const core::bloom::ScalableFilter& filter) {
                      filter.parameters().window.is_set() ? " with a window" : "");
 }
 
-// Returns the target whose module most filters belong to.
+// Returns the target whose module most of the filters belong to.
 ExportTarget best_target(const RdbCounts& keys) {
   std::array<uint64_t, kTargets.size()> counts{};
   for (const auto& [database, types] : keys) {
@@ -58,7 +58,7 @@ ExportTarget best_target(const RdbCounts& keys) {
   return kTargets[static_cast<size_t>(std::ranges::max_element(counts) - counts.begin())].target;
 }
 
-// The second pass: forwards the values that the target supports.
+// Sieve: the visitor of the second pass, which forwards the values that the target supports.
 class Sieve final : public RdbVisitor {
  public:
   Sieve(RdbStream& stream, ExportFigures& figures) : stream_(stream), figures_(figures) {}

@@ -26,23 +26,23 @@
 
 namespace persistence {
 
-// The server that will load the file, and its module.
+// ExportTarget: the kind of server that will load the file, with its module.
 enum class ExportTarget : uint8_t { kRedis, kRedisBloom, kValkeyBloom };
 
-// Returns "redis", "redisbloom" or "valkey-bloom".
+// Returns the name of the target: "redis", "redisbloom" or "valkey-bloom".
 std::string_view export_target_name(ExportTarget target);
 std::optional<ExportTarget> parse_export_target(std::string_view name);
 
 struct ExportRequest {
   std::string source;
   RdbPlace place;
-  // Target server. Default: the module that most filters belong to, or Redis if there are no
-  // filters.
+  // The target server. The default is the module that most filters belong to, or Redis if there are
+  // no filters.
   std::optional<ExportTarget> target;
   bool may_replace = false;
   std::string server_version;
   int64_t created_at_s = 0;
-  // Progress of both passes together, in bytes of the source.
+  // Called with the progress of both passes together, in bytes of the source.
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> on_progress;
 };
 
@@ -56,14 +56,16 @@ struct ExportFigures {
   uint64_t string_count = 0;
   uint64_t filter_count = 0;
   uint64_t file_bytes = 0;
-  uint64_t database_max = 0;                // the highest database that has a key
-  std::map<std::string, LeftOut> left_out;  // keys left out, by kind: "native filter", "list"
+  uint64_t database_max = 0;  // the highest database that has a key
+  // Keys that were left out, by kind: "native filter", "list".
+  std::map<std::string, LeftOut> left_out;
   bool replaced = false;
 };
 
 inline constexpr size_t kNamesShownMax = 5;
 
-// Errors: those of the files; damage in the source; an existing file that may not be replaced.
+// Exports the snapshot. Errors: those of the files; damage in the source; an existing file that may
+// not be replaced.
 core::Result<ExportFigures> export_rdb(FileSystem& files, const ExportRequest& request);
 
 }  // namespace persistence

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The constants of the snapshot format, shared by its writer and its reader.
+// Defines the constants of the snapshot format that its writer and its reader share.
 //
 // Thread safety: constants.
 // Source: docs/formats.md, "Snapshots".
@@ -14,11 +14,12 @@ namespace persistence::rdb {
 
 inline constexpr std::string_view kMagic = "REDIS";
 inline constexpr std::string_view kValkeyMagic = "VALKEY";
-// Magic and version: REDIS0010, VALKEY080.
+// The size of the header, which is the magic and the version: REDIS0010, VALKEY080.
 inline constexpr size_t kHeaderBytes = 9;
-// Redis 7.0's version: the newest that all servers in use accept.
+// The version of Redis 7.0, which is the newest that all servers in use accept.
 inline constexpr unsigned kWrittenVersion = 10;
-// Redis 5.0's version: the oldest that supports all fields we write (idle times and frequencies).
+// The version of Redis 5.0, which is the oldest that supports all fields written here (idle times
+// and frequencies).
 inline constexpr unsigned kOldestWrittenVersion = 9;
 // From this version on, snapshots end with a checksum.
 inline constexpr unsigned kFirstVersionWithSum = 5;
@@ -26,7 +27,7 @@ inline constexpr unsigned kFirstVersionWithSum = 5;
 inline constexpr unsigned kFirstValkeyVersion = 80;
 inline constexpr size_t kSumBytes = 8;
 
-// Opcodes.
+// The opcodes of a snapshot.
 inline constexpr uint8_t kEnd = 255;
 inline constexpr uint8_t kSelectDatabase = 254;
 inline constexpr uint8_t kExpirySeconds = 253;
@@ -39,12 +40,13 @@ inline constexpr uint8_t kModuleAux = 247;
 inline constexpr uint8_t kFunctionUnreleased = 246;
 inline constexpr uint8_t kFunction = 245;
 inline constexpr uint8_t kSlotInfo = 244;
-// Redis: metadata of a key. Valkey: import of slots.
+// In Redis this opcode introduces metadata of a key, in Valkey an import of slots.
 inline constexpr uint8_t kKeyMetaOrSlotImport = 243;
-// Redis: the fields of a hash template. Valkey: a command in a snapshot without a fork.
+// In Redis this opcode introduces the fields of a hash template, in Valkey a command in a snapshot
+// without a fork.
 inline constexpr uint8_t kHashTemplateOrUpdate = 242;
 
-// Names of AUX fields.
+// The names of AUX fields.
 inline constexpr std::string_view kServerVersionAux = "redis-ver";
 inline constexpr std::string_view kBitsAux = "redis-bits";
 inline constexpr std::string_view kTimeAux = "ctime";
@@ -53,9 +55,10 @@ inline constexpr std::string_view kAofBaseAux = "aof-base";
 inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
 inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
-// Marks our own snapshots. Commands after such a snapshot count items by their effect.
+// This field marks the snapshots of Bloomery. Commands after such a snapshot count items by their
+// effect.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
-// "1" if the replication stream after the snapshot comes from another kind of server.
+// This field is "1" if the replication stream after the snapshot comes from another kind of server.
 inline constexpr std::string_view kForeignStreamAux = "bloomery-foreign-stream";
 inline constexpr std::string_view kAheadAux = "bloomery-ahead";
 

@@ -31,7 +31,7 @@ class KeyspaceLoader : public RdbVisitor {
   KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
       : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
 
-  // From now on also keeps expired keys.
+  // Makes the loader keep expired keys from now on.
   void keep_expired() { now_ms_ = core::keyspace::kIgnoreExpiry; }
 
   core::Result<> aux(std::string_view name, std::string_view value) override;
@@ -44,7 +44,7 @@ class KeyspaceLoader : public RdbVisitor {
   const std::map<std::string, uint64_t, std::less<>>& foreign_types() const {
     return foreign_types_;
   }
-  // The last value of each AUX field.
+  // Returns the last value of each AUX field.
   const std::map<std::string, std::string, std::less<>>& aux_fields() const { return aux_; }
 
  private:

@@ -21,11 +21,11 @@ namespace {
 
 using core::keyspace::EntryPtr;
 
-// Longer AUX fields are skipped: scripts of old releases.
+// The longest AUX field that is read. Longer ones, such as scripts of old releases, are skipped.
 constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
-// Batch size for keys that other threads decode. A longer key is a batch of its own.
+// The size of a batch of keys that other threads decode. A longer key is a batch of its own.
 constexpr size_t kBatchBytes = size_t{256} << 10;
-// Longer keys are not batched. The reader decodes them directly into their entries.
+// The longest key that is batched. The reader decodes longer keys directly into their entries.
 constexpr uint64_t kBatchedKeyBytesMax = uint64_t{16} << 20;
 
 class RdbReader {
@@ -77,12 +77,12 @@ class RdbReader {
   void footer();
 
   void hand_over(EntryPtr entry);
-  // May be called on any thread.
+  // Decodes the keys of a batch. May be called on any thread.
   core::Result<> decode(const RdbBatch& batch, const core::MemoryBudget& budget);
   // Submits the current batch. Its keys reach the visitor by the time drain() returns.
   void hand_over_batch();
   void drain();
-  // Returns false if foreign types are rejected.
+  // Reports a value of a foreign type. Returns false if foreign types are rejected.
   bool accept_foreign(std::string_view type);
   void check(const core::Result<>& visited) {
     if (!visited) reader_.fail(visited.error().message);
@@ -101,7 +101,8 @@ class RdbReader {
   RdbKeyAttributes attributes_;
   bool is_done_ = false;
   RdbBatch batch_;
-  // Null if one thread reads. Must be the last member, because its threads use the other members.
+  // The decoding threads; null if one thread reads. Must be the last member, because its threads
+  // use the other members.
   std::unique_ptr<RdbDecoders> decoders_;
 };
 
@@ -190,7 +191,7 @@ void RdbReader::resize() {
   const uint64_t keys = reader_.length();
   const uint64_t expires = reader_.length();
   if (!reader_.ok()) return;
-  // A key has at least its type and the lengths of its name and value.
+  // The minimum size of a key: its type, and the lengths of its name and value.
   constexpr uint64_t kKeyBytesMin = 3;
   const uint64_t keys_max = reader_.left_bound() / kKeyBytesMin;
   visitor_.size_hint(attributes_.database, std::min(keys, keys_max), std::min(expires, keys_max));
@@ -208,7 +209,7 @@ void RdbReader::aux() {
   }
   std::string value(value_string.size(), '\0');
   if (!value_string.read(value)) return;
-  // Hands over earlier keys first, because the field applies to the keys that follow.
+  // Earlier keys are handed over first, because the field applies to the keys that follow.
   hand_over_batch();
   drain();
   if (reader_.ok()) check(visitor_.aux(name, value));

@@ -44,7 +44,7 @@ class RdbVisitor {
   virtual void foreign(uint64_t /*database*/, std::string_view /*type*/) {}
 };
 
-// The option `rdb-foreign-types`.
+// The choices of the option `rdb-foreign-types`.
 enum class ForeignTypes : uint8_t { kRefuse, kSkip };
 
 struct RdbReadOptions {
@@ -52,7 +52,7 @@ struct RdbReadOptions {
   bool checks_sum = true;
   // If false, values are skipped without a check, and entries have only their names and expiries.
   bool builds_values = true;
-  // If false, bytes after the end are an error. Set it if something may follow: the commands of an
+  // False if bytes after the end are an error. Set it if something may follow: the commands of an
   // old append log, or a replication stream.
   bool may_be_followed = false;
   size_t buffer_bytes = size_t{256} << 10;
@@ -67,15 +67,16 @@ struct RdbReadResult {
   unsigned version = 0;
   bool has_sum = false;  // false if the file has no checksum
   uint64_t sum = 0;
-  // Bytes of the file, footer included, and the number of entries that the visitor received.
+  // The number of bytes of the file, including the footer, and the number of entries that the
+  // visitor received.
   RdbProgress total;
   uint64_t foreign_keys = 0;
-  // Bytes read from the source after the snapshot. Empty unless may_be_followed.
+  // The bytes that were read from the source after the snapshot. Empty unless may_be_followed.
   std::string read_ahead;
 };
 
-// Errors: such as "offset 123: string is longer than the file". The text ends with kValueDoesNotFit
-// if `budget` or the system refuses memory.
+// Reads the snapshot. Errors: a text such as "offset 123: string is longer than the file". The text
+// ends with kValueDoesNotFit if `budget` or the system refuses memory.
 inline constexpr std::string_view kValueDoesNotFit = "a value does not fit in memory";
 core::Result<RdbReadResult> read_rdb(ByteSource& source, RdbVisitor& visitor,
                                      const core::MemoryBudget& budget,

@@ -13,17 +13,17 @@ namespace persistence {
 
 struct RdbReplicationInfo {
   int64_t stream_database = 0;
-  std::string id;  // 40 hexadecimal digits
+  std::string id;  // id of the history: 40 hexadecimal digits
   int64_t offset = 0;
   // True if another kind of server produced the stream, so that the receiver re-executes its
   // commands.
   bool is_foreign = false;
-  // Big filters may contain bits that were set after the offset. If a leader starts from such a
-  // snapshot, its data do not equal a replica's at that offset until the stream after it was
+  // True if big filters may contain bits that were set after the offset. If a leader starts from
+  // such a snapshot, its data do not equal a replica's at that offset until the stream after it was
   // applied.
   bool is_ahead = false;
-  // In a cluster: epoch of the leader that produced this history; 0 if unknown. Only the append log
-  // stores the epoch.
+  // In a cluster, the epoch of the leader that produced this history; 0 if unknown. Only the append
+  // log stores the epoch.
   uint64_t epoch = 0;
 };
 

@@ -31,14 +31,14 @@ class RdbStream {
   RdbStream(const RdbStream&) = delete;
   RdbStream& operator=(const RdbStream&) = delete;
 
-  // Writes magic, version and AUX fields.
+  // Writes the magic, the version and the AUX fields.
   void header();
   // Selects the database of the keys that follow.
   void database(uint64_t index);
   // Writes the number of keys, and of keys with an expiry, that follow in the database. Readers may
   // ignore it.
   void size_hint(uint64_t keys, uint64_t expires);
-  // REQUIRES: the key has not been written to this database.
+  // Writes a key. REQUIRES: the key has not been written to this database.
   void key(const core::keyspace::Entry& entry);
   // Returns the sink's first error, if any.
   core::Result<> status() const { return out_.status(); }

@@ -30,7 +30,7 @@ namespace persistence {
 class ByteSink;
 class FileSystem;
 
-// Progress of writing or reading a snapshot.
+// The progress of writing or reading a snapshot.
 struct RdbProgress {
   uint64_t bytes = 0;
   uint64_t keys = 0;
@@ -41,23 +41,24 @@ using RdbProgressCallback = std::function<void(const RdbProgress&)>;
 enum class WrittenUse : uint8_t { kNone, kIdleTime, kFrequency };
 
 struct RdbWriteOptions {
-  bool compresses = true;  // `rdbcompression`
-  bool has_sum = true;     // `rdbchecksum`; if false the file ends with zeros
-  // AUX fields.
-  std::string server_version = "7.4.0";  // the Redis version that clients see
+  bool compresses = true;  // value of the option `rdbcompression`
+  // Value of `rdbchecksum`; if false the file ends with zeros instead of a checksum.
+  bool has_sum = true;
+  // The next members are written to AUX fields.
+  std::string server_version = "7.4.0";  // the version of Redis that clients see
   int64_t created_at_s = 0;
   uint64_t used_memory_bytes = 0;
   bool is_aof_base = false;
   WrittenUse use = WrittenUse::kNone;
   uint32_t access_clock_s = 0;     // current time on the clock of the keys' uses
-  uint32_t use_decay_minutes = 1;  // `lfu-decay-time`
+  uint32_t use_decay_minutes = 1;  // value of the option `lfu-decay-time`
   bool has_keys = true;            // if false, only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
   std::vector<std::pair<std::string, std::string>> more_aux;
   // For other servers only: writes a version that Redis 5 also reads, without fields of ours.
   bool is_for_others = false;
   size_t buffer_bytes = size_t{256} << 10;
-  // Called after each piece. Its argument counts the bytes that reached the sink.
+  // Called after each piece has been written. The argument counts the bytes that reached the sink.
   RdbProgressCallback on_progress;
   // Called after each key has been written, if set.
   std::function<void()> after_key;
@@ -68,20 +69,21 @@ struct RdbPlace {
   std::string temporary;
 };
 
-// Returns the total written. Errors: those of the sink; after the first one nothing more is
-// written.
+// Writes the snapshot. Returns the numbers of bytes and keys written. Errors: those of the sink;
+// after the first one nothing more is written.
 core::Result<RdbProgress> write_rdb(ByteSink& sink, const core::keyspace::Keyspace& keyspace,
                                     const RdbWriteOptions& options);
 
-// Writes a separate file and syncs it. An existing file at `path` is overwritten. For a base of the
-// append log, which its manifest activates. Errors: those of `files`; the file is then removed.
+// Writes the snapshot to a separate file and syncs it. An existing file at `path` is overwritten.
+// Used for a base of the append log, which the manifest activates. Errors: those of `files`; the
+// file is then removed.
 core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& path,
                                          const core::keyspace::Keyspace& keyspace,
                                          const RdbWriteOptions& options);
 
-// Name of a snapshot that a process is writing.
+// Returns the name of a snapshot that a process is writing.
 std::string temporary_snapshot_name(int64_t process_id);
-// Name of a snapshot that a process is receiving.
+// Returns the name of a snapshot that a process is receiving.
 std::string received_snapshot_name(int64_t process_id);
 // Removes temporary snapshots that a crash has left in the directory, except `kept`. Returns their
 // names.
@@ -90,7 +92,7 @@ core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& fi
                                                                   const std::string& kept);
 
 // Replaces the snapshot at `path`. After any failure or power cut the old or the new one exists
-// completely. `temporary` is in the same directory. Errors: as write_rdb_file().
+// completely. `temporary` is in the same directory. Errors: those of write_rdb_file().
 core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,
                                    const core::keyspace::Keyspace& keyspace,
                                    const RdbWriteOptions& options);

@@ -18,7 +18,8 @@ StringOutcome read_string_value(StringReader& text, core::keyspace::Entry& entry
     const bool is_set = entry.set_string({bytes.data(), bytes.size()});
     return is_set ? StringOutcome::kRead : StringOutcome::kNoMemory;
   }
-  // Too long for a number, so the bytes are read into their final memory without a second copy.
+  // The text is too long for a number, so the bytes are read into their final memory without a
+  // second copy.
   core::keyspace::ByteBuffer bytes;
   if (!bytes.resize_for_overwrite(text.size())) return StringOutcome::kNoMemory;
   if (!text.read_fresh({bytes.data(), bytes.size()})) return StringOutcome::kDamaged;

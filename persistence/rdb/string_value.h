@@ -14,7 +14,8 @@
 
 namespace persistence {
 
-// kDamaged: the reader has the error. kNoMemory: the allocation failed.
+// The outcome of reading a string. kDamaged: the reader has the error. kNoMemory: the allocation
+// failed.
 enum class StringOutcome : uint8_t { kRead, kDamaged, kNoMemory };
 
 // Reads all of `text` into the entry. The caller must have checked the memory budget.
