@@ -32,7 +32,7 @@ inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kNotAFloat = "ERR value is not a valid float";
 
-// Compares ASCII letters only, whatever the locale, because keywords are ASCII.
+// The function compares ASCII letters only, whatever the locale, because keywords are ASCII.
 inline bool equals_ignore_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   if (a.size() != b.size()) return false;
@@ -61,7 +61,7 @@ class ArgumentCursor {
   // Returns the next argument without consuming it; empty at the end.
   std::string_view peek() const { return done() ? std::string_view{} : rest_.front(); }
 
-  // Errors: syntax error if no argument is left.
+  // Returns the next argument. Errors: syntax error if no argument is left.
   std::string_view next() {
     if (done()) {
       fail(kSyntaxError);
@@ -79,12 +79,13 @@ class ArgumentCursor {
     return true;
   }
 
-  // Errors: syntax error if no argument is left, `error` if it is not an integer.
+  // Returns the next argument as an integer. Errors: syntax error if no argument is left, `error`
+  // if it is not an integer.
   int64_t take_int64(std::string_view error = kNotAnInteger) {
     return value_or_fail(core::parse_int64(next()), error);
   }
 
-  // As take_int64(), but also returns `error` for an integer outside [min, max].
+  // Does the same as take_int64(), but also gives `error` for an integer outside [min, max].
   int64_t take_int64_between(int64_t min, int64_t max, std::string_view error = kNotAnInteger) {
     const int64_t value = take_int64(error);
     if (ok() && (value < min || value > max)) {
@@ -98,7 +99,7 @@ class ArgumentCursor {
     return value_or_fail(core::parse_double(next()), error);
   }
 
-  // Errors: syntax error if an argument is left.
+  // Checks that no argument is left. Errors: syntax error if an argument is left.
   void expect_end() {
     if (!done()) fail(kSyntaxError);
   }

@@ -24,12 +24,12 @@ class InlineSplitter {
   InlineSplitter(const InlineSplitter&) = delete;
   InlineSplitter& operator=(const InlineSplitter&) = delete;
 
-  // Returns false if quotes are not balanced; arguments() is then unspecified.
+  // Splits the line. Returns false if quotes are not balanced; arguments() is then unspecified.
   bool split(std::string_view line);
 
   std::span<const std::string_view> arguments() const { return arguments_; }
 
-  // True if some words are views of the splitter's own buffer.
+  // Returns whether some words are views of the splitter's own buffer.
   bool has_quoted() const { return !scratch_.empty(); }
 
   // Frees the memory of an unusually long line.
@@ -39,7 +39,7 @@ class InlineSplitter {
   bool take_word();
   bool take_double_quoted();
   bool take_single_quoted();
-  // True if white space or the end of the line follows a closing quote.
+  // Returns whether white space or the end of the line follows a closing quote.
   bool word_ends_here() const;
 
   std::string_view rest_;

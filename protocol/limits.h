@@ -14,16 +14,16 @@
 namespace protocol {
 
 struct Limits {
-  // Maximum size of a bulk string, as of Redis' proto-max-bulk-len.
+  // The maximum size of a bulk string. The value is that of Redis' proto-max-bulk-len.
   size_t bulk_size_max_bytes = size_t{512} * 1024 * 1024;
-  // Maximum number of arguments of a request, and of elements of one aggregate reply. Redis 7
+  // The maximum number of arguments of a request, and of elements of one aggregate reply. Redis 7
   // allows INT_MAX.
   size_t argument_count_max = INT32_MAX;
-  // Maximum length of an inline request, and of a header line whose length has no end.
+  // The maximum length of an inline request, and of a header line whose length has no end.
   size_t inline_size_max_bytes = size_t{64} * 1024;
-  // Maximum nesting depth of the aggregates of a reply.
+  // The maximum nesting depth of the aggregates of a reply.
   size_t reply_depth_max = 64;
-  // Limits before a client has authenticated: enough for AUTH and HELLO.
+  // The limits before a client has authenticated. They suffice for AUTH and HELLO.
   size_t unauthenticated_argument_count_max = 10;
   size_t unauthenticated_bulk_size_max_bytes = size_t{16} * 1024;
 };

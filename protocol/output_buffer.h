@@ -35,7 +35,7 @@ class OutputBuffer {
   size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
   std::string_view view() const { return {data(), size()}; }
-  // Allocated bytes, used or not.
+  // Returns the number of allocated bytes, used or not.
   size_t capacity() const { return capacity_; }
 
   void append(std::string_view text) {
@@ -60,7 +60,7 @@ class OutputBuffer {
     end_ += size_bytes;
   }
 
-  // Drops bytes that were sent. Invalidates earlier marks.
+  // Drops bytes at the front that were sent. Invalidates earlier marks.
   void consume(size_t size_bytes) {
     assert(size_bytes <= size());
     begin_ += size_bytes;
@@ -81,11 +81,11 @@ class OutputBuffer {
     if (end_ < whole_end_) has_overflowed_ = false;
   }
 
-  // From now on the buffer overflows if its content would grow to this size.
+  // Sets a limit: the buffer overflows if its content would grow to this size.
   void set_limit(size_t size_bytes) { limit_ = size_bytes; }
-  // Number of bytes that can be appended before the limit is reached.
+  // Returns the number of bytes that can be appended before the limit is reached.
   size_t room() const { return limit_ - std::min(limit_, size()); }
-  // True if bytes were dropped.
+  // Returns whether bytes were dropped.
   bool has_overflowed() const { return has_overflowed_; }
   // Drops all further bytes, as if the limit were reached.
   void overflow();
@@ -105,7 +105,7 @@ class OutputBuffer {
 
  private:
   bool grow(size_t size_bytes);
-  // After an overflow: provides room for bytes that will be dropped.
+  // Provides room for bytes that will be dropped, after an overflow.
   void make_scratch(size_t size_bytes);
   void resize(size_t capacity_bytes);
   void move_to_front();
@@ -115,7 +115,7 @@ class OutputBuffer {
   size_t begin_ = 0;
   size_t end_ = 0;
   size_t limit_ = std::numeric_limits<size_t>::max();
-  // After an overflow: end of the kept content. Earlier marks are below it, and dropped bytes
+  // The end of the kept content after an overflow. Earlier marks are below it, and dropped bytes
   // follow it.
   size_t whole_end_ = 0;
   bool has_overflowed_ = false;

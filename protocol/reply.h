@@ -16,7 +16,7 @@ namespace protocol {
 
 struct Reply {
   enum class Type : uint8_t {
-    kNull,  // "_", and RESP2's "$-1" and "*-1".
+    kNull,  // null: "_" in RESP3, "$-1" or "*-1" in RESP2
     kSimple,
     kError,
     kInteger,
@@ -30,8 +30,7 @@ struct Reply {
     kMap,
     kSet,
     kPush,
-    kAttribute,  // used while parsing; a finished attribute is moved to `attributes` of the reply
-                 // it describes reply
+    kAttribute,  // used while parsing; a finished attribute is moved to the reply that it describes
   };
 
   bool is_error() const { return type == Type::kError || type == Type::kBulkError; }
@@ -42,7 +41,7 @@ struct Reply {
   std::string text;
   std::string format;  // format of verbatim strings: "txt", "mkd"
   std::vector<Reply> elements;
-  std::vector<Reply> attributes;  // pairs: key, value, key, value…
+  std::vector<Reply> attributes;  // the keys and values of attributes: key, value, key, value…
 };
 
 }  // namespace protocol

@@ -15,7 +15,7 @@ namespace {
 using Type = Reply::Type;
 
 constexpr size_t kLineEndSize = 2;
-constexpr size_t kVerbatimPrefixSize = 4;  // "txt:"
+constexpr size_t kVerbatimPrefixSize = 4;  // size of a prefix such as "txt:"
 
 std::optional<Type> type_of(char mark) {
   switch (mark) {
@@ -186,7 +186,7 @@ bool ReplyParser::read_scalar(Reply& reply, std::string_view text) {
       return is_big_number(text);
     case Type::kBulk:
     case Type::kArray:
-      // RESP2's null replies "$-1" and "*-1".
+      // RESP2's null replies are "$-1" and "*-1".
       reply.type = Type::kNull;
       return true;
     default:

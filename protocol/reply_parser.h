@@ -29,12 +29,12 @@ class ReplyParser {
 
   Status parse(std::string_view buffered);
 
-  // Valid after kReply until the next parse(); move it out to keep it.
+  // Returns the parsed reply. Valid after kReply until the next parse(); move it out to keep it.
   Reply& reply() { return reply_; }
 
   size_t consumed() const { return consumed_; }
 
-  // After kError: describes the invalid bytes. The connection must then be closed.
+  // Describes the invalid bytes after kError. The connection must then be closed.
   std::string_view error() const { return error_; }
 
  private:
@@ -57,7 +57,8 @@ class ReplyParser {
   std::vector<Reply> pending_attributes_;
   Reply reply_;
   size_t consumed_ = 0;
-  // Start of the search for a line end, relative to the first byte not consumed.
+  // The offset at which the search for a line end continues, relative to the first byte not
+  // consumed.
   size_t searched_ = 0;
   std::string_view error_;
 };

@@ -17,11 +17,12 @@ void ReplyWriter::shortest_number(double value) {
 }
 
 void ReplyWriter::formatted_number(double value, const char* format) {
-  // Fits "-1.2345678901234567e-308".
+  // The buffer fits the longest text, such as "-1.2345678901234567e-308".
   char text[32];
   size_t size = 0;
   if (std::isnan(value)) {
-    // Not "-nan", which x86 computes for 0/0 and which Redis no longer sends since 7.2.
+    // NaN is written without a sign: x86 computes "-nan" for 0/0, which Redis no longer sends since
+    // 7.2.
     size = std::string_view("nan").copy(text, sizeof text);
   } else if (std::isinf(value)) {
     size = std::string_view(value > 0 ? "inf" : "-inf").copy(text, sizeof text);

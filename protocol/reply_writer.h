@@ -30,7 +30,7 @@ class ReplyWriter {
   RespVersion version() const { return version_; }
   void set_version(RespVersion version) { version_ = version; }
 
-  // A constant text of the program. The compiler checks that it has no line breaks.
+  // Literal: a constant text of the program. The compiler checks that it has no line breaks.
   class Literal {
    public:
     template <size_t kSize>
@@ -59,7 +59,7 @@ class ReplyWriter {
   void integer(int64_t value) {
     char* const out = buffer_.prepare(kHeaderSizeMax);
     out[0] = ':';
-    // Fast path for the replies of nearly all commands: 0, 1, small counts.
+    // This is a fast path for the replies of nearly all commands: 0, 1, small counts.
     if (static_cast<uint64_t>(value) < 10) {
       out[1] = static_cast<char>('0' + value);
       return end_line(out, out + 2);
@@ -80,11 +80,12 @@ class ReplyWriter {
   // Writes a null in place of an array. RESP2 has a separate null for this case.
   void null_array() { resp3() ? literal("_\r\n") : literal("*-1\r\n"); }
 
-  // The caller writes the elements next; for a map, `count` keys each with its value.
+  // These functions write the header of an aggregate. The caller writes the elements next; for a
+  // map, `count` keys each with its value.
   void array(size_t count) { header('*', count); }
   void map(size_t count) { resp3() ? header('%', count) : header('*', count * 2); }
   void set(size_t count) { header(resp3() ? '~' : '*', count); }
-  // Written before the reply that it describes. RESP3 only.
+  // Writes the header of an attribute, which precedes the reply that it describes. RESP3 only.
   void attribute(size_t count) { header('|', count); }
   void push(size_t count) { header(resp3() ? '>' : '*', count); }
 
@@ -99,13 +100,14 @@ class ReplyWriter {
   // Writes a double with the fewest digits that parse to the same double: 0.01 and not
   // 0.01000000000000000021.
   void shortest_number(double value);
-  // `format` has three characters, such as "txt" or "mkd". RESP2 omits it.
+  // Writes a verbatim string. `format` has three characters, such as "txt" or "mkd". RESP2 omits
+  // it.
   void verbatim(std::string_view text, std::string_view format);
   // Writes a number. `digits` is a decimal integer of any size, with an optional '-'.
   void big_number(std::string_view digits);
 
  private:
-  // Maximum size of a header: a type byte, 20 characters of a 64-bit number and a line end.
+  // The maximum size of a header: a type byte, 20 characters of a 64-bit number and a line end.
   static constexpr size_t kHeaderSizeMax = 24;
 
   bool resp3() const { return version_ == RespVersion::kResp3; }

@@ -10,9 +10,9 @@
 namespace protocol {
 namespace {
 
-// Minimum size of an argument, an empty bulk string: "$0\r\n\r\n".
+// The minimum size of an argument, which is that of an empty bulk string: "$0\r\n\r\n".
 constexpr size_t kArgumentSizeMin = 6;
-// Storage for more slices than this is freed after the request.
+// If a request had more slices than this, their storage is freed after it.
 constexpr size_t kSlicesKept = 256;
 
 struct Length {
@@ -71,9 +71,9 @@ RequestParser::Status RequestParser::parse(std::string_view buffered,
   return resume(buffered, words);
 }
 
-// The hot path: parses a complete command in one pass. Returns false, without any effect, for
-// anything unusual, invalid or incomplete; resume() then starts over. That happens once per
-// request.
+// This is the hot path: it parses a complete command in one pass. Returns false, without any
+// effect, for anything unusual, invalid or incomplete; resume() then starts over. That happens once
+// per request.
 bool RequestParser::parse_whole_array(std::string_view buffered, Words& words) {
   const char* const end = buffered.data() + buffered.size();
   const Length count = read_length(buffered.data(), end, '*');
@@ -143,7 +143,7 @@ RequestParser::Step RequestParser::step(std::string_view buffered, Words& words)
   return Step::kError;
 }
 
-// Offset of the terminator of the line at position_, or npos if it has not arrived yet.
+// Returns the offset of the terminator of the line at position_; npos if it has not arrived yet.
 size_t RequestParser::find_line_end(std::string_view buffered, char terminator) {
   const size_t found = buffered.find(terminator, std::max(searched_, position_));
   searched_ = std::min(found, buffered.size());
@@ -188,7 +188,7 @@ RequestParser::Step RequestParser::read_bulk_header(std::string_view buffered) {
   }
   const char type = buffered[position_];
   if (type != '$') {
-    // Keeps a line break out of the error reply.
+    // A line break is replaced, because the error reply must not contain one.
     const char shown = type == '\r' || type == '\n' ? ' ' : type;
     return fail(std::string("expected '$', got '") + shown + '\'');
   }

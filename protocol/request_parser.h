@@ -45,17 +45,18 @@ class RequestParser {
   // false, they are also invalidated by the next call.
   Status parse(std::string_view buffered, std::vector<std::string_view>& words);
 
-  // True if all arguments of the last request are views of the buffer.
+  // Returns whether all arguments of the last request are views of the buffer.
   bool words_are_in_buffer() const { return words_are_in_buffer_; }
 
-  // Bytes of the buffer that the last call has finished with.
+  // Returns the number of bytes of the buffer that the last call has finished with.
   size_t consumed() const { return consumed_; }
 
-  // Sizes of a request that has arrived in part, counted from its first byte.
+  // The sizes of a request that has arrived in part, counted from its first byte.
   struct Partial {
-    size_t parsed_bytes = 0;    // bytes of the headers and of the whole arguments
-    size_t argument_bytes = 0;  // sum of these arguments' sizes
-    size_t needed_bytes = 0;    // end of the argument being received; 0 between arguments
+    size_t parsed_bytes = 0;    // number of bytes of the headers and of the whole arguments
+    size_t argument_bytes = 0;  // sum of the sizes of these arguments
+    // Offset of the end of the argument being received; 0 between arguments.
+    size_t needed_bytes = 0;
   };
   Partial partial() const {
     const bool is_in_argument = phase_ == Phase::kBulkBody;
@@ -63,9 +64,10 @@ class RequestParser {
             is_in_argument ? position_ + body_bytes_in_buffer() + kLineEndSize : 0};
   }
 
-  // `text` is the body at this offset of the first request. The buffer lacks that body and
-  // continues with the line end after it. Valid until that request is complete, or reset().
-  // REQUIRES: an array of bulk strings, whose argument of text.size() bytes begins there.
+  // Sets an argument that is stored elsewhere. `text` is the body at this offset of the first
+  // request. The buffer lacks that body and continues with the line end after it. Valid until that
+  // request is complete, or reset(). REQUIRES: an array of bulk strings, whose argument of
+  // text.size() bytes begins there.
   void set_apart(size_t offset, std::string_view text);
 
   // Returns the reply line without '-' after kError. The connection should be closed after sending
@@ -108,13 +110,13 @@ class RequestParser {
 
   Phase phase_ = Phase::kStart;
   bool authenticated_ = true;
-  // Limits of the fast path. Requests beyond them go to the slow path, which reports the error.
+  // The limits of the fast path. Requests beyond them go to the slow path, which reports the error.
   size_t count_max_ = 0;
   size_t bulk_size_max_bytes_ = 0;
   bool words_are_in_buffer_ = true;
   size_t consumed_ = 0;
 
-  // State of a partial request; offsets are relative to its first byte.
+  // The state of a partial request, whose offsets are relative to its first byte.
   size_t position_ = 0;
   size_t searched_ = 0;
   size_t arguments_left_ = 0;
