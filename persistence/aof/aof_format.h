@@ -93,7 +93,7 @@ struct AofAnnotation {
   enum class Kind : uint8_t {
     kOther,      // an annotation of another server, or a comment
     kTimestamp,  // `value` is the unix time in seconds
-    kVersion,    // `value` is the version
+    kVersion,    // `value` is the version of the format
     kChecksum,   // `value` is the checksum of the bytes before the line
     kPosition,   // `position` is the position in the replication stream
     kMalformed,  // the line begins like a line of this server but is invalid

@@ -98,7 +98,7 @@ class AofWriter {
  private:
   std::string path_of(const std::string& name) const { return place_.directory + "/" + name; }
   core::Result<std::unique_ptr<AppendFile>> sync_files();
-  // REQUIRES: the caller holds mutex_.
+  // Writes the pending bytes. REQUIRES: the caller holds mutex_.
   core::Result<> write_locked();
   void take_journal();
   void remove_history();
@@ -116,9 +116,9 @@ class AofWriter {
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> synced_{0};
 
-  std::mutex sync_mutex_;  // serializes syncs; locked before mutex_
+  std::mutex sync_mutex_;  // this mutex serializes syncs; locked before mutex_
 
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // this mutex guards the members below
   const std::unique_ptr<BatchLines> lines_;
   AofIncrement current_;
   // File before current_ that is not synced yet; null if there is none.

@@ -96,8 +96,8 @@ class StreamReader {
     const size_t begin;  // offset in `out` at which the capture begins
     const uint64_t bytes_max;
     const char* copied;  // end of the bytes that are already in `out`
-    std::optional<uint64_t>
-        sum_before;  // checksum before the capture; set when captured bytes leave the buffer
+    // Checksum before the capture; set when captured bytes leave the buffer.
+    std::optional<uint64_t> sum_before;
     bool is_overfull = false;
   };
 

@@ -37,7 +37,8 @@ class RdbDecoders {
  public:
   using Decode = std::function<core::Result<>(const RdbBatch&)>;
 
-  // REQUIRES: at least one helper. Objects that `decode` uses must outlive the RdbDecoders.
+  // Starts the threads. REQUIRES: at least one helper. Objects that `decode` uses must outlive the
+  // RdbDecoders.
   RdbDecoders(unsigned helper_count, Decode decode);
   ~RdbDecoders();
   RdbDecoders(const RdbDecoders&) = delete;
