@@ -73,8 +73,8 @@ class Clustering {
   // Hands the shard over to another member if possible, then calls `done`, perhaps on another
   // thread. A second call does not wait for the first handover.
   void retire(std::function<void()> done);
-  // Must be called as the last step before stop(). Ensures that members that lack part of this
-  // node's stream can no longer take over. Calls `done` as retire() does. REQUIRES: no write is
+  // Ensures that members that lack part of this node's stream can no longer take over. Must be
+  // called as the last step before stop(). Calls `done` as retire() does. REQUIRES: no write is
   // running.
   void close_list(std::function<void()> done);
 

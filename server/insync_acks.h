@@ -39,7 +39,8 @@ class InsyncAcks final : public net::WriteAcks {
   uint64_t offset_of_writes() const override;
   bool has_all(uint64_t offset) const override;
   void request() override;
-  // Must be called after each acknowledgement, and when the members to wait for have changed.
+  // Updates the offset. Must be called after each acknowledgement, and when the members to wait for
+  // have changed.
   void refresh();
 
  private:

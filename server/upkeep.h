@@ -34,7 +34,8 @@ class Upkeep {
   Upkeep(const Upkeep&) = delete;
   Upkeep& operator=(const Upkeep&) = delete;
 
-  // Must be called `hz` times a second without a stripe lock. Takes a bounded time.
+  // Does the work that is due, in bounded time. Must be called `hz` times a second without a stripe
+  // lock.
   void tick();
 
  private:

@@ -58,7 +58,7 @@ class AccessLog {
 
  private:
   std::array<std::atomic<uint64_t>, 5> counts_{};
-  mutable std::mutex mutex_;  // guards the numbers of denials, the limit and the entries
+  mutable std::mutex mutex_;  // this mutex guards the numbers of denials, the limit and the entries
   std::deque<Entry> entries_;
   uint64_t next_id_ = 0;
   size_t limit_ = 128;

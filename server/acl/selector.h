@@ -24,7 +24,7 @@ namespace server::acl {
 // allows.
 enum class ChannelDefault : uint8_t { kAllChannels, kResetChannels };
 
-// How a command accesses the value of a key.
+// The ways in which a command accesses the value of a key.
 enum Access : uint8_t { kNoAccess = 0, kRead = 1, kWriteAccess = 2, kReadWrite = 3 };
 
 class Selector {

@@ -95,7 +95,7 @@ class Users {
   std::atomic<bool> is_open_{true};
   std::atomic<bool> has_no_password_{true};
   std::atomic<ChannelDefault> channel_default_;
-  mutable std::mutex mutex_;  // guards users_ and last_id_
+  mutable std::mutex mutex_;  // this mutex guards users_ and last_id_
   Map users_;
   uint64_t last_id_ = 0;
 };

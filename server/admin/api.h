@@ -45,7 +45,7 @@ class Api {
         writes_(services, std::move(post)),
         sampler_(services) {}
 
-  // Must be called about once a second.
+  // Adds a sample to the history. Must be called about once a second.
   void tick() { sampler_.sample(); }
 
   HttpResponse overview(const Question& question);

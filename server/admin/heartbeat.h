@@ -27,7 +27,7 @@ class Heartbeat {
 
   explicit Heartbeat(Ask ask) : ask_(std::move(ask)) {}
 
-  // Must be called about once a second.
+  // Sends the next request to the threads. Must be called about once a second.
   void tick(int64_t now_us) {
     if (state_->asked_us.load() != kNotAsked) return;
     state_->asked_us = now_us;

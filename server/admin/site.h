@@ -31,8 +31,8 @@ class Site {
   Site(Services& services, const Heartbeat& heartbeat, WriteCaller::Post post);
 
   HttpResponse answer(const HttpRequest& request, const Peer& peer);
-  // Must be called about once a second. Continues the walk over all filters and samples the
-  // history.
+  // Continues the walk over all filters and samples the history. Must be called about once a
+  // second.
   void tick();
 
  private:

@@ -13,7 +13,7 @@
 
 namespace server::cluster {
 
-// Why this node became the leader of its shard.
+// The cause for which this node became the leader of its shard.
 enum class FailoverCause : uint8_t {
   kHandover,    // the former leader handed the shard over to this node
   kLostLeader,  // this node took over because the former leader's lease had ended
@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, 3> kFailoverCauses = {"handover", 
 struct ClusterCounters {
   // The number of takeovers of this node by FailoverCause.
   std::array<std::atomic<uint64_t>, kFailoverCauses.size()> failovers{};
-  // How often the permit of this leader ended before it was extended.
+  // The number of times that the permit of this leader ended before it was extended.
   std::atomic<uint64_t> permit_lapses{0};
   // Bytes of the stream that the slowest connected member lacks; 0 on a replica.
   std::atomic<uint64_t> bytes_behind{0};

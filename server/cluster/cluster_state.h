@@ -27,7 +27,7 @@ namespace server::cluster {
 
 class View;
 
-// How the slots of this server's shard are served.
+// The state in which this server serves the slots of its shard.
 enum class Service : uint8_t {
   kDown,  // this server does not lead the shard, or has no permit
   // Clients wait. A new leader may not reply before the former one's permit has ended. Or the shard
@@ -111,7 +111,7 @@ class ClusterState {
     return true;
   }
 
-  // Used by CLUSTER INFO and metrics.
+  // Returns the counters that CLUSTER INFO and metrics show.
   ClusterCounters& counters() { return counters_; }
   const ClusterCounters& counters() const { return counters_; }
   bool etcd_is_up() const { return etcd_is_up_.load(std::memory_order_relaxed); }
@@ -139,7 +139,7 @@ class ClusterState {
   // The time by permit_clock_us() of the last bytes from the leader.
   std::atomic<int64_t> leader_heard_us_{0};
   ClusterCounters counters_;
-  mutable std::mutex mutex_;  // guards view_, required_acks_, and changes of service_
+  mutable std::mutex mutex_;  // this mutex guards view_, required_acks_, and changes of service_
   std::shared_ptr<const View> view_;
   std::shared_ptr<const Ids> required_acks_ = std::make_shared<const Ids>();
   std::vector<Seen> seen_;  // the views last seen by the threads, by thread index

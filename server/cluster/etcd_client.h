@@ -71,8 +71,9 @@ using EtcdHandler = std::function<void(EtcdResult<Reply>)>;
 // A report of a watch: changes, or the end of the watch. Changes come in the order of their
 // revisions, and all changes of a revision come together.
 struct EtcdChanges {
-  uint64_t revision = 0;          // all changes up to this revision were reported
-  std::vector<EtcdEvent> events;  // empty: the watch has begun, or continues after a failure
+  uint64_t revision = 0;  // all changes up to this revision were reported
+  // Changes of the keys; empty: the watch has begun, or continues after a failure.
+  std::vector<EtcdEvent> events;
 };
 struct EtcdWatchEnd {
   // The error that ended the watch. kOutOfRange: changes are lost (compacted, or too many for one
@@ -84,7 +85,7 @@ using EtcdWatchNews = std::variant<EtcdChanges, EtcdWatchEnd>;
 
 class EtcdClient {
  public:
-  // Errors: an endpoint that is no URL, a CA file that cannot be read.
+  // Creates a client. Errors: an endpoint that is no URL, a CA file that cannot be read.
   static core::Result<std::unique_ptr<EtcdClient>> make(boost::asio::io_context& io,
                                                         EtcdOptions options);
   // Closes all connections; no handler runs afterwards.

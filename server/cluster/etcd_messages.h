@@ -66,7 +66,7 @@ struct EtcdRange {
 struct EtcdRangeReply {
   uint64_t revision = 0;          // the revision of the whole store when it was read
   uint64_t count = 0;             // number of keys, including those that min_mod_revision omits
-  std::vector<EtcdKeyValue> kvs;  // sorted by key, ascending
+  std::vector<EtcdKeyValue> kvs;  // keys and values, sorted by key
 
   // Returns null if the reply has no such key.
   const EtcdKeyValue* find(std::string_view key) const;
@@ -155,7 +155,8 @@ std::string etcd_lease_json(uint64_t lease);  // body of the requests that exten
 std::string etcd_watch_json(const EtcdWatch& watch);
 std::string etcd_authenticate_json(std::string_view user, std::string_view password);
 
-// Errors: not JSON, or a member of the wrong type; the message names it.
+// The functions below parse replies. Errors: not JSON, or a member of the wrong type; the message
+// names it.
 core::Result<EtcdRangeReply> parse_etcd_range(std::string_view json);
 core::Result<EtcdPutReply> parse_etcd_put(std::string_view json);
 core::Result<EtcdTxnReply> parse_etcd_txn(std::string_view json);

@@ -23,7 +23,7 @@
 namespace server::cluster {
 
 struct Node {
-  std::string id;  // 40 lower-case hexadecimal digits
+  std::string id;  // id of 40 lower-case hexadecimal digits
   std::string ip;  // the address to which clients are redirected
   uint16_t port = 0;
   uint16_t tls_port = 0;    // port for TLS; 0: none
@@ -90,7 +90,7 @@ inline constexpr size_t kTopologyBytesMax = size_t{1024} * 1024;
 bool is_node_id(std::string_view id);
 bool is_shard_name(std::string_view name);
 
-// Errors: the broken invariant, with the name of the shard or node.
+// Checks the invariants. Errors: the broken invariant, with the name of the shard or node.
 core::Result<> check_topology(const Topology& topology);
 
 // The document's text: {"format":1,"shards":{…},"nodes":{…}}.

@@ -47,7 +47,7 @@ class View {
   const Shard* own_shard() const { return own_shard_; }
   bool leads() const { return leads_; }
 
-  // REQUIRES: has_topology(), slot < kSlotCount.
+  // Returns the shard that owns the slot. REQUIRES: has_topology(), slot < kSlotCount.
   const Shard& shard_of(unsigned slot) const { return shards()[shard_of_slot_[slot]]; }
   const Node& leader_of(const Shard& shard) const { return *topology().node(shard.leader); }
   // Returns whether this server leads the slot's shard.
@@ -75,7 +75,7 @@ class View {
   TopologyFault fault_ = TopologyFault::kNone;
 
  public:
-  // Not copyable, because members point to each other.
+  // A View cannot be copied, because its members point to each other.
   View(const View&) = delete;
   View& operator=(const View&) = delete;
 };

@@ -174,7 +174,7 @@ class Config {
   void warn(std::string message);
 
   std::mutex set_mutex_;            // held during set() and rewrite()
-  mutable std::mutex mutex_;        // guards texts_, hooks_ and warnings_
+  mutable std::mutex mutex_;        // this mutex guards texts_, hooks_ and warnings_
   std::vector<std::string> texts_;  // canonical texts of the values, by row of the option table
   std::array<std::vector<ConfigHooksPtr>, kOptionIdCount> hooks_;
   std::vector<std::string> warnings_;

@@ -53,7 +53,7 @@ std::string start_up_error(const core::Error& error) {
 
 void Config::warn_if_without_effect(size_t index, const Value& value) {
   const Option& option = option_table()[index];
-  // No warning when the value equals Redis' default.
+  // There is no warning if the value equals Redis' default.
   if (value.text == option.default_text) return;
   if (const auto feature = missing_feature(option.name); !feature.empty()) {
     warn(effect_warning(option.name, feature));

@@ -127,7 +127,7 @@ inline int first_key_of(const KeyRange& range, Arguments args) {
 // range has no key, or if the argument with the number of keys is invalid.
 int last_key_of(const KeyRange& range, Arguments args);
 
-// Which words the journal stores for a command that changed data.
+// The words that the journal stores for a command that has changed data.
 enum class Journalled : uint8_t {
   // The journal stores the command's own words, because replaying them gives the same result.
   kVerbatim,

@@ -32,7 +32,7 @@ class Drain {
   void visit();
 
   CommandThreads& threads_;
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // this mutex guards the members below
   std::vector<Callback> waiting_;
   bool is_running_ = false;
 };

@@ -58,7 +58,8 @@ struct Environment {
   Observer& observer;
   acl::Users& users;
   cluster::ClusterState& cluster;
-  // Used only by commands/connection/ and commands/server/, which include services.h.
+  // The services, which only commands/connection/ and commands/server/ use: they include
+  // services.h.
   Services& services;
 };
 

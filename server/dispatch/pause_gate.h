@@ -80,7 +80,7 @@ class PauseGate final : public CommandDrain {
 
  private:
   CommandThreads& threads_;
-  std::mutex mutex_;  // serializes pause() and end()
+  std::mutex mutex_;  // this mutex serializes pause() and end()
   std::atomic<Mode> mode_{Mode::kNone};
   std::atomic<int64_t> end_ms_{0};
   std::atomic<uint8_t> holds_{0};

@@ -11,7 +11,7 @@ double begin_of(size_t bucket) {
 }
 
 double width_of(size_t bucket) {
-  // Also valid for the last bucket, whose end exceeds 64 bits.
+  // The difference is valid for the last bucket, too, whose end exceeds 64 bits.
   return static_cast<double>(LatencyHistogram::end_of(bucket) - LatencyHistogram::begin_of(bucket));
 }
 

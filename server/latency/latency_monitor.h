@@ -56,7 +56,7 @@ class LatencyMonitor {
   void add(std::string_view kind, int64_t duration_ms, int64_t now_s);
 
   std::atomic<int64_t> threshold_ms_{0};
-  mutable std::mutex mutex_;  // guards events_
+  mutable std::mutex mutex_;  // this mutex guards events_
   ByKind events_;
 };
 

@@ -40,7 +40,7 @@ class SlowLog {
   void clear();
 
  private:
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // this mutex guards the members below
   uint64_t next_id_ = 0;
   std::deque<std::shared_ptr<const SlowCommand>> entries_;  // entries, the newest first
 };

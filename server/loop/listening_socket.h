@@ -70,7 +70,7 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
   void await();
   bool accept_waiting();
 
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // this mutex guards the members below
   Acceptor acceptor_;
   Handler handler_;
   bool is_awaited_ = false;

@@ -20,7 +20,7 @@ class SocketAddress {
   // example for a socket of another kind.
   SocketAddress(int descriptor, End end);
 
-  // Returns "127.0.0.1:50000" or "[::1]:50000".
+  // Returns the address and port, such as "127.0.0.1:50000" or "[::1]:50000".
   std::string text() const;
   // Returns whether the address is reachable only from this machine.
   bool is_loopback() const;

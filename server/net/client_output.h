@@ -51,8 +51,8 @@ class ClientOutput {
   // Frees the unsent bytes. REQUIRES: nothing is sent after this call.
   void forget() { unsent_ = protocol::OutputBuffer(); }
 
-  // Must also be called after the stream has received bytes, because a TLS stream may then have
-  // bytes to send.
+  // Records whether the stream holds unsent bytes. Must also be called after the stream has
+  // received bytes, because a TLS stream may then have bytes to send.
   void record_held_by_stream(bool holds_bytes) { stream_holds_bytes_ = holds_bytes; }
   bool empty() const { return unsent_.empty() && !stream_holds_bytes_; }
   size_t size() const { return unsent_.size(); }

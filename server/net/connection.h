@@ -108,7 +108,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void await_reader(State state);
   void arm_timer(std::chrono::milliseconds delay);
   void on_timer();
-  // Must be called when bytes have been sent or stored.
+  // Checks the unsent replies against the limits. Must be called when bytes have been sent or
+  // stored.
   void check_output();
   BufferLimit output_limit() const;
   // Returns how many more bytes of replies would exceed the hard limit.

@@ -68,7 +68,7 @@ class Availability {
 
  private:
   std::atomic<uint32_t> troubles_{0};
-  mutable std::mutex mutex_;  // guards append_log_reason_
+  mutable std::mutex mutex_;  // this mutex guards append_log_reason_
   std::string append_log_reason_;
 };
 

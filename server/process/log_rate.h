@@ -33,7 +33,7 @@ class LogRate {
 
  private:
   const int64_t interval_us_;
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // this mutex guards the members below
   std::optional<int64_t> last_us_;
   uint64_t left_out_ = 0;
 };

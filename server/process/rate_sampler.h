@@ -17,8 +17,8 @@ class RateSampler {
   RateSampler(const Statistics& statistics, Gauges& gauges)
       : statistics_(statistics), gauges_(gauges) {}
 
-  // Must be called several times a second; `now_us` is monotonic. The first call only stores the
-  // totals.
+  // Takes a sample. Must be called several times a second; `now_us` is monotonic. The first call
+  // only stores the totals.
   void sample(int64_t now_us);
 
  private:

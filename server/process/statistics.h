@@ -149,7 +149,7 @@ class Statistics {
  private:
   static constexpr size_t kErrorCodesMax = 128;
   std::vector<std::unique_ptr<ThreadStatistics>> threads_;
-  mutable std::mutex errors_mutex_;  // guards errors_ and total_errors_
+  mutable std::mutex errors_mutex_;  // this mutex guards errors_ and total_errors_
   std::map<std::string, uint64_t> errors_;
   uint64_t total_errors_ = 0;
 };

@@ -66,7 +66,8 @@ class MonitorFeed {
 
   const Waker waker_;
   std::atomic<size_t> count_{0};
-  std::mutex mutex_;  // guards the inboxes, so that all inboxes have the same order of lines
+  // This mutex guards the inboxes, so that all inboxes have the same order of lines.
+  std::mutex mutex_;
   std::vector<Inbox> inboxes_;
 };
 

@@ -175,7 +175,7 @@ class PubSub {
   using ByName = std::unordered_map<std::string, Listeners, NameHash, std::equal_to<>>;
 
   struct Inbox {
-    std::mutex mutex;  // guards the inbox; locked after mutex_
+    std::mutex mutex;  // this mutex guards the inbox; locked after mutex_
     std::deque<Delivery> deliveries;
     bool is_awake = false;  // true if the thread was woken and has not found its inbox empty since
   };

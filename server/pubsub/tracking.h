@@ -108,7 +108,7 @@ class Tracking {
   ServerState& state_;
   std::array<Shard, kShardCount> shards_;
   std::vector<std::unique_ptr<Gathered>> gathered_;  // collected changes, indexed by thread
-  mutable std::mutex mutex_;                         // guards the next four members
+  mutable std::mutex mutex_;                         // this mutex guards the next four members
   std::set<uint64_t> known_;                         // ids of connected clients that have tracked
   std::map<uint64_t, ClientRow> clients_;
   std::map<std::string, std::set<uint64_t>, std::less<>> prefixes_;  // maps prefixes to session ids

@@ -74,7 +74,7 @@ class Clients {
   // Held while a thread chooses clients to evict; locked before mutex_.
   std::mutex evicting_;
   std::atomic<uint64_t> closing_bytes_{0};
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // this mutex guards the members below
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
   // Maps the id of an evicted session to its part of closing_bytes_.
   std::map<uint64_t, uint64_t> closing_;

@@ -122,7 +122,7 @@ class ClientNames {
   }
 
  private:
-  mutable std::mutex mutex_;  // guards values_
+  mutable std::mutex mutex_;  // this mutex guards values_
   Values values_;
 };
 

@@ -38,7 +38,7 @@ class Tls {
 
  private:
   Config& config_;
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // this mutex guards the members below
   TlsContext current_;
   TlsContext previous_;  // the context that the last apply() replaced
 };

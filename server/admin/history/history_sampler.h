@@ -28,7 +28,8 @@ class HistorySampler {
   HistorySampler(const HistorySampler&) = delete;
   HistorySampler& operator=(const HistorySampler&) = delete;
 
-  // Must be called about once a second. The first call only stores the counters.
+  // Adds a sample to the history. Must be called about once a second. The first call only stores
+  // the counters.
   void sample();
   const History& history() const { return history_; }
   size_t size_bytes() const;

@@ -43,7 +43,8 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Must be called often: 20 times within PermitTimes::ask_us, and when the facts change.
+  // Advances the member to the given time. Must be called often: 20 times within
+  // PermitTimes::ask_us, and when the facts change.
   void tick(int64_t now_us, const ReplicationFacts& facts);
 
   // Adopts the topology that etcd has, from a watch or a read, if it supersedes the known one.

@@ -33,7 +33,7 @@ struct MemberOptions {
   bool awaits_acks = false;
 };
 
-// How this node treats a command on its slots.
+// The way in which this node treats a command on its slots.
 enum class MemberService : uint8_t {
   kNone,  // this node does not lead
   kServes,

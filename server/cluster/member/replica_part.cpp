@@ -20,7 +20,7 @@ constexpr int64_t kHeardGraceUs = 2'000'000;
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
 // A restarted leader that answers gets this long to register in etcd. It is two node timeouts.
 constexpr int64_t kYieldAsks = 20;
-// How many epochs a member may lag behind a leader that asks for its promise.
+// The number of epochs that a member may lag behind a leader that asks for its promise.
 constexpr uint64_t kEpochsAhead = 1000;
 
 }  // namespace

@@ -19,7 +19,7 @@ class SuccessorSearch {
 
   explicit SuccessorSearch(MemberState& state) : state_(state) {}
 
-  // REQUIRES: this node leads the shard.
+  // Asks the members in sync if the append log fails. REQUIRES: this node leads the shard.
   void step(const Shard& shard, int64_t now_us) {
     if (state_.facts.log_works || now_us < ask_again_us_) return;
     ask_again_us_ = now_us + kAskEveryUs;

@@ -38,7 +38,7 @@ class TopologyCalls {
   // Removes and returns the pending read; nullopt for an unknown call.
   std::optional<Read> take_read(uint64_t call);
 
-  // REQUIRES: !is_changing().
+  // Requests a change of the topology. REQUIRES: no other change is pending.
   void change(ChangeTopology change);
   bool is_changing() const { return change_.has_value(); }
   // Returns the pending change; null if there is none.

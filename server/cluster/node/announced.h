@@ -45,7 +45,7 @@ class Announcer {
   Announcer(EtcdClient& client, const EtcdKeys& keys, const Config& config, std::string own_id,
             std::optional<Listening> before, std::function<void(const Listening&)> keep);
 
-  // Must be called often. Announces the address until the watch reports it in the topology.
+  // Announces the address until the watch reports it in the topology. Must be called often.
   void tick(int64_t now_us, const TopologyVersion& known);
 
  private:

@@ -226,7 +226,7 @@ void ClusterNode::stop() {
   thread_.join();
   slow_.role.stop();
   slow_.file.stop();
-  // No handler of the objects below runs from here on.
+  // From here on, no handler of the objects below runs.
   parts_.state.set_service(Service::kDown);
   peers_.reset();
   announcer_.reset();

@@ -25,7 +25,7 @@ class Departure {
   // Removes the members that lack part of the stream, which ends at `offset`, from the list of
   // members in sync. Calls `done` when etcd has the list, or after a second without an answer.
   void close_list(int64_t now_us, uint64_t offset, std::function<void()> done);
-  // Must be called after each event of the Member.
+  // Calls `done` of the step that is over. Must be called after each event of the Member.
   void step(int64_t now_us);
 
  private:

@@ -57,7 +57,7 @@ class LatestTask {
     }
   }
 
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // this mutex guards the members below
   std::condition_variable wake_;
   std::function<void()> waiting_;
   bool is_stopping_ = false;

@@ -23,7 +23,7 @@ class MemberWaits {
   void add(Condition condition, int64_t until_us, std::function<void(bool holds)> done) {
     waits_.push_back({std::move(condition), until_us, std::move(done)});
   }
-  // Must be called after each event of the Member.
+  // Calls `done` of each wait that is over. Must be called after each event of the Member.
   void step(const Member& member, int64_t now_us) {
     std::erase_if(waits_, [&](const Wait& wait) {
       const bool holds = wait.condition(member, now_us);

@@ -155,15 +155,15 @@ class Peers::Link {
   const Tls* const tls_;
   const std::chrono::milliseconds limit_;
   const Address address_;
-  std::mutex mutex_;  // guards calls_
+  std::mutex mutex_;  // this mutex guards calls_
   std::condition_variable has_calls_;
   std::deque<Call> calls_;
   std::atomic<bool> is_ending_{false};
-  // Used only by this link's thread.
+  // Only this link's thread uses the members below.
   Waker waker_;
   std::unique_ptr<ReplicaSocket> socket_;
   std::string received_;
-  std::thread thread_;  // must be the last member, because the thread uses all members above
+  std::thread thread_;  // must be the last member, because the thread uses the other members
 };
 
 Peers::Peers(boost::asio::io_context& io, const Config& config, const Tls* tls, int64_t limit_ms)

@@ -32,7 +32,7 @@ struct Done {
 
 class ClusterTool {
  public:
-  // Errors: those of EtcdClient::make, and an invalid name of a cluster.
+  // Creates the tool. Errors: those of EtcdClient::make, and an invalid name of a cluster.
   static core::Result<std::unique_ptr<ClusterTool>> make(const EtcdOptions& options,
                                                          std::string cluster_name,
                                                          NodeAccess access);

@@ -63,7 +63,7 @@ std::string tls_failure() {
   return fmt::format("TLS: {}", reason == nullptr ? "failed" : reason);
 }
 
-// Errors: a file of the options cannot be used.
+// Creates a context for TLS. Errors: a file of the options cannot be used.
 core::Result<std::unique_ptr<SSL_CTX, ContextEnd>> tls_context(const NodeAccess& access) {
   std::unique_ptr<SSL_CTX, ContextEnd> context(SSL_CTX_new(TLS_client_method()));
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);

@@ -42,7 +42,7 @@ core::Result<Topology> plan_create(std::vector<Node> nodes, unsigned replicas);
 core::Result<Topology> plan_add(Topology topology, const std::vector<std::string>& alive, Node node,
                                 std::string_view shard);
 
-// Errors: the node at the address is a leader, or is unknown.
+// Removes the node at the address. Errors: the node is a leader, or is unknown.
 core::Result<Topology> plan_remove(Topology topology, const Address& address);
 
 // Makes the node the leader of the shard, whose data are lost. Members that are not alive leave the

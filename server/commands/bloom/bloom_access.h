@@ -56,8 +56,8 @@ inline bool is_refreshing(const core::bloom::ScalableFilter& filter) {
   return filter.window() != nullptr && window_refreshes(filter);
 }
 
-// Must be called before items are added to an existing filter. If memory is short, replies with the
-// error and returns false. REQUIRES: the key's exclusive lock.
+// Rotates the window of an existing filter, if it has one. Must be called before items are added.
+// If memory is short, replies with the error and returns false. REQUIRES: the key's exclusive lock.
 inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter) {
   return filter.window() == nullptr || rotate_before_add(ctx, key, filter);
 }
@@ -70,7 +70,8 @@ inline void notify_added(Context& ctx, const KeyRef& key, bool is_new, bool any_
   if (is_new && any_added) ctx.notify(KeyEvent::kBloomReserve, ctx.database(), key);
 }
 
-// Must be called after items were added. REQUIRES: the key's exclusive lock.
+// Frees the layers that rotations have dropped. Must be called after items were added. REQUIRES:
+// the key's exclusive lock.
 inline void finish_add(const Context& ctx, core::bloom::ScalableFilter& filter) {
   if (filter.window() != nullptr) free_dropped(ctx, filter);
 }

@@ -28,8 +28,8 @@ FilterTimes times_of(const FilterRequest& request) {
   return {request.expires_at_ms, request.window_start_ms};
 }
 
-// Must be called after the other events of a filter that was created for `request`. REQUIRES: the
-// key's exclusive lock.
+// Publishes the expiry of a filter that was created for `request`. Must be called after the
+// filter's other events. REQUIRES: the key's exclusive lock.
 void notify_key_expires(const Context& ctx, const KeyRef& key, const FilterRequest& request) {
   if (request.expires_at_ms == core::keyspace::kNoExpiry) return;
   ctx.notify(KeyEvent::kExpire, ctx.database(), key);

@@ -49,8 +49,7 @@ class ItemBatch {
     return {found_.data(), found_.size()};
   }
 
-  // Must be called after each command, so that the memory of a huge command is freed before the
-  // thread ends.
+  // Frees the memory of a huge command before the thread ends. Must be called after each command.
   void release_large() {
     release_if_large(hashes_);
     release_if_large(outcomes_);

@@ -35,8 +35,8 @@ struct KeyTransfer::Job {
   std::vector<DumpedKey> keys;
   std::atomic<bool> is_abandoned{false};
   std::atomic<bool> has_ended{false};
-  Outcome outcome;   // it is set before has_ended and constant afterwards
-  std::mutex mutex;  // guards wake
+  Outcome outcome;   // result of the transfer; set before has_ended, constant afterwards
+  std::mutex mutex;  // this mutex guards wake
   std::function<void()> wake;
 
   void end() {

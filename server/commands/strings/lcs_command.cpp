@@ -76,8 +76,8 @@ class LcsTable {
     return ctx.admission().memory_suffices(bytes) ? "" : kNoMemory;
   }
 
-  // REQUIRES: refusal() is empty. If the allocation fails, the table is unusable (see operator
-  // bool).
+  // Computes the table. REQUIRES: refusal() is empty. If the allocation fails, the table is
+  // unusable (see operator bool).
   LcsTable(std::string_view a, std::string_view b)
       : a_(a),
         b_(b),

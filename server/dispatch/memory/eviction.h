@@ -109,7 +109,7 @@ class Eviction final : public RoomMaker {
 
   const Parts parts_;
   core::keyspace::EvictionPool pool_;
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // this mutex guards the members below
   mutable Databases databases_;
   mutable core::keyspace::EvictionPolicy counted_for_{};
   mutable int64_t counted_us_ = 0;

@@ -79,9 +79,9 @@ class LogSwitch {
 
   // Held by the thread that opens or closes the log.
   OrderedMutex switch_mutex_{LockRank::kLogSwitch};
-  int64_t next_try_us_ = 0;  // guarded by switch_mutex_
+  int64_t next_try_us_ = 0;  // time of the next attempt; guarded by switch_mutex_
 
-  std::mutex mutex_;       // guards the members below
+  std::mutex mutex_;       // this mutex guards the members below
   uint64_t requests_ = 0;  // number of calls of await()
   uint64_t answered_ = 0;  // number of the last call of await() that is done
   std::optional<core::Error> error_;

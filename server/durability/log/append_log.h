@@ -127,7 +127,7 @@ class AppendLog final : public ReplyLog {
   std::atomic<int64_t> sync_began_us_{kNotSyncing};
   std::atomic<uint64_t> delayed_syncs_{0};
 
-  std::mutex mutex_;  // guards wanted_ and stopping_
+  std::mutex mutex_;  // this mutex guards wanted_ and stopping_
   std::condition_variable wake_;
   bool wanted_ = false;
   bool stopping_ = false;

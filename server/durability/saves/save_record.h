@@ -62,7 +62,7 @@ class SaveHistory {
     record_.failures_in_a_row = is_ok ? 0 : record_.failures_in_a_row + 1;
   }
 
-  mutable std::mutex mutex_;  // guards record_
+  mutable std::mutex mutex_;  // this mutex guards record_
   SaveRecord record_;
 };
 

@@ -83,7 +83,7 @@ class SaveSlot {
   uint64_t fork_count() const { return fork_count_; }
 
  private:
-  // REQUIRES: the caller holds mutex_, and a child runs.
+  // Returns the progress. REQUIRES: the caller holds mutex_, and a child runs.
   SaveProgress progress_of_child() const;
 
   const DataParts parts_;
@@ -94,7 +94,7 @@ class SaveSlot {
   std::atomic<int64_t> last_fork_us_{0};
   std::atomic<uint64_t> fork_count_{0};
 
-  mutable OrderedMutex mutex_{LockRank::kSaves};  // guards the members below
+  mutable OrderedMutex mutex_{LockRank::kSaves};  // this mutex guards the members below
   std::unique_ptr<SaveChild> child_;
   uint64_t keys_at_fork_ = 0;
   uint64_t bytes_at_fork_ = 0;

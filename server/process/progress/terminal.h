@@ -15,7 +15,7 @@ namespace server {
 // Shows the progress of `work`. `share` is from 0 to 1. If there are two works at once, the later
 // one is shown.
 void show_on_terminal(std::string_view work, double share);
-// Must be called when the work has ended.
+// Erases the progress line. Must be called when the work has ended.
 void clear_terminal(std::string_view work);
 
 // Returns whether the log and the progress line share one terminal.

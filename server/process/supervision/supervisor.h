@@ -30,8 +30,8 @@ class Supervisor {
 
   void ready(std::string_view what);
   void stopping();
-  // Must be called several times a second. `now_us` is monotonic. `loaded_share` is the loaded
-  // fraction of the data, 0 to 1; negative while nothing is loading.
+  // Sends the messages that are due. Must be called several times a second. `now_us` is monotonic.
+  // `loaded_share` is the loaded fraction of the data, 0 to 1; negative while nothing is loading.
   void tick(int64_t now_us, double loaded_share);
 
  private:

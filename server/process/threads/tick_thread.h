@@ -36,7 +36,7 @@ class TickThread {
  private:
   void run(const Tick& tick);
 
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // this mutex guards the members below
   std::condition_variable wake_;
   bool is_woken_ = false;
   bool is_stopping_ = false;

@@ -170,7 +170,7 @@ class Leader final : public StreamListener {
   const std::unique_ptr<StreamPump> pump_;
   std::atomic<bool> acks_are_wanted_{false};
 
-  mutable OrderedMutex mutex_{LockRank::kLeader};  // guards the members below
+  mutable OrderedMutex mutex_{LockRank::kLeader};  // this mutex guards the members below
   const std::unique_ptr<Replicas> replicas_;
   const std::unique_ptr<ForeignReplicas> foreign_;
   std::map<uint64_t, LinkPtr> links_;

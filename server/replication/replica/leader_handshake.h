@@ -33,7 +33,7 @@ class LeaderHandshake {
     // The epoch of the shard to which both servers belong; 0 outside a cluster. A leader in another
     // epoch rejects the replica.
     uint64_t cluster_epoch = 0;
-    std::string cluster_node = {};  // this node's id in the cluster
+    std::string cluster_node = {};  // id of this node in the cluster; empty outside a cluster
     // True to ask the leader to become a replica of this server (FAILOVER).
     bool takes_over = false;
   };

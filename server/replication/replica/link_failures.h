@@ -52,7 +52,7 @@ class LinkFailures {
   bool is_repeating() const;
 
  private:
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // this mutex guards the members below
   std::string cause_;
   uint64_t failures_ = 0;  // number of failures since the last progress
   int64_t pause_ms_ = 0;

@@ -121,7 +121,7 @@ class ReplicaController {
   static constexpr uint64_t kNoGeneration = ~uint64_t{0};
   std::atomic<uint64_t> given_up_{kNoGeneration};  // generation whose session shall end
   std::atomic<bool> is_stopping_{false};
-  mutable OrderedMutex mutex_{LockRank::kReplicaController};  // guards target_
+  mutable OrderedMutex mutex_{LockRank::kReplicaController};  // this mutex guards target_
   std::optional<Target> target_;
   std::thread thread_;
 };

@@ -81,7 +81,8 @@ class Backlog final : public persistence::StreamSink {
   std::atomic<uint64_t> end_{0};
   std::atomic<uint64_t> replica_bytes_{0};
 
-  mutable std::mutex mutex_;  // guards the members below, and orders changes of the offsets
+  // This mutex guards the members below, and orders changes of the offsets.
+  mutable std::mutex mutex_;
   std::deque<Block> blocks_;  // blocks of kBlockBytes, all full except the last
   std::map<CursorId, uint64_t> cursors_;
   CursorId last_cursor_ = 0;

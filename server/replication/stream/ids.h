@@ -56,7 +56,7 @@ class StreamIds {
   }
 
  private:
-  mutable OrderedMutex mutex_{LockRank::kStreamIds};  // guards ids_
+  mutable OrderedMutex mutex_{LockRank::kStreamIds};  // this mutex guards ids_
   ReplicationIds ids_;
 };
 

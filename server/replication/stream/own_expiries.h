@@ -38,7 +38,7 @@ class OwnExpiries {
  private:
   using Key = std::pair<unsigned, std::string>;  // database and name of a key
 
-  mutable std::mutex mutex_;  // guards the members below; locked after stripes
+  mutable std::mutex mutex_;  // this mutex guards the members below; locked after stripes
   std::set<Key> keys_;
   Key cursor_;  // tick() continues after this key
 };

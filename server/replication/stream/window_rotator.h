@@ -38,7 +38,7 @@ class WindowRotator {
                                                  core::keyspace::WindowSchedule::of_process())
       : parts_(parts), schedule_(schedule) {}
 
-  // Must be called several times a second.
+  // Rotates the windows that are due. Must be called several times a second.
   void tick();
 
  private:
