@@ -160,7 +160,7 @@ class Journal {
   StreamSink* second_sink_ = nullptr;
   // The members that each append changes share one cache line, because it is often in another
   // processor's cache.
-  alignas(kCacheLine) core::keyspace::RwLock mutex_;  // held while a command is copied
+  alignas(kCacheLine) core::keyspace::RwLock mutex_;  // this lock is held while a command is copied
   std::string pending_;               // bytes that the log has not taken yet; guarded by mutex_
   uint64_t taken_ = 0;                // offset of pending_ in the stream; guarded by mutex_
   std::optional<unsigned> database_;  // database selected in the log; guarded by mutex_

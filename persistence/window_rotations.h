@@ -3,7 +3,7 @@
 // Applies rotations of windows to filters and records them in the journal: on the leader by its
 // clock, elsewhere by the journal's commands.
 //
-// Thread safety: as the filter: REQUIRES its key's exclusive lock.
+// Thread safety: that of the filter: REQUIRES its key's exclusive lock.
 // Source: core/bloom/window.h; docs/formats.md, "Append log".
 #pragma once
 

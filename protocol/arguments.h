@@ -104,7 +104,7 @@ class ArgumentCursor {
     if (!done()) fail(kSyntaxError);
   }
 
-  // Latches `error` unless an earlier error is latched. REQUIRES: `error` is not empty.
+  // Stores `error` unless an earlier error is stored. REQUIRES: `error` is not empty.
   void fail(std::string_view error) {
     if (ok()) error_ = error;
     rest_ = rest_.last(0);

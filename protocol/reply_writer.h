@@ -124,7 +124,7 @@ class ReplyWriter {
     end_line(out, std::to_chars(out + 1, out + kHeaderSizeMax, count).ptr);
   }
 
-  // Terminates and commits the line in [begin, end).
+  // Adds the line end to the line in [begin, end), and commits it.
   void end_line(const char* begin, char* end) {
     end[0] = '\r';
     end[1] = '\n';

@@ -54,7 +54,7 @@ class RequestParser {
   // The sizes of a request that has arrived in part, counted from its first byte.
   struct Partial {
     size_t parsed_bytes = 0;    // number of bytes of the headers and of the whole arguments
-    size_t argument_bytes = 0;  // sum of the sizes of these arguments
+    size_t argument_bytes = 0;  // sum of the sizes of the whole arguments
     // Offset of the end of the argument being received; 0 between arguments.
     size_t needed_bytes = 0;
   };

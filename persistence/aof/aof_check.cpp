@@ -77,7 +77,7 @@ class Checker {
  private:
   template <class... Arguments>
   void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    // File names may contain any bytes.
+    // The text is escaped, because file names may contain any bytes.
     report_.text += core::printable(fmt::format(format, std::forward<Arguments>(arguments)...));
     report_.text += '\n';
   }

@@ -64,7 +64,7 @@ core::Result<AofTail> look_at_tail(FileSystem& files, const std::string& path, u
   AofTail tail;
   tail.begin = begin;
   ZeroRun run(wrong_offset);
-  // A line may begin in one chunk and end in the next.
+  // Chunks overlap, because a line may begin in one chunk and end in the next.
   constexpr size_t kOverlap = kChecksumLineBytes - 1;
   std::string buffer;
   for (uint64_t offset = 0;;) {

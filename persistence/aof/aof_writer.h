@@ -90,8 +90,9 @@ class AofWriter {
   core::Result<> rotate();
   core::Result<> replace_base(const std::string& new_base_path, AofBaseFormat format);
 
-  uint64_t size_bytes() const;       // returns the size of all files that a start would read
-  uint64_t base_size_bytes() const;  // returns size_bytes() after the last rewrite, or at the start
+  uint64_t size_bytes() const;  // Returns the size of all files that a start would read.
+  // Returns size_bytes() after the last rewrite, or at the start.
+  uint64_t base_size_bytes() const;
   // Returns the number of bytes that an error has kept from the log.
   uint64_t buffered_bytes() const;
 

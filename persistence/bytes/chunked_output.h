@@ -49,7 +49,7 @@ class ChunkedOutput {
   Options options_;
   std::string buffer_;
   uint64_t sent_bytes_ = 0;
-  uint64_t sum_ = 0;  // checksum of the bytes sent
+  uint64_t sum_ = 0;  // checksum of the bytes that were sent to the sink
   std::optional<core::Error> error_;
 };
 

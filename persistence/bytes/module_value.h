@@ -5,7 +5,7 @@
 //
 // Invariants: an unexpected tag is a fault, and so is anything but the end mark after the last
 // field. The value of an unknown module can always be skipped.
-// Thread safety: as StreamReader and ByteWriter, which they refer to.
+// Thread safety: that of StreamReader and ByteWriter, to which they refer.
 // Source: docs/formats.md, "Module values".
 #pragma once
 

@@ -5,7 +5,7 @@
 //
 // Invariants: size() <= capacity(); clear() and shrink() keep the memory. Growth invalidates
 // pointers into the bytes.
-// Thread safety: as for a plain value.
+// Thread safety: a value.
 #pragma once
 
 #include <algorithm>

@@ -82,7 +82,7 @@ bool StreamReader::load_more() {
   settle_taken();
   const size_t kept = static_cast<size_t>(end_ - next_);
   std::memmove(buffer_.data(), next_, kept);
-  // give_back() may have enlarged the buffer.
+  // The buffer is shrunk, because give_back() may have enlarged it.
   if (buffer_.size() > options_.buffer_bytes && kept < options_.buffer_bytes) {
     buffer_.resize(std::max(options_.buffer_bytes, kLookAheadMax));
   }
@@ -237,7 +237,7 @@ bool StreamReader::has_room_to_capture(uint64_t count) {
   const uint64_t taken =
       capture_->out.size() - capture_->begin + static_cast<uint64_t>(next_ - capture_->copied);
   if (taken <= capture_->bytes_max && count <= capture_->bytes_max - taken) {
-    // The capture reserves for a long string at once, instead of doubling.
+    // The memory for a long string is reserved at once, instead of by doubling.
     if (count > options_.buffer_bytes) capture_->out.reserve(capture_->begin + taken + count);
     return true;
   }
@@ -360,7 +360,7 @@ bool StringReader::fail_unpacking() {
 // Unpacks by the library if all packed bytes are loaded. Returns false without any effect
 // otherwise; the slow path then finds the damaged byte.
 bool StringReader::unpack_whole(std::span<char> out) {
-  // Limit, because the library counts in `unsigned`.
+  // Limit on the size, because the library counts in `unsigned`.
   constexpr uint64_t kBytesMax = uint64_t{1} << 30;
   const std::string_view loaded = reader_.read_ahead();
   const bool can_try = out.size() == size_ && left_ == size_ && packed_left_ <= loaded.size() &&

@@ -31,7 +31,7 @@ void write_zeros(ByteWriter& writer, uint64_t count) {
   }
 }
 
-// RunBuilder joins pieces to runs.
+// RunBuilder joins pieces of the array to runs.
 class RunBuilder {
  public:
   RunBuilder(RunLimits limits, const RunVisitor& visit) : limits_(limits), visit_(visit) {}

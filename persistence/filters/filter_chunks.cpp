@@ -42,7 +42,7 @@ struct HeaderForm {
   bool has_long_capacity = true;
 };
 
-// RedisBloom's header ends after the layers.
+// The header of RedisBloom ends after the layers.
 bool is_redisbloom(const LayoutCodec& codec) {
   return codec.chunk_option == 0;
 }

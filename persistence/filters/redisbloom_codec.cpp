@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kNotRounded = 1;
 constexpr uint64_t kHashes64Bits = 4;
 constexpr uint64_t kNotScaling = 8;
-// The versions of RedisBloom's format since which a field is stored.
+// These are the versions of RedisBloom's format from which on the fields are stored.
 constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;

@@ -3,7 +3,7 @@
 // Values in snapshots whose types this server does not support: their names, and how to skip them.
 //
 // Invariants: a skipped value was read exactly to its end.
-// Thread safety: as StreamReader.
+// Thread safety: that of StreamReader.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 

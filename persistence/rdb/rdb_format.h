@@ -21,9 +21,9 @@ inline constexpr unsigned kWrittenVersion = 10;
 // The version of Redis 5.0, which is the oldest that supports all fields written here (idle times
 // and frequencies).
 inline constexpr unsigned kOldestWrittenVersion = 9;
-// From this version on, snapshots end with a checksum.
+// Snapshots end with a checksum from this version on.
 inline constexpr unsigned kFirstVersionWithSum = 5;
-// From this version on, type ids have other meanings (Valkey).
+// From this version on, which is one of Valkey, type ids have other meanings.
 inline constexpr unsigned kFirstValkeyVersion = 80;
 inline constexpr size_t kSumBytes = 8;
 

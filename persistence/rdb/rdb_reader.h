@@ -65,7 +65,7 @@ struct RdbReadOptions {
 struct RdbReadResult {
   bool is_valkey = false;
   unsigned version = 0;
-  bool has_sum = false;  // false if the file has no checksum
+  bool has_sum = false;  // true if the file has a checksum
   uint64_t sum = 0;
   // The number of bytes of the file, including the footer, and the number of entries that the
   // visitor received.
