@@ -94,7 +94,8 @@ void ClusterHost::follow(const Node& leader, uint64_t epoch) {
   auto& place = parts_.replication.cluster_place();
   place.epoch = epoch;
   const bool is_same = !parts_.replica_controller.follow(target, Locking::kTake);
-  // The leader continues its history in a new epoch, on the same link.
+  // If the link to the same leader is up, the data follow the leader's history in its new epoch,
+  // too.
   if (is_same && parts_.replication.link_is_up()) place.history_epoch = epoch;
 }
 

@@ -2,7 +2,7 @@
 //
 // ClusterHost: connects a cluster node to its server: to the replication and to waiting clients.
 //
-// Thread safety: as NodeHost.
+// Thread safety: that of NodeHost.
 #pragma once
 
 #include <cstdint>

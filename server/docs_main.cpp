@@ -125,7 +125,7 @@ int print_commands() {
   std::string_view last_group;
   for (const RegisteredCommand* command : (*registry)->commands()) {
     const std::string_view group = command->row->group;
-    // The rows of one group are adjacent within their family.
+    // The loop needs no sorting, because the rows of one group are adjacent within their family.
     if (!has_heading(group) && group != last_group) print_group(**registry, group, group, notes);
     last_group = group;
   }

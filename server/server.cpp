@@ -396,7 +396,7 @@ void Server::recover() {
   parts.durability.start();
   parts.leader.start();
   parts.replica_controller.start([&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
-    // The value of `replicaof` is "host port".
+    // The value of the option `replicaof` is "host port".
     std::string leader = parts.services.config.text(OptionId::kReplicaOf);
     std::ranges::replace(leader, ' ', ':');
     return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream(),
@@ -457,7 +457,7 @@ void Server::shut_down(int signal) {
 }
 
 void Server::request_stop() {
-  // The listener and the timers belong to thread 0.
+  // The task runs on thread 0, to which the listener and the timers belong.
   parts_->threads.at(0).loop.post([this] {
     Parts& parts = *parts_;
     if (parts.run.stopping) return;

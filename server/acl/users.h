@@ -39,7 +39,7 @@ struct UserDefinition {
   size_t line = 0;
 };
 
-// The state that the default user gets if no definition names it.
+// The state of the default user if no definition names it.
 enum class UndefinedDefault : uint8_t { kOpen, kKept };
 
 class Users {

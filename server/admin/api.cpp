@@ -29,7 +29,7 @@ constexpr std::string_view kFiltersPerPage = "1000";
 constexpr std::string_view kUsualWindowS = "86400";
 constexpr std::string_view kKeyMissing = "the parameter key is missing";
 constexpr std::string_view kItemMissing = "the parameter item is missing";
-// Name of the layout whose curve the planner shows for comparison.
+// The name of the layout whose curve the planner shows for comparison.
 constexpr std::string_view kPeer = "redisbloom";
 constexpr std::string_view kSlowCommandsMax = "128";
 

@@ -84,7 +84,7 @@ bool wants_new_token(const EtcdError& error) {
          says("auth store is old");
 }
 
-// One TCP or TLS connection to a member.
+// Link: one TCP or TLS connection to a member.
 struct EtcdCalls::Link {
   Link(asio::io_context& io, size_t of_member, asio::ssl::context* context)
       : member(of_member), tcp(io) {
@@ -215,7 +215,7 @@ void EtcdCalls::forget_token() {
 
 asio::awaitable<void> EtcdCalls::run(RunningPointer call) {
   const auto self = shared_from_this();  // keeps this object alive if a handler destroys the client
-  // Tries each endpoint once, and once more with a new token.
+  // The loop tries each endpoint once, and once more with a new token.
   for (size_t i = 0; i <= endpoints_.size() && !call->finished; ++i) {
     const bool done = co_await try_current(call);
     if (done) co_return;
@@ -412,7 +412,7 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
       }
       text.erase(0, begin);
     }
-    // A retry would receive the same message.
+    // The stream is not retried, because a retry would receive the same message.
     if (text.size() > kEtcdReplyBytesMax)
       co_return EtcdError{EtcdCode::kOutOfRange, "too many changes at once"};
   }

@@ -53,8 +53,8 @@ struct EtcdAnswer {
   EtcdError error;
 };
 
-// Returns whether the call needs a new token. The present one is too old, or authentication was
-// switched on meanwhile.
+// Returns whether the call needs a new token. The present token is too old, or authentication was
+// switched on after the call had started.
 bool wants_new_token(const EtcdError& error);
 
 class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
@@ -68,7 +68,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
     bool only_reads = false;
     std::function<void(EtcdAnswer)> handler;
   };
-  // A request whose reply does not end.
+  // Stream: a request whose reply does not end.
   struct Stream {
     std::string path;
     std::string body;
@@ -90,7 +90,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   boost::asio::io_context& io() { return io_; }
   size_t current() const { return current_; }
   bool has_user() const { return !options_.user.empty(); }
-  // The next connection requests a new token.
+  // Drops the token, so that the next connection requests a new one.
   void forget_token();
   // Sets the function that is called when current() has changed.
   void on_move(std::function<void()> listener) { on_move_ = std::move(listener); }

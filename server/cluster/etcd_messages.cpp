@@ -252,7 +252,8 @@ json::array operations_array(const std::vector<EtcdOperation>& operations) {
 
 EtcdRange EtcdRange::prefix(std::string_view prefix) {
   std::string end(prefix);
-  // A byte 0xff has no successor, so the byte before it is increased.
+  // The end of the range is the successor of the prefix. A byte 0xff has no successor, so the byte
+  // before it is increased.
   while (!end.empty() && end.back() == '\xff') end.pop_back();
   // The prefix has no successor, so the range ends at the last key.
   if (end.empty()) return {std::string(prefix), std::string(1, '\0')};
@@ -345,7 +346,7 @@ core::Result<EtcdRevokeReply> parse_etcd_revoke(std::string_view json) {
 core::Result<std::string> parse_etcd_token(std::string_view json) {
   return parse_reply(json, [](const json::object& reply) {
     const std::string_view token = text_in(reply, "token");
-    // The token becomes a line of an HTTP header.
+    // The token must be printable, because it becomes a line of an HTTP header.
     if (token.empty() || std::ranges::any_of(token, [](char c) { return c <= ' ' || c > '~'; })) {
       refuse("token", "token");
     }

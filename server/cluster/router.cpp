@@ -26,7 +26,7 @@ Route route(const View& view, const RouteConditions& conditions, const RouteQuer
   if (!view.has_topology()) return Route::kUnbound;
   if (query.crosses_slots) return Route::kCrossSlot;
   const bool is_in_service = conditions.service == Service::kUp && view.leads(query.slot);
-  if (is_in_service) return Route::kServe;  // must agree with ClusterState::serves()
+  if (is_in_service) return Route::kServe;  // the condition must agree with ClusterState::serves()
   if (!view.owns(query.slot)) return Route::kMoved;
   if (view.leads()) return route_own(conditions, query);
   const bool reads = (query.reads_replicas || query.is_channel) && !query.writes;

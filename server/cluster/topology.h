@@ -35,7 +35,7 @@ struct Node {
 
 struct Shard {
   std::string name;    // name of 1 to 32 characters: a-z 0-9 - _
-  uint64_t epoch = 0;  // grows with every change of the leader
+  uint64_t epoch = 0;  // number that grows with every change of the shard's leader
   std::string leader;
   // Ids in the order in which the members joined, with the leader.
   std::vector<std::string> members;

@@ -67,7 +67,7 @@ struct OtherDirectives {
   // The rename-command lines with their positions, for error texts. Only the command registry can
   // validate the lines.
   std::vector<Directive> rename_lines;
-  // The `user` lines. Each line contains a name.
+  // The `user` lines of the file. Each line contains the name of a user.
   std::vector<Directive> users;
 };
 
@@ -173,7 +173,7 @@ class Config {
   std::string text_at(size_t index) const;
   void warn(std::string message);
 
-  std::mutex set_mutex_;            // held during set() and rewrite()
+  std::mutex set_mutex_;            // this mutex is held during set() and rewrite()
   mutable std::mutex mutex_;        // this mutex guards texts_, hooks_ and warnings_
   std::vector<std::string> texts_;  // canonical texts of the values, by row of the option table
   std::array<std::vector<ConfigHooksPtr>, kOptionIdCount> hooks_;

@@ -25,8 +25,8 @@ core::Result<std::vector<Directive>> read_config_file(const std::string& path);
 core::Result<std::vector<Directive>> read_config_text(std::string_view text,
                                                       const std::string& source);
 // Returns the directives that a start in `folder` would read if the file at `path` contained
-// `text`. Relative paths of include and dir become absolute. Errors: also an include that is a
-// pipe, because reading it would block.
+// `text`. Relative paths of include and dir become absolute. Errors: those of reading the files,
+// and an include that is a pipe, because reading it would block.
 core::Result<std::vector<Directive>> read_at_start(std::string_view text, const std::string& path,
                                                    const std::string& folder);
 

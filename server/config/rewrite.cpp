@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 4> kKeptDirectives = {"include", "rename-
 
 struct OptionLine {
   size_t line;
-  std::vector<std::string> values;  // the words after the name of the option
+  std::vector<std::string> values;  // arguments of the line, after the name of the option
 };
 
 class Rewriter {

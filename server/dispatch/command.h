@@ -226,7 +226,7 @@ struct RegisteredCommand {
   // Every request reads this field, so it comes first.
   const Command* row = nullptr;
   std::vector<const RegisteredCommand*> subcommands;
-  size_t index = 0;  // index without gaps, for statistics
+  size_t index = 0;  // index for statistics; the indices of all commands have no gaps
   Needs needs{};
   std::string full_name;                         // full name, such as "get" or "client|list"
   const RegisteredCommand* container = nullptr;  // the container of a subcommand; otherwise null
@@ -249,7 +249,7 @@ struct Request {
   Arguments args{};
   // The command that the first word names; null if unknown or not looked up yet.
   const RegisteredCommand* command = nullptr;
-  // The first key; its data pointer is null if no hash was computed.
+  // The first key of the command; its data pointer is null if no hash was computed.
   std::string_view key{};
   uint64_t key_hash = 0;
   Preview preview{};

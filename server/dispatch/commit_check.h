@@ -9,7 +9,7 @@
 // Invariants: a change by another thread raises no false alarm. That thread journals under the
 // key's exclusive lock, so the append is counted before its change is visible here. Keys beyond the
 // first kKeysMax and arrays of more than kArrayBytesMax are not compared.
-// Thread safety: as Context.
+// Thread safety: that of Context.
 #pragma once
 
 #ifndef NDEBUG

@@ -53,7 +53,7 @@ using protocol::kSyntaxError;
 class Admission;
 class Dispatcher;
 
-// Error texts that several command families use.
+// The error texts that several command families use.
 inline constexpr std::string_view kWrongType =
     "WRONGTYPE Operation against a key holding the wrong kind of value";
 inline constexpr std::string_view kBusyKey = "BUSYKEY Target key name already exists.";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Dispatcher's routing of commands to the servers of a cluster.
+// Implements the functions of Dispatcher that route commands to the servers of a cluster.
 #include <vector>
 
 #include "core/keyspace/slot.h"

@@ -39,7 +39,8 @@ class Registry {
   const RegisteredCommand* find_replayed(std::string_view name) const;
   // Finds the command, or the subcommand of a container. Returns null if either is unknown.
   const RegisteredCommand* find(Arguments args) const;
-  // Finds "get", "client", or "client|list". Returns null if the name is unknown.
+  // Finds a command or subcommand by its full name, such as "get", "client" or "client|list".
+  // Returns null if the name is unknown.
   const RegisteredCommand* find_by_full_name(std::string_view full_name) const;
   const RegisteredCommand* find_subcommand(const RegisteredCommand& container,
                                            std::string_view name) const;

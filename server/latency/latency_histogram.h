@@ -54,7 +54,7 @@ class LatencyHistogram {
   std::array<std::atomic<uint64_t>, kBucketCount> counts_{};
 };
 
-// The sum of several histograms, or of parts of histograms.
+// LatencyCounts: the sum of several histograms, or of parts of histograms.
 class LatencyCounts {
  public:
   void add(const LatencyHistogram& histogram) {

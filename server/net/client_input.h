@@ -47,7 +47,7 @@ class ClientInput {
   // buffer. If `place` is empty, all bytes are.
   struct Room {
     std::span<char> place;
-    size_t size_max;  // maximum size of the read
+    size_t size_max;  // maximum number of bytes to read
   };
   // Returns the destination of the next read. The result is valid until the next call of a member.
   Room room(bool is_authenticated);

@@ -236,7 +236,8 @@ void Connection::limit_memory() {
     });
   }
   if (is_killed()) return;
-  // A command that arrives in pieces allocates memory before it can be rejected.
+  // Keys are evicted now, because a command that arrives in pieces allocates memory before it can
+  // be rejected.
   const size_t awaited_bytes = input_.awaited_bytes();
   if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) make_room(awaited_bytes);
 }

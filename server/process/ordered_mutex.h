@@ -21,15 +21,15 @@ namespace server {
 // that are not asserted: the keyspace's stripes, and after them the mutex of CONFIG SET. While any
 // other mutex is held, none of these may be locked.
 enum class LockRank : uint8_t {
-  kShutdown,           // Shutdown: guards the state of the shutdown
-  kStream,             // Replication: keeps the data and their stream position consistent
-  kLogSwitch,          // Durability: serializes opening and closing of the append log
-  kChildEnd,           // Durability: serializes the handling of a child that has ended
-  kSaves,              // Durability: the child that saves, and the figures of saves
-  kReplicaController,  // ReplicaController: guards the target
-  kLeader,             // Leader: guards the list of replicas
-  kRole,               // Replication: guards the role and the link from journal to backlog
-  kStreamIds,          // Replication: guards the replication ids
+  kShutdown,   // the mutex of Shutdown, which guards the state of the shutdown
+  kStream,     // the mutex of Replication that keeps the data and their stream position consistent
+  kLogSwitch,  // the mutex of Durability that serializes opening and closing of the append log
+  kChildEnd,   // the mutex of Durability that serializes the handling of a child that has ended
+  kSaves,      // the mutex of Durability that guards the saving child and its figures
+  kReplicaController,  // the mutex of ReplicaController, which guards the target
+  kLeader,             // the mutex of Leader, which guards the list of replicas
+  kRole,       // the mutex of Replication that guards the role and the link from journal to backlog
+  kStreamIds,  // the mutex of Replication that guards the replication ids
   kCount,
 };
 

@@ -20,7 +20,8 @@ struct EventRow {
   uint32_t classes;
 };
 
-// Rows in the order of KeyEvent. valkey-bloom also publishes the first two events of filters.
+// The rows are in the order of KeyEvent. valkey-bloom also publishes the first two events of
+// filters.
 constexpr EventRow kEvents[] = {
     {KeyEvent::kSet, "set", kStringEvents},
     {KeyEvent::kSetRange, "setrange", kStringEvents},

@@ -88,8 +88,8 @@ class PubSub {
 
   PubSub(size_t thread_count, MessageWaker& waker);
 
-  // Memory of a client's subscriptions in the tables of PubSub. The counter must outlive the
-  // subscriptions.
+  // Account: a counter of the memory that a client's subscriptions need in the tables of PubSub. It
+  // must outlive the subscriptions.
   using Account = std::atomic<uint64_t>;
   // Adds a subscription, and returns its serial. REQUIRES: the session does not hold this
   // subscription.

@@ -67,7 +67,7 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  subscriptions.published_count(SubscriptionKind::kPattern),
                  subscriptions.published_count(SubscriptionKind::kShardChannel),
                  session.queued_commands.load(std::memory_order_relaxed), query, query_free);
-  // The arguments are views of the query buffer, so tot-mem already contains them.
+  // The arguments are views of the query buffer, so the field tot-mem already includes them.
   argument_bytes += session.argument_bytes.load(std::memory_order_relaxed);
   fmt::format_to(out, " argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
                  argument_bytes, session.queued_bytes.load(std::memory_order_relaxed),

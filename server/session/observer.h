@@ -78,7 +78,7 @@ class Observer {
   const std::unique_ptr<SlowLog> slow_log_;
   const std::unique_ptr<LatencyMonitor> latency_;
   const std::unique_ptr<MonitorFeed> monitors_;
-  // Held during update(), which reads options and monitors that other threads change.
+  // This mutex is held during update(), which reads options and monitors that other threads change.
   std::mutex update_mutex_;
   std::atomic<uint64_t> ticks_min_{0};
 };

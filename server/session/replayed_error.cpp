@@ -37,7 +37,7 @@ std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view n
     const bool loses = loses_data(origin, name, text);
     return ReplayedError{std::move(text), loses};
   }
-  // Fast path: hardly any reply contains the first bytes of an error element.
+  // This is a fast path: hardly any reply contains the first bytes of an error element.
   if (origin != CommandOrigin::kOwnJournal || !reply.starts_with('*') ||
       reply.find("\r\n-") == std::string_view::npos) {
     return std::nullopt;

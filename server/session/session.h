@@ -130,7 +130,7 @@ class ClientNames {
 struct SessionUser {
   std::shared_ptr<const acl::User> user;  // user of the session; null before the first command
   uint64_t version = 0;                   // version of the users when `user` was looked up
-  // Equals `version` while the user may run every command, otherwise 0.
+  // Equals `version` while the user may run every command; 0 otherwise.
   uint64_t trusted_version = 0;
 };
 
@@ -192,7 +192,7 @@ class Session : public ClientBuffers {
   const uint64_t id;
   CommandOrigin origin = CommandOrigin::kClient;
 
-  // Members that only the connection's thread may use.
+  // Only the connection's thread may use the members below.
   protocol::RespVersion resp = protocol::RespVersion::kResp2;
   ReplyMode reply_mode = ReplyMode::kOn;
   bool authenticated = false;
@@ -213,16 +213,16 @@ class Session : public ClientBuffers {
   // The reply that a command waits for; no other command runs meanwhile.
   std::unique_ptr<AwaitedReply> awaited;
 
-  // Shared members that are constant after the session is registered.
+  // The shared members below are constant after the session is registered.
   std::string address;  // address of the client, such as "127.0.0.1:50000" or "<socket path>:0"
   std::string local_address;
   Socket socket;
   size_t thread_index = 0;  // index of the connection's thread
   bool is_unix_socket = false;
   int64_t created_us = 0;      // monotonic time at which the session was created
-  std::function<void()> wake;  // makes the connection check `kill_requested`
+  std::function<void()> wake;  // Called to make the connection check `kill_requested`.
 
-  // Shared counters, which the connection's thread writes.
+  // The shared counters below are written by the connection's thread.
   std::atomic<int64_t> last_interaction_us{0};  // monotonic time of the last bytes from the client
   std::atomic<int> published_database{0};
   std::atomic<int> published_resp{2};
@@ -270,7 +270,7 @@ class Session : public ClientBuffers {
     return memory_bytes() + (borrows ? input_bytes() : 0);
   }
 
-  // Shared members that any thread may write.
+  // Any thread may write the shared members below.
   static constexpr uint64_t kNotCounted = ~uint64_t{0};
   // The session's part of the sum in Clients; kNotCounted once the session is closing.
   std::atomic<uint64_t> counted_bytes{0};

@@ -234,7 +234,7 @@ core::Result<> use_dh_parameters(SSL_CTX* context, const NamedFile& file) {
   if (parameters == nullptr || SSL_CTX_set0_tmp_dh_pkey(context, parameters.get()) != 1) {
     return cannot_use(kWhat, file);
   }
-  // The context owns the parameters now.
+  // The pointer is released, because the context owns the parameters now.
   static_cast<void>(parameters.release());
   return {};
 }

@@ -4,7 +4,7 @@
 //
 // Invariants: only commands that were called, rejected or failed are listed. A histogram's counts
 // never fall from one bucket to the next.
-// Thread safety: as Statistics.
+// Thread safety: that of Statistics.
 // Source: the names of prometheus-redis-exporter.
 #pragma once
 

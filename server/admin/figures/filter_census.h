@@ -81,7 +81,7 @@ class FilterCensus {
   const core::Clock& clock_;
   std::optional<CensusWalk> walk_;
   std::optional<CensusFigures> figures_;
-  int64_t next_us_ = 0;  // earliest time of the next walk
+  int64_t next_us_ = 0;  // earliest time at which the next walk may begin
 };
 
 }  // namespace server::admin

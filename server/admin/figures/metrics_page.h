@@ -3,7 +3,7 @@
 // Writes the text of the page /metrics.
 //
 // Invariants: it passes `promtool check metrics`.
-// Thread safety: as Services; the figures are no consistent snapshot.
+// Thread safety: that of Services; the figures are no consistent snapshot.
 // Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // overview_of: the figures of the whole server that the dashboard shows.
 //
-// Thread safety: as Services; the figures are no consistent snapshot.
+// Thread safety: that of Services; the figures are no consistent snapshot.
 #pragma once
 
 #include <boost/json/object.hpp>

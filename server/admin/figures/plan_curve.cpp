@@ -54,7 +54,7 @@ std::vector<PlanPoint> plan_curve(const FilterParameters& parameters) {
     const double items = 2 * capacity * i / kPoints;
     const auto items_of_one = static_cast<uint64_t>(std::ceil(items / generations));
     const Filled one = fill(parameters, *layer, items_of_one);
-    // The generations' errors are independent. expm1 keeps the digits of small rates.
+    // The generations' errors are independent. expm1() is used because it is exact for small rates.
     const double rate = -std::expm1(static_cast<double>(alive) * one.log_of_no);
     const uint64_t bytes = core::bloom::accounted_bytes(parameters.layout, alive * one.layer_count,
                                                         alive * one.bits_bytes) +

@@ -53,7 +53,7 @@ void HistorySampler::sample() {
     history_.add(moment);
   }
   last_ = now;
-  // Commands that ran before the first sample belong to no interval.
+  // Commands that ran before the first sample are not counted in any interval.
   if (is_first || ++seconds_ == History::kSecondsPerInterval) finish_interval(moment.time_ms);
 }
 

@@ -67,7 +67,7 @@ void LeaderPart::open_permit() {
   if (has_resigned && resigned_epoch_ == epoch_) return;
   const bool waits = !has_resigned || resigned_epoch_ + 1 != epoch_;
   permit_.begin(epoch_, begun_us_ + (waits ? state_.options.times.wait_us : 0));
-  // The first confirmation is requested at once.
+  // The next read is due now, so that the first confirmation is requested at once.
   next_read_us_ = begun_us_;
 }
 

@@ -81,7 +81,8 @@ struct ChangeTopology {
   bool needs_own_alive = false;
 };
 
-// CLUSTERX PROMISE <shard> <epoch>, to `peer`. Answered by Member::promise_answered().
+// AskPromise: sends CLUSTERX PROMISE <shard> <epoch> to `peer`. Answered by
+// Member::promise_answered().
 struct AskPromise {
   uint64_t call = 0;
   std::string peer;
@@ -89,7 +90,7 @@ struct AskPromise {
   uint64_t epoch = 0;
 };
 
-// CLUSTERX OFFSET <shard>, to `peer`. Answered by Member::offset_answered().
+// AskOffset: sends CLUSTERX OFFSET <shard> to `peer`. Answered by Member::offset_answered().
 struct AskOffset {
   uint64_t call = 0;
   std::string peer;

@@ -24,7 +24,7 @@ class MemberQueue;
 
 // The addresses at which a server listens, from its options.
 struct Listening {
-  std::string bind;  // addresses with spaces between them
+  std::string bind;  // addresses of the option `bind`, separated by spaces
   uint16_t port = 0;
   uint16_t tls_port = 0;
 
@@ -33,7 +33,7 @@ struct Listening {
 
 struct NodeFile {
   std::string id;
-  TopologyVersion topology;  // the last topology; revision 0: none was seen
+  TopologyVersion topology;  // the last topology that the node has seen; revision 0: none
   std::string kept_shard;
   uint64_t kept_epoch = 0;
   std::string etcd_cluster = {};  // ID of the etcd cluster that stored the topology; empty: unknown

@@ -114,7 +114,7 @@ void Presence::keep_alive() {
   });
 }
 
-// `sent_us`: when the request was sent to etcd.
+// Records the end of the lease. `sent_us` is the time at which the request was sent to etcd.
 void Presence::record_lease(int64_t sent_us) {
   lease_until_us_ = sent_us + in_us(settings_.timeout);
 }

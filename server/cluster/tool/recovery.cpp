@@ -57,7 +57,7 @@ core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& store
     recovery.text += "etcd has the newest topology: there is nothing to recover\n";
     return recovery;
   }
-  // Servers ignore a lower revision, unless all epochs have grown.
+  // Servers ignore a topology with a lower revision, unless all its epochs have grown.
   const bool has_gone_back = is_valid || store_revision < version.revision;
   Topology topology = version.topology;
   for (Shard& shard : topology.shards) {

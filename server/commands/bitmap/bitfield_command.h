@@ -2,7 +2,7 @@
 //
 // BITFIELD and BITFIELD_RO: handlers and key use for the rows in bitmap_commands.cpp.
 //
-// Thread safety: as Context.
+// Thread safety: that of Context.
 #pragma once
 
 #include "server/dispatch/command.h"

@@ -2,7 +2,7 @@
 //
 // Helpers of the bitmap commands: string values as bytes, bit offsets, and space to write bits.
 //
-// Thread safety: as Context; functions that take a key need its lock.
+// Thread safety: that of Context; functions that take a key need its lock.
 #pragma once
 
 #include <algorithm>

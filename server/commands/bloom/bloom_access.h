@@ -2,7 +2,7 @@
 //
 // Access of the BF.* commands to the filter of a key.
 //
-// Thread safety: as Context.
+// Thread safety: that of Context.
 #pragma once
 
 #include <string_view>

@@ -3,7 +3,7 @@
 // Helpers for BF.* commands with items: creating the filter of an add, and the replies to adds.
 // Includes item_batch.h.
 //
-// Thread safety: as Context.
+// Thread safety: that of Context.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //
 // Invariants: every listed item counted when it was added, so replay need not look it up (see
 // ScalableFilter::replay_add).
-// Thread safety: as Context. All functions require the key's exclusive lock.
+// Thread safety: that of Context. All functions require the key's exclusive lock.
 // Source: docs/formats.md, "Append log".
 #pragma once
 

@@ -33,7 +33,7 @@ using core::bloom::Seed;
 using core::bloom::ValkeyBloomLayout;
 using protocol::ArgumentCursor;
 
-// The configuration's default tightening ratio.
+// The tightening ratio that the configuration has by default.
 constexpr double kUsualTightening = 0.5;
 
 // BF.RESERVE has separate errors for a number out of range and for a word that is no number.

@@ -3,7 +3,7 @@
 // CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR: the handlers. Their rows are in
 // client_commands.cpp.
 //
-// Thread safety: as Context.
+// Thread safety: that of Context.
 #pragma once
 
 namespace server {

@@ -111,7 +111,7 @@ void watch(Context& ctx) {
     const auto lock = ctx.keyspace().lock_exclusive(key);
     if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
       transaction.watched.push_back({ctx.session.database, std::string(name)});
-      // The name is stored twice: here and in the keyspace's table.
+      // The memory includes the name twice, because the keyspace's table stores it, too.
       ctx.session.watched_bytes.fetch_add(sizeof(Transaction::WatchedKey) + 2 * name.size(),
                                           std::memory_order_relaxed);
     }
@@ -122,7 +122,7 @@ void watch(Context& ctx) {
 
 /* UNWATCH */
 void unwatch(Context& ctx) {
-  // Inside EXEC the watches have already ended.
+  // Inside EXEC there is nothing to do, because the watches have already ended.
   if (!ctx.in_exec) unwatch_all(ctx.keyspace(), ctx.session);
   ctx.reply.ok();
 }

@@ -151,7 +151,7 @@ void copy(Context& ctx) {
   if (options->database == ctx.database() && from.name == to.name) {
     return ctx.reply.error(kSameObject);
   }
-  // The lock of a stripe covers all databases.
+  // The lock covers both databases, because a stripe is the same in all of them.
   StripeLock lock = ctx.lock_keys();
   Entry* source = ctx.find(from);
   ctx.count_lookup(from, source != nullptr);

@@ -3,7 +3,7 @@
 // The subcommands of DEBUG about keys, replies and settings. Those that reload data are in
 // debug_commands.cpp, together with the table.
 //
-// Thread safety: as handlers.
+// Thread safety: that of handlers.
 #pragma once
 
 namespace server {

@@ -147,7 +147,7 @@ void answer_role_of_replica(Context& ctx) {
   const auto target = replica_controller.target().value_or(ReplicaController::Target{});
   ReplicaLinkState state = replica_controller.figures().state;
   if (state == ReplicaLinkState::kConnected && !ctx.services.replication.link_is_up()) {
-    // The replica waits until its own append log can be written.
+    // The replica still waits until its own append log can be written.
     state = ReplicaLinkState::kConnect;
   }
   ctx.reply.array(5);

@@ -2,7 +2,7 @@
 //
 // ROLE on a replica, and replication offsets.
 //
-// Thread safety: as Context.
+// Thread safety: that of Context.
 #pragma once
 
 #include "server/dispatch/context.h"

@@ -117,7 +117,7 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   return loaded;
 }
 
-// A partly loaded keyspace is discarded.
+// Deletes all keys, because the keyspace is only partly loaded.
 void DataReplacer::lose_data(const core::Error& reason) {
   core::keyspace::DetachedTables half;
   {

@@ -77,7 +77,7 @@ class LogSwitch {
   TickThread& thread_;
   std::atomic<bool> wants_log_{false};
 
-  // Held by the thread that opens or closes the log.
+  // This mutex is held by the thread that opens or closes the log.
   OrderedMutex switch_mutex_{LockRank::kLogSwitch};
   int64_t next_try_us_ = 0;  // time of the next attempt; guarded by switch_mutex_
 

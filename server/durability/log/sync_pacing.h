@@ -57,7 +57,7 @@ class SyncPacing {
   static constexpr int64_t kQuickUs = 1000;
   // Number of syncs averaged: after one of 100 ms, I/O threads do not sync for about thirty syncs.
   static constexpr int64_t kAveragedSyncs = 16;
-  // Initial average: a disk counts as slow until measured.
+  // The initial average, which makes a disk count as slow until it is measured.
   static constexpr int64_t kSlowUs = 10'000;
 
   // Moving average of a sync's duration; written by the syncing thread.

@@ -47,7 +47,7 @@ void BaseRewriter::start_if_requested() {
 }
 
 void BaseRewriter::start() {
-  // If SHUTDOWN is aborted, the rewrite starts after all.
+  // The rewrite stays scheduled while SHUTDOWN refuses children, and starts if SHUTDOWN is aborted.
   is_scheduled_ = slot_.refuses_children();
   if (is_scheduled_) return slot_.release();
   const bool had_lost_sync = log_.writer().has_lost_sync();

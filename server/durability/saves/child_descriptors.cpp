@@ -14,7 +14,7 @@
 namespace server {
 namespace {
 
-constexpr int kFirstOwn = 3;  // first descriptor after the standard streams
+constexpr int kFirstOwn = 3;  // number of the first descriptor after the standard streams
 
 // Closes a range of descriptors. Returns false if the kernel is older than 5.9, or a sandbox denies
 // the call.

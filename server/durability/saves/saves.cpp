@@ -50,8 +50,9 @@ struct Saves::Members {
   SnapshotSaver snapshots;
   BaseRewriter rewrites;
   TransferSaver transfers;
-  OrderedMutex poll_mutex{LockRank::kChildEnd};  // held while the end of a child is handled
-  std::unique_ptr<WorkReport> report;            // guarded by poll_mutex; set while a child runs
+  // This mutex is held while the end of a child is handled.
+  OrderedMutex poll_mutex{LockRank::kChildEnd};
+  std::unique_ptr<WorkReport> report;  // progress of the running child; guarded by poll_mutex
 };
 
 Saves::Saves(const DataParts& parts, const DataWriter& writer, AppendLog& log,

@@ -130,7 +130,7 @@ std::string reachable_address(std::string address) {
   return address;
 }
 
-// The first address of a host name. The server listens on that address.
+// AddressInfo: the first address of a host name, on which the server listens.
 using AddressInfo = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 AddressInfo look_up(const std::string& address, int64_t port, int& error) {
   addrinfo hints{};

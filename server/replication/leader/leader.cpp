@@ -351,7 +351,7 @@ void Leader::add_to_stream(int64_t now_us) {
 
 void Leader::on_second(int64_t now_us) {
   for (const auto& [id, link] : links_) {
-    // A loading replica sends empty lines as signs of life, which are not acknowledgements.
+    // A loading replica sends empty lines as keepalives, which are not acknowledgements.
     const int64_t silent_us = now_us - link->session->last_interaction_us.load();
     const Replica* const replica = replicas_->find(id);
     if (replica->state == ReplicaState::kAwaitsAck && silent_us < core::kSecondUs) {

@@ -110,7 +110,7 @@ ReplicaSender::Progress ReplicaSender::pump_file(uint64_t& sent) {
 }
 
 ReplicaSender::Progress ReplicaSender::send_file_piece(uint64_t size_max, size_t& taken) {
-  std::array<char, 16384> piece;  // has the size of one TLS record
+  std::array<char, 16384> piece;  // the buffer has the size of one TLS record
   const ssize_t size = ::pread(file_.get(), piece.data(), std::min(size_max, piece.size()),
                                static_cast<off_t>(file_sent_));
   if (size <= 0) return Progress::kGone;

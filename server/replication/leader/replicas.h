@@ -38,7 +38,7 @@ struct Replica {
   // True if it acknowledged before the leader noticed the end of the child.
   bool has_loaded = false;
   int64_t since_us = 0;  // time at which its present state began
-  int64_t ack_us = 0;    // time of its last acknowledgement or sign of life
+  int64_t ack_us = 0;    // time of its last acknowledgement or keepalive
   // Acked and synced are the stream offsets that it has applied and has on its disk.
   uint64_t acked = 0;
   uint64_t synced = 0;
@@ -87,7 +87,7 @@ class Replicas {
 
   // Returns true if the replica has come online by this acknowledgement.
   bool ack(Id id, uint64_t offset, std::optional<uint64_t> synced, int64_t now_us);
-  // Records a sign of life without an offset.
+  // Records a keepalive, which has no offset.
   void heard(Id id, int64_t now_us);
 
   // Returns how many online replicas have applied, or synced, the stream up to `offset`.

@@ -86,7 +86,7 @@ void LeaderHandshake::ask() {
 }
 
 LeaderHandshake::Outcome LeaderHandshake::take(std::string_view line) {
-  // While a leader prepares a snapshot, it sends empty lines as signs of life.
+  // While a leader prepares a snapshot, it sends empty lines as keepalives.
   if (line.empty()) return Outcome::kNone;
   const bool is_error = line.front() == '-';
   if (step_ == Step::kPsync) return take_answer(line);
@@ -123,7 +123,7 @@ LeaderHandshake::Outcome LeaderHandshake::take_answer(std::string_view line) {
     return fail(fmt::format("the leader answers PSYNC: {}{}", excerpt(line, kShownLineBytes),
                             lacks_permission(line) ? " (masterauth, masteruser)" : ""));
   }
-  // The leader does not know PSYNC.
+  // The leader does not know PSYNC, so the replica sends SYNC.
   send({"SYNC"});
   knows_psync_ = false;
   return Outcome::kFullSync;

@@ -42,7 +42,7 @@ class LeaderHandshake {
   // Appends the first command to `output`. Both arguments must outlive the handshake.
   LeaderHandshake(const Request& request, std::string& output);
 
-  // Handles a line, which is passed without its line end. An empty line is a sign of life.
+  // Handles a line, which is passed without its line end. An empty line is a keepalive.
   Outcome take(std::string_view line);
 
   // id() and offset() are valid after kFullSync and kContinue. A leader without PSYNC gives no id.

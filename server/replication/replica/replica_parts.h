@@ -33,7 +33,7 @@ struct ReplicaParts {
   Durability& durability;
   Replication& replication;
   persistence::FileSystem& files;
-  Clients& clients;          // CLIENT LIST shows the link through it
+  Clients& clients;          // the list of clients, by which CLIENT LIST shows the link
   const Tls* tls = nullptr;  // settings of TLS; null if links are never encrypted
 };
 

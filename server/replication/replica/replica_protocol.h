@@ -66,7 +66,7 @@ class ReplicaProtocol {
   void tick(int64_t now_us);
   // Called when the snapshot is loaded. The stream continues after it.
   void loaded(int64_t now_us);
-  // Called during a long load. Sends a sign of life to the leader.
+  // Called during a long load. Sends a keepalive to the leader.
   void keep_alive(int64_t now_us);
   // Sets the offset up to which the append log is on disk; negative if there is no log.
   void set_synced_offset(int64_t offset) { synced_offset_ = offset; }

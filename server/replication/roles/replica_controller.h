@@ -110,14 +110,15 @@ class ReplicaController {
 
   const Parts parts_;
   core::keyspace::Keyspace& keyspace_;
-  Leader& leader_;  // serves this server's own replicas
+  Leader& leader_;  // the part that serves this server's own replicas
   PauseGate& pause_;
   ReplicaFigures figures_;
   const std::unique_ptr<LinkFailures> failures_;
-  const std::unique_ptr<Failover> failover_;  // guarded by the replication's apply_mutex()
+  // State of FAILOVER; guarded by the replication's apply_mutex().
+  const std::unique_ptr<Failover> failover_;
   const std::unique_ptr<Waker> waker_;
   ReplayerFactory make_replayer_;
-  std::atomic<uint64_t> generation_{0};  // incremented when the target changes
+  std::atomic<uint64_t> generation_{0};  // number that is incremented when the target changes
   static constexpr uint64_t kNoGeneration = ~uint64_t{0};
   std::atomic<uint64_t> given_up_{kNoGeneration};  // generation whose session shall end
   std::atomic<bool> is_stopping_{false};

@@ -92,7 +92,7 @@ class Shutdown {
   // Returns the deadline of the wait for replicas; 0 for no wait.
   int64_t replicas_deadline_us() const;
   void record_writes_ended(uint64_t attempt);
-  // The caller must hold mutex_.
+  // Returns whether the wait for replicas is over. The caller must hold mutex_.
   bool wait_is_over() const;
   void log_lagging_replicas() const;
   // Saves the data and ends the process. REQUIRES: this thread has set the state to kEnding.
@@ -103,7 +103,7 @@ class Shutdown {
   std::atomic<State> state_{State::kNone};
   std::atomic<uint64_t> attempt_{0};
   std::atomic<int64_t> deadline_us_{0};  // end of the wait for replicas; 0 for none
-  // Serializes state changes, and guards the members below.
+  // This mutex serializes state changes, and guards the members below.
   mutable OrderedMutex mutex_{LockRank::kShutdown};
   Request request_;
   // Offset that the replicas must reach; unknown until all writes have ended.

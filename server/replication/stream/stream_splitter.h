@@ -73,7 +73,8 @@ class StreamSplitter {
   // Positions of the unit's words. They are offsets, because the buffer may move.
   std::vector<Word> words_;
   std::vector<size_t> word_counts_;
-  std::vector<Command> commands_;  // never shrinks, so that its vectors keep their memory
+  // The vector never shrinks, so that its elements keep their memory.
+  std::vector<Command> commands_;
   size_t command_count_ = 0;
   std::string error_;
   bool unit_is_too_big_ = false;

@@ -4,7 +4,7 @@
 //
 // Invariants: sections come in table order, each at most once, whatever the order and number of
 // names.
-// Thread safety: as Services; the figures are not a consistent snapshot.
+// Thread safety: that of Services; the figures are not a consistent snapshot.
 #pragma once
 
 #include <span>

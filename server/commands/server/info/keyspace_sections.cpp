@@ -34,7 +34,7 @@ void write_bloom_objects(const Source& source, Lines& lines) {
   lines.field("bloom_total_memory_bytes", totals.memory_bytes);
 }
 
-// Bit arrays are never moved, so nothing is defragmented.
+// Writes zeros, because bit arrays are never moved.
 void write_bloom_defrag(const Source&, Lines& lines) {
   lines.zeros({"bf_bloom_defrag_hits", "bf_bloom_defrag_misses"});
 }
