@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // ReplyParser reads replies (RESP2 and RESP3, without streamed types) from a buffer that the caller
-// owns. Our clients use it: health check, replication, tests.
+// owns. It is used by the health check, replication and tests.
 //
-// Contract: as RequestParser. After every call, whatever its status, the caller drops consumed()
-// bytes from the front. kNeedMore also consumes the elements that are already in the tree.
+// Contract: that of RequestParser. After every call, whatever its status, the caller drops
+// consumed() bytes from the front. kNeedMore also consumes the elements that are already in the
+// tree.
 //
 // Invariants: the result does not depend on how the bytes were divided. Announced sizes allocate
 // nothing. Sizes, counts and depth are checked against Limits before anything is built.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// The names and annotation lines of the append log, on which its writer and its reader must agree.
+// Defines the names and annotation lines of the append log, which its writer and its reader share.
 //
 // An annotation is a line that begins with '#' where a command may begin; Redis and Valkey skip it.
-// A file of ours begins with a version line. Each flushed batch ends with a checksum line over all
-// preceding bytes of the file. So a flipped bit is found at the next such line.
+// A file of Bloomery begins with a version line. Each flushed batch ends with a checksum line over
+// all preceding bytes of the file. So a flipped bit is found at the next such line.
 //
 // A position line states the position in the replication stream that the data have after all
 // commands before it.
 //
-// Invariants: an annotation of ours, its line end included, has fewer than 128 bytes, so that every
-// loader skips the whole line. A RunningChecksum covers exactly the first size_bytes() bytes of its
-// file.
+// Invariants: an annotation of Bloomery, including its line end, has fewer than 128 bytes, so that
+// every loader skips the whole line. A RunningChecksum covers exactly the first size_bytes() bytes
+// of its file.
 // Thread safety: values and pure functions.
 // Source: docs/formats.md, "Append log".
 #pragma once
@@ -67,9 +67,9 @@ class RunningChecksum {
   uint64_t size_bytes_ = 0;
 };
 
-// Appends the header of our files: the version line and a checksum line over it. With the latter, a
-// flipped bit cannot make our file look like another server's. REQUIRES: `checksum` is that of an
-// empty file.
+// Appends the header of Bloomery's files: the version line and a checksum line over it. With the
+// checksum line, a flipped bit cannot make the file look like another server's. REQUIRES:
+// `checksum` is that of an empty file.
 void append_aof_header(std::string& bytes, RunningChecksum& checksum);
 
 // Ends a batch: adds `batch` to the checksum, then appends the checksum line and adds it too.
@@ -80,7 +80,7 @@ void end_aof_batch(std::string& batch, RunningChecksum& checksum);
 void append_timestamp_line(std::string& bytes, int64_t unix_seconds);
 
 // Appends `#bloomery-pos:<id> <offset> <database>` and a line end, with ` <epoch>` after the
-// database if the epoch is not 0. REQUIRES: our own kind of server produced the stream.
+// database if the epoch is not 0. REQUIRES: a Bloomery server produced the stream.
 void append_position_line(std::string& bytes, const RdbReplicationInfo& position);
 
 // Returns an annotation without its line end, because a manifest ends its lines with LF, but the

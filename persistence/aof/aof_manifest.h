@@ -2,9 +2,9 @@
 //
 // AofManifest: the index of an append log: which files it has and in which order.
 //
-// A manifest of ours begins with a version line and ends with a checksum line, which other servers
-// treat as comments. A manifest without these lines was written by Redis or Valkey and is read by
-// their rules.
+// A manifest of Bloomery begins with a version line and ends with a checksum line, which other
+// servers treat as comments. A manifest without these lines was written by Redis or Valkey and is
+// read by their rules.
 //
 // Invariants: sequence numbers are positive, and those of the incremental files increase strictly.
 // File names are names, not paths. parse(encode()) returns an equal value. Truncated manifests of

@@ -9,7 +9,7 @@
 // that they have not changed.
 //
 // A file that ends too early is torn. A crash can cause that, and its sound part is valid. A file
-// with a wrong byte anywhere else is damaged and is not used at all. In files of ours, checksum
+// with a wrong byte anywhere else is damaged and is not used at all. In files of Bloomery, checksum
 // lines distinguish the two: no such line follows a torn place. There is one exception, a hole. It
 // consists of zero bytes from the last checksum line or the start of a block up to the end of a
 // block. A power cut leaves it if a block was not written yet but a later one was.
@@ -38,7 +38,7 @@ struct AofScan {
   enum class Condition : uint8_t { kWhole, kTorn, kDamaged };
   Condition condition = Condition::kWhole;
 
-  // True for files of ours: each journaled add was new when it was made, so replay counts it
+  // True for files of Bloomery: each journaled add was new when it was made, so replay counts it
   // without a check.
   bool has_effect_semantics = false;
 
@@ -51,7 +51,7 @@ struct AofScan {
   // The checksum of the sound part. An AofWriter that continues the file continues this checksum.
   RunningChecksum checksum;
 
-  // The number of commands after the last checksum line of a file of ours, included in
+  // The number of commands after the last checksum line of a file of Bloomery, included in
   // command_count. A write was torn there, or that line is damaged.
   uint64_t unverified_count = 0;
 

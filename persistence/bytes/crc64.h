@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CRC-64 "Jones", the checksum at the end of snapshots and DUMP payloads.
+// Computes CRC-64 "Jones", the checksum at the end of snapshots and DUMP payloads.
 //
 // Invariants: crc64(crc64(0, a), b) == crc64(0, a + b); crc64(0, "123456789") is E9C6D914C4B8D9CA.
 // Thread safety: pure functions.

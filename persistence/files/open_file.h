@@ -3,8 +3,8 @@
 // open_file() opens the files of options, of command lines and of the data directory. It rejects
 // anything but a regular file, unless the caller accepts streams.
 //
-// Invariants: the type of the opened descriptor is checked, not that of the path, so a path that
-// changes meanwhile cannot evade the check. Only kStreamsWithWait waits for another process.
+// Invariants: the type of the opened descriptor is checked, not that of the path. So a path that
+// changes at the same time cannot evade the check. Only kStreamsWithWait waits for another process.
 // Thread safety: free functions without shared state; a Descriptor belongs to one thread.
 // Source: open(2) under O_NONBLOCK, fifo(7).
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The stored form of our own layouts. A layer is a bit array with a Geometry.
+// Encodes and decodes filters of Bloomery's own layouts. A layer is a bit array with a Geometry.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
@@ -31,7 +31,7 @@ std::optional<core::bloom::Geometry> accept_bloomery(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
 
-// The parts that the forms of all our own layouts share, including layouts with deletion
+// The parts that the forms of all Bloomery layouts share, including layouts with deletion
 // (deletable_codec.h). `Cells` decides whether each layer stores its Geometry::cell_bits.
 enum class Cells : uint8_t { kNone, kOfEachLayer };
 enum class Runs : uint8_t { kNone, kOfBigArrays };

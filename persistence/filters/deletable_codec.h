@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The stored form of the layouts with deletion: fingerprints and regions.
+// Encodes and decodes filters of the layouts with deletion: fingerprints and regions.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".

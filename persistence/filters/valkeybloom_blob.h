@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Layers of valkey-bloom filters in that module's stored form, and the payload of BF.LOAD, which
-// consists of such layers.
+// Encodes and decodes layers of valkey-bloom filters in that module's stored form, and the payload
+// of BF.LOAD, which consists of such layers.
 //
 // Invariants: all layers of a filter have the first layer's seed.
 // Thread safety: pure functions; the filter needs its key's lock.

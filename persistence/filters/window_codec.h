@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A filter's window in its stored forms: a sequence of numbers, the same in module values and in
-// chunk headers.
+// Encodes and decodes a filter's window as a sequence of numbers, which is the same in module
+// values and in chunk headers.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".

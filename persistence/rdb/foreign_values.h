@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Values in snapshots whose types this server does not support: their names, and how to skip them.
+// Names and skips values in snapshots whose types this server does not support.
 //
 // Invariants: a skipped value was read exactly to its end.
 // Thread safety: that of StreamReader.

@@ -7,7 +7,8 @@
 // value.
 //
 // Invariants: memory holds one value at a time. The new file gets its name only when it is complete
-// and on the disk; after an error no file of ours is left. Expiries are kept, even expired ones.
+// and on the disk; after an error no file of this process is left. Expiries are kept, even expired
+// ones.
 // Thread safety: a free function.
 // Source: docs/moving_out.md.
 #pragma once

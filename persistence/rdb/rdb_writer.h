@@ -55,7 +55,8 @@ struct RdbWriteOptions {
   bool has_keys = true;            // if false, only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
   std::vector<std::pair<std::string, std::string>> more_aux;
-  // For other servers only: writes a version that Redis 5 also reads, without fields of ours.
+  // For other servers only: writes a version that Redis 5 also reads, without Bloomery's own
+  // fields.
   bool is_for_others = false;
   size_t buffer_bytes = size_t{256} << 10;
   // Called after each piece has been written. The argument counts the bytes that reached the sink.
