@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The file of `aclfile`: one line for each user, in the format of ACL LIST.
+// Reads and writes the file of `aclfile`, which has one line for each user, in the format of ACL
+// LIST.
 //
 // Invariants: a file with an error changes nothing. If writing fails, the old file is left
 // unchanged.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The options about users: requirepass, acllog-max-len, acl-pubsub-default, and the places that
-// define users.
+// Applies the options about users: requirepass, acllog-max-len, acl-pubsub-default, and the options
+// for the definitions of users.
 //
 // Thread safety: must be called before other threads start.
 #pragma once

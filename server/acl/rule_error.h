@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Error texts that several kinds of access rules share.
+// Defines the error texts that several kinds of access rules share.
 //
 // Thread safety: pure functions.
 #pragma once

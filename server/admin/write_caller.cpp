@@ -16,7 +16,7 @@
 namespace server::admin {
 namespace {
 
-// WriteTask: runs one command, and delays its reply until the append log contains the write.
+// PendingWrite: runs one command, and delays its reply until the append log contains the write.
 class PendingWrite final : public net::ReplySink {
  public:
   PendingWrite(std::vector<std::string> words, WriteCaller::OnReply on_reply)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// build_filter: the process as `bloomery-server --build-filter`, from arguments to exit code.
+// build_filter: runs `bloomery-server --build-filter`, from its arguments to its exit code.
 //
 // Invariants: a process that SIGINT or SIGTERM ends also leaves no temporary file.
 // Thread safety: called once, by main().

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// export_snapshot: the process as `bloomery-server --export-rdb`, from arguments to exit code.
+// export_snapshot: runs `bloomery-server --export-rdb`, from its arguments to its exit code.
 //
 // Invariants: a process that SIGINT or SIGTERM ends also leaves no temporary file.
 // Thread safety: called once, by main().

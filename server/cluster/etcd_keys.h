@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The keys of a cluster in etcd. All are below bloomery/<name>/.
+// Defines the keys of a cluster in etcd. All of them begin with bloomery/<name>/.
 //
 // Thread safety: pure functions.
 // Source: docs/cluster.md.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The messages of etcd's JSON gateway: requests as the text that is posted, replies as values.
+// Defines the messages of etcd's JSON gateway. Requests are written as the text that is posted, and
+// replies are parsed to values.
 //
 // Invariants: keys and values are any bytes; on the wire they are base64, 64-bit numbers are text
 // and members with the value zero are absent. Unknown members are ignored. A known member of the

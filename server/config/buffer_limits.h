@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// client-output-buffer-limit: limits on the unsent replies of one client, per class of clients.
+// Parses client-output-buffer-limit: the limits on the unsent replies of one client, per class of
+// clients.
 //
 // Invariants: the canonical text names all three classes in the order of ClientClass, with sizes in
 // bytes. The second class is called "slave", as Redis' CONFIG GET does.

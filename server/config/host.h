@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Checks of hosts and ports of other servers in the configuration, REPLICAOF and REPLCONF. Hosts
-// and ports are written to files, INFO and the log, so every received one is validated here.
+// Checks hosts and ports of other servers in the configuration, REPLICAOF and REPLCONF. Hosts and
+// ports are written to files, INFO and the log, so every received one is validated here.
 //
 // Invariants: a valid host contains no space, no control character and no separator of INFO's
 // lines.

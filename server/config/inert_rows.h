@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of options of other servers that have no effect here. The rows fit into short tables, from
-// which options_of() creates Options.
+// Defines rows for options of other servers that have no effect here. The rows fit into short
+// tables, from which options_of() creates Options.
 //
 // Thread safety: constants and free functions without shared state.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Config::load and its helpers. The other members are in config.cpp.
+// Implements Config::load and its helpers. The other members are in config.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Suggestions for an unknown directive, for the error that ends the start.
+// Suggests a directive for an unknown one, in the error that ends the start.
 //
 // Thread safety: free functions over the option table.
 #pragma once

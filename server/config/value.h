@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Values of options: converts words to canonical text, and canonical text to lines of a file.
+// Converts values of options: words to canonical text, and canonical text to lines of a file.
 //
 // Invariants: parse_value(option, {value.text}) gives the same value again; write_lines(…) read
 // again gives the same value.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The HELP subcommand of every container command, generated from the rows of its subcommands.
+// Generates the HELP subcommand of every container command from the rows of its subcommands.
 //
 // Thread safety: a free function without state.
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The texts of LATENCY GRAPH and LATENCY DOCTOR.
+// Returns the texts of LATENCY GRAPH and LATENCY DOCTOR.
 //
 // Thread safety: pure functions.
-// Source: Redis 7.0.15; the graph is drawn as there.
+// Source: Redis 7.0.15; the graph is drawn as in Redis.
 #pragma once
 
 #include <cstdint>

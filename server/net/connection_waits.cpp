@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The waiting states of Connection: the end of a pause, a blocked command, a slow reader, and the
-// next command of an idle client.
+// Implements the waiting states of Connection: the end of a pause, a blocked command, a slow
+// reader, and the next command of an idle client.
 #include <algorithm>
 #include <utility>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Functions of the allocator other than allocation: its figures, its report, and returning free
-// pages.
+// Declares the functions of the allocator other than allocation: its figures, its report, and the
+// return of free pages.
 //
 // Thread safety: all functions may be called from any thread.
 // Source: jemalloc's mallctl (https://jemalloc.net/jemalloc.3.html); without it, mallinfo2(3) or

@@ -3,7 +3,8 @@
 // Subscriptions: the subscriptions of one session, and its CLIENT TRACKING state.
 //
 // Invariants: a name occurs at most once per kind; its serial is the one that PubSub assigned.
-// Thread safety: belongs to the session's thread; the shown_ counts may be read from any thread.
+// Thread safety: belongs to the session's thread; any thread may read the published counts and
+// sizes.
 #pragma once
 
 #include <array>

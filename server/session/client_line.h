@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The line of CLIENT LIST and CLIENT INFO that describes one session.
+// Writes the line of CLIENT LIST and CLIENT INFO that describes one session.
 //
 // Thread safety: reads only members that a session shares among threads, so any thread may describe
 // any session.

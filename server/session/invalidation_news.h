@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Invalidation messages to a client whose tracked keys have changed.
+// Writes invalidation messages to a client whose tracked keys have changed.
 //
 // Thread safety: must be called on the session's thread.
 // Source: redis.io/docs/manual/client-side-caching.

@@ -3,11 +3,11 @@
 // ReplayedError: the error reply to a command from a journal or a leader, and whether data are
 // missing because of it.
 //
-// Our own journal, and the stream of a Bloomery leader, contain only effects, so whatever fails
-// there is missing. Other servers also write commands that failed for them, such as an addition to
-// a full filter. Only two of their errors show that the data now differ. One is that the system
-// gave no memory. The other is a missing database, because the commands after it belong to its
-// keys.
+// The journal of this server, and the stream of a Bloomery leader, contain only effects. So the
+// effect of a command that fails there is missing. Other servers also write commands that failed
+// for them, such as an addition to a full filter. Only two of their errors show that the data now
+// differ. One is that the system gave no memory. The other is a missing database, because the
+// commands after it belong to its keys.
 //
 // Thread safety: values.
 #pragma once

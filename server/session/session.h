@@ -134,7 +134,7 @@ struct SessionUser {
   uint64_t trusted_version = 0;
 };
 
-// SessionCounters: the bytes and commands of one client since it connected. One thread writes, any
+// ClientTraffic: the bytes and commands of one client since it connected. One thread writes, any
 // thread reads.
 class ClientTraffic {
  public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The user of a session: logging in, and following changes of the users.
+// Sets the user of a session at login, and applies changes of the users to the session.
 //
-// Thread safety: on the thread of the session's connection.
+// Thread safety: must be called on the thread of the session's connection.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The PEM files of the tls-* options: certificates, keys, authorities, parameters.
+// Loads the PEM files of the tls-* options: certificates, keys, authorities, parameters.
 //
 // Invariants: every file is opened by persistence::open_file(), so a FIFO is refused at once.
 // OpenSSL's own functions would open the path themselves and wait for its other end.

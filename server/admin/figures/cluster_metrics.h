@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Metrics of a node about its shard: its members, the lag of each member, failovers, and how often
-// the permit to serve writes expired.
+// Writes a node's metrics about its shard: its members, the lag of each member, failovers, and how
+// often the permit to serve writes expired.
 //
 // Invariants: each metric has the label `shard`; only a leader reports the lag of the members.
 // Thread safety: pure function.

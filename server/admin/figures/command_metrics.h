@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Per-command counters and latencies as metrics.
+// Writes the counters and latencies of each command as metrics.
 //
 // Invariants: only commands that were called, rejected or failed are listed. A histogram's counts
 // never fall from one bucket to the next.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO's fields as metrics, under the names of prometheus-redis-exporter, so that the exporter's
-// dashboards and alerts also work here. Metrics that only Bloomery has begin with bloomery_.
+// Writes the fields of INFO as metrics, under the names of prometheus-redis-exporter, so that the
+// exporter's dashboards and alerts also work here. Metrics that only Bloomery has begin with
+// bloomery_.
 //
 // Invariants: a metric family is present only if INFO has its field. Names of metrics and labels
 // are valid, and label values are UTF-8.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// overview_of: the figures of the whole server that the dashboard shows.
+// overview_of: returns the figures of the whole server that the dashboard shows.
 //
 // Thread safety: that of Services; the figures are no consistent snapshot.
 #pragma once

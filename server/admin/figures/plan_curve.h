@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// plan_curve: a planned filter's error rate and memory by its number of items, for the planner's
-// chart.
+// plan_curve: returns a planned filter's error rate and memory by its number of items, for the
+// planner's chart.
 //
 // Thread safety: a pure function.
 // Source: docs/bloom_math.md.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// unready_cause: whether a load balancer may send clients to this server, for /readyz.
+// unready_cause: decides whether a load balancer may send clients to this server, for /readyz.
 //
 // Thread safety: pure functions of figures that any thread may read.
 #pragma once

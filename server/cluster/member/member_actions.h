@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The actions that a Member requests, and the types in which their outcomes are reported.
+// Defines the actions that a Member requests, and the types in which their outcomes are reported.
 //
 // Thread safety: values.
 #pragma once
@@ -63,7 +63,7 @@ struct ReplicationFacts {
   }
 };
 
-// Reads the topology, linearizably. `known_revision`: the answer may be "unchanged".
+// Reads the topology, linearizably. If etcd still has `known_revision`, the answer is "unchanged".
 // Answered by Member::topology_read().
 struct ReadTopology {
   uint64_t call = 0;

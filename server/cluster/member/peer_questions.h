@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Requests to a node from other nodes of its shard (CLUSTERX), and from CLUSTER FAILOVER.
+// Passes requests to a node's Member, from other nodes of its shard (CLUSTERX) and from CLUSTER
+// FAILOVER.
 //
 // Thread safety: may be called from any thread. `done` runs once on the Member's thread, or never
 // if that thread has ended.

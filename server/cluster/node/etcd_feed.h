@@ -50,7 +50,7 @@ struct EtcdKeys {
 struct TopologyCheck {
   uint64_t known_revision = 0;
   ReadOutcome outcome = ReadOutcome::kUnknown;
-  TopologyVersion version = {};  // the topology that was read, with TopologyRead::kChanged
+  TopologyVersion version = {};  // the topology that was read, with ReadOutcome::kChanged
 };
 class EtcdFeed {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The view of the cluster that a node publishes: from its file and the list of live nodes.
+// Creates the view of the cluster that a node publishes, from its file and the list of live nodes.
 //
 // Thread safety: none; the view that is returned never changes.
 #pragma once

@@ -5,8 +5,8 @@
 // calls.
 //
 // Invariants: a handler runs once, on the io_context, unless Peers or the io_context ends before.
-// Calls to one node run one after the other. A call ends within the limit, which counts from its
-// turn. A call that is older than the limit at its turn gets no reply.
+// Calls to one node run one after the other. A call waits for the earlier calls to its node. Then
+// it ends within the limit. A call that has waited for longer than the limit gets no reply.
 // Thread safety: members are called on the thread that runs the io_context.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once

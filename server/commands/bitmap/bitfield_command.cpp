@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BITFIELD and BITFIELD_RO: a list of reads and writes of small integers in one string.
+// BITFIELD and BITFIELD_RO: commands with a list of reads and writes of small integers in one
+// string.
 #include "server/commands/bitmap/bitfield_command.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BITFIELD and BITFIELD_RO: handlers and key use for the rows in bitmap_commands.cpp.
+// Declares the handlers of BITFIELD and BITFIELD_RO, and their use of the key, for the rows in
+// bitmap_commands.cpp.
 //
 // Thread safety: that of Context.
 #pragma once

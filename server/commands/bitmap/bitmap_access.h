@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Helpers of the bitmap commands: string values as bytes, bit offsets, and space to write bits.
+// Helpers of the bitmap commands. They return string values as bytes, parse bit offsets, and
+// provide space to write bits.
 //
 // Thread safety: that of Context; functions that take a key need its lock.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Access of the BF.* commands to the filter of a key.
+// Helpers by which the BF.* commands find and change the filter of a key.
 //
 // Thread safety: that of Context.
 #pragma once

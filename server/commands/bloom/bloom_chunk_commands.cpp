@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.SCANDUMP, BF.LOADCHUNK and BF.LOAD: export and import of filters, in the formats of RedisBloom
-// and valkey-bloom.
+// BF.SCANDUMP, BF.LOADCHUNK and BF.LOAD export and import filters, in the formats of RedisBloom and
+// valkey-bloom.
 //
 // New filters are decoded without holding the lock. Whether the key exists is checked before and
 // after.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.PLAN, BF.STATS and BF.DEBUG: the predicted cost of a filter, and the state of an existing one.
-// BF.PLAN and BF.STATS exist only in Bloomery.
+// BF.PLAN predicts the cost of a filter, BF.STATS and BF.DEBUG describe the state of an existing
+// one. BF.PLAN and BF.STATS exist only in Bloomery.
 //
 // BF.STATS counts bits under the shared lock: all bits up to kReadBytes, and a sample of that size
-// in bigger filters. Lookups run meanwhile; adds to the same stripe wait until it has finished.
+// in bigger filters. Lookups run at the same time; adds to the same stripe wait until BF.STATS has
+// finished.
 #include <fmt/format.h>
 
 #include <algorithm>

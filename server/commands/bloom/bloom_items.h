@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Helpers for BF.* commands with items: creating the filter of an add, and the replies to adds.
+// Helpers for BF.* commands with items. They create the filter of an add, and reply to adds.
 // Includes item_batch.h.
 //
 // Thread safety: that of Context.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.KEXISTS and BF.KADD: many items in many filters, under the locks of all keys.
+// BF.KEXISTS and BF.KADD look up and add many items in many filters, under the locks of all keys.
 //
 // Before any key is looked up, the cache lines of all keys are prefetched: buckets, entries,
 // filters, and then the bits of the first item.

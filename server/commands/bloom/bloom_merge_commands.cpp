@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.MERGE and BF.CLEAR: unite filters, and empty one.
+// BF.MERGE unites filters, and BF.CLEAR empties one.
 //
 // Both commands create a new filter that replaces the old one, which the reclaimer frees. So a
 // command that fails changes nothing, and children that are saving still see the old filter.

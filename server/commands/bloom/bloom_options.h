@@ -37,8 +37,8 @@ struct FilterRequest {
 // so that server's layout is used.
 core::bloom::FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin);
 
-// Parses "BF.RESERVE key error_rate capacity [option ...]". Our own journal states every setting
-// that matters, so missing options do not come from the configuration.
+// Parses "BF.RESERVE key error_rate capacity [option ...]". A journal of Bloomery states every
+// setting that matters, so missing options do not come from the configuration.
 core::Result<FilterRequest> parse_reserve(const Context& ctx);
 // Parses "BF.INSERT key [option ...] [ITEMS item ...]".
 core::Result<FilterRequest> parse_insert(const Context& ctx);

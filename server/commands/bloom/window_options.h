@@ -18,8 +18,8 @@
 
 namespace server {
 
-// Parses WINDOW length [ITEMS] [GENERATIONS generations] [REFRESH], in any order. Our own journal
-// adds START milliseconds.
+// Parses WINDOW length [ITEMS] [GENERATIONS generations] [REFRESH], in any order. A journal of
+// Bloomery adds START milliseconds.
 class WindowWords {
  public:
   // In BF.INSERT, ITEMS after the length is the window's unit only if options and another ITEMS

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR: the handlers. Their rows are in
+// Declares the handlers of CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR. Their rows are in
 // client_commands.cpp.
 //
 // Thread safety: that of Context.

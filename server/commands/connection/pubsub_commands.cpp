@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites, PUBLISH, SPUBLISH, PUBSUB.
+// The commands that begin and end subscriptions (SUBSCRIBE, UNSUBSCRIBE …), PUBLISH, SPUBLISH and
+// PUBSUB.
 #include <fmt/format.h>
 
 #include <algorithm>

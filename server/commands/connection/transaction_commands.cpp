@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MULTI, EXEC, DISCARD, WATCH, UNWATCH. A transaction runs under the locks of all its keys, so that
-// other threads see all of its effects or none.
+// The commands MULTI, EXEC, DISCARD, WATCH and UNWATCH. A transaction runs under the locks of all
+// its keys, so that other threads see all of its effects or none.
 #include <mutex>
 
 #include "server/commands/services.h"

@@ -109,7 +109,7 @@ void delete_expired(const Context& ctx) {
 
 /* KEYS pattern */
 // Outside EXEC, one stripe is locked at a time, so that no client waits for the whole listing. A
-// key that is renamed meanwhile may be missed or listed twice.
+// key that is renamed during the listing may be missed or listed twice.
 void keys(Context& ctx) {
   const NamePattern pattern(ctx.args[1]);
   ReplyList names(ctx.reply);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The name of a value's type, for TYPE and SCAN TYPE.
+// Returns the name of a value's type, for TYPE and SCAN TYPE.
 //
 // Thread safety: a pure function; the entry needs its key's lock.
 // Source: "MBbloom--" is the name under which RedisBloom registers its filters.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The subcommands of DEBUG about keys, replies and settings. Those that reload data are in
-// debug_commands.cpp, together with the table.
+// Declares the subcommands of DEBUG about keys, replies and settings. The subcommands that reload
+// data are in debug_commands.cpp, together with the table.
 //
 // Thread safety: that of handlers.
 #pragma once

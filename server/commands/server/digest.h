@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Digests of values and of the whole keyspace, for comparing servers.
+// Computes digests of values and of the whole keyspace, for comparing servers.
 //
 // Invariants: equal data give equal digests, whatever the order, seed or layout of the tables.
 // Thread safety: reads entries; the caller holds the locks of their stripes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ROLE on a replica, and replication offsets.
+// Replies to ROLE on a replica, and returns replication offsets.
 //
 // Thread safety: that of Context.
 #pragma once

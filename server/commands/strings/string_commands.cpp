@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GET, SET and similar commands: whole string values, with or without an expiry.
+// GET, SET and similar commands read and write whole string values, with or without an expiry.
 #include <optional>
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Texts for docs/configuration.md: the type, range and default of an option.
+// Returns texts for docs/configuration.md: the type, range and default of an option.
 //
 // Invariants: the texts are the same on every machine, even if the default depends on the machine.
 // Thread safety: free functions over constant rows.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of options on signals, on where links begin, and of options that exist for tests. These
-// make saving and loading slow, or watch the I/O threads.
+// The rows of the options on signals, on the source addresses of links, and for tests. Options for
+// tests make saving and loading slow, or watch the I/O threads.
 #include "server/config/option_table.h"
 #include "server/config/special_values.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// use_rules: the configured rules for counting the uses of keys.
+// use_rules: returns the configured rules for counting the uses of keys.
 //
 // Thread safety: a pure function of the configuration.
 #pragma once

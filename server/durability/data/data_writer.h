@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // DataWriter: writes the keyspace to a file, as a snapshot or as a base of the append log. Takes
-// the locks that freeze keyspace and stream meanwhile.
+// the locks that prevent changes of the keyspace and the stream during the write.
 //
 // Invariants: the stream is held before the stripes are locked; under both, the data match their
 // position in the stream.

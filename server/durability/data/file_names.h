@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Names of temporary files, which are renamed when complete.
+// Returns names of temporary files, which are renamed when complete.
 //
 // Thread safety: pure functions. The names contain the process id, so they must be determined
 // before a fork.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// delay_for_key: the sleeps of rdb-key-save-delay and key-load-delay, which let tests observe a
+// delay_for_key: sleeps as rdb-key-save-delay and key-load-delay request, which let tests observe a
 // server that is saving or loading. No effect if enable-debug-command denies DEBUG to all clients.
 //
 // Thread safety: a free function, for any thread.

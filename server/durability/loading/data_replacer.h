@@ -3,8 +3,8 @@
 // DataReplacer: replaces all data by a snapshot that a leader has sent.
 //
 // Invariants: after any failure memory and disk hold all of the old data, all of the new, or
-// nothing. Clients get LOADING meanwhile, and none of their commands is running when the old data
-// are dropped.
+// nothing. Clients get LOADING during the replacement, and none of their commands is running when
+// the old data are dropped.
 // Thread safety: one call at a time, by a thread that holds neither the stream nor a stripe.
 #pragma once
 

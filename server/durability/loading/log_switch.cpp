@@ -168,8 +168,8 @@ core::Result<> LogSwitch::open_recovered(Recovered recovered) {
   return {};
 }
 
-// Until the log has its base, a start finds the previous data. After a failed sync it may find even
-// less.
+// Until the log has its base, a restart loads the previous data. After a failed sync it may load
+// even fewer data.
 core::Result<> LogSwitch::complete() {
   if (!wants_log_) return {};
   {

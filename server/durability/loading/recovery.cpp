@@ -250,8 +250,8 @@ class Recovery {
       const std::string_view name = command.arguments[0];
       const auto error = find_error(origin, name, replayer->execute(command.arguments));
       if (!error) return {};
-      // Our own log contains no commands for unsupported types, so an unknown command there means
-      // lost data.
+      // A log of Bloomery contains no commands for unsupported types, so an unknown command there
+      // means lost data.
       if (origin == CommandOrigin::kForeignJournal &&
           error->text.starts_with("ERR unknown command")) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {

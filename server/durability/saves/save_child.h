@@ -11,7 +11,7 @@
 // if it is unfinished.
 // Thread safety: one thread at a time; figures() from any thread.
 // Source: fork(2): only the forking thread exists in the child. The allocator's pthread_atfork
-// handlers make malloc usable, so the child may allocate, but it takes none of our locks.
+// handlers make malloc usable, so the child may allocate, but it must take no lock of the server.
 #pragma once
 
 #include <sys/types.h>
@@ -40,8 +40,8 @@ class SaveChild {
   // failed.
   static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work,
                                                         ChildDescriptors descriptors);
-  // Saves at once, in this process, for tests with an in-memory file system: a child's files would
-  // not be visible to them.
+  // Saves at once, in this process. Used by tests with an in-memory file system, which cannot see a
+  // child's files.
   static core::Result<std::unique_ptr<SaveChild>> start_here(const core::Clock& clock,
                                                              const Work& work,
                                                              ChildDescriptors descriptors);

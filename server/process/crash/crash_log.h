@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Crash report of the process: the signal, the stack, and the activity of its threads.
+// Writes a crash report of the process: the signal, the stack, and the activity of its threads.
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT a report is appended to the log file, or written
 // to standard error without one. The report contains the stack of the thread that crashed and the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Output of reports by signal handlers: the file, text, and the stack of the calling thread.
+// Writes reports in signal handlers: text, and the stack of the calling thread, to the report's
+// file.
 //
 // Invariants: after prepare_reports() no function here allocates memory or takes a lock.
 // Thread safety: prepare_reports() is called once, before other threads start; the rest may be

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The last log lines of level warning or above, stored in memory for the dashboard.
+// Stores the last log lines of level warning or above in memory, for the dashboard.
 //
-// Invariants: at most kRecentWarningsMax lines of kRecentWarningBytesMax bytes.
+// Invariants: there are at most kRecentWarningsMax lines of kRecentWarningBytesMax bytes.
 // Thread safety: all functions may be called from any thread.
 #pragma once
 

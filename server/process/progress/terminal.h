@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The progress line of the process: shows long work on the terminal.
+// Shows long work of the process on the terminal, in a progress line.
 //
 // Invariants: nothing is written unless standard error is a terminal. A log line that goes to a
 // terminal first erases the progress line, so the two never mix.

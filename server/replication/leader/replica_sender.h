@@ -5,7 +5,7 @@
 //
 // Invariants: owns a duplicate of the socket's descriptor, so that it never writes to a reused
 // number. Sends without blocking; it buffers only short texts. With TLS the bytes go through the
-// session's stream, from which an I/O thread reads meanwhile.
+// session's stream, from which an I/O thread reads at the same time.
 // Thread safety: belongs to the leader's thread once it is listed there; shut_down() may be called
 // by any thread.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Shared types of the link to a leader: its dependencies (ReplicaParts), its target
-// (FollowTarget), and its figures (ReplicaFigures).
+// Defines the types that the parts of the link to a leader share: its dependencies (ReplicaParts),
+// its target (FollowTarget), and its figures (ReplicaFigures).
 //
 // Thread safety: figures may be used from any thread; the rest are values.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterPlace: facts that servers of a cluster exchange when a replica connects, and whose history
-// the data are from.
+// ClusterPlace: the facts that servers of a cluster exchange when a replica connects, and the epoch
+// of the history from which the data are.
 //
 // Thread safety: any thread.
 // Source: docs/cluster.md.

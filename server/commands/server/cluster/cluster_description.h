@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Replies of CLUSTER SLOTS, SHARDS, NODES, REPLICAS and INFO: the newest view, as the asking client
-// sees it.
+// Writes the replies of CLUSTER SLOTS, SHARDS, NODES, REPLICAS and INFO. They show the newest view,
+// with the addresses that the asking client can use.
 //
 // Thread safety: functions that take a Context must be called by the session's thread;
 // cluster_info_text() by any thread.

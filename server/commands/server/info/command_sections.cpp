@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Sections of INFO about commands: commandstats and errorstats.
+// Writes the sections of INFO about commands: commandstats and errorstats.
 #include "server/commands/server/info/section.h"
 #include "server/commands/services.h"
 #include "server/dispatch/registry.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The text of INFO: sections of `field:value` lines, selected by name from a table.
+// Returns the text of INFO: sections of `field:value` lines, which are selected by name from a
+// table.
 //
 // Invariants: sections come in table order, each at most once, whatever the order and number of
 // names.

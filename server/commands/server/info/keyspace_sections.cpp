@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Sections of INFO about the data: keyspace, and the sections of the Bloom filters.
+// Writes the sections of INFO about the data: keyspace, and the sections of the Bloom filters.
 #include "core/keyspace/keyspace.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "server/commands/server/info/section.h"

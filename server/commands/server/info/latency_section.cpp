@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Section latencystats of INFO: the duration of each command.
+// Writes the section latencystats of INFO: the duration of each command.
 #include <string>
 
 #include "core/number.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Section memory of INFO.
+// Writes the section memory of INFO.
 #include <array>
 
 #include "core/bloom/arrays/array_memory.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Section replication of INFO: the role, the replicas, the stream and its backlog.
+// Writes the section replication of INFO: the role, the replicas, the stream and its backlog.
 #include <algorithm>
 
 #include "server/commands/server/info/section.h"

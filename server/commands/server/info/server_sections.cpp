@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Sections of INFO about the process: server, clients, persistence, cpu, modules, cluster.
+// Writes the sections of INFO about the process: server, clients, persistence, cpu, modules,
+// cluster.
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Section stats of INFO, except for its first lines (traffic_figures.cpp).
+// Writes the section stats of INFO, except for its first lines (traffic_figures.cpp).
 #include "core/clock.h"
 #include "core/keyspace/expiry_index.h"
 #include "core/keyspace/keyspace.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The first lines of section stats of INFO: connections, commands, and bytes in and out.
+// Writes the first lines of the section stats of INFO: connections, commands, and bytes in and out.
 #include "server/commands/server/info/section.h"
 #include "server/commands/services.h"
 #include "server/process/gauges.h"
