@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Permissions: whether a user may run a command with its arguments. Applies the rules of acl/ to
-// the keys and channels that the command's row names.
+// Permissions: checks whether a user may run a command with its arguments. Applies the rules of
+// acl/ to the keys and channels that the command's row names.
 //
 // Invariants: the keys that are checked are those that for_each_key() visits, which EXEC also
 // locks.

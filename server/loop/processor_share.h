@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ProcessorShare: whether a thread has recently used more than half of a processor.
+// ProcessorShare: determines whether a thread has recently used more than half of a processor.
 //
 // Thread safety: none.
 #pragma once

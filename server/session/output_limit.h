@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// OutputLimit: whether one client's unsent replies exceed client-output-buffer-limit.
+// OutputLimit: checks whether one client's unsent replies exceed client-output-buffer-limit.
 //
 // Invariants: the time of the soft limit starts at the first check that finds it exceeded, and
 // restarts after a check that does not.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterBudget: how much one filter may still grow. It is the smaller of the server's free memory
-// and the rest of this filter's bf.bloom-memory-usage-limit. It is zero for a filter of
+// FilterBudget: the memory by which one filter may still grow. It is the smaller of the server's
+// free memory and the rest of this filter's bf.bloom-memory-usage-limit. It is zero for a filter of
 // bf.bloom_max_filters layers.
 //
 // Invariants: the limit applies to the whole filter, as BF.INFO's Size counts it.

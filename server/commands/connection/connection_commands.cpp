@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PING, ECHO, QUIT, RESET, SELECT, HELLO, AUTH: connection state.
+// The commands on the state of a connection: PING, ECHO, QUIT, RESET, SELECT, HELLO and AUTH.
 #include <fmt/format.h>
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// DBSIZE, FLUSHDB, FLUSHALL, SWAPDB: whole databases.
+// The commands on whole databases: DBSIZE, FLUSHDB, FLUSHALL and SWAPDB.
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/keys/database_index.h"
 #include "server/dispatch/context.h"

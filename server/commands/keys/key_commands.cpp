@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// DEL, UNLINK, EXISTS, TYPE, TOUCH, RENAME, RENAMENX, COPY, MOVE: operations on keys of any type.
+// The commands on keys of any type: DEL, UNLINK, EXISTS, TYPE, TOUCH, RENAME, RENAMENX, COPY and
+// MOVE.
 #include <vector>
 
 #include "core/keyspace/reclaimer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// OBJECT: encoding, reference count and use of a value. No subcommand marks the key as used,
-// because that would change the result.
+// OBJECT reports the encoding, the reference count and the use of a value. No subcommand marks the
+// key as used, because that would change the result.
 #include <limits>
 
 #include "core/keyspace/eviction/eviction_pool.h"

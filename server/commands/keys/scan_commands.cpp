@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// KEYS, SCAN, RANDOMKEY: lists keys by pattern, and draws random ones.
+// KEYS and SCAN list keys by pattern, and RANDOMKEY returns a random key.
 #include <fmt/format.h>
 
 #include <limits>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// DEBUG: commands for tests. Needs the option enable-debug-command.
+// DEBUG has subcommands for tests. It needs the option enable-debug-command.
 #include <chrono>
 #include <thread>
 

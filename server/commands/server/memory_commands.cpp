@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MEMORY: the memory of a key and of the process, and a diagnosis of it.
+// MEMORY: reports the memory of a key and of the process, and diagnoses it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN: persistence.
+// The commands of persistence: SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE and SHUTDOWN.
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// REPLICAOF, SLAVEOF: choose the leader of this server. FAILOVER: hands the leader's role to a
+// REPLICAOF and SLAVEOF choose the leader of this server. FAILOVER hands the leader's role to a
 // replica.
 #include <mutex>
 #include <span>

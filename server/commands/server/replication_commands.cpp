@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PSYNC, SYNC, REPLCONF: the commands that replicas send.
+// The commands that replicas send: PSYNC, SYNC and REPLCONF.
 #include <fmt/format.h>
 
 #include <algorithm>

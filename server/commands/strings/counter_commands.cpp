@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INCR, DECR, INCRBY, DECRBY, INCRBYFLOAT: strings that are numbers.
+// The commands on strings that are numbers: INCR, DECR, INCRBY, DECRBY and INCRBYFLOAT.
 #include <cmath>
 #include <limits>
 #include <optional>

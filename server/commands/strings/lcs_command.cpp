@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LCS: the longest common subsequence of two strings.
+// LCS returns the longest common subsequence of two strings.
 //
 // Source: Wagner & Fischer, "The String-to-String Correction Problem" (JACM, 1974). If several
 // answers are equally long, the walk back through the table decides; ours takes the path of Redis

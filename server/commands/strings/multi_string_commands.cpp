@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MGET, MSET, MSETNX, MSETEX: many strings at once, under the locks of all their keys.
+// MGET, MSET, MSETNX and MSETEX access many strings at once, under the locks of all their keys.
 #include <limits>
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// APPEND, STRLEN, GETRANGE, SETRANGE, SUBSTR: parts of strings.
+// The commands on parts of strings: APPEND, STRLEN, GETRANGE, SETRANGE and SUBSTR.
 #include <algorithm>
 #include <cstring>
 #include <utility>

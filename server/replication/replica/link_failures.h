@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LinkFailures: why the link to the leader is down, when to retry, and which failures to log.
+// LinkFailures: records why the link to the leader is down, and decides when to retry and which
+// failures to log.
 //
 //   session ends with an Error ─► ReplicaController::end_session() ─► record_end() ─► log, pause,
 //   INFO

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTER, READONLY, READWRITE, ASKING: this server as a node of a cluster.
+// CLUSTER, READONLY, READWRITE and ASKING, for this server as a node of a cluster.
 //
 // Outside a cluster these commands answer with Redis' error, by which clients recognize a single
 // server. Commands that would change the topology are always rejected.

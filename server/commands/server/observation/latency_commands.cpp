@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LATENCY: slow events by kind, and the duration of commands.
+// LATENCY reports slow events by kind, and the duration of commands.
 #include <fmt/format.h>
 
 #include <string>

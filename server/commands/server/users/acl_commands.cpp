@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ACL: users and their permissions.
+// ACL shows and changes users and their permissions.
 #include <fmt/format.h>
 
 #include <algorithm>
