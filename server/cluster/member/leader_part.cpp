@@ -18,7 +18,8 @@ constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of Permit
 constexpr int64_t kLapseAsks = 4;
 // A pause of the process of this length is too short for its own lease to end.
 constexpr int64_t kPauseAsks = 5;
-// After a restart, a member that has more data than this leader takes over within this time.
+// A member that has more data than this leader takes over within this many node timeouts after its
+// own start.
 constexpr int64_t kLostDataTimeouts = 4;
 
 // Returns how long etcd must be silent before this node treats it as unavailable.

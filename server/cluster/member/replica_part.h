@@ -60,7 +60,7 @@ class ReplicaPart {
   MemberState& state_;
   Election election_;
   int64_t promised_until_us_ = 0;
-  // The last time at which the leader was known to be there.
+  // The last time at which nothing showed that the leader was gone.
   int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
