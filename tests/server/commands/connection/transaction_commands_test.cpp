@@ -28,7 +28,7 @@ TEST_F(TransactionCommandsTest, ManyKeysMayBeWatched) {
   EXPECT_EQ(run(command), kOk);
   EXPECT_EQ(client_->session->watched_keys.load(), kKeys);
   run({"MULTI"});
-  EXPECT_EQ(run_as_other({"SET", "key:77777", "1"}), kOk);
+  EXPECT_EQ(run_as_other({"SET", "key:7777", "1"}), kOk);
   EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
   EXPECT_EQ(run(command), kOk);
   EXPECT_EQ(run({"UNWATCH"}), kOk);
