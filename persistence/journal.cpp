@@ -14,7 +14,6 @@ namespace persistence {
 namespace {
 
 thread_local Journal::Group* open_group = nullptr;
-thread_local uint64_t last_append_end = 0;
 
 constexpr size_t kHeaderBytesMax = 24;
 // Limit on the memory of a thread's last command that is kept for the next one.
@@ -79,10 +78,6 @@ void Journal::Group::add(std::optional<unsigned> database, Words words, bool is_
   append_command(bytes_, words);
   commands_.push_back({database, bytes_.size(), is_published});
   (is_published ? has_published_ : has_appended_) = true;
-}
-
-uint64_t Journal::end_of_last_append() {
-  return last_append_end;
 }
 
 void Journal::append_active(unsigned database, Words words) {
@@ -155,8 +150,7 @@ void Journal::write_group(std::string& out, const Group& group, bool with_publis
 void Journal::publish(size_t begin, StreamSink* sink) {
   if (sink != nullptr) sink->append(std::string_view(pending_).substr(begin));
   if (!is_logged_) return pending_.resize(begin);
-  last_append_end = taken_ + pending_.size();
-  end_.store(last_append_end, std::memory_order_release);
+  end_.store(taken_ + pending_.size(), std::memory_order_release);
 }
 
 void Journal::set_active(bool active) {

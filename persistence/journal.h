@@ -108,8 +108,6 @@ class Journal {
   uint64_t end_offset() const {
     return end_.load(std::memory_order_acquire);
   }
-  // Returns the end of the stream after this thread's last append; 0 before the first.
-  static uint64_t end_of_last_append();
   // Calls `look` while no thread can append. Its arguments are the end of the log's stream and the
   // database that is selected in the second sink's stream.
   template <class Look>

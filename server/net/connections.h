@@ -57,7 +57,6 @@ class Connections {
       blocked_.erase(id);
     }
   }
-  bool any_blocked() const { return !blocked_.empty(); }
   template <class Visit>
   void for_each_blocked(Visit&& visit) {
     for (const uint64_t id : std::set(blocked_)) {

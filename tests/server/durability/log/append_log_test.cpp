@@ -66,10 +66,10 @@ class AppendLogTest : public ::testing::Test {
     journal_.set_active(true);
     disk_.restart_count();
   }
-  // Appends SET of the name and returns the offset of the stream's end.
+  // Appends SET of the name. Returns the end of the stream, which may include later commands.
   uint64_t append(std::string_view name) {
     journal_.append(0, std::array<std::string_view, 3>{"SET", name, "value"});
-    return persistence::Journal::end_of_last_append();
+    return journal_.end_offset();
   }
   bool becomes_safe(uint64_t offset) const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
