@@ -10,7 +10,8 @@
 // Invariants: a command holds at most one piece of a value, so a long value needs no second copy.
 // Bits are copied once, and only the copy is checksummed and written (see rdb_writer.h). The header
 // and the ends of batches are as aof_format.h specifies.
-// Thread safety: that of write_rdb().
+// Thread safety: reads the keyspace without locks. The caller holds all stripes, at least shared,
+// or is a forked child.
 // Source: docs/formats.md, "Append log"; RedisBloom rewrites its filters in the same way.
 #pragma once
 

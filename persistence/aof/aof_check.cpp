@@ -17,8 +17,8 @@ namespace {
 
 using Condition = AofScan::Condition;
 
-// True if the first line that is not a comment begins like a manifest's. No other file of a log
-// does.
+// Returns whether the file is a manifest, by its name or by its first line that is not a comment.
+// No other file of a log begins with such a line.
 core::Result<bool> is_manifest(FileSystem& files, const std::string& path) {
   if (path.ends_with(".manifest")) return true;
   auto file = files.open_input(path);

@@ -26,8 +26,8 @@ struct AofCheckReport {
 struct AofRepair {
   bool cuts_torn_end = false;
   // Unix time in seconds. All commands that were written after this second, and a torn tail, are
-  // cut off. The `#TS:` lines have the times. The log must have a `#TS:` line of this second or of
-  // an earlier one.
+  // cut off. The times of commands are those of the `#TS:` lines. The log must have a `#TS:` line
+  // of this second or of an earlier one.
   std::optional<uint64_t> keeps_until_s;
 };
 

@@ -12,7 +12,7 @@
 // Invariants: an annotation of Bloomery, including its line end, has fewer than 128 bytes, so that
 // every loader skips the whole line. A RunningChecksum covers exactly the first size_bytes() bytes
 // of its file.
-// Thread safety: values and pure functions.
+// Thread safety: pure functions; a RunningChecksum has one user at a time.
 // Source: docs/formats.md, "Append log".
 #pragma once
 
@@ -49,8 +49,8 @@ class AofNames {
 // Returns the name of a base that is complete but not yet in the log's directory. The file lies in
 // the parent directory.
 std::string aof_finished_rewrite_name(int64_t process_id);
-// Returns whether the name is one of aof_finished_rewrite_name(), or that of a base that Redis was
-// writing.
+// Returns whether the name was made by aof_finished_rewrite_name(), or is the temporary name of a
+// base that Redis was writing.
 bool is_aof_rewrite_name(std::string_view name);
 
 // RunningChecksum: the CRC-64 of a file from its first byte. Copy it before a write that may fail,

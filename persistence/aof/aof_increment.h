@@ -6,7 +6,8 @@
 // Invariants: the file contains whole batches, plus possibly part of a batch whose write has
 // failed; that part is cut off before the next batch. size_bytes() and the checksum cover the whole
 // batches.
-// Thread safety: none; AofWriter guards it. sync() of its file may run in parallel with write().
+// Thread safety: none; AofWriter guards the increment. sync() of the file may run in parallel with
+// write().
 // Source: docs/formats.md, "Append log".
 #pragma once
 
@@ -29,8 +30,8 @@ class AofIncrement {
   // Creates a file. Its header is on the disk when the call returns.
   static core::Result<AofIncrement> create(FileSystem& files, const std::string& path);
   // Continues a sound file of Bloomery after its last byte read. If a tail was cut off, whole
-  // commands may follow the last checksum line. Then another checksum line is appended and synced,
-  // so that a later power cut cannot affect these commands.
+  // commands may follow the last checksum line. In that case another checksum line is appended and
+  // synced, so that a later power cut cannot affect these commands.
   static core::Result<AofIncrement> resume(std::shared_ptr<AppendFile> file, uint64_t size_bytes,
                                            const RunningChecksum& checksum);
 

@@ -9,11 +9,12 @@
 namespace persistence {
 namespace {
 
-// Returns whether the argument is the word, in any case. REQUIRES: `upper` is in upper case.
+// Returns whether the argument is the word, ignoring the case of letters. REQUIRES: `upper` is in
+// upper case.
 bool is_word(std::string_view argument, std::string_view upper) {
   if (argument.size() != upper.size()) return false;
   for (size_t i = 0; i < upper.size(); ++i) {
-    // The words consist of letters only, and this bit is the case of a letter.
+    // The words consist of letters only, so upper and lower case differ in this bit alone.
     if ((argument[i] & ~0x20) != upper[i]) return false;
   }
   return true;

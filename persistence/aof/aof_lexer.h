@@ -42,8 +42,8 @@ class AofLexer {
   AofLexer(InputFile& file, uint64_t size_bytes, const AofLimits& limits)
       : file_(file), size_bytes_(size_bytes), limits_(limits) {}
 
-  // Skips bytes that are not for the lexer, and passes them to `see` in pieces. REQUIRES: called
-  // before next().
+  // Skips the next `count` bytes, such as a snapshot before the commands, and passes them to `see`
+  // in pieces. REQUIRES: called before next().
   template <class See>
   core::Result<> skip(uint64_t count, See see);
 

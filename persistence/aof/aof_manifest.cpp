@@ -24,7 +24,7 @@ core::Error wrong(std::string_view place, std::string_view reason) {
   return {fmt::format("ERR bad append log manifest {}: {}", place, reason)};
 }
 
-// Returns the message of Redis, which people search for, followed by the reason.
+// Returns the message of Redis, so that users find it by a search, followed by the reason.
 core::Error malformed(std::string_view place, std::string_view reason) {
   return wrong(place, fmt::format("Invalid AOF manifest file format, {}", reason));
 }

@@ -8,8 +8,8 @@
 //
 // Invariants: sequence numbers are positive, and those of the incremental files increase strictly.
 // File names are names, not paths. parse(encode()) returns an equal value. Truncated manifests of
-// ours are rejected.
-// Thread safety: a value.
+// Bloomery are rejected.
+// Thread safety: none; one user at a time.
 // Source: docs/formats.md, "Append log"; the rules of Redis 7.0.
 #pragma once
 
@@ -37,7 +37,7 @@ class AofManifest {
   // Returns the manifest for a log that was a single file before.
   static AofManifest of_single_file(std::string name);
 
-  // Parses the manifest. Errors: the line and its mistake. `path` is used in messages only.
+  // Parses the manifest. An error names the line and its fault. `path` is used in messages only.
   static core::Result<AofManifest> parse(std::string_view text, const std::string& path);
   std::string encode() const;
 

@@ -16,7 +16,8 @@ namespace {
 using Item = AofLexer::Item;
 using Condition = AofScan::Condition;
 
-// The first pass. Counts within an open transaction stay in `open_` until its EXEC.
+// Scanner: makes the first pass over the file. Counts within an open transaction stay in `open_`
+// until its EXEC.
 class Scanner {
  public:
   Scanner(FileSystem& files, const std::string& path) : files_(files), path_(path) {}
@@ -133,7 +134,7 @@ class Scanner {
       const bool is_torn = is_ours ? is_torn_tail_of_ours(*tail) : tail->zeros_reach_end();
       fault(is_torn ? Condition::kTorn : Condition::kDamaged, *wrong_offset_, wrong_reason_);
     } else if (tail->checksum_line) {
-      // A wrong length can hide checksum lines inside an argument.
+      // A wrong length can hide checksum lines inside an argument, so the file counts as damaged.
       damaged(*tail->checksum_line, "a checksum line inside of a command");
     }
     return {};

@@ -3,10 +3,10 @@
 // Reads one file of the append log, in two passes. scan_aof() validates the whole file and
 // determines where its sound part ends. replay_aof() passes the commands of that part to a handler.
 //
-// Two passes are needed: no command may be applied before the checksum that covers it was verified,
-// or before the EXEC of its transaction. One pass would have to buffer a batch, which may be the
-// whole file. The second pass reads the bytes from the page cache, and verifies by the checksum
-// that they have not changed.
+// Two passes are needed. A command must not be applied before the checksum that covers it has been
+// verified, nor before the EXEC of its transaction has been read. One pass would have to buffer a
+// batch, which may be the whole file. The second pass reads the bytes from the page cache, and
+// verifies by the checksum that they have not changed.
 //
 // A file that ends too early is torn. A crash can cause that, and its sound part is valid. A file
 // with a wrong byte anywhere else is damaged and is not used at all. In files of Bloomery, checksum
@@ -52,7 +52,7 @@ struct AofScan {
   RunningChecksum checksum;
 
   // The number of commands after the last checksum line of a file of Bloomery, included in
-  // command_count. A write was torn there, or that line is damaged.
+  // command_count. If it is not 0, a write was torn there or that line is damaged.
   uint64_t unverified_count = 0;
 
   // The fault and its offset if the file is torn or damaged.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Examines the end of an append log file that no checksum line covers. The result distinguishes a
-// tail that a crash tore from a file that was damaged in the middle.
+// Examines the last part of an append log file, which no checksum line covers. The result
+// distinguishes a tail that a crash tore from damage in the middle of the file.
 //
 // Invariants: reads the file in chunks of a fixed size.
 // Thread safety: pure functions.
@@ -27,7 +27,8 @@ struct AofTail {
   uint64_t zeros_begin = 0;
   uint64_t zeros_end = 0;
 
-  // Returns whether a power cut has left the zeros, because the block was not written before it.
+  // Returns whether a power cut explains the zeros: their block was not written before the power
+  // failed.
   bool has_hole() const;
   bool zeros_reach_end() const { return zeros_begin < zeros_end && zeros_end == end; }
   bool has_checksum_line_before_zeros() const {

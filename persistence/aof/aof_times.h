@@ -3,7 +3,7 @@
 // read_aof_times: reads the times at which the commands of one append log file were written, from
 // its `#TS:` lines.
 //
-// Invariants: a place to cut never lies inside of a transaction.
+// Invariants: an offset at which the file may be cut is never inside a transaction.
 // Thread safety: none; different files may be read in parallel.
 // Source: docs/formats.md, "Append log".
 #pragma once
@@ -21,8 +21,8 @@ namespace persistence {
 struct AofTimes {
   // The Unix time of the first `#TS:` line; nullopt if the file has none.
   std::optional<uint64_t> first_s;
-  // The offset of the first later `#TS:` line, or of the MULTI of the transaction that contains the
-  // line.
+  // The offset of the first `#TS:` line later than the requested time, or of the MULTI of the
+  // transaction that contains the line.
   std::optional<uint64_t> later_offset;
 };
 

@@ -97,7 +97,7 @@ void AofWriter::close() {
 }
 
 core::Result<> AofWriter::write() {
-  // Usually another thread has already written this thread's bytes.
+  // Usually another thread has already written this thread's bytes, so the lock is not needed.
   if (journal_.end_offset() == written_offset()) return {};
   const std::scoped_lock lock(mutex_);
   return write_locked();
@@ -163,13 +163,15 @@ core::Result<> AofWriter::sync() {
   auto synced = file->sync();
   const std::scoped_lock lock(mutex_);
   if (!synced) {
-    // The log was closed during the sync, or a new base has replaced the file.
+    // The log was closed during the sync, or a new base has replaced the file. The failed sync then
+    // does not matter.
     if (file != older_ && file != current_.file()) return {};
     lost_ = std::move(file);
     has_lost_sync_.store(true, std::memory_order_release);
     return synced;
   }
-  // A rotation may have written its last bytes after this sync had begun.
+  // The older file is fully synced only if no rotation wrote more bytes to it after this sync had
+  // begun.
   if (older_ == file && written == written_offset()) {
     older_.reset();
     awaits_sync_ = false;
@@ -210,8 +212,8 @@ core::Result<> AofWriter::rotate() {
     older_ = current_.file();
     awaits_sync_ = true;
   } else {
-    // The sync of the older file has failed, so no later file may receive bytes. The new base
-    // covers the pending commands. The file between the two is empty.
+    // The sync of the older file has failed, so no later file may receive bytes. The current file
+    // stays empty, and the new base covers the pending commands.
     take_journal();
     covered_bytes_ = batch_.size();
   }
@@ -237,7 +239,7 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
     const std::scoped_lock lock(mutex_);
     older_bytes_ = *size;
     base_size_bytes_ = *size + current_.size_bytes();
-    // The base contains the commands of the older file.
+    // The base contains the commands of the older file, so that file no longer needs a sync.
     older_.reset();
     awaits_sync_ = false;
     batch_.erase(0, covered_bytes_);

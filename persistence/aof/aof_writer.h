@@ -10,8 +10,8 @@
 // a power cut tears the newest file only. The manifest on the disk always names files that contain
 // everything up to synced_offset(). After a failed sync the state of the disk is unknown, so no
 // later sync counts until a new base has replaced those files.
-// Thread safety: write(), sync() and the figures may be called from any thread; opening, rotating
-// and replacing from one thread at a time.
+// Thread safety: write(), sync() and the const members may be called from any thread; opening,
+// rotating and replacing from one thread at a time.
 // Source: docs/formats.md, "Append log"; PostgreSQL's "fsyncgate" (Ringer 2018) for failed syncs.
 #pragma once
 
@@ -46,8 +46,8 @@ class AofWriter {
   AofWriter(const AofWriter&) = delete;
   AofWriter& operator=(const AofWriter&) = delete;
 
-  // The state of the newest incremental file as it was read, if it is ours and sound. The log
-  // continues there.
+  // The size and checksum of the newest incremental file, at which the log continues. Used only if
+  // Bloomery wrote the file and it is sound.
   struct Tail {
     uint64_t size_bytes = 0;
     RunningChecksum checksum;
@@ -55,8 +55,8 @@ class AofWriter {
   enum class Begin : uint8_t {
     kNow,       // the files in the manifest contain all data
     kWithBase,  // some data are in no file, so the manifest does not change before replace_base()
-    kAfresh,    // as kWithBase, if the files have discarded data; syncs do not count before
-                // replace_base()
+    kAfresh,    // like kWithBase, but the files have discarded data, so syncs do not count
+                // before replace_base()
   };
   // Opens the log. `files_bytes` is the size of all files read. Without a tail a new incremental
   // file is created. The journal may be activated afterwards.
@@ -65,12 +65,12 @@ class AofWriter {
   // Returns true after kWithBase and kAfresh, until the first replace_base().
   bool needs_base() const { return is_open() && needs_base_.load(std::memory_order_relaxed); }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
-  // Closes the files and discards the rest of the journal. The caller has written and synced
-  // before. REQUIRES: the journal is inactive.
+  // Closes the files and discards the rest of the journal. To keep the rest, call write() and
+  // sync() first. REQUIRES: the journal is inactive.
   void close();
 
   // Writes everything that the journal holds, in one write for all waiting threads. After a
-  // rotation it does nothing and returns no error, until sync() has synced the file before.
+  // rotation it does nothing and returns no error, until sync() has synced the previous file.
   core::Result<> write();
   // Writes the position line of the data, if it differs from the last one. Does nothing while
   // commands wait to be written.
@@ -90,10 +90,11 @@ class AofWriter {
   core::Result<> rotate();
   core::Result<> replace_base(const std::string& new_base_path, AofBaseFormat format);
 
-  uint64_t size_bytes() const;  // Returns the size of all files that a start would read.
+  // Returns the size of all files that a start would read.
+  uint64_t size_bytes() const;
   // Returns size_bytes() after the last rewrite, or at the start.
   uint64_t base_size_bytes() const;
-  // Returns the number of bytes that an error has kept from the log.
+  // Returns the number of bytes that could not be written to the log yet because of an error.
   uint64_t buffered_bytes() const;
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// BatchLines: the annotation lines of a batch of the append log. They have its time, and the
-// position in the replication stream that the data have after it.
+// BatchLines: creates the annotation lines of a batch of the append log. They state the time of the
+// batch, and the position in the replication stream that the data have after the batch.
 //
 // Thread safety: set_timestamps() may be called from any thread, set_position_source() before the
-// log is opened or after its last use. The writer calls the rest under its mutex.
+// log is opened or after its last use. The writer calls all other members under its mutex.
 // Source: docs/formats.md, "Append log".
 #pragma once
 
