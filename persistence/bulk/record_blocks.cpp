@@ -9,7 +9,7 @@ namespace persistence {
 namespace {
 
 constexpr size_t kHeadBytes = sizeof(uint32_t);
-// The minimum distance of the cuts within a block of length-prefixed records.
+// The minimum distance between two cuts within a block of length-prefixed records.
 constexpr size_t kCutDistanceBytes = size_t{64} << 10;
 
 }  // namespace

@@ -52,8 +52,8 @@ class RecordBlocks {
   RecordBlocks(ByteSource& source, const RecordOptions& options)
       : source_(source), options_(options) {}
 
-  // Returns the next block, which has no records at the end. Errors: those of the source; a record
-  // that is too long or cut off, with its offset.
+  // Returns the next block; at the end of the stream, a block without records. Errors: those of the
+  // source; a record that is too long or cut off, with its offset.
   core::Result<RecordBlock> next();
 
  private:

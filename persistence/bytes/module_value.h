@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// ModuleReader and ModuleWriter: values of modules. Such a value is a list of tagged fields after a
-// 64-bit id, which encodes the type's name and the version of its format.
+// ModuleReader and ModuleWriter: read and write values of modules. Such a value is a list of tagged
+// fields after a 64-bit id, which encodes the type's name and the version of its format.
 //
 // Invariants: an unexpected tag is a fault, and so is anything but the end mark after the last
 // field. The value of an unknown module can always be skipped.
-// Thread safety: that of StreamReader and ByteWriter, to which they refer.
+// Thread safety: none; one user at a time, who also is the only user of the StreamReader or
+// ByteWriter.
 // Source: docs/formats.md, "Module values".
 #pragma once
 

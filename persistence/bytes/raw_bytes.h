@@ -5,7 +5,7 @@
 //
 // Invariants: size() <= capacity(); clear() and shrink() keep the memory. Growth invalidates
 // pointers into the bytes.
-// Thread safety: a value.
+// Thread safety: none; one user at a time.
 #pragma once
 
 #include <algorithm>

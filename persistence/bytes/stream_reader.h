@@ -57,7 +57,7 @@ class StreamReader {
   uint64_t offset() const { return loaded_bytes_ - static_cast<uint64_t>(end_ - next_); }
   // Returns an upper bound of the number of bytes that follow.
   uint64_t left_bound() const;
-  // Returns the cRC-64 of the bytes consumed; 0 without `sums`.
+  // Returns the CRC-64 of the bytes consumed; 0 without `sums`.
   uint64_t sum();
 
   // The integers below are little-endian, except lengths.
@@ -96,6 +96,7 @@ class StreamReader {
     const size_t begin;  // offset in `out` at which the capture begins
     const uint64_t bytes_max;
     const char* copied;  // end of the bytes that are already in `out`
+
     // Checksum before the capture; set when captured bytes leave the buffer.
     std::optional<uint64_t> sum_before;
     bool is_overfull = false;
@@ -141,7 +142,7 @@ class StringReader {
   uint64_t size() const { return size_; }
   // Fills `out` with the next bytes. REQUIRES: the string has that many bytes left.
   bool read(std::span<char> out);
-  // Does the same as read(), for memory at `out` that was never touched.
+  // Does the same as read(), but is faster if the memory at `out` was never touched.
   bool read_fresh(std::span<char> out);
   // Returns the next bytes without a copy: at most `size_max`, and only those loaded. They are
   // valid until the reader is used again. Empty if the bytes must be unpacked, or after a fault.

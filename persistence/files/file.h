@@ -18,7 +18,7 @@
 namespace persistence {
 
 // Reads all bytes up to the end. Errors: those of open_file(), `ERR can't read …`, and more than
-// `limit_bytes` bytes. The size of a stream is unknown in advance.
+// `limit_bytes` bytes. The limit also applies to streams, whose size is unknown in advance.
 core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_bytes,
                                           FileKinds kinds = FileKinds::kRegular);
 

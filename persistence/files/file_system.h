@@ -6,8 +6,8 @@
 // Invariants: an interrupted operation (EINTR) is retried, and a short write is continued. An error
 // names the operation, the path and the reason. New files are accessible to their owner only
 // (0600). Anything but a regular file is rejected without waiting.
-// Thread safety: several threads may use a FileSystem, one thread at a time a file. sync() may run
-// in parallel with write().
+// Thread safety: several threads may use one FileSystem, but each file only one thread at a time.
+// As an exception, sync() may run in parallel with write().
 #pragma once
 
 #include <cstddef>
@@ -102,7 +102,7 @@ core::Result<> replace_file(FileSystem& files, const std::string& path,
 // after an error.
 core::Result<> duplicate_file(FileSystem& files, const std::string& from, const std::string& to);
 
-// Returns the the part of a path before its last slash; "." if there is none.
+// Returns the part of a path before its last slash; "." if there is none.
 std::string directory_of(const std::string& path);
 
 }  // namespace persistence

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// open_file() opens the files of options, of command lines and of the data directory. It rejects
-// anything but a regular file, unless the caller accepts streams.
+// open_file() opens files that options or command lines name, and files of the data directory. It
+// rejects anything but a regular file, unless the caller accepts streams.
 //
 // Invariants: the type of the opened descriptor is checked, not that of the path. So a path that
 // changes at the same time cannot evade the check. Only kStreamsWithWait waits for another process.
@@ -57,14 +57,15 @@ struct NamedFile {
 // FileKinds: the accepted types of files. Directories, sockets and block devices are never
 // accepted.
 enum class FileKinds : uint8_t {
-  // Accepts regular files only. For every file that may be opened while the server serves clients.
+  // Accepts regular files only. Required for every file that may be opened while the server serves
+  // clients.
   kRegular,
   // Accepts also character devices, and FIFOs whose other end is open. Reads and writes never wait.
-  // For `logfile`.
+  // Used for the option `logfile`.
   kStreams,
   // Accepts the same files as kStreams, but waits for the other end of a FIFO and for its bytes.
-  // For programs that start: the configuration file of a command line, the password files of
-  // bloomery-cluster.
+  // Used by programs while they start: for the configuration file of a command line, and for the
+  // password files of bloomery-cluster.
   kStreamsWithWait,
 };
 

@@ -53,8 +53,8 @@ auto uninterrupted(Call call) {
 }
 
 inline core::Result<> write_all(int descriptor, std::string_view bytes, const std::string& path) {
-  // The maximum size of one write(). Linux moves at most 2 GiB, and with a lower limit short writes
-  // are ordinary.
+  // The maximum size of one write(). It is below Linux's own limit of about 2 GiB, so that this
+  // limit never causes a short write.
   constexpr size_t kWriteBytesMax = size_t{1} << 30;
   while (!bytes.empty()) {
     const ssize_t written = uninterrupted(

@@ -31,7 +31,8 @@ void write_zeros(ByteWriter& writer, uint64_t count) {
   }
 }
 
-// RunBuilder joins pieces of the array to runs.
+// RunBuilder: joins pieces of the array that are close to each other into runs, and passes each run
+// to the visitor.
 class RunBuilder {
  public:
   RunBuilder(RunLimits limits, const RunVisitor& visit) : limits_(limits), visit_(visit) {}

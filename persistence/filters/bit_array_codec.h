@@ -30,14 +30,15 @@ void for_each_run(const core::bloom::BitArray& bits, RunLimits limits, const Run
 
 // Writes bytes [from, to) of the array.
 void write_plain(ByteWriter& writer, const core::bloom::BitArray& bits, uint64_t from, uint64_t to);
-// Reads `size` bytes to bytes()[offset]. REQUIRES: the string and the array have that many.
+// Reads `size` bytes to bytes()[offset]. REQUIRES: the rest of the string and the rest of the array
+// have at least that size.
 bool read_plain(StringReader& in, core::bloom::BitArray& bits, uint64_t offset, uint64_t size);
 
 // Writes pairs of a number of zeros and a string of the bytes after them, until the array is
 // complete.
 void write_runs(ByteWriter& writer, ModuleWriter& fields, const core::bloom::BitArray& bits);
 // Reads runs. Returns false if the input is not what write_runs() writes for an array of this size.
-// REQUIRES: all bits are 0.
+// REQUIRES: all bits of the array are 0.
 bool read_runs(ModuleReader& in, core::bloom::BitArray& bits);
 
 }  // namespace persistence

@@ -37,7 +37,8 @@ uint64_t features_of(const FilterParameters& parameters) {
          (parameters.window.is_set() ? kHasWindow : 0);
 }
 
-// Reads the word of features, and their data, which follow it in the order of the bits.
+// Reads the word of feature bits, and the data of the features, which follow in the order of the
+// bits.
 void read_features(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count) {
   const uint64_t features = in.unsigned_number();
   if (features == 0 || (features & ~kKnownFeatures) != 0) return builder.fail(kDamagedFilter);
@@ -134,7 +135,7 @@ bool take_bloomery_settings(const SettingsClaim& claim, FilterParameters& parame
   if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
   parameters.error_rate = claim.error_rate;
-  // The series of error rates is not stored if it is the layout's own.
+  // In the parameters, 0 stands for the layout's own tightening ratio.
   const bool is_own =
       claim.tightening_ratio == core::bloom::layout_row(parameters.layout).own_tightening;
   parameters.tightening_ratio = is_own ? 0 : claim.tightening_ratio;

@@ -27,7 +27,8 @@ size_t layers_max(const core::bloom::FilterParameters& parameters) {
   return parameters.is_scaling() ? core::bloom::kMaxLayers : 1;
 }
 
-// The array may be stored as whole words; the memory has the same number of words.
+// Reads the bits of a layer. The stored array may be padded to whole words, but is no longer than
+// the memory of the array.
 bool fill(BitArray& bits, StringReader& array) {
   const uint64_t size = bits.bytes().size();
   if (array.size() < size || array.size() > bits.size_bytes()) return false;

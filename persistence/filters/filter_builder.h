@@ -6,11 +6,11 @@
 // from capacity and error rate, compares it with the claim, checks the budget, and only then
 // allocates.
 //
-// Invariants: apart from the bits, the resulting filter is one that its layout can create. When
-// written in any of its forms, it is accepted again and equal. So a layer is validated only by
-// fields that are written again, and no other field is kept. Bits that no probe reaches are zero.
-// After the first fault nothing more is allocated.
-// Thread safety: a value. It refers to the budget, which must outlive it.
+// Invariants: apart from the bits, the resulting filter is one that its layout can create. If the
+// filter is written in any of its forms, that form is accepted and gives an equal filter. So a
+// layer is validated only by fields that are written again, and no other field is kept. Bits that
+// no probe reaches are zero. After the first fault nothing more is allocated.
+// Thread safety: none; one user at a time. The budget must outlive the builder.
 // Source: docs/formats.md, "Checks".
 #pragma once
 
@@ -48,10 +48,10 @@ struct LayerClaim {
   uint64_t hash_count = 0;
   uint64_t bit_count = 0;
   uint64_t array_bytes = 0;
-  double bits_per_item = 0;       // only the layout redisbloom uses it
+  double bits_per_item = 0;       // used only by the layout redisbloom
   uint64_t exponent = 0;          // for redisbloom: log2 of the modulus of a rounded layer, else 0
-  uint64_t lines_per_lookup = 0;  // the layouts native, fingerprints and regions use it
-  uint64_t cell_bits = 0;         // the layouts fingerprints and regions use it
+  uint64_t lines_per_lookup = 0;  // used by the layouts native, fingerprints and regions
+  uint64_t cell_bits = 0;         // used by the layouts fingerprints and regions
 };
 
 // The claims about a filter as a whole, which are not validated yet.
@@ -59,10 +59,11 @@ struct SettingsClaim {
   uint64_t expansion = 0;
   double error_rate = 0;
   double tightening_ratio = 0;
-  uint64_t has_random_seed = 0;  // only the layout valkey-bloom uses it
+  uint64_t has_random_seed = 0;  // used only by the layout valkey-bloom
 };
 
-// Returns whether two rates are equal on machines whose logarithms differ in their last digit.
+// Returns whether two rates are equal within the rounding differences of logarithms on different
+// machines.
 inline bool is_close(double a, double b) {
   return std::fabs(a - b) <= core::bloom::kRateTolerance * b;
 }

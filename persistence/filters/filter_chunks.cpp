@@ -27,11 +27,12 @@ constexpr uint64_t kLayerBytes = 53;
 constexpr uint64_t kSeedBytes = std::tuple_size_v<core::bloom::Seed>;
 // The fields after the layers, which redisbloom lacks: error rate and tightening ratio.
 constexpr uint64_t kTailBytes = 16;
-// The sizes of older heads: releases up to 2.2 had 32-bit capacities, and older ones no growth.
+// The sizes in headers of older RedisBloom releases. Releases up to 2.2 had 32-bit capacities, and
+// still older ones stored no growth.
 constexpr uint64_t kOldHeadBytes = 16;
 constexpr uint64_t kOldLayerBytes = 49;
 
-// This bit is combined with the option of a layout that marks estimates: the item counts are
+// This bit is set in the options, in addition to those of the layout, if the item counts are
 // estimated.
 constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
 // This bit is set in the options if the numbers of a window follow all other fields.

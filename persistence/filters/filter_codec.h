@@ -24,7 +24,7 @@ namespace persistence {
 void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter, Packing packing);
 
 // Reads a payload after its type byte. The bits are read directly into the arrays. Errors: an
-// unknown module, a newer encoding, anything that no filter can be; kDoesNotFit if the budget
+// unknown module, a newer encoding, fields that no filter can have; kDoesNotFit if the budget
 // refuses. If the bytes ended early or were damaged, reader.ok() is false.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
     StreamReader& reader, const core::MemoryBudget& budget);
@@ -32,8 +32,8 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
 // with their counts, because a filter may be saved while it is being loaded in chunks.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
-// Returns whether the arrays of all layers agree with their counts, or if the layout's arrays say
-// nothing about counts.
+// Returns whether the arrays of all layers agree with their counts. Returns true if the layout's
+// arrays do not allow that check.
 bool is_sound(const core::bloom::ScalableFilter& filter);
 // Returns whether values of this module are filters, in any version.
 bool is_filter_module(uint64_t id);

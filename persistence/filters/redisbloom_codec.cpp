@@ -22,13 +22,14 @@ namespace {
 constexpr uint64_t kNotRounded = 1;
 constexpr uint64_t kHashes64Bits = 4;
 constexpr uint64_t kNotScaling = 8;
-// These are the versions of RedisBloom's format from which on the fields are stored.
+// The first versions of RedisBloom's format that store these fields.
 constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;
 
-// A layer whose modulus is 2^exponent. The capacity includes the room that rounding up gave. So the
-// required bits are at most one item more than the modulus, and more than half of it.
+// Returns the geometry of a layer whose modulus is 2^exponent. The capacity includes the items that
+// fit because the size was rounded up. So the bits that the capacity requires are at most the
+// modulus, and at least half of the modulus less one item.
 std::optional<Geometry> rounded_geometry(const LayerClaim& claim, double per_item,
                                          Geometry geometry) {
   constexpr uint64_t kExponentMax = 54;

@@ -41,7 +41,7 @@ bool take_valkeybloom_settings(const SettingsClaim& claim, FilterParameters& par
   if (claim.has_random_seed > 1) return false;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
   parameters.error_rate = claim.error_rate;
-  // The tightening ratio is not stored if it is the layout's own.
+  // In the parameters, 0 stands for the layout's own tightening ratio.
   const bool is_default = claim.tightening_ratio == ValkeyBloomLayout::kRow.own_tightening;
   parameters.tightening_ratio = is_default ? 0 : claim.tightening_ratio;
   return true;

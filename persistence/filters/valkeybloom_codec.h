@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Encodes and decodes valkey-bloom filters in the form that this module writes and reads.
+// Encodes and decodes valkey-bloom filters in the form that the module valkey-bloom writes and
+// reads.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
