@@ -16,7 +16,7 @@ namespace {
 thread_local Journal::Group* open_group = nullptr;
 
 constexpr size_t kHeaderBytesMax = 24;
-// Limit on the memory of a thread's last command that is kept for the next one.
+// Limit on the size of the buffer that a thread keeps to encode its next command.
 constexpr size_t kCommandBytesKept = size_t{64} << 10;
 
 // Writes a header such as "*12\r\n" or "$5\r\n", and returns its end.
@@ -36,7 +36,7 @@ void append_select(std::string& out, unsigned database) {
   append_command(out, std::array<std::string_view, 2>{"SELECT", std::to_string(database)});
 }
 
-// The function is inlined, because nearly every command finds its database selected.
+// The function is inlined for the usual case that the database is already selected.
 inline void select(std::string& out, unsigned database, std::optional<unsigned>& selected) {
   if (selected == database) [[likely]]
     return;

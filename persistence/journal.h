@@ -3,7 +3,7 @@
 // Journal: the single ordered stream of effective writes, as RESP commands. The append log and the
 // replicas get the same bytes. end_offset() counts the bytes of this process, starting at 0.
 //
-//   changing thread (holds the key's stripe)    taker (file)
+//   changing thread (holds the key's stripe)    append log's writer
 //   append() ──► pending bytes ──────────────► take()
 //           └──► second sink (replicas)
 //
@@ -129,8 +129,9 @@ class Journal {
   }
   void write(unsigned database, Words words);
   void append_group(const Group& group);
-  // All functions below require that mutex_ is held. Writes the group's transaction for the log, or
-  // with `with_published` for the second sink.
+  // All functions below require that mutex_ is held.
+
+  // Writes the group's transaction for the log, or with `with_published` for the second sink.
   static void write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected);
   // Writes bytes for both streams. `write` gets the database that is selected in both streams, or

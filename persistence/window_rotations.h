@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Applies rotations of windows to filters and records them in the journal: on the leader by its
-// clock, elsewhere by the journal's commands.
+// Applies rotations of windows to filters and records them in the journal. A leader rotates by its
+// clock. A replica, or a start that loads the append log, rotates by the journal's commands.
 //
-// Thread safety: that of the filter: REQUIRES its key's exclusive lock.
+// Thread safety: the caller holds the exclusive lock of the filter's key.
 // Source: core/bloom/window.h; docs/formats.md, "Append log".
 #pragma once
 
@@ -25,8 +25,8 @@ struct KeyPlace {
   std::string_view name;
 };
 
-// Returns whether a rotation can change answers: the window uses a clock, and there is something to
-// forget.
+// Returns whether a rotation can change the result of a lookup: the window uses a clock, and the
+// filter may hold items.
 bool has_rotations(const core::bloom::ScalableFilter& filter);
 
 // Carries out and journals the rotation that is due, if any. Returns false if the memory for the

@@ -21,19 +21,17 @@ enum class Form : uint8_t {
   kDoubleScores,     // the form is a count, then for each element a string and a double
   kContainers,       // the form is a count, then for each element a length and a string
   kPairsWithExpiry,  // the form is a count, then two strings and 8 bytes for each element.
-  // The form is 8 bytes and a count, then a length and two strings for each element.
-  kHashWithExpiry,
-  kListpackExpiry,  // the form is 8 bytes and a string
+  kHashWithExpiry,   // the form is 8 bytes, a count, then a length and two strings for each element
+  kListpackExpiry,   // the form is 8 bytes and a string
   kStream1,
   kStream2,
   kStream3,
   kStream4,
   kStream5,
   kArray,
-  kTemplate,       // the form is a count, as many names, and a string
-  kTemplateArray,  // the form is a count and twice as many strings
-  // The form is a template's id, then one string for each field of the template.
-  kTemplateArrayReference,
+  kTemplate,                // the form is a count, as many names, and a string
+  kTemplateArray,           // the form is a count and twice as many strings
+  kTemplateArrayReference,  // the form is a template's id and a string for each of its fields
   kLength,
 };
 
@@ -291,7 +289,7 @@ void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
       reader.string().skip();
       return;
     case Form::kHashWithExpiry:
-      // The release candidate stored no earliest expiry before the fields.
+      // The release candidate of Redis 7.4 stored no earliest expiry before the fields.
       if (type != kHashReleaseCandidate) reader.skip(kTimeBytes);
       return skip_elements(reader, form);
     default:

@@ -3,7 +3,7 @@
 // Names and skips values in snapshots whose types this server does not support.
 //
 // Invariants: a skipped value was read exactly to its end.
-// Thread safety: that of StreamReader.
+// Thread safety: none; a StreamReader has one user at a time.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 

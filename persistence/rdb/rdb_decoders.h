@@ -37,14 +37,14 @@ class RdbDecoders {
  public:
   using Decode = std::function<core::Result<>(const RdbBatch&)>;
 
-  // Starts the threads. REQUIRES: at least one helper. Objects that `decode` uses must outlive the
-  // RdbDecoders.
+  // Starts the threads. REQUIRES: helper_count is at least 1. Objects that `decode` uses must
+  // outlive the RdbDecoders.
   RdbDecoders(unsigned helper_count, Decode decode);
   ~RdbDecoders();
   RdbDecoders(const RdbDecoders&) = delete;
   RdbDecoders& operator=(const RdbDecoders&) = delete;
 
-  // Returns an empty batch, which has the memory of an earlier one if possible.
+  // Returns an empty batch, which reuses the memory of an earlier batch if possible.
   RdbBatch empty_batch();
   // Submits a batch. Returns false if a batch has already failed.
   bool submit(RdbBatch batch);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// export_rdb: copies the keys of a snapshot that another server can load, and reports the others.
+// export_rdb: copies those keys of a snapshot that another server can load, and reports the keys
+// that were left out.
 //
 // The file is read twice. The first pass reads it to its end, so that damage is found before
 // anything is written, and chooses the target by the content. The second pass copies value by
@@ -9,7 +10,7 @@
 // Invariants: memory holds one value at a time. The new file gets its name only when it is complete
 // and on the disk; after an error no file of this process is left. Expiries are kept, even expired
 // ones.
-// Thread safety: a free function.
+// Thread safety: a free function without shared state.
 // Source: docs/moving_out.md.
 #pragma once
 
@@ -58,6 +59,7 @@ struct ExportFigures {
   uint64_t filter_count = 0;
   uint64_t file_bytes = 0;
   uint64_t database_max = 0;  // the highest database that has a key
+
   // Keys that were left out, by kind: "native filter", "list".
   std::map<std::string, LeftOut> left_out;
   bool replaced = false;

@@ -5,8 +5,8 @@
 // Invariants: an existing key is an error, and so is a database that does not exist. After an error
 // the keyspace contains part of the snapshot, so load into a fresh one.
 // Thread safety: entry() may be called from any thread and takes the key's stripe. size_hint() may
-// be called by one thread at any time and takes all stripes. The others may be called by one thread
-// while no thread is in entry().
+// be called by one thread at any time and takes all stripes. The other members may be called by one
+// thread while no thread is in entry().
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
@@ -26,8 +26,8 @@ namespace persistence {
 class KeyspaceLoader : public RdbVisitor {
  public:
   // Keys that have expired at `now_ms` are dropped. kIgnoreExpiry keeps them, as replicas and the
-  // base of an append log require. `access_clock_s` is the current time on the clock of the keys'
-  // uses.
+  // base of an append log require. `access_clock_s` is the current time in seconds, by the clock
+  // that records when keys were last used.
   KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
       : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
 

@@ -303,7 +303,8 @@ void RdbReader::drain() {
 }
 
 void RdbReader::foreign_key(uint8_t type) {
-  // For unknown types, advice to skip them would only lead to the next error.
+  // For an unknown type skip_foreign_value() reports the error. Advice to skip such values would be
+  // wrong, because the server cannot skip them.
   const bool can_skip = can_skip_foreign(type, dialect_);
   if (can_skip && !accept_foreign(foreign_type_name(type, dialect_))) return;
   reader_.string().skip();

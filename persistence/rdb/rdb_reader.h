@@ -35,9 +35,9 @@ class RdbVisitor {
   virtual core::Result<> aux(std::string_view /*name*/, std::string_view /*value*/) { return {}; }
   // Called with the expected number of keys of a database: a hint that may be wrong.
   virtual void size_hint(uint64_t /*database*/, uint64_t /*keys*/, uint64_t /*expires*/) {}
-  // Called for each string or filter, with its name and expiry, which may have passed. Its last use
-  // is relative to time 0 of a clock that the visitor sets. The visitor checks that the database
-  // exists and that the key is new.
+  // Called for each string or filter, with its name and expiry, which may have passed. The last use
+  // of the entry is relative to time 0 of a clock that the visitor sets. The visitor checks that
+  // the database exists and that the key is new.
   virtual core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) = 0;
   // Called for each skipped value, with the name of its type: "list", "module CMSk-TYPE", "function
   // library".

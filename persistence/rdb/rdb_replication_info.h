@@ -2,7 +2,7 @@
 //
 // RdbReplicationInfo: the position of a snapshot in the replication stream, from its AUX fields.
 //
-// Thread safety: a value.
+// Thread safety: none; one user at a time.
 // Source: docs/replication.md, "Snapshots".
 #pragma once
 

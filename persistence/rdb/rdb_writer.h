@@ -37,20 +37,21 @@ struct RdbProgress {
 };
 using RdbProgressCallback = std::function<void(const RdbProgress&)>;
 
-// The statistics of use that are written with a key. As in Redis, those of the eviction policy.
+// The statistics of use that are written with a key. As in Redis, the eviction policy determines
+// which.
 enum class WrittenUse : uint8_t { kNone, kIdleTime, kFrequency };
 
 struct RdbWriteOptions {
   bool compresses = true;  // value of the option `rdbcompression`
-  // Value of `rdbchecksum`; if false the file ends with zeros instead of a checksum.
-  bool has_sum = true;
+  bool has_sum = true;     // value of `rdbchecksum`; if false, zeros replace the checksum
+
   // The next members are written to AUX fields.
   std::string server_version = "7.4.0";  // the version of Redis that clients see
   int64_t created_at_s = 0;
   uint64_t used_memory_bytes = 0;
   bool is_aof_base = false;
   WrittenUse use = WrittenUse::kNone;
-  uint32_t access_clock_s = 0;     // current time on the clock of the keys' uses
+  uint32_t access_clock_s = 0;     // current time by the clock that records the use of keys
   uint32_t use_decay_minutes = 1;  // value of the option `lfu-decay-time`
   bool has_keys = true;            // if false, only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
@@ -92,8 +93,8 @@ core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& fi
                                                                   const std::string& directory,
                                                                   const std::string& kept);
 
-// Replaces the snapshot at `path`. After any failure or power cut the old or the new one exists
-// completely. `temporary` is in the same directory. Errors: those of write_rdb_file().
+// Replaces the snapshot at `path`. After any failure or power cut the old or the new snapshot
+// exists completely. `temporary` is in the same directory. Errors: those of write_rdb_file().
 core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,
                                    const core::keyspace::Keyspace& keyspace,
                                    const RdbWriteOptions& options);
