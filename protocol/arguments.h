@@ -14,7 +14,8 @@
 //
 // Invariants: after the first error done() is true, so loops end, and all reads return empty
 // values. Later errors do not replace the first.
-// Thread safety: a value. It holds views of the arguments and error texts, which must outlive it.
+// Thread safety: none; one user at a time. The cursor holds views of the arguments and error texts,
+// which must outlive the cursor.
 // Source: error texts of Redis 7.
 #pragma once
 
@@ -72,7 +73,7 @@ class ArgumentCursor {
     return argument;
   }
 
-  // Consumes the next argument if it equals `keyword`, in any case.
+  // Consumes the next argument if it equals `keyword`, ignoring the case of letters.
   bool eat_keyword(std::string_view keyword) {
     if (done() || !equals_ignore_case(rest_.front(), keyword)) return false;
     rest_ = rest_.subspan(1);

@@ -19,7 +19,7 @@ struct Limits {
   // The maximum number of arguments of a request, and of elements of one aggregate reply. Redis 7
   // allows INT_MAX.
   size_t argument_count_max = INT32_MAX;
-  // The maximum length of an inline request, and of a header line whose length has no end.
+  // The maximum length of an inline request, and of a header line such as "*3".
   size_t inline_size_max_bytes = size_t{64} * 1024;
   // The maximum nesting depth of the aggregates of a reply.
   size_t reply_depth_max = 64;

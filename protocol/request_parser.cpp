@@ -72,8 +72,8 @@ RequestParser::Status RequestParser::parse(std::string_view buffered,
 }
 
 // This is the hot path: it parses a complete command in one pass. Returns false, without any
-// effect, for anything unusual, invalid or incomplete; resume() then starts over. That happens once
-// per request.
+// effect, for anything unusual, invalid or incomplete; resume() then starts over. That happens at
+// most once per request.
 bool RequestParser::parse_whole_array(std::string_view buffered, Words& words) {
   const char* const end = buffered.data() + buffered.size();
   const Length count = read_length(buffered.data(), end, '*');

@@ -55,8 +55,7 @@ class RequestParser {
   struct Partial {
     size_t parsed_bytes = 0;    // number of bytes of the headers and of the whole arguments
     size_t argument_bytes = 0;  // sum of the sizes of the whole arguments
-    // Offset of the end of the argument being received; 0 between arguments.
-    size_t needed_bytes = 0;
+    size_t needed_bytes = 0;    // end offset of the argument being received; 0 between arguments
   };
   Partial partial() const {
     const bool is_in_argument = phase_ == Phase::kBulkBody;
