@@ -173,7 +173,7 @@ TEST(Glob, MillionQuestionMarksTakeBoundedTime) {
   EXPECT_FALSE(matches_in_time(std::string(1'000'000, '['), "a"));
 }
 
-// Runs of usual length are found at any position of long texts.
+// A part of at most kStepsPerByte bytes between stars is found at any position of a long text.
 TEST(Glob, StepLimitAllowsShortRunsAndTexts) {
   const std::string run = "a?" + std::string(Glob::kStepsPerByte - 3, 'a') + "b";
   ASSERT_EQ(run.size(), Glob::kStepsPerByte);
@@ -210,7 +210,7 @@ TEST(Glob, PrefixesMatchWithoutTheSlowPath) {
       }
     }
   }
-  // The head alone does not determine a match of a longer pattern.
+  // The head has only eight bytes, so a longer pattern must also be compared with the text itself.
   EXPECT_TRUE(is_prefix_with("123456789*", "12345678x"));
   EXPECT_FALSE(Glob("123456789*").matches_behind_head("12345678x"));
   for (const std::string_view pattern : {"", "a", "*a", "a?*", "a*b", "[a]*", "?*", "a*b*"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Compares the redisbloom and valkey-bloom layouts with figures of real servers.
+// Compares the redisbloom and valkey-bloom layouts with values measured on real servers.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -199,8 +199,8 @@ TEST(RegionLayoutTest, EqualPositionsOfOneItemAreNoCollision) {
   }
 }
 
-// Removals that clear only some bits leave the others set. Without the limit the error rate would
-// exceed any bound.
+// Removals that clear only some bits of an item leave the others set. Without the limit on set bits
+// the error rate would exceed any bound.
 TEST(RegionLayoutTest, ChurnNeverExceedsTheBitLimit) {
   constexpr uint64_t kItems = 20000;
   constexpr double kRate = 0.01;
@@ -225,7 +225,7 @@ TEST(RegionLayoutTest, ChurnNeverExceedsTheBitLimit) {
     ++next;
   }
   EXPECT_TRUE(regions.is_sound());
-  // The margin covers the standard deviations and the few items that are added but not counted.
+  // The margin of 10 % covers random deviations and the few items that are added but not counted.
   EXPECT_LT(RegionLayout::error_now(regions.words(), regions.geometry(), 0), 1.1 * kRate);
   const std::vector<uint64_t> before = regions.copy();
   EXPECT_EQ(regions.insert(next), Insertion::kNoRoom);
@@ -237,7 +237,7 @@ TEST(RegionLayoutTest, ChurnNeverExceedsTheBitLimit) {
   EXPECT_LT(found, 1.2 * kRate * kProbes);
 }
 
-// New items alone never reach the limit before the capacity.
+// New items alone never reach the limit on set bits before the capacity.
 TEST(RegionLayoutTest, CapacityFitsWithoutRemovals) {
   for (const uint64_t capacity : {1U, 10U, 100U, 1000U, 30000U}) {
     for (const double rate : {0.25, 0.01, 1e-4}) {

@@ -182,7 +182,7 @@ TEST(Window, InvalidPartsAreRejected) {
   EXPECT_FALSE(Window::restore(time, {7, kStart}, {{3, 0}, {7, 2}}));
   constexpr uint64_t kHuge = uint64_t{1} << 60;
   EXPECT_FALSE(Window::restore(time, {kHuge, kStart}, {{kHuge, 1}}));
-  // Generations of windows of items start where the previous items end.
+  // In a window that counts items, each generation must start where the previous one ends.
   EXPECT_TRUE(Window::restore(of_items(100, 4), {7, 175}, good));
   EXPECT_FALSE(Window::restore(of_items(100, 4), {7, 176}, good));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters that forget, compared with a naive model that records when each item was added.
+// Compares filters that have a window with a naive model that records when each item was added.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

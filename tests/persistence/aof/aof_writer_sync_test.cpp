@@ -124,8 +124,8 @@ class AofWriterSyncTest : public testing::Test {
 };
 
 TEST_F(AofWriterSyncTest, WritesDuringASyncNeedAnotherSync) {
-  // Prepared before the sync below, as in the server: prepare_rotation() also syncs, and only one
-  // sync runs at a time.
+  // The rotation is prepared before the sync below, as in the server: prepare_rotation() also
+  // syncs, and only one sync runs at a time.
   ASSERT_TRUE(writer_.prepare_rotation());
   set("early");
   ASSERT_TRUE(writer_.write());

@@ -152,7 +152,7 @@ TEST(BitArrayCodec, DamagedRunsAreRejected) {
     std::string flipped = bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
     BitArray loaded = array_of(kMiB, {});
-    (void)read(flipped, loaded);  // may read another array, but must not access memory outside it
+    (void)read(flipped, loaded);  // the array may differ, but no memory outside it may be accessed
   }
 }
 

@@ -113,7 +113,7 @@ TEST(DeletableCodec, CountsMustAgreeWithTheBits) {
     const std::string bits(reinterpret_cast<const char*>(array.data()), array.size());
     const size_t at = forged.find(bits);
     ASSERT_NE(at, std::string::npos);
-    // With regions the counts are stored among the bits, so they are those of the filter.
+    // The region layout stores its counts at the end of the array, so those bytes are not replaced.
     const bool is_regions = kind.layout == core::bloom::kRegionLayout;
     const size_t replaced = array.size() - (is_regions ? 24 : 0);
     forged.replace(at, replaced, reinterpret_cast<const char*>(array_of_other.data()), replaced);

@@ -92,7 +92,7 @@ TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAllowEither) {
   EXPECT_EQ(taken, 50);
 }
 
-// RedisBloom stores the growth of a filter that never grows.
+// RedisBloom stores a growth factor even for a filter that never grows.
 TEST(RedisBloomCodec, GrowthOfAFixedFilterIsKept) {
   const std::string usual = vectors::read("redisbloom/dump/nonscaling.bin");
   const std::string_view body = std::string_view(usual).substr(1, usual.size() - 11);

@@ -53,7 +53,8 @@ TEST(KeyUseTest, UseStoresTheDecayedCountAndTheTime) {
 TEST(KeyUseTest, CountGrowsWithTheLogarithm) {
   UseRules rules;
   const auto mean_after = [&](int uses) {
-    // The count after 100,000 uses has a deviation of 7, the mean of 200 runs one of 0.5.
+    // The standard deviation of the count after 100,000 uses is 7, that of the mean of 200 runs is
+    // 0.5.
     constexpr int kRuns = 200;
     double sum = 0;
     for (int run = 0; run < kRuns; ++run) {
