@@ -77,7 +77,8 @@ void compare_batch(ScalableFilter& batched, ScalableFilter& single,
   require(same_bits(batched, single), "batched adds leave other bits");
 }
 
-// Also removes items that were never added. Wrong answers are then allowed, but no differences.
+// Also removes items that were never added. Lookups may then miss items, but both filters must
+// agree.
 void compare_removals(ScalableFilter& batched, ScalableFilter& single,
                       std::span<const ItemHash> hashes) {
   const uint64_t before = batched.item_count();
@@ -101,7 +102,8 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
   for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
     const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
     std::array<bool, kGroupItems> left_found{}, right_found{};
-    // Once alone and once twice in a list: arrays that are visited together use another loop.
+    // Looks up in a list that contains the array twice, then in the array alone, because lists of
+    // several arrays use another loop.
     const std::array left_views{ArrayView{left.words(), geometry},
                                 ArrayView{left.words(), geometry}};
     const std::array right_views{ArrayView{right.words(), geometry},

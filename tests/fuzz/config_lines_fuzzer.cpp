@@ -29,7 +29,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// A temporary file that contains the text and is in no directory.
+// A temporary file that contains the text and has no name in any directory.
 class Text {
  public:
   explicit Text(std::string_view bytes) : descriptor_(::memfd_create("text", MFD_CLOEXEC)) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts if an accepted snapshot changes when it is written and read again. Run it with
-// -malloc_limit_mb=64: an input of a few KiB must never make the reader allocate more.
+// Aborts if an accepted snapshot changes when it is written and read again. Run it with a memory
+// limit of 64 MiB (option -malloc_limit_mb=64), because an input of a few KiB must never make the
+// reader allocate more.
 //
 // The first byte of an input chooses the source. Checksums are ignored, because few inputs would
 // have valid ones.

@@ -3,8 +3,8 @@
 // Aborts if a replica interprets its leader's bytes differently when they are divided differently,
 // or if it passes on bytes that were not received.
 //
-// The first byte of an input chooses where the input is divided, the second the state of the leader
-// before the rest begins.
+// The first byte of an input chooses where the stream is divided. The second byte chooses the
+// replies of the leader that precede the remaining bytes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
