@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Invariants of a ClusterModel.
+// Checks the invariants of a ClusterModel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,7 +67,8 @@ void ClusterModel::record_safe(ShardFacts& facts) {
   const Node& leader = *by_id_.at(shard->leader);
   if (facts.serving != &leader || shard->epoch != facts.serving_epoch || !serves(leader)) return;
   const size_t of_all = common_length(leader.log, shard->members);
-  // A member may join the list of members in sync while it lacks the newest entries.
+  // A member may join the list of members in sync while it lacks the newest entries, so these
+  // entries do not count as safe yet.
   size_t of_insync = common_length(leader.log, shard->insync);
   while (of_insync > of_all && written_us_[leader.log[of_insync - 1]] > now_us_ - kNewUs)
     --of_insync;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Faults of a ClusterModel.
+// Injects the faults of a ClusterModel.
 #include <algorithm>
 #include <array>
 #include <memory>

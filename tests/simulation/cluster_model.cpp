@@ -380,7 +380,7 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
   }
 }
 
-// Informs the former leader of `epoch`, which has resigned, once the new leader serves.
+// Informs the former leader, which has resigned from `epoch`, once the new leader serves.
 void ClusterModel::answer_when_serving(Node& node, Node& former, uint64_t epoch) {
   const auto* shard = node.member->topology().topology.shard_of(node.id);
   if (shard == nullptr || shard->epoch > epoch + 1) return;
@@ -410,7 +410,7 @@ void ClusterModel::request(Node& node, int moved) {
   }
   const auto* shard = node.member->topology().topology.shard_of(node.id);
   const std::string leader = shard == nullptr ? node.id : shard->leader;
-  // No node redirects a client to itself: a leader without a permit refuses.
+  // A node never redirects a client to itself. A leader without a permit refuses the request.
   if (leader == node.id) return fail("a client is refused");
   at(pick(100, kMs), [this, &next = *by_id_.at(leader), moved] { request(next, moved + 1); });
 }

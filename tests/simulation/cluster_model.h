@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterModel: Members, their data and an etcd in virtual time, with faults drawn from a seed. It
-// checks the invariants at every event, and after a quiet end that everything works.
+// ClusterModel: simulates Members, their data and an etcd in virtual time, with faults drawn from a
+// seed. The model checks the invariants at every event. A final period without faults shows that
+// everything works again.
 //
 // A node's clock runs up to 4.5 % fast or slow. A restarted node has the data and the epoch that
 // were synced, and an old topology. Calls are lost, late, or executed long after the caller has
 // given them up.
 //
-// Thread safety: none. Runs are functions of their seed.
+// Thread safety: none. The result of a run depends on its options and seed only.
 #pragma once
 
 #include <cstdint>
@@ -56,15 +57,15 @@ enum class Mutation : uint8_t {
 enum class Faults : uint8_t {
   // Faults of all kinds, drawn from the seed.
   kDrawn,
-  // The leader and another member lose etcd, and the third one takes over. Then that one restarts
-  // without etcd and meets the old leader.
+  // The leader and another member lose their connections to etcd, and the third member takes over.
+  // Then the third member restarts without etcd and meets the old leader.
   kOldLeaderMeetsRestartedOne,
   // The first leader's id is given to a second process. etcd always answers, and ends no lease
   // early. Data may be lost, because the two processes have different data.
   kTwins,
-  // Whenever all members are in sync, one of them ends as after SIGTERM, or their leader dies, with
-  // or without its disk. No earlier acknowledged write may be lost. If the leader has died, writes
-  // younger than kLagUs may be.
+  // Whenever all members are in sync, one member ends as after SIGTERM, or their leader dies, with
+  // or without its disk. No earlier acknowledged write may be lost. As an exception, writes younger
+  // than kLagUs may be lost if the leader has died.
   kRollingRestarts,
   // etcd is restored from a backup that is some changes old. Later the newest document that a node
   // keeps is written there, and the leader dies.
@@ -114,8 +115,8 @@ class ClusterModel {
   };
 
   void at(int64_t delay_us, Work work);
-  // Schedules work of a node. It waits while the node is stopped, and is dropped if the node has
-  // died or restarted.
+  // Schedules work of a node. The work waits while the node is stopped, and is dropped if the node
+  // has died or restarted.
   void at_node(Node& node, int64_t delay_us, std::function<void(Node&)> work);
   int64_t pick(int64_t from, int64_t to);
   bool chance(double probability);
@@ -174,7 +175,8 @@ class ClusterModel {
 
   // Seconds without faults at the end of every run.
   static constexpr int64_t kQuietSeconds = 40;
-  // A member that has just joined the list of members in sync may lack writes that are younger.
+  // A member that has just joined the list of members in sync may lack writes younger than this
+  // time.
   static constexpr int64_t kLagUs = 3'000'000;
 
   const RunOptions options_;

@@ -40,19 +40,19 @@ struct ClusterModel::Node {
   // State of the node's replication. A role changes some time after the Member has requested it.
   uint64_t roles = 0;          // number of roles that the Member has requested
   uint64_t load = 0;           // number of snapshot loads that the node has started or abandoned
-  int64_t loads_until_us = 0;  // 0: the node loads no snapshot
+  int64_t loads_until_us = 0;  // end of the load of a snapshot; 0 if the node loads none
   std::string follows;
   uint64_t follows_epoch = 0;
   int64_t heard_us = 0;  // time at which the node last received its leader's stream
   uint64_t history_epoch = 0;
-  uint64_t stream_epoch = 0;  // epoch whose replicas the node serves as leader; 0: none
+  uint64_t stream_epoch = 0;  // epoch in which the node leads and serves replicas; else 0
   Log log;
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    uint64_t life = 0;  // life of the replica that acknowledged
+    uint64_t life = 0;  // value of `life` of the replica that acknowledged
   };
-  std::map<std::string, Ack> acks;  // acknowledged lengths by replica, of a leader in its epoch
+  std::map<std::string, Ack> acks;  // acknowledgements by id of the replica, if the node leads
 
   // State on the node's disk.
   Log disk;

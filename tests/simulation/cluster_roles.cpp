@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Roles of the nodes of a ClusterModel, and what their replication does.
+// Simulates the roles of the nodes of a ClusterModel, and the replication between them.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -34,7 +34,7 @@ void ClusterModel::look_at_role(Node& node) {
   if (now_us_ - node.synced_us >= kSecond) {
     node.synced_us = now_us_;
     sync_disk(node);
-    // The node writes its topology file only at times. It always writes its epoch.
+    // The node writes its epoch each time, but its topology file only sometimes.
     const bool is_known = node.member->topology().revision != 0;
     const bool is_drawn = options_.faults == Faults::kDrawn;
     const bool is_always_kept =

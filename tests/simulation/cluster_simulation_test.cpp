@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Runs of ClusterModel. BLOOMERY_SIMULATION_RUNS is the number of runs, BLOOMERY_SIMULATION_SEED
-// the seed of the first run.
+// Runs ClusterModel with many seeds. BLOOMERY_SIMULATION_RUNS is the number of runs,
+// BLOOMERY_SIMULATION_SEED the seed of the first run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

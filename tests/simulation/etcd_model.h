@@ -39,8 +39,8 @@ class EtcdModel {
     return ids;
   }
 
-  // Changes the topology. Returns the new revision, or 0 if etcd refuses the change. `own_run` is
-  // the life of the node that requests the change.
+  // Changes the topology. Returns the new revision, or 0 if etcd refuses the change. `own_run`
+  // numbers the process of the node that requests the change.
   uint64_t change(const ChangeTopology& change, const std::string& own_id, uint64_t own_run) {
     const auto own = leases_.find(own_id);
     if (change.revision != topology_->revision) return 0;
@@ -63,8 +63,8 @@ class EtcdModel {
     store(std::move(newest));
   }
 
-  // Registers the node or extends its lease. Returns false if an earlier life of the node still has
-  // the key.
+  // Registers the node or extends its lease. Returns false if an earlier process of the same node
+  // still holds the key.
   bool keep_alive(const std::string& id, uint64_t run, int64_t end_us) {
     const auto [lease, is_new] = leases_.try_emplace(id, Lease{run, end_us});
     if (is_new) ++alive_version_;
