@@ -94,8 +94,8 @@ class ReplyWriter {
     value ? literal("#t\r\n") : literal("#f\r\n");
   }
 
-  // Writes a double with seventeen significant digits as in Redis 7.0, which distinguish all
-  // doubles.
+  // Writes a double with seventeen significant digits, as Redis 7.0 does. That many digits
+  // distinguish all doubles.
   void number(double value);
   // Writes a double with the fewest digits that parse to the same double: 0.01 and not
   // 0.01000000000000000021.

@@ -116,7 +116,7 @@ class CommandBaseWriter {
     }
   }
 
-  // The header creates arrays of zeros, so zeros need no chunks.
+  // BF.LOADCHUNK with the header creates arrays of zeros, so zeros need no further chunks.
   void array(const Entry& entry, size_t index, uint64_t layer_start) {
     const RunLimits limits{core::bloom::kArrayPageBytes, options_.piece_bytes};
     for_each_run(entry.filter().layer_bits(index), limits,

@@ -156,7 +156,8 @@ core::Result<> AofWriter::sync() {
   {
     const std::scoped_lock lock(mutex_);
     if (!is_open()) return {};
-    // While older_ is set, it contains all written bytes.
+    // While older_ is set, current_ has no batches yet. So a sync of the older file covers all
+    // written bytes.
     file = older_ != nullptr ? older_ : current_.file();
     written = written_offset();
   }

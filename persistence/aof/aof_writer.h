@@ -62,7 +62,8 @@ class AofWriter {
   // file is created. The journal may be activated afterwards.
   core::Result<> open(AofManifest manifest, const std::optional<Tail>& tail, uint64_t files_bytes,
                       Begin begin);
-  // Returns true after kWithBase and kAfresh, until the first replace_base().
+  // Returns true after the log was opened with kWithBase or kAfresh, until the first
+  // replace_base().
   bool needs_base() const { return is_open() && needs_base_.load(std::memory_order_relaxed); }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
   // Closes the files and discards the rest of the journal. To keep the rest, call write() and
@@ -92,7 +93,7 @@ class AofWriter {
 
   // Returns the size of all files that a start would read.
   uint64_t size_bytes() const;
-  // Returns size_bytes() after the last rewrite, or at the start.
+  // Returns the value that size_bytes() had after the last rewrite, or when the log was opened.
   uint64_t base_size_bytes() const;
   // Returns the number of bytes that could not be written to the log yet because of an error.
   uint64_t buffered_bytes() const;

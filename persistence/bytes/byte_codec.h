@@ -31,7 +31,7 @@ inline bool is_special_string(uint8_t first) {
   return first >> 6 == 3;
 }
 
-// Returns the number of bytes of a length whose first byte is `first`; 1 if no length begins so.
+// Returns the number of bytes of a length whose first byte is `first`; 1 if `first` is invalid.
 size_t encoded_length_bytes(uint8_t first);
 
 class ByteReader {

@@ -5,8 +5,7 @@
 //
 // Invariants: an unexpected tag is a fault, and so is anything but the end mark after the last
 // field. The value of an unknown module can always be skipped.
-// Thread safety: none; one user at a time, who also is the only user of the StreamReader or
-// ByteWriter.
+// Thread safety: none; one user at a time. The StreamReader or ByteWriter must have no other user.
 // Source: docs/formats.md, "Module values".
 #pragma once
 

@@ -25,7 +25,8 @@ using core::bloom::ScalableFilter;
 constexpr uint64_t kHeadBytes = 20;
 constexpr uint64_t kLayerBytes = 53;
 constexpr uint64_t kSeedBytes = std::tuple_size_v<core::bloom::Seed>;
-// The fields after the layers, which redisbloom lacks: error rate and tightening ratio.
+// The size of the fields after the layers: error rate and tightening ratio. The layout redisbloom
+// lacks these fields.
 constexpr uint64_t kTailBytes = 16;
 // The sizes in headers of older RedisBloom releases. Releases up to 2.2 had 32-bit capacities, and
 // still older ones stored no growth.

@@ -30,7 +30,7 @@ LayerClaim claim_of(const ScalableFilter& filter, size_t index) {
                             .value_or(RedisBloomLayout::bits_per_item(info.error_rate));
   if (info.geometry.is_rounded) {
     claim.exponent = static_cast<uint64_t>(std::countr_zero(info.geometry.bit_count));
-    // For an array smaller than one word RedisBloom counts the padding too.
+    // For an array smaller than one word, RedisBloom includes the padding in the bit count.
     claim.bit_count = claim.array_bytes * 8;
   }
   return claim;

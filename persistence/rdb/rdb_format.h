@@ -23,7 +23,7 @@ inline constexpr unsigned kWrittenVersion = 10;
 inline constexpr unsigned kOldestWrittenVersion = 9;
 // Snapshots end with a checksum from this version on.
 inline constexpr unsigned kFirstVersionWithSum = 5;
-// From this version on, which is one of Valkey, type ids have other meanings.
+// The first version of Valkey. From this version on, type ids have other meanings than in Redis.
 inline constexpr unsigned kFirstValkeyVersion = 80;
 inline constexpr size_t kSumBytes = 8;
 

@@ -36,7 +36,7 @@ class RdbStream {
   // Selects the database of the keys that follow.
   void database(uint64_t index);
   // Writes the number of keys, and of keys with an expiry, that follow in the database. Readers may
-  // ignore it.
+  // ignore these numbers.
   void size_hint(uint64_t keys, uint64_t expires);
   // Writes a key. REQUIRES: the key has not been written to this database.
   void key(const core::keyspace::Entry& entry);
