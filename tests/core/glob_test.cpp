@@ -79,7 +79,7 @@ TEST(Glob, OddSetsMatchAsInRedis) {
   EXPECT_TRUE(glob_matches("[a-", "-"));
   EXPECT_TRUE(glob_matches("[a-]", "^"));  // Without a ']' the set ends with the pattern.
   EXPECT_TRUE(glob_matches("[\\", "\\"));
-  EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // bytes compare as signed characters
+  EXPECT_TRUE(glob_matches("[\xf0-\x10]", "\x01"));  // bounds of ranges are signed bytes
   EXPECT_FALSE(glob_matches("[\x10-\xf0]", "\x7f"));
 }
 
@@ -105,7 +105,7 @@ TEST(Glob, CaseIsIgnoredOnRequest) {
   EXPECT_TRUE(glob_matches("MAX*", "maxmemory", LetterCase::kIgnored));
   EXPECT_TRUE(glob_matches("[A-M]ax", "Max", LetterCase::kIgnored));
   EXPECT_FALSE(glob_matches("[^m]ax", "Max", LetterCase::kIgnored));
-  EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));  // escapes are not folded
+  EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));  // case of escapes matters
 }
 
 TEST(Glob, RandomPatternsAgreeWithTheNaiveModel) {

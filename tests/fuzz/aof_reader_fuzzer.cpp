@@ -4,7 +4,7 @@
 // sound part, and truncation to the sound part must give a whole file.
 //
 // The first byte of an input chooses whether the rest is the file, or commands between a header and
-// a checksum line of ours. In the latter form the fuzzer need not guess checksums.
+// a checksum line of Bloomery. In the latter form the fuzzer need not guess checksums.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -68,7 +68,7 @@ enum class Faults : uint8_t {
   // than kLagUs may be lost if the leader has died.
   kRollingRestarts,
   // etcd is restored from a backup that is some changes old. Later the newest document that a node
-  // keeps is written there, and the leader dies.
+  // keeps is written to etcd, and the leader dies.
   kRestoredEtcd,
   // All nodes and etcd lose their power, and etcd is back last. If no other member has more on its
   // disk than the leader, nothing on the leader's disk is lost.

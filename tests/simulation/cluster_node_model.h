@@ -50,9 +50,9 @@ struct ClusterModel::Node {
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    uint64_t life = 0;  // value of `life` of the replica that acknowledged
+    uint64_t life = 0;  // `life` of the replica when it acknowledged
   };
-  std::map<std::string, Ack> acks;  // acknowledgements by id of the replica, if the node leads
+  std::map<std::string, Ack> acks;  // latest acknowledgement of each replica of this leader
 
   // State on the node's disk.
   Log disk;

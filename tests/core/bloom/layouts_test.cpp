@@ -201,7 +201,7 @@ TEST(NativeLayoutTest, RatesBelowTheMinimumAreSizedAsTheMinimum) {
 }
 
 TEST(NativeLayoutTest, BitsOfAnItemAreFrozen) {
-  // Part of the file format: the bits of an item must never change.
+  // The bits of an item are part of the file format and must never change.
   const Geometry geometry{8 * kLineBits, 6, 2, false};
   BitArray bits = *BitArray::allocate(geometry.bit_count);
   EXPECT_TRUE(NativeLayout::mark(bits.words(), geometry, ItemHash{1ULL << 63, 0x123456789ABCDEF}));

@@ -86,7 +86,7 @@ TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
   }
 }
 
-// Arrays of all size classes: big arrays, and after them small arrays, which are checked together.
+// Tests big arrays first, and then small arrays, which the kernels check together.
 TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
   SCOPED_TRACE(kKernelSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};

@@ -62,8 +62,8 @@ TEST(RegionLayoutTest, MemoryIsOneRthAboveAPlainFilter) {
       ASSERT_TRUE(plain && own);
       EXPECT_TRUE(RegionLayout::is_valid(*own));
       const double ratio = double(own->bit_count) / double(plain->bit_count);
-      // A line has fewer item bits here, so the lines are filled less evenly. The tolerance of 5 %
-      // allows for that.
+      // A line of this layout has fewer item bits than a native line, so the lines are filled less
+      // evenly. The tolerance of 5 % allows for that.
       EXPECT_NEAR(ratio, 1 + 1.0 / r, 0.05 * (1 + 1.0 / r)) << r << " at " << rate;
     }
   }

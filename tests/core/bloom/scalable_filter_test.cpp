@@ -64,7 +64,8 @@ TEST_P(ScalableFilterTest, GrownFilterKeepsItsErrorRateAndItems) {
   for (uint64_t i = 0; i < 200000; ++i) ASSERT_TRUE(filter->may_contain(present(i))) << i;
   const double probes = 200000;
   const double observed = observed_error_rate(*filter, uint64_t(probes));
-  // valkey-bloom gives the full rate to its first layer, so its sum is twice the rate.
+  // valkey-bloom gives the full rate to its first layer, so the rates of its layers sum to twice
+  // the requested rate.
   const double promised = GetParam() == ValkeyBloomLayout::kId ? 0.02 : 0.01;
   const double slack = 3 * std::sqrt(promised / probes);
   EXPECT_LE(observed, promised + slack);
@@ -357,7 +358,7 @@ TEST(RedisBloomFilterTest, OldFormsKeepTheirFormWhenGrowing) {
 }
 
 TEST(RedisBloomFilterTest, BitsEqualARealFilter) {
-  // RedisBloom 2.8.20, default filter with these four items.
+  // RedisBloom 2.8.20 gave the expected bits for a default filter with these four items.
   const auto filter = create(filters::parameters(RedisBloomLayout::kId, 100, 0.01));
   for (const char* item : {"a", "foo", "item:0", ""}) filter->add(item, kUnlimited);
   std::string hex;
@@ -374,7 +375,8 @@ TEST(RedisBloomFilterTest, BitsEqualARealFilter) {
 }
 
 TEST(ValkeyBloomFilterTest, BitsEqualARealFilter) {
-  // valkey-bloom, fixed seed, capacity 10 at 1 %, with these three items.
+  // valkey-bloom gave the expected bits for these three items, with a fixed seed, capacity 10 and
+  // error rate 1 %.
   const auto filter = create(filters::parameters(ValkeyBloomLayout::kId, 10, 0.01));
   for (const char* item : {"a", "foo", "item:0"}) filter->add(item, kUnlimited);
   const std::vector<int> expected = {0x84, 0xa0, 0xd0, 0x05, 0x04, 0x00,

@@ -148,7 +148,8 @@ TEST(ExpiryIndex, MassDeletionIsPurgedInSteps) {
 TEST(ExpiryIndex, RecordsOfOneKeyAreBounded) {
   IndexModel model(1);
   for (uint64_t i = 0; i < 1000; ++i) model.set(i, 1'000'000);
-  // All records of the key have the deadline of the key's expiry, so each of them looks needed.
+  // All records of the key have the deadline of the key's current expiry, so no record looks
+  // outdated.
   for (int64_t i = 0; i < 100'000; ++i) {
     model.remove(1);
     model.set(1, 1'000'000);

@@ -26,7 +26,7 @@ TEST(ReplaceFileTest, EachFailureLeavesTheOldOrTheNewBytes) {
     disk.put("dir/file", "old");
     disk.fail_operation(number);
     const bool done = bool(replace(disk));
-    // The sync of the directory comes after the rename.
+    // The fifth operation is the sync of the directory, which comes after the rename.
     if (!done && number < 5) {
       EXPECT_EQ(disk.content("dir/file"), "old") << number;
     } else {

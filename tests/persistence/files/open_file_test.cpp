@@ -102,7 +102,7 @@ TEST_F(OpenFileTest, WritingAStreamNeedsAReader) {
   const Descriptor reader(::open(path("fifo").c_str(), O_RDONLY | O_NONBLOCK));
   const auto writer = open_file(path("fifo"), O_WRONLY, FileKinds::kStreams);
   ASSERT_TRUE(writer) << writer.error().message;
-  // The writer does not block when the reader stops reading.
+  // The reader reads nothing, so the FIFO gets full. The writer must fail instead of blocking.
   const std::string line(4096, 'x');
   ssize_t written = 1;
   while (written > 0) written = ::write(writer->get(), line.data(), line.size());

@@ -129,7 +129,7 @@ TEST(WindowCodec, ForgedNumbersAreRejectedOrConsistent) {
         }
         ASSERT_EQ(filter_forms::encode_chunk_header(**loaded), bytes);
         filter_forms::expect_same_in_every_form(**loaded);
-        // Every accepted filter can be used.
+        // Every accepted filter can be used: it accepts items and rotates.
         for (int i = 0; i < 10; ++i) (*loaded)->add(fmt::format("{}", i), filter_forms::kUnlimited);
         if (const auto rotation = (*loaded)->window()->rotation_due(kWindowBegin))
           (*loaded)->rotate(*rotation);

@@ -201,7 +201,7 @@ TEST(RdbDecoders, ManyThreadsRejectTheSameDamage) {
     std::string damaged = whole;
     if (i % 3 == 0) damaged.resize(random() % whole.size());
     if (i % 3 != 0) damaged[random() % damaged.size()] ^= static_cast<char>(1U << random() % 8);
-    // Without the checksum the damage is found at its place or not at all.
+    // Without the checksum, damage is detected only if it makes a field invalid.
     if (i % 3 == 2) damaged.replace(damaged.size() - 8, 8, 8, '\0');
     Keyspace alone(4, 1);
     Keyspace keyspace(4, 1);

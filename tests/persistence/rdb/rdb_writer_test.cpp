@@ -364,7 +364,7 @@ TEST_F(SaveRdbTest, AnyFailureLeavesTheOldOrTheNewFile) {
     disk_.restart_count();
     disk_.fail_operation(failing);
     EXPECT_FALSE(save()) << failing;
-    // Only the sync of the directory comes after the rename.
+    // Only the last operation, the sync of the directory, comes after the rename.
     EXPECT_EQ(content_of_disk(), contents(failing == operations ? new_ : old_)) << failing;
     disk_.restart_count();
     EXPECT_EQ(disk_.list("dir")->size(), 1U) << "a temporary file is left";

@@ -98,7 +98,7 @@ TEST(BitArrayTest, SamplingAHugeArrayTouchesOnlyTheSample) {
   const uint64_t before_bytes = resident_bytes();
   EXPECT_EQ(array->fill_ratio(4 << 20), 0);
 #if !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
-  // Sanitizers disable this check, because their shadow of the bytes read is resident too.
+  // The check is omitted under sanitizers, because their shadow of the bytes read is resident too.
   EXPECT_LT(resident_bytes(), before_bytes + (16U << 20));
 #else
   (void)before_bytes;

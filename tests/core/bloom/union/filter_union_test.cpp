@@ -59,7 +59,7 @@ TEST(FilterUnion, ContainsAllItemsAndEstimatesTheCount) {
     EXPECT_TRUE(is_near((*all)->item_count(), 700, 0.03)) << (*all)->item_count();
     EXPECT_TRUE((*all)->parameters().item_count_is_estimated);
     EXPECT_EQ((*all)->size_bytes(), *union_bytes(std::vector<const ScalableFilter*>{a.get()}));
-    // The union has the error rate of one filter with that many items.
+    // The union has the error rate of a single filter with the same number of items.
     int found = 0;
     for (int i = 0; i < 100000; ++i) found += (*all)->may_contain(fmt::format("absent:{}", i));
     EXPECT_LE(found, 1000 + 4 * 32);
