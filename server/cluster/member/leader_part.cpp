@@ -18,9 +18,6 @@ constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of Permit
 constexpr int64_t kLapseAsks = 4;
 // A pause of the process of this length is too short for its own lease to end.
 constexpr int64_t kPauseAsks = 5;
-// A member that has more data than this leader takes over within this many node timeouts after its
-// own start.
-constexpr int64_t kLostDataTimeouts = 4;
 
 // Returns how long etcd must be silent before this node treats it as unavailable.
 int64_t silence_us(const PermitTimes& times) {
@@ -36,20 +33,21 @@ int64_t leave_lag_us(const PermitTimes& times) {
 LeaderPart::LeaderPart(MemberState& state)
     : state_(state),
       permit_(state.options.times),
-      insync_(kJoinLagUs, leave_lag_us(state.options.times)) {}
+      insync_(kJoinLagUs, leave_lag_us(state.options.times)),
+      return_check_(state) {}
 
 void LeaderPart::start(const Shard& shard, bool must_renew, int64_t now_us) {
   permit_.give_up();
   epoch_ = shard.epoch;
   needs_new_epoch_ = must_renew;
   begun_us_ = now_us;
-  others_missing_us_ = now_us;
   lapsed_us_ = 0;
   etcd_confirmed_us_ = 0;
   next_read_us_ = now_us;
   stepped_us_ = now_us;
   promises_.reset();
   insync_.begin(shard, now_us);
+  return_check_.begin(now_us);
   state_.joining.clear();
   end_handover();
   open_permit();
@@ -67,6 +65,7 @@ void LeaderPart::open_permit() {
   const bool has_resigned = resigned_shard_ == state_.kept.shard();
   if (has_resigned && resigned_epoch_ == epoch_) return;
   const bool waits = !has_resigned || resigned_epoch_ + 1 != epoch_;
+  return_check_.led();
   permit_.begin(epoch_, begun_us_ + (waits ? state_.options.times.wait_us : 0));
   // The next read is due now, so that the first confirmation is requested at once.
   next_read_us_ = begun_us_;
@@ -90,26 +89,12 @@ bool LeaderPart::etcd_answers(int64_t now_us) const {
 }
 
 bool LeaderPart::has_lost_data(const Shard& shard, int64_t now_us) const {
-  if (epoch_ == 0 || !needs_new_epoch_ || shard.insync.size() < 2) return false;
-  const MemberOptions& options = state_.options;
-  const int64_t patience_us = kLostDataTimeouts * kTimeoutAsks * options.times.ask_us;
-  // A node with an empty disk has no kept epoch either. A member that is down now may have the
-  // data.
-  if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us;
-  return !state_.facts.keeps_log && options.kept_epoch != 0 && options.kept_shard == shard.name &&
-         now_us < options.started_us + patience_us;
+  return epoch_ != 0 && needs_new_epoch_ && return_check_.has_lost_data(shard, now_us);
 }
 
 bool LeaderPart::may_return(const Shard& shard, int64_t now_us) const {
   return epoch_ != 0 && needs_new_epoch_ && shard.epoch >= state_.kept.epoch() &&
-         state_.facts.has_whole_copy && !has_lost_data(shard, now_us);
-}
-
-void LeaderPart::look_at_others(const Shard& shard, int64_t now_us) {
-  const bool are_all_there = state_.alive && std::ranges::all_of(shard.insync, [&](const auto& id) {
-                               return id == state_.options.id || state_.alive->contains(id);
-                             });
-  if (!are_all_there) others_missing_us_ = now_us;
+         state_.facts.has_whole_copy && return_check_.has_log_or_is_alone(shard, now_us);
 }
 
 MemberService LeaderPart::service(int64_t now_us) const {
@@ -142,7 +127,7 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
   open_permit();
   record_pause(now_us);
   record_lapse(now_us);
-  look_at_others(shard, now_us);
+  return_check_.look_at_others(shard, now_us);
   insync_.look(shard, state_.facts, now_us);
   if (now_us >= next_read_us_) {
     next_read_us_ = now_us + state_.options.times.ask_us;
@@ -150,6 +135,7 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
   }
   if (state_.kept.epoch() > epoch_) needs_new_epoch_ = true;
   if (needs_new_epoch_) {
+    return_check_.step(shard, now_us);
     if (!state_.calls.is_changing() && !has_lost_data(shard, now_us)) renew(shard, now_us);
     return;
   }

@@ -23,6 +23,7 @@
 #include "core/result.h"
 #include "server/cluster/member/insync_list.h"
 #include "server/cluster/member/member_state.h"
+#include "server/cluster/member/offset_questions.h"
 
 namespace server::cluster {
 
@@ -48,7 +49,11 @@ class LeaderPart {
   // Called when etcd has confirmed that this node leads in `epoch`.
   void confirmed(uint64_t epoch, int64_t sent_us);
   void promise_answered(uint64_t call, std::string_view peer, bool is_promised);
-  // Called when the leader of `epoch` has stopped acknowledging for good.
+  void offset_answered(uint64_t call, std::string_view peer,
+                       const std::optional<HistoryPosition>& position) {
+    return_check_.answered(call, peer, position);
+  }
+  // The leader of `epoch` has stopped acknowledging for good.
   void resigned(std::string_view shard, uint64_t epoch, int64_t now_us);
 
   // Starts to hand the shard over. Errors: the reply to the client; nothing has changed then.
@@ -83,7 +88,6 @@ class LeaderPart {
   void open_permit();
   void record_pause(int64_t now_us);
   void record_lapse(int64_t now_us);
-  void look_at_others(const Shard& shard, int64_t now_us);
   void renew(const Shard& shard, int64_t now_us);
   void step_promises(const Shard& shard, int64_t now_us);
   void step_insync(const Shard& shard, int64_t now_us);
@@ -94,13 +98,12 @@ class LeaderPart {
   MemberState& state_;
   Permit permit_;
   InsyncList insync_;
+  ReturnCheck return_check_;
   uint64_t epoch_ = 0;
   bool needs_new_epoch_ = false;
-  int64_t begun_us_ = 0;           // time at which it learned that it leads
-  int64_t others_missing_us_ = 0;  // last time at which a member in sync was not alive
-  int64_t lapsed_us_ = 0;          // time at which it detected the end of its permit; 0: it has not
-  // Time at which the last question that etcd has confirmed was sent.
-  int64_t etcd_confirmed_us_ = 0;
+  int64_t begun_us_ = 0;           // when it learned that it leads
+  int64_t lapsed_us_ = 0;          // when it detected the end of its permit; 0: it has not
+  int64_t etcd_confirmed_us_ = 0;  // when the last question was sent that etcd has confirmed
   int64_t stepped_us_ = 0;
   int64_t resumed_us_ = 0;  // time at which the process continued after a pause
   int64_t renew_again_us_ = 0;

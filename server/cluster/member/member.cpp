@@ -205,6 +205,7 @@ void Member::offset_answered(int64_t now_us, uint64_t call, std::string_view pee
                              std::optional<HistoryPosition> position) {
   const Shard* own = state_.shard();
   if (own != nullptr && leads()) {
+    leader_->offset_answered(call, peer, position);
     if (search_.accepts(call, position)) (void)leader_->hand_over(*own, peer, now_us);
   } else {
     replica_->offset_answered(call, peer, position);

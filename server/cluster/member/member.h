@@ -28,8 +28,8 @@
 
 #include "core/result.h"
 #include "server/cluster/member/member_state.h"
+#include "server/cluster/member/offset_questions.h"
 #include "server/cluster/member/succession.h"
-#include "server/cluster/member/successor_search.h"
 
 namespace server::cluster {
 
@@ -125,7 +125,8 @@ class Member {
   // Returns whether this leader has lost its data in a restart, or may have lost the newest. It
   // then leaves the shard to the members that have them, and alive/<own id> must not be written.
   // Without any data it waits until every member in sync was alive long enough to take over. With
-  // an old snapshot it waits at most that long after its start.
+  // an old snapshot it waits at most that long after its start. The same holds after a power cut,
+  // until all members in sync have said that they do not have more.
   bool has_lost_data(int64_t now_us) const;
 
  private:

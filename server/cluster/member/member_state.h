@@ -29,7 +29,10 @@ struct MemberOptions {
   // Shard and epoch that were read from cluster.json at the start.
   std::string kept_shard = {};
   uint64_t kept_epoch = 0;
-  // True with cluster-write-acks insync: replies to writes wait for Member::required_acks().
+  // True if the machine has not been restarted since it kept that epoch. Then the append log ends
+  // with the last acknowledged write. A power cut destroys the unsynced end.
+  bool is_same_boot = false;
+  // cluster-write-acks insync: replies to writes wait for Member::required_acks().
   bool awaits_acks = false;
 };
 

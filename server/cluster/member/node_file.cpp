@@ -63,13 +63,14 @@ core::Result<NodeFile> parse_node_file(std::string_view text) {
   const auto revision = number_of(*object, "revision");
   if (!id || !is_node_id(*id)) return node_file_fault("has no id");
   if (!shard || !epoch || !revision) return node_file_fault("lacks a value");
-  // Older versions wrote the file without the last three values.
+  // Files of older versions lack some members.
   NodeFile file;
   file.id = *id;
   file.kept_shard = *shard;
   file.kept_epoch = *epoch;
   file.etcd_cluster = text_of(*object, "etcd_cluster").value_or("");
   file.cluster = text_of(*object, "cluster").value_or("");
+  file.kept_boot = text_of(*object, "kept_boot").value_or("");
   file.listening = listening_in(*object);
   if (*revision == 0) return file;
   const json::value* topology = object->if_contains("topology");
@@ -86,6 +87,7 @@ std::string node_file_text(const NodeFile& file) {
   object["id"] = file.id;
   object["kept_shard"] = file.kept_shard;
   object["kept_epoch"] = file.kept_epoch;
+  object["kept_boot"] = file.kept_boot;
   object["etcd_cluster"] = file.etcd_cluster;
   object["cluster"] = file.cluster;
   if (file.listening) {
@@ -105,8 +107,8 @@ void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)>
     NodeFile file{member.id(), member.topology(), member.kept_epoch().shard(),
                   member.kept_epoch().epoch()};
     std::string text = node_file_text(file);
-    text.pop_back();  // removes the line end
-    done("+" + std::move(text));
+    text.pop_back();  // the end of the line
+    done(fmt::format("+{}", text));
   });
 }
 

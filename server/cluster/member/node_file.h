@@ -2,7 +2,7 @@
 //
 // NodeFile: the contents of cluster.json, which a node of a cluster keeps on its disk. They are its
 // id, the last topology, the highest epoch of its shard, and where the server listened. The node
-// never falls behind that epoch.
+// never falls behind that epoch. The machine's boot is kept with the epoch.
 //
 // Invariants: a written file is on the disk, whole, when write_node_file() returns.
 // Thread safety: free functions; one writer of a path at a time.
@@ -36,9 +36,10 @@ struct NodeFile {
   TopologyVersion topology;  // the last topology that the node has seen; revision 0: none
   std::string kept_shard;
   uint64_t kept_epoch = 0;
-  std::string etcd_cluster = {};  // ID of the etcd cluster that stored the topology; empty: unknown
-  std::string cluster = {};       // value of cluster-name; empty in files of older versions
-  // The addresses when the node was last announced; nullopt in files of older versions.
+  std::string etcd_cluster = {};  // cluster id of the etcd that stored the topology; "": unknown
+  std::string cluster = {};       // cluster-name; "" in files of older versions
+  std::string kept_boot = {};     // boot_id() when the epoch was kept; "" in older files
+  // As of the last announcement; nullopt in files of older versions.
   std::optional<Listening> listening = std::nullopt;
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kYes = "+OK";
 
 std::string ok_unless(const core::Result<>& begun) {
-  return begun ? kYes : "-" + begun.error().message;
+  return begun ? kYes : fmt::format("-{}", begun.error().message);
 }
 
 std::string leaders_answer(const std::optional<std::string>& line) {

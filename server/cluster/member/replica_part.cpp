@@ -18,9 +18,10 @@ constexpr int64_t kHeardGraceUs = 2'000'000;
 // After this time, a leader that died before this node's start no longer has a key alive/<id>, even
 // if etcd has changed its own leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
-// A restarted leader that answers gets this long to register in etcd. It is two node timeouts.
-constexpr int64_t kYieldAsks = 20;
-// The number of epochs that a member may lag behind a leader that asks for its promise.
+// A restarted leader that answers gets this long to register in etcd: five node timeouts. It may
+// first wait four of them for the answers of the other members.
+constexpr int64_t kYieldAsks = 50;
+// The largest lag of a member behind the epoch of a leader that asks for its promise.
 constexpr uint64_t kEpochsAhead = 1000;
 
 }  // namespace

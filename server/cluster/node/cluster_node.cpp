@@ -10,6 +10,7 @@
 
 #include "server/cluster/member/member.h"
 #include "server/cluster/node/announced.h"
+#include "server/cluster/node/member_start.h"
 #include "server/cluster/node/node_figures.h"
 #include "server/cluster/node/node_view.h"
 #include "server/cluster/permit_clock.h"
@@ -41,15 +42,6 @@ ReplicationFacts facts_of(NodeHost& host, const Member& member, const Presence& 
   ReplicationFacts facts = host.facts(member.shard());
   facts.present_until_us = presence.held_until_us();
   return facts;
-}
-
-MemberOptions member_options(const NodeFile& file, const PermitTimes& times, const Config& config) {
-  return {.id = file.id,
-          .times = times,
-          .started_us = permit_clock_us(),
-          .kept_shard = file.kept_shard,
-          .kept_epoch = file.kept_epoch,
-          .awaits_acks = config.integer(OptionId::kClusterWriteAcks) != 0};
 }
 
 void log_topology_fault(TopologyFault fault, uint64_t revision) {
@@ -89,8 +81,8 @@ std::function<bool()> may_appear(const Member& member) {
     const bool leaves_shard = member.has_lost_data(permit_clock_us());
     if (leaves_shard && !was_leaving) {
       log_warning(
-          "Cluster: this node leads its shard and lacks data that other members have: it waits for "
-          "one of them to take over");
+          "Cluster: this node leads its shard and lacks data that other members have, or may lack "
+          "it: it waits until all of them have answered or one has taken over");
     }
     was_leaving = leaves_shard;
     return !leaves_shard;
@@ -453,6 +445,7 @@ void ClusterNode::carry_out(const ReportResigned& action) {
 void ClusterNode::carry_out(const KeepEpoch& action) {
   file_.kept_shard = action.shard;
   file_.kept_epoch = action.epoch;
+  file_.kept_boot = boot_id();
   due_.file = true;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kFormat = 1;
+constexpr int kBackupFormat = 1;
 
 core::Error fault(std::string_view what) {
   return {fmt::format("ERR {}: {}", kBackupFile, what)};
@@ -28,7 +28,7 @@ json::object shard_json(const ShardBackup& shard) {
           {"keys", shard.snapshot.keys}};
 }
 
-ShardBackup parse_shard(std::string_view name, const json::value& value) {
+ShardBackup parse_shard_backup(std::string_view name, const json::value& value) {
   const json::object& object = value.as_object();
   ShardBackup shard;
   shard.shard = name;
@@ -45,7 +45,7 @@ Backup parse_parts(const json::object& object) {
   backup.cluster = json::value_to<std::string>(object.at("cluster"));
   backup.version.revision = object.at("revision").to_number<uint64_t>();
   for (const auto& [name, shard] : object.at("shards").as_object()) {
-    backup.shards.push_back(parse_shard(name, shard));
+    backup.shards.push_back(parse_shard_backup(name, shard));
   }
   return backup;
 }
@@ -61,7 +61,7 @@ std::string backup_json(const Backup& backup) {
   json::object shards;
   for (const ShardBackup& shard : backup.shards) shards[shard.shard] = shard_json(shard);
   return json::serialize(
-             json::object{{"format", kFormat},
+             json::object{{"format", kBackupFormat},
                           {"cluster", backup.cluster},
                           {"revision", backup.version.revision},
                           {"topology", json::parse(topology_json(backup.version.topology))},
@@ -75,7 +75,8 @@ core::Result<Backup> parse_backup(std::string_view text) {
   if (failed || !document.is_object()) return fault("is no JSON object");
   const json::object& object = document.get_object();
   try {
-    if (object.at("format").to_number<int>() != kFormat) return fault("has an unknown format");
+    if (object.at("format").to_number<int>() != kBackupFormat)
+      return fault("has an unknown format");
     Backup backup = parse_parts(object);
     auto topology = parse_topology(json::serialize(object.at("topology")));
     if (!topology) return topology.error();

@@ -4,6 +4,7 @@
 """
 
 import json
+import pathlib
 import re
 import signal
 import unittest
@@ -19,6 +20,7 @@ LOG = ("--appendonly", "yes")
 SLOW_LOAD = ("--enable-debug-command", "yes", "--key-load-delay", "10000")
 ITEMS = 50
 LEASE_S = 3
+LAST_POSITION = re.compile(rb"#bloomery-pos:[^\r]*\r\n#bloomery-crc64:[0-9a-f]{16}\r\n$")
 
 
 class ProxiedEtcd:
@@ -76,6 +78,68 @@ class ClusterRestartsTest(ClusterTest):
         wait_until(lambda: self.leader() == servers[0].node_id, "the former leader leads")
         self.wait_for_state(servers[0])
         self.wait_for_items(servers, "leader-only")
+
+    def test_leader_without_the_newest_leaves_its_shard(self):
+        """A power cut destroys the end of the leader's log. The replica has kept its power."""
+        servers, size = self.start_with_later_items()
+        servers[0].crash()
+        self.lose_end_of_log(servers[0], size)
+        servers[0] = self.start_again(servers[0], 0, *LOG)
+        self.check_replica_leads(servers)
+
+    def test_leader_that_is_back_alone_waits_for_replica(self):
+        """A power cut of both. The replica's log lacks nothing, and the leader is back first."""
+        servers, size = self.start_with_later_items()
+        servers[0].crash()
+        servers[1].crash()
+        self.lose_end_of_log(servers[0], size)
+        servers[0] = self.start_again(servers[0], 0, *LOG)
+        servers[0].wait_for_log("waits until all of them have answered")
+        wait_until(lambda: self.lease_of(servers[0]) is None, "the leader's old lease ends")
+        let_time_pass(0.5, why="the leader would lead in it")
+        servers[1] = self.start_again(servers[1], 1, *LOG)
+        self.check_replica_leads(servers)
+
+    def start_with_later_items(self):
+        """Returns a leader and a replica, and the size of the leader's log before the last items.
+        """
+        servers = self.start_cluster(1, 1, *LOG)
+        self.ignore_logs(*servers)
+        self.wait_for_replicas(servers, 1)
+        self.add_items(servers[0], "before")
+        self.wait_for_items(servers, "before")
+        self.wait_for_position(servers[0])
+        size = self.log_of(servers[0]).stat().st_size
+        self.add_items(servers[0], "later")
+        self.wait_for_items(servers, "later")
+        self.wait_for_position(servers[1])
+        return servers, size
+
+    def wait_for_position(self, server):
+        wait_until(
+            lambda: LAST_POSITION.search(self.log_of(server).read_bytes()),
+            "the last command in the log has a position",
+        )
+
+    @staticmethod
+    def log_of(server):
+        (path,) = (pathlib.Path(server.directory) / "appendonlydir").glob("*.incr.aof")
+        return path
+
+    def lose_end_of_log(self, server, size):
+        """Leaves the directory as a power cut does."""
+        log = self.log_of(server)
+        log.write_bytes(log.read_bytes()[:size])
+        path = pathlib.Path(server.directory) / "cluster.json"
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        self.assertTrue(kept["kept_boot"])
+        kept["kept_boot"] = "an earlier boot"
+        path.write_text(json.dumps(kept), encoding="utf-8")
+
+    def check_replica_leads(self, servers):
+        wait_until(lambda: self.leader() == servers[1].node_id, "the replica leads")
+        self.wait_for_writes(servers[1])
+        self.wait_for_items(servers, "later")
 
     def test_slow_load_ends_no_lease(self):
         """A replica gets another leader while it loads a snapshot. It abandons the load and keeps

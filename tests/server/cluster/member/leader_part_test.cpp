@@ -372,50 +372,6 @@ TEST_F(LeaderPartTest, WithoutEtcdTheListStaysOpen) {
   EXPECT_FALSE(member_->may_leave());
 }
 
-// The leader's directory is empty, so it has no kept epoch either.
-TEST_F(LeaderPartTest, EmptyLeaderLeavesShardToMembersInSync) {
-  be(kA);
-  facts_.has_whole_copy = false;
-  pass(0);
-  see(sample_topology(), 10);
-  see_alive({kC});
-  for (int i = 0; i < 100; ++i) pass(kSecondUs);
-  EXPECT_TRUE(member_->has_lost_data(now_us_)) << "b may have the data, and is down";
-  EXPECT_TRUE(all<ChangeTopology>().empty());
-  EXPECT_EQ(last<Promote>().epoch, 0U) << "no replica copies its emptiness";
-}
-
-TEST_F(LeaderPartTest, EmptyLeaderLeadsWhenNoMemberHasMore) {
-  be(kA, "s1", 7);
-  facts_.has_whole_copy = false;
-  pass(0);
-  see(sample_topology(), 10);
-  see_alive({kB});
-  pass(20 * kSecondUs - 1);
-  EXPECT_TRUE(member_->has_lost_data(now_us_));
-  EXPECT_TRUE(all<ChangeTopology>().empty());
-  pass(1);
-  EXPECT_FALSE(member_->has_lost_data(now_us_));
-  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 8U);
-}
-
-TEST_F(LeaderPartTest, ALeaderWithoutALogMayHaveLostItsNewestData) {
-  be(kA, "s1", 7);
-  facts_.keeps_log = false;
-  pass(0);
-  see(sample_topology(), 10);
-  EXPECT_TRUE(member_->has_lost_data(now_us_));
-  // No other member is in sync, so the node stays the leader although its data are lost.
-  be(kA, "s1", 7);
-  facts_.keeps_log = false;
-  pass(0);
-  Topology alone = sample_topology();
-  alone.shard("s1")->insync = {kA};
-  see(alone, 10);
-  EXPECT_FALSE(member_->has_lost_data(now_us_));
-  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 8U);
-}
-
 TEST_F(LeaderPartTest, NoPermitBeforeTheServerHasTheRole) {
   be(kA);
   promotes_ = false;
@@ -433,40 +389,6 @@ TEST_F(LeaderPartTest, NoPermitBeforeTheServerHasTheRole) {
   pass(0);
   confirm();
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
-}
-
-TEST_F(LeaderPartTest, RestartedLeaderSaysHowMuchItHas) {
-  be(kA);
-  facts_.present_until_us = 0;
-  pass(0);
-  see(sample_topology(), 10);
-  EXPECT_EQ(member_->offset(now_us_, "s1"), (HistoryPosition{7, 1000}));
-  facts_.has_whole_copy = false;
-  pass(0);
-  EXPECT_FALSE(member_->offset(now_us_, "s1"));
-}
-
-TEST_F(LeaderPartTest, LeaderWithFailingLogHandsOver) {
-  lead();
-  EXPECT_FALSE(member_->offset(now_us_, "s1")) << "it leads";
-  EXPECT_TRUE(all<AskOffset>().empty());
-  facts_.log_works = false;
-  pass(0);
-  const auto ask = last<AskOffset>();
-  EXPECT_EQ(ask.peer, kB);
-  member_->offset_answered(now_us_, ask.call, kB, std::nullopt);
-  run();
-  EXPECT_TRUE(all<HoldWrites>().empty()) << "the replica cannot take over";
-  pass(kSecondUs);
-  confirm();
-  EXPECT_EQ(all<AskOffset>().size(), 1U);
-  pass(kSecondUs);
-  confirm();
-  pass(0);
-  ASSERT_EQ(all<AskOffset>().size(), 2U);
-  member_->offset_answered(now_us_, last<AskOffset>().call, kB, HistoryPosition{8, 1000});
-  run();
-  EXPECT_EQ(all<HoldWrites>().size(), 1U);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ class MemberTest : public testing::Test {
   static constexpr int64_t kStartUs = 100 * kSecondUs;
 
   void be(const std::string& id, std::string kept_shard = "", uint64_t kept_epoch = 0) {
-    member_.emplace(MemberOptions{id, kTimes, now_us_, std::move(kept_shard), kept_epoch});
+    member_.emplace(
+        MemberOptions{id, kTimes, now_us_, std::move(kept_shard), kept_epoch, is_same_boot_});
     facts_ = {true, {7, 1000}, {}};
     facts_.present_until_us = INT64_MAX;
     member_->tick(now_us_, facts_);
@@ -119,6 +120,7 @@ class MemberTest : public testing::Test {
   std::optional<Member> member_;
   ReplicationFacts facts_;
   int64_t now_us_ = kStartUs;
+  bool is_same_boot_ = true;
   bool keeps_ = true;
   bool promotes_ = true;  // true: a promotion takes effect at once
   std::vector<MemberAction> actions_;

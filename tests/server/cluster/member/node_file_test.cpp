@@ -30,10 +30,12 @@ TEST(NodeFileTest, KeepsClusterAndListeningAddresses) {
   NodeFile file = sample_file();
   EXPECT_FALSE(parse_node_file(node_file_text(file))->listening);
   file.cluster = "shop";
+  file.kept_boot = "boot";
   file.listening = Listening{"10.0.0.1 ::1", 7001, 7101};
   const auto parsed = parse_node_file(node_file_text(file));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->cluster, "shop");
+  EXPECT_EQ(parsed->kept_boot, "boot");
   EXPECT_EQ(parsed->listening, file.listening);
 }
 

@@ -183,7 +183,7 @@ TEST_F(ReplicaPartTest, ForceIgnoresALiveLeaderButKeepsItsPromise) {
 }
 
 TEST_F(ReplicaPartTest, YieldsToRestartedLeaderThatHasAll) {
-  constexpr int kPatienceAsks = 20;
+  constexpr int kPatienceAsks = 50;
   const AskOffset ask = ask_leader();
   EXPECT_EQ(ask.peer, kA);
   const auto answer = [&] {

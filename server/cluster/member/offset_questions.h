@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+//
+// Questions of a leader to the members in sync: how much of the history they have, and whether they
+// can take over.
+//
+// Thread safety: belong to one thread; times are given by the caller.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/cluster/member/member_state.h"
+
+namespace server::cluster {
+
+// SuccessorSearch: a leader whose append log fails refuses writes. So it asks the members in sync
+// whether they can take over, and hands over to the first that can.
+class SuccessorSearch {
+ public:
+  // Longer than a handover takes.
+  static constexpr int64_t kAskEveryUs = 2'000'000;
+
+  explicit SuccessorSearch(MemberState& state) : state_(state) {}
+
+  // REQUIRES: this node leads the shard.
+  void step(const Shard& shard, int64_t now_us) {
+    if (state_.facts.log_works || now_us < ask_again_us_) return;
+    ask_again_us_ = now_us + kAskEveryUs;
+    call_ = state_.calls.next_call();
+    for (const auto& replica : state_.facts.replicas) {
+      if (!replica.is_online || !shard.is_insync(replica.id)) continue;
+      state_.actions.emplace_back(AskOffset{call_, replica.id, shard.name});
+    }
+  }
+  // Returns whether the peer that has answered this call can take over.
+  bool accepts(uint64_t call, const std::optional<HistoryPosition>& position) const {
+    return !state_.facts.log_works && call == call_ && position.has_value();
+  }
+
+ private:
+  MemberState& state_;
+  uint64_t call_ = 0;
+  int64_t ask_again_us_ = 0;
+};
+
+// ReturnCheck: a leader that was restarted may have lost its data, or the newest of them. Then it
+// leaves the shard to the members that have them. After a power cut it asks all members in sync
+// whether one of them has more. A member that cannot take over yet gives no position, and is asked
+// again.
+class ReturnCheck {
+ public:
+  explicit ReturnCheck(MemberState& state) : state_(state) {}
+
+  // The topology names this node as the leader.
+  void begin(int64_t now_us);
+  // This node leads. From now on its data are in memory.
+  void led() { has_led_ = true; }
+  void look_at_others(const Shard& shard, int64_t now_us);
+  // Asks the members that have not answered, if their answers are needed.
+  void step(const Shard& shard, int64_t now_us);
+  void answered(uint64_t call, std::string_view peer,
+                const std::optional<HistoryPosition>& position);
+
+  // REQUIRES for both: this node leads the shard, and an earlier life of it may have led.
+  bool has_lost_data(const Shard& shard, int64_t now_us) const;
+  // Returns whether other members may learn how much this node has. They do while it asks them.
+  bool has_log_or_is_alone(const Shard& shard, int64_t now_us) const;
+
+ private:
+  int64_t patience_us() const;
+  bool is_new(int64_t now_us) const;
+  bool has_old_snapshot(const Shard& shard, int64_t now_us) const;
+  bool may_lack_newest(const Shard& shard, int64_t now_us) const;
+  bool is_settled(const std::string& id) const {
+    return id == state_.options.id || have_no_more_.contains(id);
+  }
+
+  MemberState& state_;
+  bool has_led_ = false;           // in this life of the process
+  int64_t others_missing_us_ = 0;  // when a member in sync was last not alive
+  IdSet have_no_more_;
+  uint64_t first_call_ = 0;
+  int64_t ask_again_us_ = 0;
+};
+
+}  // namespace server::cluster
