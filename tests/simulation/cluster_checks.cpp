@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/simulation/cluster_model.h"
@@ -34,9 +35,14 @@ void ClusterModel::check(Node& node) {
   }
   if (epoch == facts.serving_epoch) return;
   facts.serving_epoch = epoch;
-  facts.serving = &node;
+  const Node* const former = std::exchange(facts.serving, &node);
+  // If etcd refuses a handover, the former leader leads in a new epoch, and tries again.
+  if (!node.log_works && &node != former) {
+    return fail(node.id + " begins to lead and its log fails");
+  }
   const bool is_kept =
-      options_.faults == Faults::kRollingRestarts || options_.faults == Faults::kPowerCuts;
+      options_.faults == Faults::kRollingRestarts || options_.faults == Faults::kPowerCuts ||
+      options_.faults == Faults::kLeaderPowerCuts || options_.faults == Faults::kAckedWrites;
   const bool may_lose =
       !is_kept && (options_.mutation != Mutation::kNone || options_.faults == Faults::kTwins);
   if (!may_lose && !is_prefix(facts.safe, node.log)) {
@@ -76,6 +82,26 @@ void ClusterModel::record_safe(ShardFacts& facts) {
   if (length > facts.safe.size()) {
     facts.safe.assign(leader.log.begin(), leader.log.begin() + static_cast<int64_t>(length));
   }
+}
+
+// Records the writes whose replies a leader releases when they wait for the members in sync. A
+// leader without any has the only copies, so these are safe once they are on its disk.
+void ClusterModel::record_acknowledged(Node& leader) {
+  if (options_.faults != Faults::kAckedWrites || !serves(leader)) return;
+  const auto found =
+      std::ranges::find(shards_, leader.shard, [](auto& facts) { return facts->name; });
+  if ((*found)->serving != &leader) return;
+  const auto required = leader.member->required_acks();
+  size_t length = required.empty() ? leader.disk.size() : leader.log.size();
+  for (const std::string& id : required) {
+    const auto ack = leader.acks.find(id);
+    const Node& replica = *by_id_.at(id);
+    const bool is_linked = ack != leader.acks.end() && replica.life == ack->second.life;
+    length = std::min<size_t>(length, is_linked ? ack->second.acked : 0);
+  }
+  if (options_.mutation == Mutation::kAcknowledgesEarly) length = leader.log.size();
+  Log& safe = (*found)->safe;
+  if (length > safe.size()) safe.assign(leader.log.begin(), leader.log.begin() + length);
 }
 
 void ClusterModel::check_end() {

@@ -70,6 +70,13 @@ void ClusterModel::schedule_faults() {
   }
   if (options_.faults == Faults::kSlowLoads) return at(10 * kSecond, [this] { load_slowly(); });
   if (options_.faults == Faults::kPowerCuts) return at(10 * kSecond, [this] { cut_power(); });
+  if (options_.faults == Faults::kLeaderPowerCuts) {
+    return at(10 * kSecond, [this] { cut_power_of_leader(); });
+  }
+  if (options_.faults == Faults::kFailingLogs) return at(10 * kSecond, [this] { fail_logs(); });
+  if (options_.faults == Faults::kAckedWrites) {
+    return at(10 * kSecond, [this] { fail_one_member(); });
+  }
   if (options_.faults == Faults::kRollingRestarts) return at(5 * kSecond, [this] { roll(); });
   if (options_.faults == Faults::kRestoredEtcd) {
     // Makes leaders change, so that the backup is older than the topology.
@@ -193,27 +200,28 @@ void ClusterModel::load_slowly() {
   });
 }
 
-void ClusterModel::cut_power() {
-  if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
-  at(pick(35 * kSecond, 50 * kSecond), [this] { cut_power(); });
+// The next member fails when all have caught up.
+void ClusterModel::fail_one_member() {
+  if (now_us_ > end_us_ - kQuietSeconds * kSecond) return;
+  at(pick(20 * kSecond, 30 * kSecond), [this] { fail_one_member(); });
   for (auto& facts : shards_) {
     const auto* shard = etcd_->topology()->topology.shard(facts->name);
     Node& leader = *by_id_.at(shard->leader);
-    if (!serves(leader)) continue;
-    if (chance(0.7)) sync_disk(leader);
-    const bool has_most = std::ranges::all_of(
-        shard->members, [&](auto& id) { return by_id_.at(id)->disk.size() <= leader.disk.size(); });
-    const bool is_new =
-        leader.disk_epoch == shard->epoch && leader.disk.size() > facts->safe.size();
-    if (has_most && is_new) facts->safe = leader.disk;
-  }
-  etcd_stalls_ = false;
-  etcd_down_until_us_ = now_us_ + pick(12 * kSecond, 20 * kSecond);
-  for (auto& node : nodes_) {
-    node->is_up = false;
-    at(pick(10 * kMs, 3 * kSecond), [this, dead = node.get()] {
-      if (!dead->is_up) start(*dead, false);
-    });
+    if (!serves(leader) || shard->insync.size() != shard->members.size()) continue;
+    const auto number = static_cast<size_t>(pick(0, options_.members - 1));
+    Node& node = chance(0.6) ? leader : *by_id_.at(shard->members[number]);
+    constexpr int64_t kPowerCut = 2;
+    constexpr int64_t kKill = 3;
+    const int64_t kind = pick(kPowerCut, 10);
+    if (kind > kKill) {
+      fault_at_node(node, kind);
+      continue;
+    }
+    if (kind == kKill) {
+      sync_disk(node);
+      --node.boot;
+    }
+    lose_power(node, pick(10 * kMs, 15 * kSecond));
   }
 }
 

@@ -105,6 +105,7 @@ void ClusterModel::at_node(Node& node, int64_t delay_us, std::function<void(Node
     work(node);
     perform(node);
     check(node);
+    record_acknowledged(node);
   });
 }
 
@@ -155,8 +156,12 @@ void ClusterModel::start(Node& node, bool is_first) {
   node.acks.clear();
   node.log = node.disk;
   const bool forgets = options_.mutation == Mutation::kForgetsEpoch;
+  // A crash loses the unsynced entries, but only some runs report this to the Member.
+  if (options_.faults == Faults::kDrawn && chance(0.5)) ++node.boot;
+  const bool asks = node.kept_boot != node.boot && options_.mutation != Mutation::kAsksNoMember;
   node.member.emplace(MemberOptions{node.id, times_, node.clock(now_us_),
-                                    forgets ? "" : node.kept_shard, forgets ? 0 : node.kept_epoch});
+                                    forgets ? "" : node.kept_shard, forgets ? 0 : node.kept_epoch,
+                                    !asks, options_.faults == Faults::kAckedWrites});
   if (!is_first && node.kept_topology) {
     at_node(node, 0, [this](Node& self) {
       self.member->topology_seen(self.clock(now_us_), *self.kept_topology);
@@ -184,7 +189,9 @@ void ClusterModel::watch(Node& node) {
   const uint64_t version = etcd_->alive_version();
   std::optional<IdSet> alive;
   if (version != node.seen_alive) alive = etcd_->alive();
-  const bool is_quiet = options_.faults == Faults::kHandovers;
+  // A member that learns late of the leader's death may have more than the one that takes over.
+  const bool is_quiet =
+      options_.faults == Faults::kHandovers || options_.faults == Faults::kLeaderPowerCuts;
   const int64_t late_us = !is_quiet && chance(0.01) ? pick(0, 3 * kSecond) : delay();
   at_node(node, late_us, [this, topology, alive, version, pause_us](Node& self) {
     const int64_t clock_us = self.clock(now_us_);
@@ -318,7 +325,10 @@ void ClusterModel::ask_promise(Node& node, const AskPromise& ask) {
 
 void ClusterModel::ask_offset(Node& node, const AskOffset& ask) {
   Node& peer = *by_id_.at(ask.peer);
-  const bool is_lost = options_.faults != Faults::kPowerCuts && chance(0.005);
+  const bool is_reliable = options_.faults == Faults::kPowerCuts ||
+                           options_.faults == Faults::kLeaderPowerCuts ||
+                           options_.faults == Faults::kFailingLogs;
+  const bool is_lost = !is_reliable && chance(0.005);
   if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up || is_lost) return;
   at_node(peer, delay(), [this, &node, ask, life = node.life](Node& self) {
     auto position = self.member->offset(self.clock(now_us_), ask.shard);
@@ -354,6 +364,7 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
       // newer one.
       if (keep.shard != self.kept_shard) self.kept_epoch = 0;
       self.kept_shard = keep.shard;
+      self.kept_boot = self.boot;
       self.kept_epoch = std::max(self.kept_epoch, keep.epoch);
       self.member->epoch_kept(self.clock(now_us_), keep.shard, keep.epoch);
     });
@@ -429,7 +440,7 @@ void ClusterModel::write(ShardFacts& facts) {
   for (auto& node : nodes_) {
     if (node->shard != facts.name || !serves(*node)) continue;
     check(*node);
-    if (node->holds_writes) continue;
+    if (node->holds_writes || !node->log_works) continue;
     node->log.push_back(written_us_.size());
     written_us_.push_back(now_us_);
     ++result_.entries;

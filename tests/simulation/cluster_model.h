@@ -31,26 +31,27 @@ namespace simulation {
 // the behaviour without the part.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,            // a new leader acknowledges at once
-  kPermitFromReply,   // a permit counts from the arrival of etcd's answer, not from the read
-  kLeaseIsPermit,     // a leader serves while its lease is kept alive
-  kStaleReads,        // a permit is confirmed by an etcd member that lags
-  kSilenceIsPromise,  // a member that does not answer counts as if it had promised
-  kForgetsEpoch,      // a restarted node has forgotten its epoch
-
-  // Every new leader believes that the old one has resigned.
-  kSuccessorNeverWaits,
-  // A promise does not block other candidates: safe, but leaders change for no reason.
-  kPromiseBlocksNothing,
-  kAbsentMayLead,     // a leader needs no key alive/<id> of its own
-  kLeavesLate,        // a replica whose link has ended stays in sync for seconds
-  kRevokesEarly,      // an ending leader revokes its lease even if the list is not closed
-  kIgnoresRewind,     // nodes ignore a topology of a lower revision, as after a restore
-  kLeadsEmpty,        // a leader whose disk was lost does not notice that
-  kMovedWhileNamed,   // a node holds clients only while it leads, not once it is named as successor
-  kServesBeforeRole,  // a leader acknowledges before its server has the role
-  kThreadLoads,       // the thread that keeps the lease waits while a snapshot is loaded
-  kFirstRegistered,   // a restarted leader does not report its offset
+  kNoWait,                // a new leader acknowledges at once
+  kPermitFromReply,       // a permit counts from when the answer came
+  kLeaseIsPermit,         // a leader serves while its lease is kept alive
+  kStaleReads,            // a permit is confirmed by an etcd member that lags
+  kSilenceIsPromise,      // a member that does not answer counts as one that promised
+  kForgetsEpoch,          // a restart forgets the epoch
+  kSuccessorNeverWaits,   // every new leader believes that the old one has resigned
+  kPromiseBlocksNothing,  // safe, but leaders change for no reason
+  kAbsentMayLead,         // a leader needs no alive/<id> of its own
+  kLeavesLate,            // a replica whose link has ended stays in sync for seconds
+  kRevokesEarly,          // an ending leader gives its lease back whatever the list says
+  kIgnoresRewind,         // only documents of higher revisions are read
+  kLeadsEmpty,            // a leader whose disk is gone does not know it
+  kMovedWhileNamed,       // only a leader lets clients wait, not its successor
+  kServesBeforeRole,      // a leader acknowledges before its server has the role
+  kThreadLoads,           // the thread that keeps the lease waits for a load
+  kFirstRegistered,       // a restarted leader does not report its position
+  kAsksNoMember,          // a leader believes that no power cut has shortened its log
+  kCandidateWithoutLog,   // a member does not know that its log fails
+  kLeaderWithoutLog,      // a leader does not know that its log fails
+  kAcknowledgesEarly,     // replies to writes do not wait for the members in sync
 };
 
 // The kind of faults of a run.
@@ -73,6 +74,14 @@ enum class Faults : uint8_t {
   // All nodes and etcd lose their power, and etcd is back last. If no other member has more on its
   // disk than the leader, nothing on the leader's disk is lost.
   kPowerCuts,
+  // The leader loses its power, or both members do, and etcd does not. The end of the leader's log
+  // is lost. Nothing is lost that a replica still has.
+  kLeaderPowerCuts,
+  // Append logs fail, and leaders die meanwhile. A member whose log works leads soon, and no other.
+  kFailingLogs,
+  // Replies to writes wait for the members in sync. Members fail one at a time, and no acknowledged
+  // write is lost.
+  kAckedWrites,
   // Loads of snapshots take long, and meanwhile the leader hands over. No lease may end.
   kSlowLoads,
   // Nothing fails, and leaders hand over. No client is redirected more than twice for one request.
@@ -145,6 +154,7 @@ class ClusterModel {
   void check(Node& node);
   void check_leases();
   void record_safe(ShardFacts& facts);
+  void record_acknowledged(Node& leader);
   size_t common_length(const std::vector<uint64_t>& log, const std::vector<std::string>& ids) const;
   void write(ShardFacts& facts);
   void check_end();
@@ -167,7 +177,12 @@ class ClusterModel {
   void die(Node& leader, ShardFacts& facts);
   static void clear_disk(Node& node);
   void come_back_empty(Node& leader);
+  void lose_power(Node& node, int64_t off_us);
   void cut_power();
+  void cut_power_of_leader();
+  void fail_logs();
+  void fail_log(Node& node);
+  void fail_one_member();
   void load_slowly();
   void hand_over_often();
   // Sends a request of the only client to this node, after `moved` redirections.

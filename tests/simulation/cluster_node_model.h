@@ -54,12 +54,15 @@ struct ClusterModel::Node {
   };
   std::map<std::string, Ack> acks;  // latest acknowledgement of each replica of this leader
 
-  // State on the node's disk.
+  // The machine and its disk.
+  uint64_t boot = 1;
+  bool log_works = true;
   Log disk;
   uint64_t disk_epoch = 0;  // epoch of the history on the disk
   int64_t synced_us = 0;
   std::string kept_shard;
   uint64_t kept_epoch = 0;
+  uint64_t kept_boot = 0;
   std::shared_ptr<const TopologyVersion> kept_topology;
 };
 

@@ -33,12 +33,13 @@ void ClusterModel::look_at_role(Node& node) {
   }
   if (now_us_ - node.synced_us >= kSecond) {
     node.synced_us = now_us_;
-    sync_disk(node);
-    // The node writes its epoch each time, but its topology file only sometimes.
+    if (node.log_works) sync_disk(node);
+    // Now and then, unlike the epoch.
     const bool is_known = node.member->topology().revision != 0;
     const bool is_drawn = options_.faults == Faults::kDrawn;
     const bool is_always_kept =
-        options_.faults == Faults::kRestoredEtcd || options_.faults == Faults::kPowerCuts;
+        options_.faults == Faults::kRestoredEtcd || options_.faults == Faults::kPowerCuts ||
+        options_.faults == Faults::kLeaderPowerCuts || options_.faults == Faults::kAckedWrites;
     if (is_known && (!node.kept_topology || is_always_kept || (is_drawn && chance(0.1)))) {
       node.kept_topology = std::make_shared<TopologyVersion>(node.member->topology());
     }
@@ -51,6 +52,9 @@ void ClusterModel::look_at_role(Node& node) {
   if (options_.mutation == Mutation::kServesBeforeRole && node.member->leads()) {
     facts.led_epoch = node.member->shard()->epoch;
   }
+  const bool believes = node.member->leads() ? options_.mutation == Mutation::kLeaderWithoutLog
+                                             : options_.mutation == Mutation::kCandidateWithoutLog;
+  facts.log_works = node.log_works || believes;
   facts.present_until_us = node.is_present ? node.lease_end_us : 0;
   if (options_.mutation == Mutation::kAbsentMayLead) facts.present_until_us = INT64_MAX;
   facts.position = {node.history_epoch, node.log.size()};
@@ -103,6 +107,7 @@ void ClusterModel::replicate(Node& node) {
             auto log = std::make_shared<Log>(self.log);
             at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {
               if (replica.follows != from || replica.follows_epoch != epoch) return;
+              if (!replica.log_works) return;  // it stops reading
               replica.heard_us = now_us_;
               const bool goes_on = is_prefix(replica.log, *log);
               // Ignores an older state of the replica's log.

@@ -172,6 +172,71 @@ TEST(ClusterMutation, FirstRegisteredReplicaIsCaught) {
   EXPECT_THAT(fault, testing::HasSubstr("without what"));
 }
 
+RunOptions with(Faults faults, uint64_t seed, int members, Mutation mutation = Mutation::kNone) {
+  RunOptions options;
+  options.seed = seed;
+  options.members = members;
+  options.faults = faults;
+  options.mutation = mutation;
+  return options;
+}
+
+// The fault of the first run that has one.
+std::string first_fault(Faults faults, int members, Mutation mutation) {
+  std::string fault;
+  for (uint64_t i = 0; i < kMutatedRunsMax && fault.empty(); ++i) {
+    fault = ClusterModel(with(faults, first_seed() + i, members, mutation)).run().fault;
+  }
+  return fault;
+}
+
+TEST(ClusterPowerCuts, LeaderLeavesShardToReplicaWithMore) {
+  for (uint64_t i = 0; i < kRuns / 10; ++i) {
+    const int members = i % 2 == 0 ? 2 : 3;
+    ASSERT_EQ(ClusterModel(with(Faults::kLeaderPowerCuts, first_seed() + i, members)).run().fault,
+              "");
+  }
+}
+
+TEST(ClusterMutation, LeaderThatAsksNoMemberIsCaught) {
+  for (const int members : {2, 3}) {
+    EXPECT_THAT(first_fault(Faults::kLeaderPowerCuts, members, Mutation::kAsksNoMember),
+                testing::HasSubstr("without what"));
+  }
+}
+
+TEST(ClusterFailingLogs, OnlyMembersWithWorkingLogsLead) {
+  int leaders = 0;
+  for (uint64_t i = 0; i < kRuns / 10; ++i) {
+    const RunResult result = ClusterModel(with(Faults::kFailingLogs, first_seed() + i, 3)).run();
+    ASSERT_EQ(result.fault, "");
+    leaders += result.leaders;
+  }
+  EXPECT_GT(leaders, 10);
+}
+
+TEST(ClusterAckedWrites, NoFailureOfOneMemberLosesAny) {
+  for (uint64_t i = 0; i < kRuns / 10; ++i) {
+    const int members = i % 2 == 0 ? 2 : 3;
+    ASSERT_EQ(ClusterModel(with(Faults::kAckedWrites, first_seed() + i, members)).run().fault, "");
+  }
+}
+
+TEST(ClusterMutation, ReplyBeforeTheMembersInSyncIsCaught) {
+  EXPECT_THAT(first_fault(Faults::kAckedWrites, 3, Mutation::kAcknowledgesEarly),
+              testing::HasSubstr("without what"));
+}
+
+TEST(ClusterMutation, CandidateWithFailingLogIsCaught) {
+  EXPECT_THAT(first_fault(Faults::kFailingLogs, 3, Mutation::kCandidateWithoutLog),
+              testing::HasSubstr("its log fails"));
+}
+
+TEST(ClusterMutation, LeaderThatKeepsFailingLogIsCaught) {
+  EXPECT_THAT(first_fault(Faults::kFailingLogs, 3, Mutation::kLeaderWithoutLog),
+              testing::HasSubstr("leads and its log fails"));
+}
+
 RunOptions handing_over(uint64_t seed, Mutation mutation = Mutation::kNone) {
   RunOptions options;
   options.seed = seed;
