@@ -8,11 +8,13 @@ import json
 import logging
 import subprocess
 import tempfile
+import threading
 import unittest
 
 import redis
-from harness import CLUSTER_TOOL, DEADLINE_S, free_port, wait_until
+from harness import CLUSTER_TOOL, DEADLINE_S, free_port, let_time_pass, wait_until
 from harness.cluster import NAME, ClusterTest
+from harness.tls import TlsConnection
 from harness.tls_files import TlsFiles
 
 PASSWORD = "secret of etcd"
@@ -20,6 +22,8 @@ NODE_PASSWORD = "secret of the servers"
 # Rights of the tool's and the nodes' users, as docs/cluster.md recommends them.
 TOOL_RIGHTS = "-@all +info +cluster +dbsize +config|get +psync +replconf"
 NODE_RIGHTS = "-@all +psync +replconf +ping +clusterx"
+WRITES = 200
+KEY = "b"
 
 
 class ClusterSecurityTest(ClusterTest):
@@ -36,7 +40,7 @@ class ClusterSecurityTest(ClusterTest):
         path.write_text(text + "\n", encoding="ascii")
         return path
 
-    def start_servers(self, etcd, count):
+    def start_servers(self, etcd, count, *more):
         servers = []
         for index in range(count):
             port = free_port()
@@ -48,7 +52,7 @@ class ClusterSecurityTest(ClusterTest):
                 "--user", "app", "on", f">{NODE_PASSWORD}", "~*", "+@all",
                 "--cluster-etcd-user", "bloomery", "--cluster-etcd-password", PASSWORD,
                 "--cluster-etcd-ca-file", self.tls.path("ca.crt"),
-                *self.tls.server_options(port, auth="yes"),
+                *self.tls.server_options(port, auth="yes"), *more,
             ]  # fmt: skip
             server = self.start_node(etcd, index, *options, port=0)
             server.port = port
@@ -74,10 +78,11 @@ class ClusterSecurityTest(ClusterTest):
         status = json.loads(self.tool("--json", "status"))
         return [node["state"] for shard in status["shards"] for node in shard["nodes"]]
 
-    def test_everything_is_encrypted_and_authenticated(self):
+    def start_secured_cluster(self, count, *options):
+        """Starts shards of a leader and a replica."""
         self.etcd = self.start_etcd(tls=self.tls)
         self.etcd.enable_auth(PASSWORD)
-        servers = self.start_servers(self.etcd, 4)
+        servers = self.start_servers(self.etcd, count, *options)
         for server in servers:
             server.expect_log(".*")
 
@@ -90,7 +95,18 @@ class ClusterSecurityTest(ClusterTest):
 
         wait_until(registered, "the servers register")
         self.tool("create", "--replicas", 1, *(f"127.0.0.1:{server.port}" for server in servers))
-        wait_until(lambda: self.states() == ["ok", "in sync"] * 2, self.states)
+        wait_until(lambda: self.states() == ["ok", "in sync"] * (count // 2), self.states)
+        return servers
+
+    def connect_as_app(self, server):
+        context = self.tls.client_context(certificate="client")
+        connection = TlsConnection(server.port, context)
+        self.addCleanup(connection.close)
+        self.assertEqual(connection.call("AUTH", "app", NODE_PASSWORD), b"OK")
+        return connection
+
+    def test_everything_is_encrypted_and_authenticated(self):
+        servers = self.start_secured_cluster(4)
         cluster = redis.RedisCluster(
             host="127.0.0.1", port=servers[0].port, username="app", password=NODE_PASSWORD,
             ssl=True, ssl_ca_certs=self.tls.path("ca.crt"),
@@ -109,6 +125,30 @@ class ClusterSecurityTest(ClusterTest):
         # The ACL log is empty: the rights suffice for all commands of the nodes and of the tool.
         for node in cluster.get_nodes():
             self.assertEqual(cluster.acl_log(target_nodes=node), [])
+
+    def test_writes_wait_for_replicas_by_tls(self):
+        """With `cluster-write-acks insync` the acknowledgements come over encrypted links, too."""
+        leader, replica = self.start_secured_cluster(
+            2, "--appendonly", "yes", "--cluster-write-acks", "insync"
+        )
+        writer, reader = self.connect_as_app(leader), self.connect_as_app(replica)
+        self.assertEqual(reader.call("READONLY"), b"OK")
+        for number in range(WRITES):
+            self.assertEqual(writer.call("SET", KEY, number), b"OK")
+            self.assertEqual(reader.call("GET", KEY), str(number).encode())
+        replies = []
+        replica.suspend()
+        thread = threading.Thread(target=lambda: replies.append(writer.call("SET", KEY, "held")))
+        thread.start()
+        let_time_pass(0.5, "a reply that does not wait would have come")
+        self.assertEqual(replies, [])
+        replica.resume()
+        thread.join(DEADLINE_S)
+        self.assertEqual(replies, [b"OK"])
+        leader.crash()
+        wait_until(lambda: reader.call("ROLE")[0] == b"master", "the replica takes over")
+        self.assertEqual(reader.call("GET", KEY), b"held")
+        wait_until(lambda: reader.call("SET", KEY, "next") == b"OK", "the new leader takes writes")
 
 
 if __name__ == "__main__":
