@@ -2,14 +2,16 @@
 """The mode matrix: every two features of the server meet in a test.
 
 A cell names one value of each parameter. It runs the event on servers of that configuration, and
-the model of its kind knows what they must hold. tests/system/durability/mode_matrix_test.py runs
-the cells.
+the model of its kind knows what they must hold.
+
+tests/system/durability/mode_matrix_test.py runs the cells, and
+tests/system/cluster/cluster_matrix_test.py those of a cluster.
 
 | a new … | is one line in |
 | --- | --- |
 | configuration of the server, way to log in | configurations.py |
 | kind of value | kinds.py |
-| event | events.py |
+| event | events.py, in a cluster cluster_events.py |
 | pair that must be refused, or cannot meet | the rules below |
 """
 

@@ -96,12 +96,12 @@ class CellRun:
             *self.access.options, *configuration.options(self.test, port),
         ]  # fmt: skip
 
-    def start(self, directory, configuration=None):
+    def start(self, directory, *more, configuration=None):
         """Starts a server of the cell, and waits until it has loaded the files of the directory."""
         configuration = configuration or self.configuration
         port = free_port()
         server = self.test.start_server(
-            *self.options(port, configuration),
+            *self.options(port, configuration), *more,
             port=port, directory=directory, prefix=self.clock.prefix,
         )  # fmt: skip
         for line in self.event.expected_log:
@@ -131,7 +131,7 @@ class CellRun:
             client = Client([connection], names)
             self.access.log_in(client, user)
             wait_until_loaded(client)
-            if node.configuration.database:
+            if node.configuration.database and not self.event.is_in_cluster:
                 client.run("SELECT", node.configuration.database)
         return Client(connections, names)
 

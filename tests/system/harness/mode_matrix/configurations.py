@@ -32,6 +32,10 @@ class Configuration:
         """Returns the same options for redis-server."""
         return ()
 
+    def address(self, port):
+        """Returns the port as a cluster's topology has it."""
+        return {"port": port, "tls": 0}
+
     def connect(self, test, port):
         return Connection(port)
 
@@ -75,6 +79,9 @@ class TlsOnly(Configuration):
         )
 
     options = redis_options = _options
+
+    def address(self, port):
+        return {"port": 0, "tls": port}
 
     def connect(self, test, port):
         return TlsConnection(port, test.tls_files().client_context(certificate="client"))
@@ -215,7 +222,7 @@ class AclUsers(Access):
         "--user", "app", "on", ">secret of app", f"~{KEY_PREFIX}*", "+@read", "+@write", "+@bloom",
         "+@transaction", "+@connection", "-@dangerous",
         "--user", "replica", "on", ">secret of replica", "+psync", "+replconf", "+ping",
-        *redis_options,
+        "+clusterx", *redis_options,
     )  # fmt: skip
 
     def log_in(self, client, user):

@@ -5,6 +5,7 @@ A row is an object of Event. Its run() must end in run.end() of a server that to
 """
 
 import os
+import re
 import shutil
 import signal
 
@@ -37,7 +38,8 @@ def suspend_child(node, command, end):
 
 class Event:
     options = ()  # options of every server of the cell
-    expected_log = ()  # patterns of warnings that the event causes
+    is_in_cluster = False  # there is only database 0
+    expected_log = ()  # warnings that the event causes
 
     def run(self, run):
         raise NotImplementedError
@@ -223,6 +225,39 @@ class PartialResync(Replicated):
         run.check_replica(leader, replica)
 
 
+class RestartedReplica(Replicated):
+    """A killed replica continues its leader's stream from the position in its append log."""
+
+    options = (*LOG, "--repl-backlog-size", "64mb")
+    LAST_POSITION = re.compile(rb"#bloomery-pos:[^\r]*\r\n#bloomery-crc64:[0-9a-f]{16}\r\n$")
+
+    def run(self, run):
+        directory = run.directory()
+        leader = self.start_leader(run)
+        configuration = run.configuration.of_replicas
+        replica = run.start(directory, configuration=configuration)
+        run.follow(replica, leader.port)
+        run.write(leader)
+        run.check_replica(leader, replica)
+        wait_until(lambda: self.has_position(directory), "the last command has a position")
+        replica.server.crash()
+        run.write(leader)
+        replica = run.start(
+            directory, "--replicaof", f"127.0.0.1 {leader.port}", configuration=configuration
+        )
+        run.test.wait_for_link(replica.operator)
+        run.check_replica(leader, replica)
+        stats = info(leader.operator, "stats")
+        run.test.assertEqual((stats["sync_full"], stats["sync_partial_ok"]), ("1", "1"))
+        run.end(leader)
+        run.check_replica(leader, replica)
+
+    def has_position(self, directory):
+        logs = (directory / "appendonlydir").glob("*.incr.aof")
+        newest = max(logs, key=lambda path: path.stat().st_mtime_ns)
+        return self.LAST_POSITION.search(newest.read_bytes())
+
+
 class Promotion(Replicated):
     """The leader dies, and returns as a replica of its successor."""
 
@@ -371,6 +406,7 @@ EVENTS = {
     "sigterm_while_loading": SigtermWhileLoading(),
     "full_sync": FullSync(),
     "partial_resync": PartialResync(),
+    "restarted_replica": RestartedReplica(),
     "promotion": Promotion(),
     "handover": Handover(),
     "redis_replica": RedisReplica(),

@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The leader of a cluster fails or restarts, with each configuration, way to log in and kind of
+value of the mode matrix.
+
+Each cell is a test of its own. A failure names the command that repeats it. Without a name the
+cells of a covering array run, in which each value occurs.
+"""
+
+import random
+import unittest
+
+from harness.etcd import EtcdTest
+from harness.mode_matrix import PARAMETERS, Excluded, choose_cells
+from harness.mode_matrix.cell_case import SEED, CellTest
+from harness.mode_matrix.cluster_events import CLUSTER_EVENTS
+
+RULES = [
+    (Excluded("a cluster has one database"), {"configuration": ["databases"]}),
+    (Excluded("an emulated cluster is another mode"), {"configuration": ["cluster"]}),
+    (Excluded("the mode matrix promotes replicas with these kinds"),
+     {"kind": ["regions", "redisbloom_layout", "valkey_bloom_layout", "fingerprints_layout",
+               "regions_layout"]}),
+]  # fmt: skip
+
+
+class ClusterMatrixTest(EtcdTest, CellTest):
+    PARAMETERS = {**PARAMETERS, "event": CLUSTER_EVENTS}
+
+
+def load_tests(_loader, _tests, _pattern):
+    cells = choose_cells(1, random.Random(SEED), ClusterMatrixTest.PARAMETERS, RULES)
+    print(f"{len(cells)} cells", flush=True)
+    return unittest.TestSuite(ClusterMatrixTest(f"test_{cell}") for cell in sorted(cells))
+
+
+ClusterMatrixTest.add_test_methods()
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
