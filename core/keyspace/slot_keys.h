@@ -11,6 +11,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <unordered_set>
 
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/slot.h"
@@ -20,46 +22,74 @@ namespace core::keyspace {
 // The number of keys in each slot.
 //
 // Invariants: exact for a slot whenever its stripe is unlocked.
-// Thread safety: count() and reset() need the slot's stripe, exclusive; at() may be called from any
-// thread.
+// Thread safety: count() and reset() need the slot's stripe, exclusive; at() and changes() may be
+// called from any thread.
 class SlotSizes {
  public:
-  uint64_t at(unsigned slot) const { return sizes_[slot].load(std::memory_order_relaxed); }
+  uint64_t at(unsigned slot) const { return slots_[slot].size.load(std::memory_order_relaxed); }
+  // Number of keys that were inserted or removed; it wraps.
+  uint32_t changes(unsigned slot) const {
+    return slots_[slot].changes.load(std::memory_order_relaxed);
+  }
   // Records that a key was inserted (1) or removed (-1).
   void count(unsigned slot, int64_t delta) {
-    auto& size = sizes_[slot];
-    // Only one thread writes at a time; the atomic allows concurrent reads.
-    size.store(size.load(std::memory_order_relaxed) + static_cast<uint32_t>(delta),
-               std::memory_order_relaxed);
+    add(slots_[slot].size, static_cast<uint32_t>(delta));
+    add(slots_[slot].changes, 1);
   }
   void reset() {
-    for (auto& size : sizes_) size.store(0, std::memory_order_relaxed);
+    for (auto& slot : slots_) {
+      slot.size.store(0, std::memory_order_relaxed);
+      add(slot.changes, 1);
+    }
   }
 
  private:
-  std::array<std::atomic<uint32_t>, kSlotCount> sizes_{};
+  struct Slot {
+    std::atomic<uint32_t> size = 0;
+    std::atomic<uint32_t> changes = 0;
+  };
+
+  // Only one thread writes at a time; the atomic allows concurrent reads.
+  static void add(std::atomic<uint32_t>& number, uint32_t delta) {
+    number.store(number.load(std::memory_order_relaxed) + delta, std::memory_order_relaxed);
+  }
+
+  std::array<Slot, kSlotCount> slots_{};
 };
 
 // Calls visit(const Entry&) for the keys of the slot in database 0, expired ones included, until it
 // returns false. The visitor may only read and collect. Unless the caller holds the lock, it is
 // released after each kSlotScanStep buckets. Then a key that is there all the time is visited at
-// least once, as by SCAN. REQUIRES: keyspace.place_by_slot().
+// least once, as by SCAN. If no key of the slot comes or goes meanwhile, the walk ends at the last
+// one. Returns the number of buckets it has read. REQUIRES: keyspace.place_by_slot().
 inline constexpr unsigned kSlotScanStep = 512;
 template <class Visit>
-void for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Visit&& visit) {
+uint64_t for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Visit&& visit) {
   const unsigned index = stripe_of_slot(slot);
   const StripeMask mask = locking == Locking::kTake ? StripeMask{1} << index : 0;
+  const SlotSizes& sizes = *keyspace.slot_sizes();
   uint64_t cursor = 0;
+  uint64_t buckets = 0;
   bool wants_more = true;
+  std::optional<uint32_t> changes;
+  // A resize shows a key twice. Two keys of one hash only make the walk longer.
+  std::unordered_set<uint64_t> seen;
   do {
     const StripeLock guard = keyspace.lock(mask, LockMode::kShared);
     const Table* const table = keyspace.database_of_stripe(index, 0).table.get();
-    if (table == nullptr || keyspace.slot_sizes()->at(slot) == 0) return;
+    const uint64_t size = sizes.at(slot);
+    if (table == nullptr || size == 0) return buckets;
+    if (!changes) changes = sizes.changes(slot);
+    const bool is_same = *changes == sizes.changes(slot);
     for (unsigned step = 0; step < kSlotScanStep; ++step) {
       cursor = table->scan(cursor, [&](const Entry& entry) {
-        if (wants_more && slot_of(entry.key()) == slot) wants_more = visit(entry);
+        if (!wants_more || slot_of(entry.key()) != slot) return;
+        wants_more = visit(entry);
+        seen.insert(keyspace.ref(entry.key()).hash);
       });
-      if (cursor == 0 || !wants_more) return;
+      ++buckets;
+      const bool was_last = is_same && seen.size() == size;
+      if (cursor == 0 || !wants_more || was_last) return buckets;
     }
   } while (true);
 }

@@ -71,6 +71,57 @@ TEST_F(SlotKeysTest, ListingReleasesTheLockBetweenSteps) {
   EXPECT_GE(names.size(), static_cast<size_t>(kKeys));
 }
 
+TEST_F(SlotKeysTest, ListingEndsAtTheLastKey) {
+  for (int i = 0; i < 1000; ++i) add(fmt::format("{{foo}}{}", i));
+  const auto read_buckets = [this](unsigned slot) {
+    return for_each_in_slot(keyspace_, slot, Locking::kTake, [](const Entry&) { return true; });
+  };
+  const uint64_t of_most = read_buckets(slot_of("foo"));
+  ASSERT_GT(of_most, 10U);
+  // Each of these slots has one key, in the same stripe.
+  uint64_t sum = 0;
+  int slots = 0;
+  for (int i = 0; slots < 20; ++i) {
+    const std::string name = fmt::format("k{}", i);
+    if (stripe_of_slot(slot_of(name)) != stripe_of_slot(slot_of("foo"))) continue;
+    if (keyspace_.slot_sizes()->at(slot_of(name)) != 0) continue;
+    add(name);
+    sum += read_buckets(slot_of(name));
+    ++slots;
+  }
+  EXPECT_LT(sum, 15 * of_most) << "half of the stripe's buckets on average";
+}
+
+// The number of keys says nothing about the unread ones after a read one was deleted.
+TEST_F(SlotKeysTest, ListingMissesNoKeyWhenOthersGo) {
+  constexpr int kKeys = 10'000;
+  constexpr size_t kDeleted = 500;
+  for (int i = 0; i < kKeys; ++i) add(fmt::format("{{foo}}{}", i));
+  std::set<std::string> names;
+  std::set<std::string> deleted;
+  std::atomic<bool> has_read{false};
+  std::thread writer([&] {
+    while (!has_read) std::this_thread::yield();
+    for (const std::string& name : deleted) {
+      const KeyRef key = keyspace_.ref(name);
+      const StripeLock guard = keyspace_.lock_exclusive(key);
+      keyspace_.erase(0, key);
+    }
+  });
+  for_each_in_slot(keyspace_, slot_of("foo"), Locking::kTake, [&](const Entry& entry) {
+    names.emplace(entry.key());
+    if (!has_read) deleted.emplace(entry.key());
+    has_read = deleted.size() == kDeleted;
+    std::this_thread::yield();
+    return true;
+  });
+  writer.join();
+  for (int i = 0; i < kKeys; ++i) {
+    const std::string name = fmt::format("{{foo}}{}", i);
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
 TEST_F(SlotKeysTest, SizesAreCountedPerSlot) {
   SlotSizes sizes;
   sizes.count(slot_of("{foo}1"), 1);
