@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Routing of client commands in a cluster of several servers.
+#include <cstdint>
+#include <limits>
+
 #include "core/keyspace/keyspace.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/router.h"
@@ -119,6 +122,20 @@ TEST_F(KeyRoutingTest, ReplicaServesReadsOfReadonlyClients) {
   run({"READONLY"});
   run({"RESET"});
   EXPECT_EQ(run({"GET", "bar"}), kMovedBar);
+}
+
+TEST_F(KeyRoutingTest, StaleReplicaSendsReadersToItsLeader) {
+  run({"SET", "bar", "1"});
+  become('b');
+  run({"READONLY"});
+  cluster_.set_leader_silence(3'000'000);
+  EXPECT_EQ(run({"GET", "bar"}), bulk("1")) << "there is no limit";
+  run({"CONFIG", "SET", "replica-max-staleness", "2500"});
+  EXPECT_EQ(run({"GET", "bar"}), kMovedBar);
+  cluster_.set_leader_silence(1'000'000);
+  EXPECT_EQ(run({"GET", "bar"}), bulk("1"));
+  cluster_.set_leader_silence(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(run({"GET", "bar"}), kMovedBar) << "there is no link";
 }
 
 TEST_F(KeyRoutingTest, TransactionOfReadsMayRunOnAReplica) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -57,14 +58,20 @@ class ClusterNodeTest : public ::testing::Test {
                                   R"({{"response_range":{{}}}}]}})",
                                   stored));
   }
-  std::unique_ptr<ClusterNode> make(const std::string& id) {
+  core::Result<std::unique_ptr<ClusterNode>> try_make(const std::string& id,
+                                                      const std::vector<std::string>& more) {
     std::vector<std::string> words = {
         "bloomery-server",   "--dir", directory_, "--cluster-etcd", etcd_.url(),
         "--cluster-node-id", id};
+    words.insert(words.end(), more.begin(), more.end());
     std::vector<const char*> argv;
     for (const std::string& word : words) argv.push_back(word.c_str());
     EXPECT_TRUE(config_.load(static_cast<int>(argv.size()), argv.data()));
-    auto node = ClusterNode::make({config_, nullptr, state_, host_, "run"});
+    return ClusterNode::make({config_, nullptr, state_, host_, "run"});
+  }
+  std::unique_ptr<ClusterNode> make(const std::string& id,
+                                    const std::vector<std::string>& more = {}) {
+    auto node = try_make(id, more);
     EXPECT_TRUE(node) << node.error().message;
     return *std::move(node);
   }
@@ -83,6 +90,28 @@ TEST_F(ClusterNodeTest, IdIsChosenOnceAndKept) {
   EXPECT_EQ(make("")->id(), id);
   EXPECT_EQ(make(id_of('b'))->id(), id_of('b'));
   EXPECT_FALSE(state_.latest()->has_topology());
+}
+
+TEST_F(ClusterNodeTest, DirectoryBelongsToOneCluster) {
+  make("", {"--cluster-name", "shop"});
+  const auto other = try_make("", {"--cluster-name", "other"});
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("belongs to a node of the cluster 'shop'"),
+            std::string::npos);
+}
+
+TEST_F(ClusterNodeTest, AnnouncedAddressIsWrittenToEtcd) {
+  auto node = make(id_of('b'), {"--cluster-announce-port", "7009"});
+  node->start();
+  Topology announced = sample_topology();
+  announced.node(id_of('b'))->port = 7009;
+  const std::string put = core::encode_base64(topology_json(announced));
+  EXPECT_TRUE(run_until(io_, [&] {
+    return std::ranges::any_of(etcd_.requests(), [&](const std::string& request) {
+      return request.find(put) != std::string::npos;
+    });
+  }));
+  node->stop();
 }
 
 TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
