@@ -85,23 +85,26 @@ void ClusterModel::record_safe(ShardFacts& facts) {
 }
 
 // Records the writes whose replies a leader releases when they wait for the members in sync. A
-// leader without any has the only copies, so these are safe once they are on its disk.
+// leader without any has the only copies, which survive a power cut once they are on its disk.
 void ClusterModel::record_acknowledged(Node& leader) {
   if (options_.faults != Faults::kAckedWrites || !serves(leader)) return;
   const auto found =
       std::ranges::find(shards_, leader.shard, [](auto& facts) { return facts->name; });
   if ((*found)->serving != &leader) return;
   const auto required = leader.member->required_acks();
-  size_t length = required.empty() ? leader.disk.size() : leader.log.size();
+  size_t length = leader.log.size();
   for (const std::string& id : required) {
     const auto ack = leader.acks.find(id);
-    const Node& replica = *by_id_.at(id);
-    const bool is_linked = ack != leader.acks.end() && replica.life == ack->second.life;
+    const bool is_linked = ack != leader.acks.end() && by_id_.at(id)->life == ack->second.life;
     length = std::min<size_t>(length, is_linked ? ack->second.acked : 0);
   }
   if (options_.mutation == Mutation::kAcknowledgesEarly) length = leader.log.size();
+  leader.acknowledged = std::max(leader.acknowledged, length);
+  if (required.empty()) length = std::min(length, leader.disk.size());
   Log& safe = (*found)->safe;
-  if (length > safe.size()) safe.assign(leader.log.begin(), leader.log.begin() + length);
+  if (length > safe.size()) {
+    safe.assign(leader.log.begin(), leader.log.begin() + static_cast<int64_t>(length));
+  }
 }
 
 void ClusterModel::check_end() {

@@ -213,6 +213,7 @@ void ClusterModel::fail_one_member() {
     constexpr int64_t kPowerCut = 2;
     constexpr int64_t kKill = 3;
     const int64_t kind = pick(kPowerCut, 10);
+    if (chance(0.5)) end_leader_after_join(*facts, now_us_ + 18 * kSecond);
     if (kind > kKill) {
       fault_at_node(node, kind);
       continue;
@@ -222,6 +223,28 @@ void ClusterModel::fail_one_member() {
       --node.boot;
     }
     lose_power(node, pick(10 * kMs, 15 * kSecond));
+  }
+}
+
+// The leader dies as soon as a member that had left the list is on it again.
+void ClusterModel::end_leader_after_join(ShardFacts& facts, int64_t until_us, bool has_left) {
+  const auto* shard = etcd_->topology()->topology.shard(facts.name);
+  Node& leader = *by_id_.at(shard->leader);
+  const bool is_whole = shard->insync.size() == shard->members.size();
+  if (is_whole && has_left && serves(leader)) {
+    sync_disk(leader);
+    if (leader.acknowledged > facts.safe.size()) {
+      facts.safe.assign(leader.log.begin(),
+                        leader.log.begin() + static_cast<int64_t>(leader.acknowledged));
+    }
+    leader.is_up = false;
+    at(10 * kSecond, [this, &leader] {
+      if (!leader.is_up) start(leader, false);
+    });
+  } else if (now_us_ < until_us) {
+    at(kMs, [this, &facts, until_us, has_left = has_left || !is_whole] {
+      end_leader_after_join(facts, until_us, has_left);
+    });
   }
 }
 

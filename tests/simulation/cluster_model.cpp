@@ -154,6 +154,7 @@ void ClusterModel::start(Node& node, bool is_first) {
   node.loads_until_us = 0;
   node.stream_epoch = 0;
   node.acks.clear();
+  node.acknowledged = 0;
   node.log = node.disk;
   const bool forgets = options_.mutation == Mutation::kForgetsEpoch;
   // A crash loses the unsynced entries, but only some runs report this to the Member.

@@ -183,6 +183,7 @@ class ClusterModel {
   void fail_logs();
   void fail_log(Node& node);
   void fail_one_member();
+  void end_leader_after_join(ShardFacts& facts, int64_t until_us, bool has_left = false);
   void load_slowly();
   void hand_over_often();
   // Sends a request of the only client to this node, after `moved` redirections.

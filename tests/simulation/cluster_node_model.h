@@ -52,7 +52,8 @@ struct ClusterModel::Node {
     int64_t at_us = 0;
     uint64_t life = 0;  // `life` of the replica when it acknowledged
   };
-  std::map<std::string, Ack> acks;  // latest acknowledgement of each replica of this leader
+  std::map<std::string, Ack> acks;  // of a leader, in its epoch
+  size_t acknowledged = 0;          // of a leader: the entries whose replies have left
 
   // The machine and its disk.
   uint64_t boot = 1;

@@ -87,6 +87,7 @@ void ClusterModel::change_role(Node& node, const std::string& leader, uint64_t e
     self.follows_epoch = epoch;
     self.stream_epoch = leader.empty() ? epoch : 0;
     self.acks.clear();
+    self.acknowledged = 0;
     look_at_role(self);
   });
 }
