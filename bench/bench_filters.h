@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Shared parts of the filter benchmarks: items, a clock, layouts by name, and filters (a benchmark
-// ends if it cannot make one).
+// Shared parts of the filter benchmarks: items, a clock, layouts by name, and filters. If a filter
+// cannot be created, the benchmark ends.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -71,8 +71,8 @@ struct NamedParameters {
   core::bloom::FilterParameters parameters;
 };
 
-// Returns the layouts that clear bits, with the layout of regions once for each width.
-// `region_name` is a format of the layout's name and the width.
+// Returns the deletable layouts. The layout of regions is listed once for each width of a region.
+// `region_name` is the format string of its entries: layout name, then width.
 inline std::vector<NamedParameters> deletable_layouts(std::span<const int> region_bits,
                                                       std::string_view region_name) {
   std::vector<NamedParameters> all;

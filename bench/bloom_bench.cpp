@@ -6,7 +6,7 @@
 // Usage: bloom_bench [--items N] [--peers] [error_rate...]
 // The default of a million items is a smoke test. --items 100000000 is larger than every cache, and
 // takes some minutes and 800 MB. The filters take turns chunk by chunk, so that other processes
-// slow all of them: read the ratios.
+// slow all of them. So compare the printed ratios, not the times.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,9 @@ namespace {
 
 using namespace core::bloom;
 
-// The reference: as many bits and hashes as theory requires, an index from each hash by
-// multiplication. No layout with independent bits over the whole array does less work per probe.
+// The classic filter that serves as reference: it has as many bits and hashes as theory requires.
+// One multiplication maps each hash to a bit index. No layout with independent bits over the whole
+// array does less work per probe.
 class ClassicProbes {
  public:
   ClassicProbes(ItemHash hash, const Geometry& geometry)
@@ -93,8 +94,8 @@ struct Chunk {
   Item item(uint64_t index) const { return Item(kind, start + index * step); }
 };
 
-// kAlone: an item is started when the one before has finished. Other work that separates two
-// commands has the same effect.
+// kAlone: the processor finishes an item before it begins the next item, as when other work
+// separates two commands.
 // kLoop: one item per call. The processor may overlap several items.
 // kBatch: the items are processed in groups.
 enum Way : size_t { kAlone, kLoop, kBatch, kWays };
@@ -297,8 +298,9 @@ void print_contestant(const Contestant<Filter>& contestant, uint64_t items, doub
   fmt::print("{}\n", figures.hits == count_items(figures.present) ? "" : "  FALSE NEGATIVES");
 }
 
-// Prints the speed of native relative to classic. First each way is compared with the same way.
-// Then native in batches is compared with classic one by one, which is how other servers work.
+// Prints the speed of native relative to classic. The first row compares the two layouts in the
+// same way of calling. The second row compares native in batches with classic in each way, because
+// other servers process items one by one.
 void print_ratios(const Figures& native, const Figures& classic) {
   for (const bool against_batches : {false, true}) {
     fmt::print("       {:<43}", against_batches ? "classic / native batch" : "classic / native");
@@ -321,8 +323,8 @@ void run(uint64_t items, double error_rate, Contestant<Filters>&... contestants)
     const uint64_t count = std::min(added_at_once, items - start);
     (contestants.add({kPresent, start, 1, count}, Way(turn % kWays)), ...);
   }
-  // An error rate of one in a million needs this many lookups to see twelve errors. Each way has
-  // its own absent items.
+  // At an error rate of one in a million, 4,000,000 absent items for each of the three ways give
+  // about twelve false positives. Each way has its own absent items.
   const auto per_way = std::clamp(uint64_t(4 / error_rate), uint64_t{1} << 20, uint64_t{4'000'000});
   const uint64_t chunk_items = std::min(kChunkItems, items);
   const uint64_t step = items / chunk_items;

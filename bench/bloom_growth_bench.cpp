@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints the cost of a series of layer errors as a filter grows: bits per item, measured error and
-// nanoseconds per lookup after some layers. Then it compares batches of absent items in a filter
-// that grew to a million items with a filter that was sized for them.
+// Prints how the cost of a filter grows with its number of layers: bits per item, measured error
+// rate and nanoseconds per lookup. It does so for several series of layer error rates. Then it
+// measures lookups of absent items in batches. It compares a filter that grew to a million items
+// with a filter that was created with that capacity.
 //
 // Usage: bloom_growth_bench
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ double nanoseconds_per_item(uint64_t items, Function&& function) {
   return (bench::cpu_ns() - start) / double(items);
 }
 
-// Fills a filter layer by layer and prints its cost after some of them.
+// Fills a filter layer by layer and prints the filter's cost after some of the layers.
 void print_growth(double tightening_ratio, LayoutId layout, std::string_view name) {
   FilterParameters parameters;
   parameters.capacity = 1000;

@@ -108,8 +108,8 @@ void measure_lookups(const std::vector<uint64_t>& sizes, uint64_t lookups) {
   }
 }
 
-// Prints the share of all items that cannot be deleted, by the share of the capacity that was
-// added.
+// Prints which percentage of the added items cannot be deleted. The x axis is the number of added
+// items, in percent of the capacity.
 void measure_residue(uint64_t capacity) {
   for (const Series& series : region_series()) {
     for (int percent = 10; percent <= 100; percent += 10) {
@@ -131,7 +131,8 @@ void measure_residue(uint64_t capacity) {
   }
 }
 
-// Prints the bits per item of a filter sized for its items; for windows, with all generations.
+// Prints the bits per item of a filter that is sized for its items. A filter with a window is
+// measured with all its generations.
 void measure_memory(uint64_t capacity) {
   std::vector<Series> all = all_series();
   FilterParameters window;

@@ -63,8 +63,8 @@ Cost cost_of(const ItemHasher& hash, uint64_t kind, uint64_t first, uint64_t cou
   return {(middle - start) / double(half), (end - middle) / double(half)};
 }
 
-// The subjects take turns with slices of the items, so that other processes slow all of them. The
-// result is the median.
+// The compared filters take turns with slices of the items, so that other processes slow all of
+// them. The result is the median.
 constexpr uint64_t kSlices = 3;
 
 class Costs {
@@ -102,8 +102,8 @@ class Timing {
         hash_(filter_->hasher()),
         slice_(count / kSlices) {}
 
-  // Loads the filter into the cache again, if it fits, because the other subjects have used the
-  // cache meanwhile.
+  // Loads the filter into the cache again, if it fits, because the other compared filters have used
+  // the cache meanwhile.
   void read_array() { filter_->layer_bits(0).count_ones(); }
   void time_adds(uint64_t slice) {
     std::array<AddOutcome, kBatchItems> outcomes;
@@ -243,7 +243,8 @@ class Churn {
   size_t layer_count() const { return filter_->layer_count(); }
 
  private:
-  // If an add answers 0, the item is not in the filter, so the next item replaces it.
+  // If an add does not return kAdded, the filter has not counted the item. The next item is then
+  // added instead.
   void add() {
     while (filter_->add(item_hash(hash_, 1, next_), kBudget) != AddOutcome::kAdded) ++next_;
     live_.push_back(next_++);
@@ -280,8 +281,8 @@ void print_churn(uint64_t capacity) {
   }
 }
 
-// Random adds, lookups and deletions, compared with an exact model. Returns the number of wrong
-// answers.
+// Compares random adds, lookups and deletions with an exact model. Returns how often a present item
+// was not found, plus one if the filter's item count is wrong.
 uint64_t run_model(const Subject& subject, uint64_t operations, uint64_t seed) {
   constexpr uint64_t kItems = 1 << 20;
   std::mt19937_64 random(seed);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// A load that needs little CPU, so that the server limits the throughput. Each connection has a
-// thread, which sends a burst of commands, reads all replies, and repeats this for SECONDS.
+// Sends a load that needs little CPU, so that the server limits the throughput. Each connection has
+// a thread, which sends a burst of commands, reads all replies, and repeats this for SECONDS.
 //
 // usage: hot_filter_load PORT LOAD KEY CONNECTIONS SECONDS
 //   LOAD madd    8 BF.MADD of 100 random items each to the filter KEY
 //        single  8 BF.EXISTS and 8 BF.ADD of random items, in turns, on the filter KEY
 //        keys    8 SET and 8 GET, in turns, of random keys. KEY:aaaaa to KEY:ppppp must all exist.
-// Prints: operations, seconds, items that BF.ADD or BF.MADD reported as new, own CPU seconds.
-// An operation is a command, or an item of BF.MADD.
+// Prints: operations, seconds, items that BF.ADD or BF.MADD reported as new, CPU seconds of this
+// program. An operation is a command, or an item of BF.MADD.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -97,7 +97,7 @@ class Burst {
   // Offset and size of each random word in the request.
   std::vector<std::pair<size_t, size_t>> random_;
   std::vector<std::pair<size_t, char>> types_;  // offset and expected first byte of each reply
-  std::vector<size_t> answers_;                 // offsets of the answers 0 or 1 in the replies
+  std::vector<size_t> answers_;                 // offsets of the digits 0 or 1 in the replies
   size_t reply_size_ = 0;
   size_t operations_ = 0;
 };
@@ -160,7 +160,8 @@ void send_all(int descriptor, std::string_view bytes) {
   }
 }
 
-// Reads until `reply` is full. An error as the first reply may be shorter than the expected reply.
+// Reads until `reply` is full. If the first reply is an error, ends the program at once, because an
+// error may be shorter than the expected reply.
 void receive_all(int descriptor, std::vector<char>& reply) {
   for (size_t filled = 0; filled < reply.size();) {
     const ssize_t size = ::recv(descriptor, reply.data() + filled, reply.size() - filled, 0);
@@ -175,7 +176,7 @@ struct Counts {
   std::atomic<uint64_t> ones{0};
 };
 
-// Takes its own copy of the burst, whose random letters it changes.
+// `burst` is a copy for this connection, because next_request() changes its random letters.
 void run_connection(int descriptor, Burst burst, uint64_t seed, Clock::time_point end,
                     Counts& counts) {
   std::vector<char> reply(burst.reply_size());
@@ -220,7 +221,7 @@ int main(int argc, char** argv) {
   const auto end = start + std::chrono::duration_cast<Clock::duration>(
                                std::chrono::duration<double>(std::strtod(argv[5], nullptr)));
   std::vector<std::thread> threads;
-  // Each run uses other items, so that the adds of a later run are new, too.
+  // Each run of the program uses other items, so that the adds of a later run are also new.
   const auto seed = static_cast<uint64_t>(start.time_since_epoch().count());
   for (size_t i = 0; i < descriptors.size(); ++i) {
     threads.emplace_back(run_connection, descriptors[i], *burst, seed + i * 1'000'003, end,

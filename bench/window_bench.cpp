@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Compares windowed filters with a plain native filter of the same capacity and rate. Prints bits
-// and nanoseconds per item, hashing included, once a window has passed and all generations hold
-// items. Prints the measured error and the cost of a rotation.
+// Compares windowed filters with a plain native filter of the same capacity and error rate. Prints
+// bits and nanoseconds per item, hashing included, once a window has passed and all generations
+// hold items. Prints the measured error and the cost of a rotation.
 //
 // Usage: window_bench [--quick]
 #include <fmt/format.h>
