@@ -40,7 +40,8 @@ void insert_bytes(ByteSet& set, unsigned first, unsigned last) {
   }
 }
 
-// Bytes compare as signed characters, which affects what Redis matches.
+// Compares bytes as signed characters, like Redis, so that a range matches the same bytes as in
+// Redis.
 void insert_range(ByteSet& set, char first, char last) {
   const auto low = static_cast<signed char>(first);
   const auto high = static_cast<signed char>(last);
@@ -76,7 +77,7 @@ class GlobCompiler {
   std::string_view pattern_;
   size_t at_ = 0;
   size_t run_begin_ = 0;  // start of the current run in elements_
-  uint32_t gap_ = 0;      // gap before the current run
+  uint32_t gap_ = 0;      // number of arbitrary characters before the current run
 };
 
 // Consumes one member of a set: an escaped character (never folded), a range, or a character. The
@@ -133,7 +134,8 @@ Glob::Element GlobCompiler::take_set() {
   return static_cast<Glob::Element>(Glob::kFirstSet + glob_.sets_.size() - 1);
 }
 
-// Consumes one element of the pattern. REQUIRES: neither at the end nor at a star.
+// Consumes one element of the pattern. REQUIRES: the position is neither at the end of the pattern
+// nor at a star.
 Glob::Element GlobCompiler::take_element() {
   if (is_at('[')) return take_set();
   if (is_at('?')) {

@@ -7,10 +7,11 @@
 // character, so the leftmost match of a run always suffices. No two runs search the same part of
 // the text. A run of plain characters is searched for in linear time.
 //
-// Invariants: compiling is linear in the pattern, without recursion. Matching takes at most pattern
-// + text steps if all runs are plain. Otherwise it takes at most kStepsPerByte steps for each byte
-// of text, plus kStepsFree. A text that needs more than that does not match. Runs of up to
-// kStepsPerByte elements and texts of up to 512 bytes never need more.
+// Invariants: compiling is linear in the pattern, without recursion. If all runs are plain,
+// matching takes at most as many steps as pattern and text have bytes together. Otherwise matching
+// takes at most kStepsPerByte steps for each byte of the text, plus kStepsFree. A text that needs
+// more steps does not match. Runs of up to kStepsPerByte elements and texts of up to 512 bytes
+// never need more steps.
 // Thread safety: immutable after construction.
 // Source: edge cases measured on Redis 7.0.15.
 #pragma once
@@ -63,7 +64,7 @@ class Glob {
   }
   // True if the pattern is plain characters followed by a star, and its first eight characters
   // match. Nearly all patterns of ACL users have this form and every command checks them, so this
-  // first step is inlined. `head` is head_of(text).
+  // check is inlined. `head` is head_of(text).
   bool is_prefix_with(std::string_view text, uint64_t head) const {
     return text.size() >= prefix_text_size_min_ && ((head ^ head_) & head_mask_) == 0;
   }
@@ -83,7 +84,8 @@ class Glob {
   static constexpr Element kFirstSet = 257;
   static constexpr size_t kNoPrefix = std::numeric_limits<size_t>::max();
 
-  // The elements between two stars. Question marks at its ends need no search and become a gap.
+  // The elements of a pattern between two stars. Question marks beside a star need no search and
+  // become a gap.
   struct Run {
     uint32_t gap = 0;  // number of arbitrary characters before the run
     uint32_t size : 31 = 0;
@@ -116,8 +118,10 @@ class Glob {
   uint64_t head_ = 0;    // prefix pattern: its first bytes, and a mask of the bytes that exist
   uint64_t head_mask_ = 0;
   size_t prefix_text_size_min_ = kNoPrefix;  // prefix pattern: minimum size of a text
-  std::vector<Run> runs_;  // the first run starts the text; after a star the last run ends it
-  std::string plain_;      // the characters of all plain runs, concatenated
+  // A matching text begins with the first run. If the pattern has a star, the text ends with the
+  // last run.
+  std::vector<Run> runs_;
+  std::string plain_;  // the characters of all plain runs, concatenated
   std::vector<Element> elements_;
   std::vector<Set> sets_;
 };

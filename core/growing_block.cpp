@@ -69,7 +69,7 @@ uint64_t mapped_part(size_t capacity_bytes) {
 size_t next_capacity(const GrowingBlock& block, size_t needed_bytes) {
   // Growth of a mapping moves no bytes, so little extra capacity is needed.
   if (is_mapped(needed_bytes)) return needed_bytes + needed_bytes / 8;
-  // Doubled, so that a byte is moved a constant number of times on average.
+  // Doubles the capacity, so that a byte is moved a constant number of times on average.
   return std::max({needed_bytes, block.capacity_bytes * 2, kCapacityMin});
 }
 

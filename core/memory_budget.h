@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MemoryBudget: checked before a large allocation, so that a request that does not fit is rejected
-// instead of killing the process.
+// MemoryBudget: limits large allocations. Callers check the budget before they allocate, so that a
+// request that does not fit is rejected instead of killing the process.
 //
 // Thread safety: all members may be called from any thread.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers as text, parsed and formatted as by Redis, so that clients see no difference.
+// Numbers as text, parsed and formatted as by Redis, so that clients see no difference from Redis.
 //
 // Invariants: parsers accept or reject the whole text; none needs a terminating zero.
 // Thread safety: pure functions. They depend on LC_NUMERIC, which the process leaves at "C".
@@ -40,7 +40,7 @@ inline std::optional<int64_t> parse_int64(std::string_view text) {
 // overflow and underflow to zero.
 std::optional<double> parse_double(std::string_view text);
 
-// As parse_double(), for INCRBYFLOAT. Rejects texts of 5 KiB and more.
+// Parses a number for INCRBYFLOAT by the rules of parse_double(). Rejects texts of 5 KiB and more.
 std::optional<long double> parse_long_double(std::string_view text);
 
 // The format of INCRBYFLOAT: 17 digits after the point, no exponent, trailing zeros removed.

@@ -34,8 +34,8 @@ std::string without_separators(std::string_view text, char separator) {
   return group == 3 && digits.size() > group ? digits : std::string{};
 }
 
-// Parses a decimal without sign and exponent. Rejects long texts, because the message repeats the
-// text.
+// Parses a decimal without sign and exponent. Rejects long texts, because the error message repeats
+// the text.
 std::optional<double> parse_plain(std::string_view text) {
   constexpr size_t kLongest = 20;
   const bool fits = !text.empty() && text.size() <= kLongest &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers as people write them. Unambiguous counts are accepted. For a rejected rate or count the
-// error says how to write it.
+// Parses counts as people write them, if the text is unambiguous. For a rejected rate or count, a
+// hint says how to write the number.
 //
 // Thread safety: pure functions.
 // Source: docs/compatibility.md.
@@ -14,13 +14,15 @@
 
 namespace core {
 
-// Parses a count. Accepts the texts of parse_int64(), and 1e6, 1_000_000, and 10k, 10m, 10g
-// (thousands, as in the configuration file) in any case. Whole numbers only.
+// Parses a count. Accepts the texts of parse_int64(), and 1e6, 1_000_000, and 10k, 10m, 10g (powers
+// of 1000, as in the configuration file). Letters may be upper or lower case. The number must be
+// whole.
 std::optional<int64_t> parse_count(std::string_view text);
 
-// Example: "'0.1%' is written 0.001". Empty if no spelling is the obvious one.
+// Returns how to write a rejected rate, for example "'0.1%' is written 0.001". Empty if no number
+// is the obvious meaning of the text.
 std::string rate_hint(std::string_view text);
-// Example: "'1,000,000' is written 1000000".
+// Returns how to write a rejected count, for example "'1,000,000' is written 1000000".
 std::string count_hint(std::string_view text);
 
 }  // namespace core

@@ -5,8 +5,8 @@
 //
 // Invariants: the bytes do not change. Ranges below kPopulatedBytesMin are ignored. If the kernel
 // does not support the call (Linux before 5.14), pages are allocated as they are touched. Do not
-// use it for ranges that may stay untouched.
-// Thread safety: any thread.
+// populate ranges that may stay untouched.
+// Thread safety: may be called from any thread.
 // Source: madvise(2) about MADV_POPULATE_WRITE.
 #pragma once
 

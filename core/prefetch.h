@@ -2,7 +2,7 @@
 //
 // prefetch: requests a cache line before it is used.
 //
-// Thread safety: any address is allowed, even one that is not mapped.
+// Thread safety: may be called from any thread. Any address is allowed, even an unmapped address.
 #pragma once
 
 namespace core {

@@ -4,7 +4,7 @@
 //
 // Invariants: an Error's message is the whole reply line without its leading '-'. So it begins with
 // the reply code if Redis has one ("ERR not found", "WRONGTYPE Operation…").
-// Thread safety: values, no shared state.
+// Thread safety: concurrent reads of a Result are safe; two results share no state.
 // Source: Boost.System result (https://www.boost.org/doc/libs/1_81_0/libs/system/).
 #pragma once
 
@@ -20,7 +20,7 @@ struct Error {
   std::string message;
 };
 
-// Returns an error's message without the reply code, which would only disturb within a log line.
+// Returns an error's message without the reply code, which means nothing in a log line.
 inline std::string_view without_code(std::string_view message) {
   for (const std::string_view code : {"ERR ", "OOM "}) {
     if (message.starts_with(code)) return message.substr(code.size());
@@ -31,7 +31,7 @@ inline std::string_view without_code(std::string_view message) {
 template <class T = void>
 using Result = boost::system::result<T, Error>;
 
-// Thrown by value() of a failed Result. Reaching it is a programming error.
+// Throws std::logic_error. Called by value() of a failed Result, which is a programming error.
 [[noreturn]] inline void throw_exception_from_error(const Error& error,
                                                     const boost::source_location&) {
   throw std::logic_error("unchecked error: " + error.message);

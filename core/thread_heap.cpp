@@ -13,7 +13,8 @@ extern "C" [[gnu::weak]] int mallctl(const char* name, void* old_value, size_t* 
 namespace core {
 namespace {
 
-// A counter that the allocator keeps for the calling thread; null if there is none.
+// A counter that the allocator keeps for the calling thread; null if the allocator has no such
+// counter.
 const uint64_t* thread_counter(const char* name) {
   if (mallctl == nullptr) return nullptr;
   uint64_t* counter = nullptr;
@@ -21,7 +22,8 @@ const uint64_t* thread_counter(const char* name) {
   return mallctl(name, &counter, &size, nullptr, 0) == 0 ? counter : nullptr;
 }
 
-// The owning thread writes its counters with plain stores of one machine word.
+// The owning thread writes its counters with plain stores of one machine word, so an atomic load
+// suffices here.
 uint64_t value_of(const uint64_t* counter) {
   return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }

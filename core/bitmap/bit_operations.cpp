@@ -51,7 +51,8 @@ void unite_into(std::span<uint8_t> out, Bytes source) {
             [](unsigned target, unsigned from) { return target | from; });
 }
 
-// `repeated` collects bits that several sources contain. They are removed at the end.
+// `repeated` collects bits that several sources contain. These bits are removed from `out` at the
+// end.
 void keep_single(std::span<const Bytes> sources, size_t start, std::span<uint8_t> out) {
   std::array<uint8_t, kBlockBytes> repeated{};
   std::fill(out.begin(), out.end(), uint8_t{0});
@@ -68,7 +69,7 @@ void keep_single(std::span<const Bytes> sources, size_t start, std::span<uint8_t
   fold_into(out, Bytes(repeated).first(out.size()), kOnlyTarget);
 }
 
-// One block of the result: `out` is the part of it that begins at byte `start`.
+// Computes one block of the result. `out` is the block, which begins at byte `start` of the result.
 void combine_block(BitOperation operation, std::span<const Bytes> sources, size_t start,
                    std::span<uint8_t> out) {
   if (operation == BitOperation::kOne) return keep_single(sources, start, out);

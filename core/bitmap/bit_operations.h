@@ -12,8 +12,8 @@
 
 namespace core::bitmap {
 
-// The operations of BITOP. X is the first source, Y are all other sources. A bit of the result is
-// set if the condition at its operation holds.
+// The operations of BITOP. X is the first source, Y are all other sources. The comment at an
+// operation says which bits of the result are set.
 enum class BitOperation : uint8_t {
   kAnd,
   kOr,

@@ -140,7 +140,7 @@ void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, 
   const uint64_t field = static_cast<uint64_t>(value) << unused;
   const uint64_t mask = ~uint64_t{0} << unused;
   window.set_head((window.head() & ~(mask >> shift)) | (field >> shift));
-  // Bits that the shift moved out of the word belong into the ninth byte.
+  // Bits that the shift moved out of the word are stored in the ninth byte.
   const auto spilled_mask = static_cast<uint8_t>(mask << (8 - shift));
   const auto spilled = static_cast<uint8_t>(field << (8 - shift));
   window.bytes[8] = static_cast<uint8_t>((window.bytes[8] & ~spilled_mask) | spilled);
@@ -150,8 +150,9 @@ void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, 
 std::optional<int64_t> fit_value(FieldType type, int64_t value, Overflow overflow) {
   const Bounds bounds = bounds_of(type);
   if (value >= bounds.min && value <= bounds.max) return value;
-  // An unsigned field treats a negative value as a huge one, so it saturates at the maximum. So
-  // does a signed field if max - value does not fit 64 bits. Both results equal those of Redis.
+  // An unsigned field treats a negative value as a huge one, so it saturates at the maximum. A
+  // signed field also saturates at the maximum if max - value does not fit 64 bits. Both results
+  // equal those of Redis.
   const bool is_difference_too_large = value < bounds.max - std::numeric_limits<int64_t>::max();
   const bool is_low = type.is_signed && value < bounds.min && !is_difference_too_large;
   return resolve(type, static_cast<uint64_t>(value), is_low ? bounds.min : bounds.max, overflow);

@@ -29,11 +29,12 @@ enum class Overflow : uint8_t { kWrap, kSaturate, kFail };
 // Accepts "i1" to "i64" and "u1" to "u63".
 Result<FieldType> parse_field_type(std::string_view text);
 
-// Parses a plain offset, as of SETBIT. Errors: not an integer in [0, limit_bits).
+// Parses an offset without '#', like that of SETBIT. Errors: the text is no integer, or the offset
+// is not below `limit_bits`.
 Result<uint64_t> parse_bit_offset(std::string_view text, uint64_t limit_bits);
 
-// Parses a plain offset as parse_bit_offset() does, or "#n" for the n-th field of this type. As in
-// Redis, only the field's first bit must be below `limit_bits`.
+// Parses an offset without '#' like parse_bit_offset(), or "#n" for the n-th field of this type. As
+// in Redis, only the field's first bit must be below `limit_bits`.
 Result<uint64_t> parse_field_offset(std::string_view text, FieldType type, uint64_t limit_bits);
 
 // Bits beyond the end read as zero.

@@ -19,7 +19,7 @@
 namespace core::bloom {
 
 // Error rate of a classic array with `item_count` items. Includes the chance that the whole
-// sequence of a double-hashed item equals that of another.
+// sequence of a double-hashed item equals that of another item.
 double double_hashing_error(const Geometry& geometry, uint64_t item_count);
 
 // REQUIRES: Probes has `Probes(hash, geometry)` and `uint64_t next()`, which returns the next bit

@@ -215,8 +215,8 @@ class HalvedTable {
   }
 
  private:
-  // ANDed with the highest bit of each slot, gives the slots that are zero, as
-  // FingerprintTable::zeros() does. Order of the words: low and high half of the first bucket, then
+  // The result, ANDed with the highest bit of each slot, marks the slots that are zero, like that
+  // of FingerprintTable::zeros(). Order of the words: low and high half of the first bucket, then
   // of the second.
   BLOOMERY_AVX2 __m256i zeros(const Places& places) const {
     const auto& [first, second] = places.buckets;

@@ -3,7 +3,7 @@
 // Lookups and removals in tables of fingerprints, in portable C++ and with AVX2. The implementation
 // is chosen at first use.
 //
-// Invariants: all kernels read and write the same bits and give the same answers;
+// Invariants: all kernels read and write the same bits and return the same results;
 // fingerprint_kernels_test compares them.
 // Thread safety: lookups may run in parallel; removals need exclusive access to the array. The
 // choice of the kernel is thread-safe.
@@ -26,7 +26,7 @@ struct FingerprintKernels {
   // skipped. REQUIRES: at most kGroupItems hashes; `found` is as long as `hashes`.
   void (*check_group)(const ArrayView& array, std::span<const ItemHash> hashes,
                       std::span<bool> found);
-  // Returns false if the item is absent.
+  // Removes the item. Returns false if the item is absent.
   bool (*remove)(uint64_t* words, const Geometry& geometry, ItemHash hash);
   // Removes the items whose outcome is kAbsent, and sets the outcome to kGone where it succeeds.
   // Returns the number of items removed. REQUIRES: at most kGroupItems hashes, as many outcomes as

@@ -117,7 +117,8 @@ struct FingerprintLayout {
     }
     return fingerprint_kernels().remove(words, geometry, hash) ? Removal::kGone : Removal::kAbsent;
   }
-  // As remove(), for the items whose outcome is kAbsent. Returns the number of items removed.
+  // Removes the items whose outcome is kAbsent, and sets their outcome to kGone. Returns the number
+  // of items removed.
   static uint64_t remove_group(uint64_t* words, const Geometry& geometry,
                                std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
     return fingerprint_kernels().remove_group(words, geometry, hashes, outcomes);

@@ -4,7 +4,7 @@
 //
 // Invariants: an ItemHash depends only on the item and the filter's hasher. It may be computed
 // before the filter is locked and used for every layer.
-// Thread safety: pure functions and values.
+// Thread safety: pure functions; concurrent reads of a value are safe.
 // Source: XXH3 (xxHash 0.8); MurmurHash2 and MurmurHash64A (A. Appleby 2008, public domain);
 // SipHash (Aumasson, Bernstein 2012), with 1 and 3 rounds.
 #pragma once
@@ -45,7 +45,7 @@ class ItemHasher {
   // REQUIRES: the layout has a fixed hash.
   explicit ItemHasher(LayoutId layout) : layout_(layout) {}
   ItemHash operator()(std::string_view item) const;
-  // True if both hash every item alike.
+  // True if both hashers return the same hash for every item.
   bool operator==(const ItemHasher& other) const {
     return layout_ == other.layout_ &&
            (layout_row(layout_).has_fixed_hash || settings_ == other.settings_);

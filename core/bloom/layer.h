@@ -82,8 +82,8 @@ class Layer {
   bool mark(ItemHash hash) {
     return insert<Layout>(hash) == Insertion::kAdded;
   }
-  // Adds and counts the item even if its bits were set before. For replaying adds that are known to
-  // be new. Returns false, with nothing changed, if there is no room.
+  // Adds and counts the item even if its bits were set before. Used to replay adds of items that
+  // are known to be new. Returns false, with nothing changed, if there is no room.
   template <class Layout>
   bool insert_new(ItemHash hash) {
     if constexpr (Layout::kRow.clears_bits) {
@@ -97,7 +97,8 @@ class Layer {
   template <class Layout>
   Removal remove(ItemHash hash) {
     const Removal removal = Layout::remove(bits_.words(), geometry(), hash);
-    // A layer loaded from a file may contain more items than its count says.
+    // A layer loaded from a file may contain more items than its item count says, so the count
+    // stops at 0.
     item_count_ -= removal == Removal::kGone && item_count_ != 0;
     return removal;
   }

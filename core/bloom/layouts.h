@@ -41,8 +41,8 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
   { Layout::hash(item, settings) } -> std::same_as<ItemHash>;
   // Plans a layer of `count` items; nullopt if no array of an addressable size keeps the rate.
   { Layout::plan(parameters, count, rate) } -> std::same_as<std::optional<LayerPlan>>;
-  // Error rate of layer `index` of a growing filter, and error rate of the layer after one with
-  // `rate`.
+  // layer_error_rate() is the error rate of layer `index` of a growing filter. next_error_rate() is
+  // the error rate of the layer after a layer with the error rate `rate`.
   { Layout::layer_error_rate(parameters, index) } -> std::same_as<double>;
   { Layout::next_error_rate(parameters, index, rate) } -> std::same_as<double>;
   // True if some layer can have this geometry.
@@ -69,7 +69,7 @@ concept AddOnlyLayout = !Layout::kRow.clears_bits &&
 //
 // Everything is deterministic: the same calls give the same bytes. An insertion without room leaves
 // the array byte for byte as it was, and so does a removal that returns kAbsent or kStays. An array
-// of zeros has room for an item. `capacity` is the layer's.
+// of zeros has room for an item. `capacity` is the capacity of the layer.
 template <class Layout>
 concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
                                                               const Geometry& geometry,
@@ -80,9 +80,9 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
   // Inserts without a check for presence. Returns false if there is no room.
   { Layout::insert_new(words, geometry, capacity, hash) } -> std::same_as<bool>;
   { Layout::remove(words, geometry, hash) } -> std::same_as<Removal>;
-  // Figures computed from the array: its fill ratio, the number of items that would give this fill,
-  // and the error rate. residue_now() is the share of items whose removal returns kStays. `count`
-  // is the layer's item count.
+  // Statistics computed from the array: its fill ratio, the number of items that would give this
+  // fill, and the error rate. residue_now() is the share of items whose removal returns kStays.
+  // `count` is the layer's item count.
   { Layout::fill_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::error_now(words, geometry, count) } -> std::same_as<double>;

@@ -3,7 +3,7 @@
 // The inner loops of the native layout, in portable C++ and for each instruction set that measures
 // faster. The implementation is chosen at first use.
 //
-// Invariants: all kernels read and write the same bits and give the same answers; a fuzzer and
+// Invariants: all kernels read and write the same bits and return the same results; a fuzzer and
 // line_kernels_test compare them.
 // Thread safety: check() and check_group() may run in parallel; mark() needs exclusive access to
 // the array. The choice of the kernel is thread-safe.

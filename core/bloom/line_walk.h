@@ -5,7 +5,7 @@
 // Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, if it sets bits,
 // `set(words, positions)`. The loops are inlined, so that a caller compiled for an instruction set
 // gets them compiled for it too.
-// Thread safety: as the kernels.
+// Thread safety: lookups may run in parallel; `set` needs exclusive access to the array.
 // Source: docs/bloom_math.md, "The native layout"; Steele, Vigna 2021, "Computationally easy,
 // spectrally good multipliers".
 #pragma once
@@ -254,9 +254,9 @@ template <class Line>
                                                std::span<const ItemHash> hashes,
                                                std::span<bool> found) {
   assert(hashes.size() <= kGroupItems && found.size() >= hashes.size());
-  // Later arrays are older and smaller. In a big array an item that is found saves cache misses in
-  // the later arrays, so it is checked alone. That does not hold if the next array has as many
-  // items, as with generations of a window.
+  // Later arrays are older and usually smaller. A big array is checked alone, because an item found
+  // there causes no cache misses in the later arrays. All arrays from the first small array on are
+  // checked together. So are arrays of similar sizes, such as the generations of a window.
   constexpr uint64_t kTogetherBytes = 2 << 20;
   const auto big_end = std::ranges::adjacent_find(arrays, [](const auto& newer, const auto& older) {
     const uint64_t size_bytes = newer.geometry.size_bytes();

@@ -3,8 +3,8 @@
 // FilterParameters: the requested properties of a filter, and the error rates of its layers.
 //
 // Invariants: for the native layout the error rates of all layers, however many, sum to at most the
-// requested error rate. layer_error_rate() alone decides them.
-// Thread safety: values and pure functions.
+// requested error rate. layer_error_rate() alone computes these rates.
+// Thread safety: pure functions; concurrent reads of a value are safe.
 // Source: docs/bloom_math.md, "The series of layer errors".
 #pragma once
 
@@ -35,8 +35,8 @@ struct LayoutRow {
   std::string_view name{};
   // True if the layout comes from another server or from its module.
   bool is_foreign = false;
-  // True if bits may be cleared. A child that saves must not see that, so the arrays are in private
-  // memory.
+  // True if bits may be cleared. A child that saves must not see cleared bits, so the arrays are in
+  // private memory.
   bool clears_bits = false;
   // True if all filters of the layout hash an item alike, so that items can be hashed before the
   // filter is known.
@@ -69,7 +69,7 @@ inline const LayoutRow& layout_row(LayoutId id) {
   return *kLayoutRowsById[static_cast<size_t>(id)];
 }
 
-// "native", "redisbloom" or "valkey-bloom", as in the configuration.
+// Name of the layout in the configuration, for example "valkey-bloom".
 inline std::string_view layout_name(LayoutId id) {
   return layout_row(id).name;
 }
@@ -142,7 +142,7 @@ struct FilterParameters {
   uint8_t region_bits = 0;
   // The growth factor that RedisBloom stores for a filter that never grows. It has no effect.
   uint16_t idle_growth = kUsualIdleGrowth;
-  // Set for a union: items that several filters held were counted from the bits.
+  // Set for a union if its item count was estimated from the bits.
   bool item_count_is_estimated = false;
   // Window of a filter that forgets. Error rate and capacity then apply to a whole window.
   WindowSettings window{};
@@ -181,8 +181,8 @@ struct ArrayView {
   Geometry geometry;
 };
 
-// Figures computed from a layer's array if items can be deleted. The item count does not include
-// the residue of deletions.
+// Statistics computed from a layer's array if items can be deleted. The layer's item count does not
+// include the residue of deletions.
 struct ArrayFigures {
   double fill_ratio = 0;
   // Number of items that would give this fill ratio.
@@ -194,7 +194,7 @@ struct ArrayFigures {
 // Returns nullopt for layouts without deletion. Needs up to some milliseconds.
 std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
                                           uint64_t item_count);
-// Returns only the fill ratio of these figures, in constant time.
+// Returns only the fill ratio of ArrayFigures, in constant time.
 std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
                                        uint64_t item_count);
 // Predicted share of `item_count` items whose deletion returns kStays, if no item was deleted
@@ -216,8 +216,8 @@ uint64_t lookup_lines(const Geometry& geometry);
 // 2007).
 double estimated_items(const Geometry& geometry, double fill_ratio);
 
-// The logarithm of another machine may differ in its last digit, and so may the sizes computed from
-// it.
+// Relative tolerance for values that another machine computed. Its logarithm may differ in the last
+// digit, and so may the sizes computed from the logarithm.
 inline constexpr double kRateTolerance = 1e-9;
 
 // A planned layer, before its memory is allocated.
@@ -272,7 +272,8 @@ uint64_t planned_bytes(const FilterParameters& parameters);
 enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate };
 
 struct ScalingForecast {
-  // Sum over the layers that can exist; at least the requested capacity if limit is kNone.
+  // Sum of the capacities of the layers that can exist; at least the requested capacity if limit is
+  // kNone.
   uint64_t capacity = 0;
   ScalingLimit limit = ScalingLimit::kNone;
 };
@@ -283,8 +284,9 @@ ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t ca
                                  uint64_t limit_bytes);
 
 // Bytes that a filter of `layer_count` layers with `bits_bytes` of arrays in total is charged.
-// Foreign layouts are charged by the formulas of their modules, slightly more than they take here.
-// So BF.INFO's SIZE and memory limits have the same meaning as in those servers.
+// Foreign layouts are charged by the formulas of their modules, which give slightly more than the
+// filters take here. So BF.INFO's SIZE and memory limits have the same meaning as with those
+// modules.
 inline constexpr uint64_t kFilterBytes = 48;
 inline constexpr uint64_t kChainBytes = 152;
 inline constexpr uint64_t kLayerBytes = 48;

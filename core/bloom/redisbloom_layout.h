@@ -4,7 +4,7 @@
 // forms of old dumps (32-bit hashes; arrays rounded up to a power of two).
 //
 // Invariants: bit_count is the modulus of every probe.
-// Thread safety: as DoubleHashing.
+// Thread safety: check() calls may run in parallel; mark() needs exclusive access to the array.
 // Source: docs/bloom_math.md, "The redisbloom layout".
 #pragma once
 
@@ -54,7 +54,7 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
     return std::ldexp(parameters.error_rate,
                       -static_cast<int>(std::min<uint32_t>(index, 4000)) - 1);
   }
-  // RedisBloom halves the rate of the last layer, whichever server created that layer.
+  // Like RedisBloom, halves the error rate of the last layer, whichever server created that layer.
   static double next_error_rate(const FilterParameters& /*parameters*/, uint32_t /*index*/,
                                 double last_rate) {
     return last_rate * kRow.own_tightening;
@@ -72,9 +72,10 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   // The logarithm may differ in its last digit (kRateTolerance), and so may the hash count. Returns
   // nullopt if no machine gets this count from the rate.
   static std::optional<double> bits_per_item(double error_rate, uint64_t hash_count);
-  // As size(), for layers that have bits_per_item() of their error rate stored.
+  // Like size(), but with given bits per item, for layers whose bits_per_item() is stored.
   static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);
-  // The older form. The array is rounded up, and `capacity` includes the room that this gives.
+  // Plans a layer of the older form. The size of the array is rounded up to a power of two. The
+  // capacity of the plan includes the items for which this makes room.
   static std::optional<LayerPlan> size_rounded(uint64_t capacity, double error_rate);
 };
 

@@ -324,8 +324,8 @@ double RegionLayout::error_now(const uint64_t* words, const Geometry& geometry,
   return model_of(geometry).error_rate(items_now(words, geometry, item_count));
 }
 
-// Removals do not clear flags. So the residue is that of the item count which would have set as
-// many flags.
+// Removals do not clear flags. The residue is therefore predicted for the item count that would
+// have set as many flags.
 double RegionLayout::residue_now(const uint64_t* words, const Geometry& geometry,
                                  uint64_t /*item_count*/) {
   const double regions = double(line_count_of(geometry)) * regions_of_line(geometry);
@@ -349,7 +349,7 @@ bool RegionLayout::is_sound(const BitArray& bits, const Geometry& geometry,
   uint64_t ones = 0;
   uint64_t flags = 0;
   uint64_t strays = 0;
-  // A page holds whole lines, so every visited piece does too.
+  // A page holds whole lines, so every visited range of bytes also holds whole lines.
   const uint64_t lines_end = line_count_of(geometry) * kLineBytes;
   bits.visit_data(0, lines_end, [&](uint64_t offset, std::span<const std::byte> data) {
     const uint64_t* const words = bits.words() + offset / 8;
@@ -401,7 +401,8 @@ Removal RegionLayout::remove(uint64_t* words, const Geometry& geometry, ItemHash
     if (!bit.flag.is_set()) cleared += bit.bit.clear();
   }
   if (cleared == 0) return Removal::kStays;
-  // An array loaded from a file may have more bits set than its count says.
+  // An array loaded from a file may have more bits set than its count of ones says, so that count
+  // stops at 0.
   uint64_t& ones = count_words(words, geometry)[kOnes];
   ones -= std::min(ones, cleared);
   return Removal::kGone;

@@ -130,8 +130,8 @@ ItemHasher ScalableFilter::hasher() const {
   return ItemHasher(layout(), chain_->parameters.hashes_32_bits, chain_->parameters.seed);
 }
 
-// Adds items to a filter of one layout. REQUIRES: the members' argument Layout is the filter's
-// layout.
+// Adds items to a filter of one layout. REQUIRES: the template argument Layout of each member is
+// the filter's layout.
 class ScalableFilter::Adder {
  public:
   Adder(ScalableFilter& filter, const MemoryBudget& budget) : filter_(filter), budget_(budget) {}
@@ -199,7 +199,7 @@ class ScalableFilter::Adder {
     return filter_.rotate({next, window.start_of(next)});
   }
 
-  // True if adding the item does not change the window: the layers that an add checks contain it.
+  // True if an add changes nothing: the layers that an add checks contain the item.
   template <class Layout>
   bool is_add_without_effect(ItemHash hash) const {
     const std::span<const Layer> all = filter_.layers();
@@ -216,8 +216,8 @@ class ScalableFilter::Adder {
     return AddOutcome::kAdded;
   }
 
-  // Adds an item that no other layer contains. If the window refreshes, only layers of the newest
-  // generation count.
+  // Adds an item that no other layer contains. If the window refreshes, older generations may
+  // contain the item.
   template <class Layout>
   AddOutcome add_to_last(ItemHash hash) {
     Layer& last = filter_.layers().back();
@@ -303,7 +303,7 @@ void ScalableFilter::drop_layers(size_t first, size_t count) {
   move_over(chain_->layers, dropped.layers);
   move_over(chain_->error_rates, dropped.error_rates);
   if (chain_->window != nullptr) return;
-  // As in assemble(), so that the filter and its reloaded copy grow alike.
+  // assemble() sets the same capacity, so the filter and its reloaded copy grow alike.
   chain_->parameters.capacity = chain_->layers.front().capacity();
 }
 
@@ -314,8 +314,8 @@ Removal ScalableFilter::remove(ItemHash hash) {
       for (size_t i = 0; i < all.size(); ++i) {
         const Removal removal = all[i].remove<Layout>(hash);
         if (removal == Removal::kAbsent) continue;
-        // Only the last layer may accept items again. The sum of the rates holds: a layer that
-        // moves to an earlier position has at most the error rate of that position.
+        // An emptied layer other than the last never accepts items again, so it is dropped. No
+        // layer exceeds the error rate of the earlier position to which it moves.
         if (all[i].is_emptied_by(removal) && i + 1 < all.size()) drop_layers(i, 1);
         return removal;
       }
@@ -331,8 +331,8 @@ void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Rem
   std::ranges::fill(outcomes.first(hashes.size()), Removal::kAbsent);
   with_layout(layout(), [&]<class Layout>() {
     if constexpr (DeletableLayout<Layout>) {
-      // The result is the same as item by item. A layer sees the same items in the same order, and
-      // does not see the items after the removal that empties it. The last layer is never dropped.
+      // The result is that of one remove() per item. A layer sees the same items in the same order,
+      // but no items after the removal that empties it. The last layer is never dropped.
       for (size_t i = 0; i < layer_count();) {
         Layer& layer = layers()[i];
         const bool is_last = i + 1 == layer_count();

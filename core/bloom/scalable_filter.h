@@ -80,8 +80,8 @@ class ScalableFilter {
   ScalableFilter& operator=(const ScalableFilter&) = delete;
   // Null if the allocation fails.
   std::unique_ptr<ScalableFilter> clone() const;
-  // Detaches the arrays from existing child processes, so that these do not see later adds to
-  // shared memory (BitArray). Returns false if the allocation fails; some layers may then be
+  // Detaches the arrays from existing child processes, so that the children do not see later adds
+  // to shared memory (BitArray). Returns false if the allocation fails; some layers may then be
   // detached.
   bool detach_from_children();
 
@@ -96,9 +96,9 @@ class ScalableFilter {
   // `bytes_min` bytes. Pass 0 for a filter that is unlikely to be in the cache at all.
   void prefetch(ItemHash hash, uint64_t bytes_min = kCachedBytes) const;
 
-  // Repeats an add that the journal recorded as new. It is not checked for presence; only count,
-  // room and growth decide. The bits may be set already, if a snapshot was taken while they were
-  // being set.
+  // Repeats an add that the journal recorded as new. Does not check whether the item is present:
+  // the outcome depends only on the item count, the room in the last layer and growth. The item's
+  // bits may be set already, if a snapshot was taken while the add was setting the bits.
   AddOutcome replay_add(ItemHash hash, const MemoryBudget& budget);
 
   // REQUIRES: the layout supports deletion.
@@ -141,11 +141,12 @@ class ScalableFilter {
   // Array bytes of the next layer; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes() const;
 
-  // Returns the figures of a layer. Layer 0 is the oldest.
+  // Returns the statistics of a layer. Layer 0 is the oldest.
   LayerInfo layer_info(size_t index) const;
   const BitArray& layer_bits(size_t index) const;
   BitArray& mutable_layer_bits(size_t index);
-  // Fill ratio of a layer, as BitArray::fill_ratio(): reads at most max_bytes of the array.
+  // Fill ratio of a layer, computed by BitArray::fill_ratio(), which reads at most max_bytes of the
+  // array.
   double sampled_fill_ratio(size_t index, uint64_t max_bytes) const;
   // Probability that an item that was never added is found now in any layer.
   double predicted_error_rate() const;
@@ -177,7 +178,8 @@ class ScalableFilter {
 
   void drop_layers(size_t first, size_t count);
 
-  // The only layer, or an empty layer if there is a chain. Its spare bits hold state of both forms.
+  // The only layer, or an empty layer if there is a chain. The spare bits of first_ hold fields of
+  // the filter in both cases.
   Layer first_;
   union {
     double error_rate_;

@@ -3,7 +3,7 @@
 // ValkeyBloomLayout: sizes and probes of valkey-bloom's filters, bit for bit.
 //
 // Invariants: bit_count is a multiple of 8, and the modulus of every probe.
-// Thread safety: as DoubleHashing.
+// Thread safety: check() calls may run in parallel; mark() needs exclusive access to the array.
 // Source: docs/bloom_math.md, "The valkey-bloom layout".
 #pragma once
 

@@ -16,14 +16,15 @@ namespace {
 // Smaller batches are added one item at a time, because threads would cost more than they save.
 constexpr size_t kBatchItemsMin = 1024;
 constexpr size_t kBatchItemsMax = size_t{1} << 16;
-// Maximum number of marks per batch, all threads together: 32 MiB.
+// Maximum number of marks per batch, for all threads together. A mark is a bit and its item in 8
+// bytes, so all marks take at most 32 MiB.
 constexpr size_t kMarksMax = size_t{4} << 20;
 // A region is small enough to stay in the cache while its bits are set. The regions are few enough
 // that a thread can append to all their lists in turn.
 constexpr uint64_t kRegionsMax = 256;
 // A region has at least the size of a cache line: 2^9 bits.
 constexpr unsigned kRegionShiftMin = 9;
-// Prefetch distance in marks.
+// Prefetch distance, in marks (bits to set).
 constexpr size_t kMarksAhead = 24;
 
 template <class Layout>
@@ -193,7 +194,8 @@ void BulkFilter::mark_regions() {
   team_.run([&](unsigned /*member*/) {
     const size_t region_count = marks_.front().size();
     for (size_t region; (region = next_region_++) < region_count;) {
-      // The members' shares of the batch are consecutive, so this is the order of the batch.
+      // Each member has listed a consecutive part of the batch. So the lists, visited in the order
+      // of the members, give the order of the batch.
       for (const std::vector<Marks>& listed : marks_) {
         const Marks& marks = listed[region];
         for (size_t i = 0; i < marks.size(); ++i) {

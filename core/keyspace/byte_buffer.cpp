@@ -59,7 +59,8 @@ bool ByteBuffer::resize_zeroed(size_t size) {
   }
   if (size > kSizeMax) return false;
   const size_t growth = size - size_;
-  // Copying the old content pays off if it is not much larger than the growth that stays untouched.
+  // A fresh block costs a copy of the old content, but the pages of the growth stay untouched. The
+  // copy pays off if the old content is at most twice as large as the growth.
   if (growth >= kFreshPagesMin && growth >= size_ / 2) return grow_with_fresh_pages(size);
   const size_t old_size = size_;
   if (!reallocate(size)) return false;

@@ -90,7 +90,7 @@ class Entry {
   // this entry. Returns false, with the value unchanged, if the allocation fails.
   [[nodiscard]] bool set_string(std::string_view text);
   void set_integer(int64_t value);
-  // As set_string(), but never stores an integer. Used for the result of INCRBYFLOAT.
+  // Like set_string(), but never stores an integer. Used for the result of INCRBYFLOAT.
   [[nodiscard]] bool set_plain_string(std::string_view text);
   // Takes ownership of `bytes` as a raw string.
   void set_raw(ByteBuffer bytes);

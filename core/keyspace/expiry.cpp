@@ -4,7 +4,8 @@
 namespace core::keyspace {
 namespace {
 
-// Number of deletions while a lock is held; they take about twenty microseconds.
+// Number of keys that are deleted while a lock is held. These deletions take about twenty
+// microseconds.
 constexpr size_t kKeysPerLock = 64;
 
 }  // namespace

@@ -3,8 +3,8 @@
 // ActiveExpiry: deletes expired keys that no command accesses.
 //
 // Invariants: only keys that are due are visited. A few dozen are deleted per lock, so that no
-// command waits for long. Calls continue where the last one ended, so that each database gets its
-// share.
+// command waits for long. Each call continues where the previous call ended, so that every database
+// is visited.
 // Thread safety: run() is called by one thread at a time; it takes stripe locks itself.
 #pragma once
 
@@ -25,8 +25,8 @@ class ActiveExpiry {
  public:
   ActiveExpiry(Keyspace& keyspace, const Clock& clock) : keyspace_(keyspace), clock_(clock) {}
 
-  // Deletes expired keys until none is left or the time is over. The keyspace's expired hook
-  // reports the deleted keys.
+  // Deletes expired keys until no expired key is left or `duration_us_max` has passed. The
+  // keyspace's expired hook reports the deleted keys.
   ExpiryReport run(int64_t duration_us_max);
 
  private:

@@ -48,7 +48,7 @@ class ExpiryIndex {
   // Removes some records that no key needs, if there may be many. Must be called after add().
   // `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest expiry
   // of the keys with this hash, or nullopt. It is called at most kPurgeSteps times, unless a whole
-  // round has found nothing to remove.
+  // pass over the records has found nothing to remove.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
@@ -63,8 +63,8 @@ class ExpiryIndex {
         needed_in_a_row_ = 0;
       }
     }
-    // A whole round found nothing to remove: some keys have several records that all look needed.
-    // Alternating PERSIST and EXPIRE creates such records.
+    // A whole pass over the records found nothing to remove: some keys have several records that
+    // all look needed. Alternating PERSIST and EXPIRE creates such records.
     if (needed_in_a_row_ >= size()) keep_one_of_each(latest_of);
   }
 
@@ -106,11 +106,14 @@ class ExpiryIndex {
 // Statistics of expiry, for INFO only.
 //
 // Thread safety: all members may be called from any thread.
-// Source: the figures of Redis 7.0.
+// Source: the fields of INFO in Redis 7.0.
 struct ExpiryStatistics {
-  std::atomic<uint64_t> expired{0};            // keys deleted because they had expired
-  std::atomic<uint64_t> expired_actively{0};   // expired keys that active expiry deleted
-  std::atomic<uint64_t> ticks_cut_by_time{0};  // cycles of active expiry that ran out of time
+  // Number of keys deleted because they had expired.
+  std::atomic<uint64_t> expired{0};
+  // Number of expired keys that active expiry deleted.
+  std::atomic<uint64_t> expired_actively{0};
+  // Number of active expiry cycles that ran out of time.
+  std::atomic<uint64_t> ticks_cut_by_time{0};
   // Share of keys with an expiry that had expired when active expiry began, smoothed: 0 to 1.
   std::atomic<double> stale_ratio{0};
 

@@ -133,7 +133,7 @@ class Keyspace {
     constexpr uint64_t kStripeSizeMin = 128;
     return slot(database, key).size.load(std::memory_order_relaxed) >= kStripeSizeMin;
   }
-  // As find(), but deletes an expired entry, as expire() does.
+  // Like find(), but deletes an expired entry by calling expire().
   Entry* find_for_write(unsigned database, const KeyRef& key, int64_t now_ms) {
     Entry* entry = find_any(database, key);
     if (entry == nullptr || !entry->expired(now_ms)) return entry;

@@ -7,8 +7,8 @@
 
 namespace core::keyspace {
 
-// kTake: the function takes stripe locks itself. kHeld: it runs inside EXEC, where the caller holds
-// all of them.
+// kTake: the function takes stripe locks itself. kHeld: the function runs inside EXEC, where the
+// caller holds all stripe locks.
 enum class Locking : uint8_t { kTake, kHeld };
 
 }  // namespace core::keyspace

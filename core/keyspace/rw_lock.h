@@ -4,8 +4,8 @@
 // because sleep and wake-up of a thread take longer than such a section. A waiting writer takes
 // precedence over new readers, so that readers of a hot key cannot starve it.
 //
-// Invariants: not recursive: a thread that holds it in any mode must not lock it again. The low
-// bits of `state_` count readers; a writer holds it alone.
+// Invariants: the lock is not recursive, so a thread that holds it in any mode must not lock it
+// again. The low bits of `state_` count readers. A writer holds the lock alone.
 // Thread safety: all members may be called from any thread.
 // Source: the futex behind std::atomic::wait; Drepper 2011, "Futexes Are Tricky", for parking.
 #pragma once

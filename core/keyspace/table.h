@@ -42,8 +42,8 @@ class Table {
   void reserve(size_t entry_count);
   // The entry of `key`, or null.
   Entry* find(std::string_view key, uint64_t hash) const;
-  // Calls visitor(Entry&) for a set of entries that includes all whose keys have this hash. The
-  // visitor must not change the table.
+  // Calls visitor(Entry&) for a set of entries that includes all entries whose keys have this hash.
+  // The visitor must not change the table.
   template <class Visitor>
   void for_each_candidate(uint64_t hash, Visitor&& visitor) const;
   // REQUIRES: no entry with that key is present.

@@ -40,8 +40,8 @@ void WatchTable::mark_expired(unsigned database, std::string_view key) {
   const auto row = rows_.find(KeyView(database, key));
   if (row == rows_.end()) return;
   for (Watcher& watcher : row->second) {
-    // For a watcher that saw the key as expired, its deletion is no change. A later write is a
-    // change.
+    // For a watcher that saw the key as expired, the deletion of the key is no change. A later
+    // write is a change.
     if (!watcher.was_expired) watcher.flag->dirty.store(true, std::memory_order_release);
     watcher.was_expired = false;
   }

@@ -28,7 +28,7 @@ using WatchFlagPtr = std::shared_ptr<WatchFlag>;
 class WatchTable {
  public:
   bool empty() const { return rows_.empty(); }
-  // `was_expired`: the key had already expired at WATCH, so its deletion for that reason is no
+  // `was_expired`: the key had already expired at WATCH, so the deletion of the expired key is no
   // change. Returns false, with nothing changed, if `flag` already watches the key.
   bool add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired);
   void remove(unsigned database, std::string_view key, const WatchFlagPtr& flag);

@@ -37,8 +37,8 @@ bool is_overcommit_strict() {
 }
 
 int make_file(uint64_t size_bytes) {
-  // MFD_NOEXEC_SEAL, which kernels know since 6.3. Some of these kernels refuse to create a file
-  // without the flag.
+  // The value of MFD_NOEXEC_SEAL, a flag of Linux 6.3 and later. Some of these kernels refuse to
+  // create a file without the flag.
   constexpr unsigned kNoExecSeal = 8;
   constexpr const char* kName = "bloomery-arrays";
   int descriptor = ::memfd_create(kName, MFD_CLOEXEC | kNoExecSeal);
@@ -65,7 +65,7 @@ struct ArrayMemory::Tail {
   void give_back() {
     const uint64_t size = mapped_bytes;
     std::byte* const start = memory();
-    // munmap() alone frees no page of a file.
+    // MADV_REMOVE frees the pages of the file, which munmap() alone does not.
     ::madvise(start, size, MADV_REMOVE);
     ::munmap(start, size);
   }
@@ -118,7 +118,8 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
 
 void* ArrayMemory::map(uint64_t size_bytes) {
   const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
-  // Read before mmap(): a fork during the call must see a value older than its own.
+  // Reads events_ before mmap(). A child that is forked during mmap() may see the array, so the
+  // array must count as mapped before the end of that fork.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
   // MAP_NORESERVE: a filter sized for years may exceed the free memory. The caller has checked
@@ -141,14 +142,16 @@ void* ArrayMemory::map(uint64_t size_bytes) {
 
 void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
   give_back_or_keep(tail_of(memory, size_bytes), size_bytes);
-  // The size is subtracted last, because freeing many pages takes time and they count until then.
+  // Subtracts the size last: freeing many pages takes time, and the pages are in use until they are
+  // freed.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
 void ArrayMemory::give_back_or_keep(Tail& tail, uint64_t size_bytes) {
   const bool is_in_file = tail.offset != kNoOffset;
   if (!is_in_file) anonymous_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
-  // The parent still uses the pages that a child frees.
+  // A child only unmaps the array, because the parent still uses its pages in the file. An
+  // anonymous array has no pages in the file.
   if (!is_in_file || ::getpid() != owner_) {
     ::munmap(tail.memory(), tail.mapped_bytes);
     return;
@@ -234,7 +237,8 @@ void ArrayMemory::release(Children::iterator child) {
     Tail* const tail = std::exchange(unseen, unseen->next_freed);
     const uint64_t size_bytes = tail->size_bytes;
     tail->give_back();
-    // The size is subtracted last, because freeing many pages takes time and they count until then.
+    // Subtracts the size last: freeing many pages takes time, and the pages are in use until they
+    // are freed.
     kept_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   }
 }

@@ -48,8 +48,9 @@ class ArrayMemory {
   // Returns the offset of the first byte at or after `offset` whose page was touched; size_bytes if
   // there is no such page. REQUIRES: `memory` came from map(size_bytes); offset <= size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Returns the end of a run of touched pages that begins at `offset`. Further touched pages may
-  // follow. REQUIRES: as next_data(), which returned `offset`.
+  // Returns the end of a range of touched pages that begins at `offset`. The range may be only a
+  // part: the page after it may be touched, too. REQUIRES: next_data() with the same array returned
+  // `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
   // Bytes of all arrays that are not freed, touched or not.

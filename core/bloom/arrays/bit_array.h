@@ -8,7 +8,8 @@
 // other arrays look to a child as they were at the fork. Members that work on the whole array leave
 // untouched pages untouched. The exceptions are words() and bytes(), whose callers must take care
 // of that.
-// Thread safety: as for a plain array.
+// Thread safety: reads may run in parallel. A write needs exclusive access to the words that it
+// changes; detach_from_children() needs exclusive access to the array.
 // Source: docs/bloom_math.md, "Memory".
 #pragma once
 

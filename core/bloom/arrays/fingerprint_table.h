@@ -8,7 +8,8 @@
 // are not computed but looked up in kBucketShapes.
 //
 // Invariants: no word reaches past its line; a bucket begins within the first 64 bits of its word.
-// Thread safety: as the words that it reads or writes.
+// Thread safety: lookups may run in parallel; changes need exclusive access to the words of the
+// table.
 // Source: docs/bloom_math.md, "The fingerprints layout"; Mycroft 1987, in Warren 2013, "Hacker's
 // Delight", 6-1; Lemire 2019, "Fast random integer generation in an interval".
 #pragma once
@@ -63,7 +64,8 @@ struct BucketPlace {
   unsigned shift;
 };
 
-// An item's fingerprint and its two buckets. Their lines may still be on the way to the cache.
+// An item's fingerprint and its two buckets. The lines of the buckets may not have reached the
+// cache yet.
 struct FingerprintPlaces {
   uint64_t fingerprint;
   std::array<BucketPlace, 2> buckets;
@@ -80,8 +82,8 @@ class FingerprintTable {
   FingerprintTable(const uint64_t* words, uint64_t line_count, const BucketShape& shape)
       : words_(words),
         shape_(shape),
-        // The count is even: if the lines have an odd number of buckets, the last bucket stays
-        // unused.
+        // The number of buckets is even: if the lines have an odd number of buckets, the last
+        // bucket stays unused.
         bucket_count_(line_count * shape.buckets_per_line & ~uint64_t{1}) {}
 
   uint64_t bucket_count() const { return bucket_count_; }
@@ -140,7 +142,8 @@ class FingerprintTable {
     flip(places.buckets[is_second], lowest(marked[is_second]), places.fingerprint);
     return true;
   }
-  // Stores the fingerprint in the lowest free slot of the bucket. Returns false if all are taken.
+  // Stores the fingerprint in the lowest free slot of the bucket. Returns false if all slots are
+  // taken.
   bool fill_slot(uint64_t bucket, uint64_t fingerprint) const {
     const BucketPlace at = place(bucket);
     const Word free = zeros(load(at)) & highs();
@@ -169,8 +172,8 @@ class FingerprintTable {
     return word >> (place.shift % 64);  // the compiler cannot infer that shift < 64
   }
   Word pattern(uint64_t value) const { return lows() * value; }
-  // ANDed with highs(), the result has the top bit of each slot that is zero. It is exact up to the
-  // lowest such slot. Higher slots may be wrong, but no caller reads them.
+  // In `zeros(slots) & highs()`, the top bit of each slot that is zero is set. The result is exact
+  // up to the lowest such slot. Bits of higher slots may be wrong, but no caller reads them.
   Word zeros(Word slots) const { return (slots - lows()) & ~slots; }
 
   // Number of bits below the lowest slot whose top bit is set.

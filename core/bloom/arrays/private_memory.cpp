@@ -81,7 +81,8 @@ void PrivateMemory::unmap(void* memory, uint64_t size_bytes) {
     sizes_.erase(memory);
   }
   ::munmap(memory, round_to_pages(size_bytes));
-  // The size is subtracted last, because freeing many pages takes time and they count until then.
+  // Subtracts the size last: freeing many pages takes time, and the pages are in use until they are
+  // freed.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
@@ -89,7 +90,8 @@ uint64_t PrivateMemory::next_data(const void* memory, uint64_t size_bytes, uint6
   PageMap page_map(page_map_);
   const auto* const start = static_cast<const std::byte*>(memory);
   Entries entries;
-  // The first read is short, because callers have often skipped just one hole.
+  // The first read of the page map covers only a few pages, because the next touched page is often
+  // close.
   size_t count = 8;
   for (uint64_t page = offset / kArrayPageBytes * kArrayPageBytes; page < size_bytes;) {
     const uint64_t left = round_to_pages(size_bytes - page) / kArrayPageBytes;

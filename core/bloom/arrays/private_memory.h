@@ -36,14 +36,15 @@ class PrivateMemory {
   // there is no such page. REQUIRES: `memory` came from map() of at least size_bytes; offset <=
   // size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Returns the end of a run of touched pages that begins at `offset`. Further touched pages may
-  // follow. REQUIRES: as next_data(), which returned `offset`.
+  // Returns the end of a range of touched pages that begins at `offset`. The range may be only a
+  // part: the page after it may be touched, too. REQUIRES: next_data() with the same array returned
+  // `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
   // Bytes of all arrays that are not freed, touched or not.
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
-  // Resident bytes of these arrays in this process, including pages that were only read. Queries
-  // every page, which costs a few nanoseconds each.
+  // Resident bytes of all mapped arrays in this process, including pages that were only read.
+  // Queries every page, which costs a few nanoseconds per page.
   uint64_t resident_bytes() const;
 
  private:

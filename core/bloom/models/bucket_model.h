@@ -4,7 +4,7 @@
 // items that it holds.
 //
 // Invariants: buckets lie in lines of 512 bits and do not cross them; their number is even.
-// Thread safety: values and pure functions.
+// Thread safety: pure functions; concurrent reads of a value are safe.
 // Source: docs/bloom_math.md, "The fingerprints layout"; Fan, Andersen, Kaminsky, Mitzenmacher
 // 2014, "Cuckoo Filter: Practically Better Than Bloom".
 #pragma once

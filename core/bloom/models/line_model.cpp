@@ -178,7 +178,7 @@ double LineModel::items_of_ones(double ones) const {
 }
 
 // Sums over pairs of bits. Whether two bits of one line, or of two lines, are clear is slightly
-// correlated. The differences are computed of logarithms, which avoids cancellation.
+// correlated. The differences are computed from logarithms, which avoids cancellation.
 double LineModel::variance_of_ones(double item_count) const {
   const double throws = item_count * lines_per_lookup;
   const double bits = line_count * line_bits;
@@ -199,8 +199,9 @@ std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
   const double slack_limit = std::ceil(ideal_lines * (1 + kMemorySlack));
   const double ideal_bits_per_item = -std::log2(error_rate);
   std::optional<LineModel> best;
-  // The first round accepts only shapes within the memory slack. A few lines, rounded up, may all
-  // exceed it. The second round then selects the smallest shape.
+  // The first pass accepts only shapes within the memory slack. If a filter needs only a few lines,
+  // rounding up may put every shape above that limit. The second pass then selects the smallest
+  // shape.
   for (const double limit : {slack_limit, std::ceil(2 * ideal_lines) + 2}) {
     for (unsigned g = 1; g <= kMaxLinesPerLookup; ++g) {
       const int ideal = int(ideal_bits_per_item / g);

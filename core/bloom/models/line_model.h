@@ -31,8 +31,8 @@ struct LineModel {
   // Expected number of set bits after `item_count` items, and the variance of this number.
   double expected_ones(double item_count) const;
   double variance_of_ones(double item_count) const;
-  // Number of items that are expected to set `ones` bits. If all bits are set, the number for all
-  // but one.
+  // Number of items that are expected to set `ones` bits. If all bits are set, returns the number
+  // for one clear bit.
   double items_of_ones(double ones) const;
 };
 

@@ -61,7 +61,8 @@ Result<> check_layer(size_t index, const LayerInfo& first, const LayerInfo& othe
   return {};
 }
 
-// A filter that gains layers must have the same growth settings.
+// Checks that the growth settings are equal if `other` has more layers than `first`. The union then
+// has layers that `first` would have gained by growth.
 Result<> check_growth(const ScalableFilter& first, const ScalableFilter& other) {
   if (other.layer_count() <= first.layer_count()) return {};
   const FilterParameters one = first.parameters();
@@ -89,8 +90,8 @@ Result<> check_pair(const ScalableFilter& first, const ScalableFilter& other) {
   return check_growth(first, other);
 }
 
-// Returns the first of the filters with the most layers. Every layer of another filter has a
-// counterpart in it.
+// Returns the filter with the most layers; of several such filters, the first. Each layer of every
+// other filter has a counterpart in this filter.
 const ScalableFilter& longest_of(UnionInputs inputs) {
   return **std::ranges::max_element(inputs, {}, &ScalableFilter::layer_count);
 }
@@ -175,7 +176,8 @@ class LayerUnion {
   }
 
  private:
-  // Item count of an input that already has all bits of the union; nullopt if no input has.
+  // Item count of an input that already has all bits of the union; nullopt if no input has all
+  // these bits.
   std::optional<uint64_t> count_of_whole(uint64_t ones) const {
     std::optional<uint64_t> most;
     for (const ScalableFilter* input : inputs_) {

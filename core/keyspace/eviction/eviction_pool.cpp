@@ -91,7 +91,8 @@ void EvictionPool::sample(unsigned database, const EvictionSettings& settings, s
     if (counter.load(std::memory_order_relaxed) == 0) continue;
     out.is_any_left = true;
     sample_stripe(stripe, database, settings, wanted - out.seen_count, out);
-    // A stripe with fewer keys than the sample is not enough; the next stripe supplies the rest.
+    // If the stripe has fewer keys than the sample needs, the next stripe supplies the missing
+    // keys.
     if (counter.load(std::memory_order_relaxed) >= count) return;
   }
 }

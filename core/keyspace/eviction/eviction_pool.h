@@ -68,7 +68,8 @@ class EvictionPool {
   };
   struct Choice {
     std::optional<Candidate> candidate;
-    // Set if there is no candidate: true if an evictable key exists that the search did not find.
+    // Valid only if there is no candidate. True if an evictable key exists that the search did not
+    // find.
     bool is_any_left = false;
   };
 

@@ -7,7 +7,7 @@
 // Invariants: the counter grows by one with probability 1 / (1 + log_factor * (count - 5)) and is
 // decremented once for every decay_minutes since the last use. A read returns the decremented
 // value, and the next use stores it.
-// Thread safety: a value.
+// Thread safety: concurrent reads of a value are safe.
 // Source: Morris 1978, "Counting Large Numbers of Events in Small Registers"; Redis' LFU.
 #pragma once
 

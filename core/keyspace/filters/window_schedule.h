@@ -37,7 +37,8 @@ class WindowSchedule {
   // Schedules a check of the key soon. Called when a filter with a window gets this name or its
   // first item.
   void record(std::string_view key);
-  // Removes and returns a name whose check is due. After the clock has jumped back all are due.
+  // Removes and returns a name whose check is due. After the clock has jumped back, the checks of
+  // all names are due.
   std::optional<Name> take_due(int64_t now_ms);
   // Makes the check of every name due now.
   void bring_all();
