@@ -84,7 +84,7 @@ Figures measure(uint8_t generations, uint64_t count) {
   Figures figures;
   int64_t now_ms = 0;
   uint64_t added = 0;
-  // Records only items that an add reported as new. The others were false positives.
+  // Records only items that an add reported as new. All other items were false positives.
   std::vector<bool> was_new;
   uint64_t turns = 0;
   double turn_ns = 0;

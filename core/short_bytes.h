@@ -3,7 +3,7 @@
 // Copies and comparisons of byte strings that are mostly short, without a function call.
 //
 // For keys and small values a call of libc's memcpy or memcmp costs several times the work itself,
-// especially if it uses AVX-512. Calls between other code took 60 to 90 ns each
+// especially if it uses AVX-512. Such a call between other work took 60 to 90 ns
 // (docs/performance.md). Up to 32 bytes, two overlapping words of fixed size suffice.
 //
 // Thread safety: pure functions.

@@ -12,17 +12,16 @@
 
 namespace core::bitmap {
 
-// The operations of BITOP. X is the first source, Y are all other sources. The comment at an
-// operation says which bits of the result are set.
+// The operations of BITOP. The comment at an operation says which bits of the result are set.
 enum class BitOperation : uint8_t {
   kAnd,
   kOr,
   kXor,
-  kNot,    // clear in X; takes exactly one source
-  kDiff,   // set in X, clear in every Y
-  kDiff1,  // set in some Y, clear in X
-  kAndOr,  // set in X and in some Y
-  kOne,    // set in exactly one of all sources
+  kNot,    // bits that are clear in the only source
+  kDiff,   // bits set in the first source and in no other source
+  kDiff1,  // bits set in another source but not in the first source
+  kAndOr,  // bits set in the first source and in another source
+  kOne,    // bits set in exactly one source
 };
 
 // Fills all of `out`. The caller chooses its size, for BITOP the size of the longest source. Longer

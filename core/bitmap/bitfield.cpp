@@ -115,7 +115,8 @@ int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_
   const uint64_t index = bit_offset / 8;
   if (index >= bytes.size()) return 0;
   Window window;
-  // A copy of constant size compiles to two loads. Only fields near the end need a call.
+  // A copy of constant size compiles to two loads. Only fields near the end of `bytes` need a call
+  // of memcpy().
   if (bytes.size() - index >= kWindowBytes) {
     std::memcpy(window.bytes.data(), bytes.data() + index, kWindowBytes);
   } else {
@@ -150,7 +151,7 @@ void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, 
 std::optional<int64_t> fit_value(FieldType type, int64_t value, Overflow overflow) {
   const Bounds bounds = bounds_of(type);
   if (value >= bounds.min && value <= bounds.max) return value;
-  // An unsigned field treats a negative value as a huge one, so it saturates at the maximum. A
+  // An unsigned field treats a negative value as a huge value, so it saturates at the maximum. A
   // signed field also saturates at the maximum if max - value does not fit 64 bits. Both results
   // equal those of Redis.
   const bool is_difference_too_large = value < bounds.max - std::numeric_limits<int64_t>::max();

@@ -2,7 +2,7 @@
 //
 // Integers of 1 to 64 bits at any bit offset of a byte range: the arithmetic of BITFIELD.
 //
-// Invariants: fields are big endian, signed ones in two's complement. Every field value fits an
+// Invariants: fields are big endian; signed fields use two's complement. Every field value fits an
 // int64_t, because unsigned fields have at most 63 bits.
 // Thread safety: pure functions; the bytes must not change during a call.
 // Source: Redis' BITFIELD page; odd cases measured on Redis 7.0.15.
@@ -37,7 +37,7 @@ Result<uint64_t> parse_bit_offset(std::string_view text, uint64_t limit_bits);
 // in Redis, only the field's first bit must be below `limit_bits`.
 Result<uint64_t> parse_field_offset(std::string_view text, FieldType type, uint64_t limit_bits);
 
-// Bits beyond the end read as zero.
+// Reads a field. Bits beyond the end of `bytes` count as zero.
 int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_offset);
 
 // Stores the low `type.bits` bits of `value`. REQUIRES: the field lies within the bytes.

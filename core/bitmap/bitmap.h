@@ -26,7 +26,7 @@ uint64_t count_bits(std::span<const uint8_t> bytes);
 uint64_t count_bits(std::span<const uint8_t> bytes, uint64_t first_bit, uint64_t last_bit);
 
 // Returns the lowest position in [first_bit, last_bit] with value `bit`. Does not search the zeros
-// after the last byte: whether BITPOS counts them depends on the form of its range.
+// after the last byte: whether BITPOS counts these zeros depends on the form of its range.
 std::optional<uint64_t> find_bit(std::span<const uint8_t> bytes, bool bit, uint64_t first_bit,
                                  uint64_t last_bit);
 

@@ -19,7 +19,7 @@ namespace core::bloom {
 namespace {
 
 // Prefetch distance in items. With two lines per item it keeps a core's miss buffers busy: the core
-// compares some lines while others are loaded.
+// compares some lines while other lines are loaded.
 constexpr size_t kItemsAhead = 20;
 
 // Inlined, so that a caller compiled for an instruction set gets the loops compiled for it too.

@@ -107,8 +107,8 @@ class Layer {
   bool is_emptied_by(Removal removal) const {
     return removal == Removal::kGone && item_count_ == 0;
   }
-  // Removes the items whose outcome is kAbsent, with the same result as one remove() each. With
-  // `ends_empty` it stops after a removal that empties the layer, and returns true then.
+  // Removes the items whose outcome is kAbsent, with the same result as one remove() each. If
+  // `ends_empty` is true, stops after a removal that empties the layer and returns true.
   template <class Layout>
   bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes,
                     bool ends_empty) {

@@ -28,8 +28,8 @@ struct LineKernels {
   bool (*check)(const uint64_t* words, const Geometry& geometry, ItemHash hash);
   // Sets the item's bits. Returns true if at least one of them was clear before.
   bool (*mark)(uint64_t* words, const Geometry& geometry, ItemHash hash);
-  // Sets found[i] for each item that some array contains, and leaves the others unchanged. Items
-  // with found[i] already set are skipped. The arrays are visited roughly in order.
+  // Sets found[i] for each item that some array contains, and leaves all other elements unchanged.
+  // Items with found[i] already set are skipped. The arrays are visited roughly in order.
   // REQUIRES: at most kGroupArrays arrays and kGroupItems hashes; `found` is as long as `hashes`.
   void (*check_group)(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                       std::span<bool> found);

@@ -105,7 +105,7 @@ template <class Line>
 }
 
 // Prefetch distance in lines. It suffices for the miss buffers of a core, which compares some lines
-// while others are loaded. Prefetching all lines first would leave the core waiting.
+// while other lines are loaded. Prefetching all lines first would leave the core waiting.
 inline constexpr size_t kLinesAhead = 40;
 
 // Two rounds of cache misses. The first loads the first line of every item, where the lookup of

@@ -202,9 +202,9 @@ std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
 std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
                                         double item_count);
 
-// Arrays below this size are probably in the core's own cache while their filter is used. They are
-// the older layers of a filter that has grown. Prefetching from them would cost as much as the
-// lookup itself.
+// Arrays below this size are probably in the core's own cache while their filter is used. Such
+// arrays are the older layers of a filter that has grown. Prefetching from these layers would cost
+// as much as the lookup itself.
 inline constexpr uint64_t kCachedBytes = 256 << 10;
 // Maximum number of arrays in which a group of items is looked up at once.
 inline constexpr size_t kGroupArrays = 16;

@@ -257,8 +257,8 @@ class ScalableFilter::Adder {
       const auto found_of_rest = std::span(found).subspan(done, rest.size());
       std::ranges::fill(found_of_rest, false);
       check_layers_group<Layout>(all.first(layers_before - 1), rest, found_of_rest);
-      // After growth the last layer is an older one, so the remaining items must be looked up in
-      // it.
+      // The loop ends after growth: the remaining items must then be looked up in the layer that
+      // was last before.
       for (; done < hashes.size() && filter_.layer_count() == layers_before; ++done) {
         outcomes[done] = found[done] ? AddOutcome::kPresent : add_to_last<Layout>(hashes[done]);
         if (outcomes[done] == AddOutcome::kFull) return done + 1;

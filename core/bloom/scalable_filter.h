@@ -6,8 +6,9 @@
 // changes. A lookup visits the newest layer, the largest, first. An added item is found forever, or
 // until it is deleted if the layout supports deletion. Deletion follows the contract of
 // DeletableLayout in core/bloom/layouts.h. It removes an item from the oldest layer that contains
-// it. No older layer contained the item when it was added, and older layers only lose items, so the
-// oldest match is its own. An older layer that becomes empty is dropped.
+// it. No older layer contained the item when it was added, and older layers only lose items. So the
+// item was added to the oldest layer that contains it. An older layer that becomes empty is
+// dropped.
 // Thread safety: const members may run in parallel; the others need exclusive access to the filter.
 // hasher() returns a copy, so callers may hash before they lock.
 // Source: Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom Filters"; docs/bloom_math.md.

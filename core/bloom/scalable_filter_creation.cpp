@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Creation of filters: new ones, from parts that are not trusted, and copies.
+// Creates filters: new filters, filters from parts that are not trusted, and copies.
 #include <fmt/format.h>
 
 #include <limits>

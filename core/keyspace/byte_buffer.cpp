@@ -12,7 +12,7 @@ namespace {
 
 // For blocks of this size or more, calloc returns fresh pages instead of clearing memory.
 constexpr size_t kFreshPagesMin = size_t{256} * 1024;
-// Larger requests always fail, and rounding them up could overflow.
+// Larger requests always fail, and rounding their size up could overflow.
 constexpr size_t kRoundedMax = size_t{1} << 62;
 
 }  // namespace
@@ -30,8 +30,8 @@ bool ByteBuffer::assign(std::string_view bytes) {
     shrink(0);
     return true;
   }
-  // A block of another size class is allocated anyway, and realloc would copy the old content
-  // needlessly.
+  // If the size class changes, a new block is needed anyway, and realloc() would copy the old
+  // content needlessly.
   if (data_ == nullptr || allocation_size(bytes.size()) != allocation_size(size_)) {
     auto* fresh = static_cast<char*>(std::malloc(allocation_size(bytes.size())));
     if (fresh == nullptr) return false;

@@ -53,8 +53,8 @@ class ByteBuffer {
   // Grows to `size` bytes, or cuts the tail off. New bytes are zero; large growth costs no page
   // until it is written.
   [[nodiscard]] bool resize_zeroed(size_t size);
-  // Resizes as resize_zeroed(), but the content of new bytes is unspecified. The caller overwrites
-  // them.
+  // Resizes like resize_zeroed(), but the content of new bytes is unspecified. The caller
+  // overwrites these bytes.
   [[nodiscard]] bool resize_for_overwrite(size_t size);
   // Removes the end of the content. REQUIRES: size <= this->size().
   void shrink(size_t size);

@@ -19,7 +19,7 @@ namespace core::keyspace {
 
 namespace {
 
-// Smaller values are freed in place, which costs less than handing them to another thread.
+// Smaller values are freed in place, which costs less than handing the values to another thread.
 constexpr size_t kHeavyBytes = size_t{64} * 1024;
 // Length of "-9223372036854775808".
 constexpr size_t kIntegerTextMax = 20;

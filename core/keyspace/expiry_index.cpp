@@ -9,7 +9,8 @@
 namespace core::keyspace {
 
 void ExpiryIndex::add(int64_t deadline_ms, uint64_t hash) {
-  // Grows by an eighth, because doubling would leave a quarter of the memory unused on average.
+  // The array of records grows by an eighth, because doubling would leave a quarter of the memory
+  // unused on average.
   if (records_.size() == records_.capacity()) records_.reserve(size() + size() / 8 + 16);
   records_.push_back({deadline_ms, hash});
   sift_up(records_.size() - 1);

@@ -7,8 +7,8 @@
 // placed by slot, the keys of a slot are in one stripe. Counters of size and expiry, and those of
 // database 0's slots, agree with the tables whenever the stripe is unlocked.
 // Thread safety: functions marked REQUIRES need the named StripeLock. The others take the locks
-// they need, one stripe at a time, and must not be called by a thread that holds one. Counters may
-// be read from any thread at any time.
+// they need, one stripe at a time, and must not be called by a thread that holds a stripe lock.
+// Counters may be read from any thread at any time.
 // Source: docs/architecture.md, "Concurrency".
 #pragma once
 
@@ -87,8 +87,8 @@ class Keyspace {
   void set_hooks(ExpiredHook expired, FlushedHook flushed = {}) {
     hooks_ = {std::move(expired), std::move(flushed)};
   }
-  // Expired heavy values are freed by `reclaimer`; null frees them in place. Must outlive the
-  // keyspace.
+  // `reclaimer` frees expired heavy values and must outlive the keyspace. If it is null, such
+  // values are freed in place.
   void set_reclaimer(Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
 
   unsigned database_count() const { return database_count_; }

@@ -97,8 +97,8 @@ ArrayMemory::Tail& ArrayMemory::tail_of(void* memory, uint64_t size_bytes) {
 }
 
 void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
-  // A child has its own copy of next_offset_, so its ranges would collide with the parent's next
-  // ones.
+  // A child has its own copy of next_offset_, so its ranges would collide with later ranges of the
+  // parent. Therefore a child maps no range of the file.
   if (descriptor_ < 0 || ::getpid() != owner_) return MAP_FAILED;
   const uint64_t step = round_up(mapped_bytes + 1, kRangeAlignment);
   uint64_t start = next_offset_.load(std::memory_order_relaxed);

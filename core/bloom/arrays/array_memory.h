@@ -89,7 +89,7 @@ class ArrayMemory {
   std::atomic<uint64_t> reserved_bytes_{0};
   std::atomic<uint64_t> kept_bytes_{0};
   std::atomic<uint64_t> anonymous_bytes_{0};
-  // Counts the begin and the end of each fork, so that mappings, forks and frees have an order.
+  // Counts the beginning and the end of each fork, so that mappings, forks and frees have an order.
   std::atomic<uint64_t> events_{0};
   std::mutex mutex_;       // guards the members below; never taken in a child
   Children children_;      // child processes that are alive
@@ -114,8 +114,8 @@ class ArrayMemory::ChildGuard {
   Children::iterator child_;
 };
 
-// Bytes of all mapped arrays of the process that are not freed, those of PrivateMemory included,
-// touched or not. Thread-safe.
+// Bytes of all mapped arrays of the process that are not freed. Includes untouched pages and the
+// arrays of PrivateMemory. Thread-safe.
 uint64_t mapped_bytes();
 // Bytes of freed arrays that stay in memory because a forked child may read them.
 uint64_t kept_array_bytes();

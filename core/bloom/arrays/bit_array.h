@@ -113,7 +113,7 @@ class BitArray {
   Extent extent_;
 };
 
-// Sum of the sizes of all arrays ever created, including destroyed ones. Thread-safe.
+// Sum of the sizes of all arrays ever created, including destroyed arrays. Thread-safe.
 uint64_t granted_array_bytes();
 
 }  // namespace core::bloom

@@ -3,7 +3,8 @@
 // BucketModel: the shape of a table of fingerprints with two buckets per item, and the number of
 // items that it holds.
 //
-// Invariants: buckets lie in lines of 512 bits and do not cross them; their number is even.
+// Invariants: buckets lie in lines of 512 bits and do not cross them; the number of buckets is
+// even.
 // Thread safety: pure functions; concurrent reads of a value are safe.
 // Source: docs/bloom_math.md, "The fingerprints layout"; Fan, Andersen, Kaminsky, Mitzenmacher
 // 2014, "Cuckoo Filter: Practically Better Than Bloom".
