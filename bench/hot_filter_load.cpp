@@ -160,8 +160,8 @@ void send_all(int descriptor, std::string_view bytes) {
   }
 }
 
-// Reads until `reply` is full. If the first reply is an error, ends the program at once, because an
-// error may be shorter than the expected reply.
+// Reads until `reply` is full. An error reply may be shorter than the expected reply, so an error
+// as the first reply ends the program at once.
 void receive_all(int descriptor, std::vector<char>& reply) {
   for (size_t filled = 0; filled < reply.size();) {
     const ssize_t size = ::recv(descriptor, reply.data() + filled, reply.size() - filled, 0);

@@ -68,9 +68,9 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   static std::optional<Geometry> size(uint64_t capacity, double error_rate) {
     return size_with(capacity, bits_per_item(error_rate));
   }
-  // Bits per item of a layer that another machine has sized, so that it gets `hash_count` hashes.
-  // The logarithm may differ in its last digit (kRateTolerance), and so may the hash count. Returns
-  // nullopt if no machine gets this count from the rate.
+  // Bits per item of a layer with `hash_count` hashes whose size another machine computed. That
+  // machine's logarithm may differ in the last digit (kRateTolerance), and so may the hash count.
+  // Returns nullopt if no machine gets this count from the rate.
   static std::optional<double> bits_per_item(double error_rate, uint64_t hash_count);
   // Like size(), but with given bits per item, for layers whose bits_per_item() is stored.
   static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);

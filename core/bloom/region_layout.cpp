@@ -162,7 +162,8 @@ uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
   const auto tries_per_count = [&](double tried) { return 1 / (1 - model.error_rate(tried)); };
   const double step = double(capacity) / kSteps;
   double tried = 0;
-  // Heun's method. The error rate is convex, so the truncation error is on the safe side.
+  // Integrates by Heun's method. The error rate is convex, so the truncation error is on the safe
+  // side.
   for (int i = 0; i < kSteps; ++i) {
     const double before = tries_per_count(tried);
     tried += step * (before + tries_per_count(tried + step * before)) / 2;

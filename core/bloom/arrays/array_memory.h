@@ -66,7 +66,8 @@ class ArrayMemory {
 
  private:
   struct Tail;
-  // A forked child, identified by the values of events_ at the begin and at the end of its fork.
+  // A forked child, identified by the values of events_ at the beginning and at the end of its
+  // fork.
   struct Child {
     uint64_t begin;
     uint64_t end = std::numeric_limits<uint64_t>::max();  // maximum value until fork() has returned

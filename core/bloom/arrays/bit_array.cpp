@@ -137,7 +137,7 @@ bool BitArray::detach_from_children() {
   if (words_ == nullptr || !is_shared()) return true;
   auto copy = clone();
   if (!copy) return false;
-  // The memory that children share lives until the last of these children has ended.
+  // ArrayMemory keeps the old array until the last child that shares it has ended.
   *this = std::move(*copy);
   return true;
 }

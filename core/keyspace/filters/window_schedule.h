@@ -5,7 +5,7 @@
 //
 // Only names are stored, without databases. A name stays correct if its key is moved or databases
 // are swapped, and Entry::set_filter() records every filter that gets a name. If a name no longer
-// holds a filter, the caller of take_due() notices that.
+// holds a filter, the caller of take_due() detects that.
 //
 // Invariants: a name whose filter has something to forget is recorded here, or held by the caller
 // that took it out.
