@@ -50,7 +50,8 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   facts.hears_leader = is_of_shard && facts.leader_silence_us < kSilenceUs;
   facts.log_works = !parts_.state.availability.has(Availability::kAppendLogFails);
   facts.keeps_log = parts_.config.flag(OptionId::kAppendOnly);
-  // A leader that restarted without its data has no history of its epoch yet.
+  // A leader that restarted without its data has no history of the epoch in which it led, so it
+  // counts as not having led.
   const bool has_led = facts.led_epoch != 0 && has_history;
   facts.position = {has_led ? facts.led_epoch : place.history_epoch.load(), offset};
   if (shard == nullptr) return facts;

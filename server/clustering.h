@@ -2,8 +2,8 @@
 //
 // Clustering: makes this process a node of a cluster or of an emulated cluster, if configured.
 //
-// Thread safety: prepare() must be called before other threads start; the comments of the other
-// members state theirs.
+// Thread safety: prepare() must be called before other threads start. The comment of each other
+// member states from which threads it may be called.
 #pragma once
 
 #include <functional>

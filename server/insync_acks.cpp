@@ -18,7 +18,8 @@ uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
   for (const std::string& id : required) {
     uint64_t own = 0;
     for (const auto& replica : facts.replicas) {
-      // A replica that reconnects may briefly have two links.
+      // A replica that reconnects may briefly have two links, so the higher acknowledged offset
+      // counts.
       if (replica.id == id && replica.is_online) own = std::max(own, replica.acked);
     }
     acked = std::min(acked, own);

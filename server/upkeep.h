@@ -3,8 +3,9 @@
 // Upkeep: changes to the keyspace without a command. Expired keys are deleted, eviction keeps
 // maxmemory, time windows of filters rotate, and the table of tracked keys is trimmed.
 //
-// Invariants: a deleted key is journalled as DEL and reported to all listeners, under its lock. So
-// is a window's rotation. The keyspace and the memory monitor refer to this object while it exists.
+// Invariants: a deleted key is journalled as DEL and reported to all listeners, under the key's
+// lock. A window's rotation is also journalled and reported under the key's lock. The keyspace and
+// the memory monitor refer to this object while it exists.
 // Thread safety: created and destroyed while no command runs; tick() belongs to one thread.
 // Source: docs/architecture.md, "The memory limit"; Redis' databasesCron().
 #pragma once

@@ -52,11 +52,13 @@ enum Flag : uint32_t {
   // COMMAND does not report the flags below to clients.
   kInJournal = 1U << 23,  // journals and streams may contain the command although it changes no key
   kImmediate = 1U << 24,  // the command runs at once inside MULTI instead of being queued
+
   // The command accesses keys beyond its arguments, so EXEC locks all stripes.
   kWholeKeyspace = 1U << 25,
   kNotPaused = 1U << 26,       // the command runs during CLIENT PAUSE ALL
   kRunsQueue = 1U << 27,       // the flags of the queued commands also apply to the command (EXEC)
   kReportsMisconf = 1U << 28,  // the command fails with MISCONF while writes fail (PING)
+
   // Replicas receive the command although it changes no key, so it is paused with writes.
   kMayReplicate = 1U << 29,
   kInSubscriberMode = 1U << 30,  // a RESP2 client with subscriptions may send the command
@@ -102,6 +104,7 @@ struct KeyRange {
   int step = 1;
   uint16_t use = 0;
   std::string_view note{};  // reason for `use`, which COMMAND shows if it is not obvious
+
   // Index of the argument that holds the number of keys; 0 if there is none. If set, `last` is
   // unused.
   int count_at = 0;
@@ -127,9 +130,9 @@ inline int first_key_of(const KeyRange& range, Arguments args) {
 // range has no key, or if the argument with the number of keys is invalid.
 int last_key_of(const KeyRange& range, Arguments args);
 
-// The words that the journal stores for a command that has changed data.
+// The commands that the journal stores when a command has changed data.
 enum class Journalled : uint8_t {
-  // The journal stores the command's own words, because replaying them gives the same result.
+  // The journal stores the command with its arguments, because replaying it gives the same result.
   kVerbatim,
   kEffects,  // the journal stores the commands that the handler passes to Context::journal
 };
@@ -151,6 +154,7 @@ struct Preview {
 
 struct Command {
   std::string_view name{};  // lower-case name; for a subcommand without the container's name
+
   // Number of arguments including the name (and the subcommand's name); -n means n or more.
   int arity = 0;
   uint32_t flags = 0;
@@ -161,6 +165,7 @@ struct Command {
   std::string_view since{};       // first version of Redis (or of the module) that has this command
   std::string_view summary{};     // summary of the command: one sentence without a full stop
   std::string_view complexity{};  // time complexity, without a full stop
+
   // Notation of docs/commands.md for arguments. Lower-case words are values, upper-case ones are
   // literal. [x] is optional, a | b a choice, `...` repeats the item before it.
   std::string_view syntax{};

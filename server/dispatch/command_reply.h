@@ -21,7 +21,8 @@ void write_command_docs(const RegisteredCommand& command, protocol::ReplyWriter&
 
 // Returns the categories that the row states or that its flags imply, such as "@read" and "@fast".
 std::vector<std::string_view> category_names(const Command& row);
-// Returns whether the command has the category. The name is without its @ and in any case.
+// Returns whether the command has the category. `category` is a name without the @, in upper or
+// lower case.
 bool has_category(const Command& row, std::string_view category);
 // Returns the names of all categories without the @, in the order of ACL CAT.
 std::vector<std::string_view> all_categories();

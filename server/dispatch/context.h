@@ -95,7 +95,7 @@ void record_access(const Context& ctx, Entry& entry);
 // if the argument has no such memory, or must stay readable after the command.
 bool take_argument(const Context& ctx, std::string_view argument,
                    core::keyspace::ByteBuffer& bytes);
-// Journals the command that is running, in the words of original_words().
+// Journals the running command with the arguments that original_words() returns.
 void journal_command(const Context& ctx);
 
 class Context {
@@ -129,6 +129,7 @@ class Context {
   const Request& request;  // the running request; inside EXEC it is the request of EXEC itself
   protocol::ReplyWriter reply;
   const int64_t now_ms;  // wall-clock time, which is the same for all commands of a read batch
+
   // Time for expiry checks. A journal contains a DEL for each expired key, so replay ignores
   // expiry.
   const int64_t expiry_now_ms;
@@ -219,9 +220,9 @@ class Context {
     return found;
   }
 
-  // Must be called for every changed key, under its lock. Notifies watchers and listeners, and
-  // counts the change. The first change also journals the command's own words, unless the row has
-  // kEffects.
+  // Must be called for every changed key, under the key's lock. Notifies watchers and listeners,
+  // and counts the change. The first change that a command makes also journals the command with its
+  // arguments, unless its row has kEffects.
   void changed(const KeyRef& key, KeyEvent event) { changed(database(), key, event); }
   void changed(unsigned in_database, const KeyRef& key, KeyEvent event) {
     environment.keyspace.notify_modified(in_database, key);
@@ -272,7 +273,7 @@ class Context {
       expire_keys();
   }
 
-  // Returns the time in seconds that access times of keys use.
+  // Returns the time in seconds that a key stores as the time of its last access.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
 
  private:
@@ -291,8 +292,8 @@ class Context {
 // Returns the command's words under its original name, so that replay does not depend on renames.
 // The result is a view of `ctx.args` or of `scratch`.
 Arguments original_words(const Context& ctx, std::vector<std::string_view>& scratch);
-// Journals these words in place of the command's own, for a row of kVerbatim. Must be called before
-// Context::changed().
+// Journals `arguments` in place of the running command. REQUIRES: the command's row has kVerbatim.
+// Must be called before Context::changed().
 void journal_instead(Context& ctx, std::initializer_list<std::string_view> arguments);
 
 // Records the keys that the command reads, for a session that tracks keys. Must be called before

@@ -202,7 +202,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
   session_.traffic.set_last_command(&command->full_name);
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
-  // The flag kDenyOom is added for a queued command, because any of them needs memory.
+  // The flag kDenyOom is added for a queued command, because queueing it needs memory.
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
   if (needs_checks(environment_, session_, *command, request.args)) [[unlikely]] {
@@ -313,7 +313,8 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
     if (has_prefetch) touched[touched_count++] = &request;
     stripes |= core::keyspace::Keyspace::mask_of(key_of(request));
   }
-  // All stripes are locked at once, because locking key by key takes longer than the steps.
+  // All stripes are locked at once, because locking them key by key would take longer than the
+  // prefetches.
   const auto lock = keyspace.lock(stripes, core::keyspace::LockMode::kShared);
   for (const core::keyspace::PrefetchStep step : core::keyspace::kPrefetchSteps) {
     for (const Request* request : std::span(cold).first(cold_count)) {

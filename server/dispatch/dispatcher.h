@@ -135,7 +135,7 @@ class Dispatcher {
   void run(Context& ctx);
   // Reports the executed command to SLOWLOG, LATENCY and MONITOR.
   void observe(const Context& ctx, uint64_t ticks);
-  // Must be called after every request, also rejected ones. Applies CLIENT REPLY, and decides
+  // Must be called after every request, including a rejected one. Applies CLIENT REPLY, and decides
   // whether the session continues.
   Outcome finish(Context& ctx, size_t mark);
   void apply_reply_mode(Context& ctx, size_t mark);

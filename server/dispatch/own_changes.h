@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnChanges: notified of changes by clients of a replica, which its leader does not have.
+// OwnChanges: the receiver of changes that a replica's own clients make. The replica's leader does
+// not have these changes.
 //
-// Thread safety: all members may be called from any thread, by the command that makes the change
-// and under its locks. Called on a replica only, so that a leader's commands pay for no virtual
-// call.
+// Thread safety: the command that makes a change calls the members, on any thread and under the
+// command's locks. They are called only on a replica, so that a leader's commands pay for no
+// virtual call.
 #pragma once
 
 #include <string_view>

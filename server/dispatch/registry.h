@@ -31,8 +31,8 @@ class Registry {
   static core::Result<std::unique_ptr<Registry>> create(
       std::span<const std::pair<std::string, std::string>> renames);
 
-  // Finds a command or container by the name that clients use, in any case. Returns null if there
-  // is none.
+  // Finds a command or container by the name that clients use, in upper or lower case. Returns null
+  // if there is none.
   const RegisteredCommand* find(std::string_view name) const;
   // Finds a command by its original name, for journals, leaders and files. An unknown name is
   // looked up as a client's name, because Redis logs commands as clients sent them.

@@ -6,7 +6,7 @@
 // word is a literal. `EX seconds` is a literal with its value; [x] is optional; a | b is a choice;
 // `x ...` may repeat; (a b) groups. `name:type` gives a value another type than its name implies.
 //
-// Thread safety: values, no shared state.
+// Thread safety: the functions may be called from any thread, because they share no state.
 // Source: the argument types of https://redis.io/docs/latest/develop/reference/command-arguments/
 #pragma once
 

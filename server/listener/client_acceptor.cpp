@@ -78,7 +78,7 @@ std::shared_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) 
 void ClientAcceptor::accept(int descriptor, Kind kind) {
   ThreadStatistics& counters = services_.statistics.thread(0);
   if (const std::string text = refusal(descriptor, kind); !text.empty()) {
-    // A TLS client could not read an error reply before the handshake.
+    // A TLS client could not read an error reply before the handshake, so it gets none.
     if (kind != Kind::kTls) {
       (void)::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }

@@ -3,9 +3,10 @@
 // Handshakes: the running TLS handshakes, limited in time and number.
 //
 // A peer in its handshake is not authenticated, but it uses memory and counts towards maxclients. A
-// handshake may take ten seconds. At most half of maxclients may be in a handshake. At that limit,
-// a new peer replaces the oldest one, if the oldest has had at least a second. Otherwise new peers
-// wait in the kernel's queue: after a restart, all clients connect at once.
+// handshake may take ten seconds. At most half of maxclients may be in a handshake. At that
+// limit, a new peer replaces the oldest handshake if that handshake has lasted at least a second.
+// Otherwise new peers wait in the kernel's queue, because all clients connect at once after a
+// restart.
 //
 // Thread safety: belongs to I/O thread 0.
 #pragma once
@@ -40,7 +41,8 @@ class Handshakes {
   // Drops ended handshakes at the front, and returns the oldest running one; null if there is none.
   std::shared_ptr<Session> oldest();
   void drop_ended();
-  // Ends the oldest handshake. Returns false if no handshake began before the time.
+  // Ends the oldest handshake if it began at `begun_before_us` or earlier. Returns whether it ended
+  // a handshake.
   bool end_oldest(int64_t begun_before_us);
 
   const Services& services_;

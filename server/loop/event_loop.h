@@ -23,8 +23,8 @@ namespace server::net {
 
 class EventLoop {
  public:
-  // Limit on the number of sockets that are served before timers and posted functions. The sockets
-  // of the round in which these became due come in addition.
+  // Limit on the number of sockets that are served after a timer or a posted function has become
+  // due and before it runs. The sockets of the round that is already running do not count.
   static constexpr size_t kSocketsPerWait = 32;
 
   EventLoop(asio::io_context& context, SocketSet& sockets, std::function<void()> end_round)

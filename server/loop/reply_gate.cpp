@@ -92,7 +92,8 @@ void ReplyGate::hold(const Part& part, std::string_view replies, size_t begin,
 void ReplyGate::end_round() {
   flush();
   while (std::exchange(commit_is_due_, false)) {
-    // Notifications are requested before the commit, so that the end of a running sync causes one.
+    // Notifications are requested before the commit. Otherwise the end of a sync that is already
+    // running would cause no notification.
     on_waiting_(true);
     log_.commit(std::exchange(new_held_, 0));
     if (std::exchange(awaits_acks_, false)) acks_->request();

@@ -39,9 +39,9 @@ struct ReplySpan {
   size_t end = 0;
 };
 
-// ReplySink: receives the replies of a client. Calls after it has closed are ignored. Unless
-// `whole` is null, it holds exactly these replies, and the sink may take its bytes by
-// OutputBuffer::swap().
+// ReplySink: receives the replies of a client. Calls are ignored once the client's connection has
+// closed. If `whole` is not null, it is a buffer that holds exactly `replies`, and the sink may
+// take the buffer's bytes by OutputBuffer::swap().
 class ReplySink : public std::enable_shared_from_this<ReplySink> {
  public:
   // Sends the replies to the client.

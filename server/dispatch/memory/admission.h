@@ -8,7 +8,7 @@
 // Only a failed allocation is an error for every origin.
 //
 // Invariants: for all origins except kClient, no limit applies.
-// Thread safety: a value; usable from any thread.
+// Thread safety: any thread may copy and use an Admission.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ class Admission {
   // Returns the budget, for callers that need more than memory_suffices(). It lives as long as the
   // server.
   const core::MemoryBudget& memory() const;
-  // Returns the memory that one request may allocate now. The call takes as long as asking the
+  // Returns the memory that one request may allocate now. The call is slow, because it queries the
   // system.
   uint64_t obtainable_memory_bytes() const;
   // A command of a client whose memory is checked.

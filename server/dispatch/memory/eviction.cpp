@@ -19,7 +19,8 @@ using core::keyspace::LockMode;
 using core::keyspace::StripeWait;
 
 constexpr int64_t kUsualLimitUs = 500;
-// The clock is read once per this many keys, because reading the clock takes long in comparison.
+// The clock is read only once per this many keys, because reading the clock takes long in
+// comparison with evicting a key.
 constexpr int kKeysPerLook = 4;
 
 // counts_uses() relies on the values of these enumerators.
@@ -190,7 +191,8 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate,
     const auto mask = core::keyspace::Keyspace::mask_of(key);
     const auto lock = keyspace.lock(mask, LockMode::kExclusive, settings.wait);
     if (lock.mask() == 0) return 0;
-    // An exemption or a hold may have begun since the candidate was chosen.
+    // Nothing is evicted if this server has become exempt from maxmemory, or writes are held back,
+    // since the candidate was chosen.
     if (is_exempt() || is_held_back()) return 0;
     const auto* entry = keyspace.find_any(candidate.database, key);
     if (entry == nullptr || !pool_.is_still_due(*entry, candidate, settings)) return 0;
