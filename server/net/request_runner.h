@@ -73,8 +73,9 @@ class RequestRunner {
 
   // Runs the complete commands of `data`, which starts where the last call stopped. `big`: an
   // argument of the first command whose bytes are not in `data`; usually null. The replies are
-  // written to the gate; the caller must call ReplyGate::add(). If a command's replies reach
-  // `reply_bytes_limit`, the rest of them is not stored, and no further command runs.
+  // written to the gate; the caller must call ReplyGate::add(). If the replies reach
+  // `reply_bytes_limit`, further bytes of the running command's replies are not stored, and no
+  // other command runs.
   Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,
                size_t reply_bytes_limit = kNoLimit, BigArgument* big = nullptr);
   // Called when the client has read all replies.

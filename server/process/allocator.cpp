@@ -11,7 +11,8 @@
 #include "core/thread_heap.h"
 #elif defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
 #include <cstddef>
-// The sanitizers have an allocator of their own, and no header declares its figures.
+// The sanitizers have an allocator of their own, and no header declares the functions that return
+// its statistics.
 extern "C" size_t __sanitizer_get_current_allocated_bytes();
 extern "C" size_t __sanitizer_get_heap_size();
 #else
@@ -54,7 +55,8 @@ void correct_heap_bytes() {
   const uint64_t counted = core::counted_heap_bytes();
   const uint64_t allocated = allocator_figures().allocated_bytes;
   const uint64_t in_use = allocated - std::min(allocated, figure(kCached.c_str()));
-  // If another thread has allocated between the two reads, the figures do not match.
+  // If another thread has allocated between the two reads, the two values do not match and are not
+  // used.
   if (core::counted_heap_bytes() == counted) uncounted_bytes = in_use - counted;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Declares the functions of the allocator other than allocation: its figures, its report, and the
-// return of free pages.
+// Declares the functions of the allocator other than allocation: its statistics, its report, and
+// the return of free pages.
 //
 // Thread safety: all functions may be called from any thread.
 // Source: jemalloc's mallctl (https://jemalloc.net/jemalloc.3.html); without it, mallinfo2(3) or
@@ -16,6 +16,7 @@ namespace server {
 struct AllocatorFigures {
   uint64_t allocated_bytes = 0;  // number of bytes of the blocks in use
   uint64_t active_bytes = 0;     // number of bytes of the pages that contain blocks in use
+
   // Bytes of pages not returned to the system, including the allocator's own.
   uint64_t resident_bytes = 0;
 };
@@ -23,12 +24,12 @@ struct AllocatorFigures {
 AllocatorFigures allocator_figures();
 
 // Returns the bytes of all blocks in use. Blocks that a thread has freed and caches for its next
-// allocations do not count. With jemalloc the figure is exact and costs some ten nanoseconds per
-// thread.
+// allocations do not count. With jemalloc the result is exact, and the call takes some ten
+// nanoseconds per thread.
 uint64_t heap_bytes();
-// Corrects heap_bytes() by the allocator's figure, which includes its own tables and threads that
-// are not counted (core/thread_heap.h). Takes some 30 microseconds. Does nothing if another thread
-// allocates meanwhile.
+// Corrects heap_bytes() by the allocator's statistics, which include the allocator's own tables and
+// the threads that are not counted (core/thread_heap.h). Takes some 30 microseconds. Does nothing
+// if another thread allocates meanwhile.
 void correct_heap_bytes();
 // Returns the name of the allocator: "jemalloc-5.3.0", "libc" or "sanitizer".
 std::string allocator_name();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Gauges: figures that the periodic tasks maintain for INFO.
+// Gauges: measured values that the periodic tasks update for INFO.
 //
 // Thread safety: all members may be used from any thread.
 #pragma once

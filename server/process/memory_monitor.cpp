@@ -90,8 +90,8 @@ void MemoryMonitor::tick() const {
 
 uint64_t MemoryMonitor::measure_available() const {
   measurements_.fetch_add(1, std::memory_order_relaxed);
-  // The granted bytes are read first, so that arrays made meanwhile count twice rather than not at
-  // all.
+  // The granted bytes are read before the parts are measured. Arrays that are created in between
+  // then count twice rather than not at all.
   const uint64_t granted = core::bloom::granted_array_bytes();
   const Parts parts = measure();
   uint64_t available = std::numeric_limits<uint64_t>::max() - granted;

@@ -11,10 +11,10 @@
 // Available memory is measured by the periodic task, because querying the system takes longer than
 // creating a filter. In between, the bit arrays created since are subtracted.
 //
-// Invariants: available_bytes() exceeds the true figure by at most the non-array allocations since
-// the last measurement. fits() measures again before it returns false. The error of over_limit() is
-// at most kUnseenBytesMax. Near the limit it includes everything that the calling thread has
-// allocated.
+// Invariants: available_bytes() exceeds the true value by at most the memory, other than bit
+// arrays, that was allocated since the last measurement. fits() measures again before it returns
+// false. The error of over_limit() is at most kUnseenBytesMax. Near the limit, over_limit()
+// includes everything that the calling thread has allocated.
 // Thread safety: all members may be called from any thread.
 // Source: server/process/allocator.h, core/thread_heap.h, proc(5).
 #pragma once
@@ -78,6 +78,7 @@ class MemoryMonitor final : public core::MemoryBudget {
     uint64_t array_bytes = 0;       // bytes of mapped bit arrays, touched or not
     uint64_t kept_array_bytes = 0;  // bytes of freed arrays that a forked child may still read
     uint64_t buffer_bytes = 0;      // bytes of mapped buffers
+
     // Bytes of deleted values that wait to be freed; they do not count as used.
     uint64_t pending_bytes = 0;
     uint64_t exempt_bytes = 0;  // bytes that are used but not subject to the limit
@@ -90,7 +91,7 @@ class MemoryMonitor final : public core::MemoryBudget {
     uint64_t evictable() const { return limited() - std::min(limited(), kept_array_bytes); }
   };
   Parts parts() const;
-  // Measures the parts, and updates the figures that are read without a measurement.
+  // Measures the parts, and updates the values that other members return without a measurement.
   Parts measure() const;
   // Adds up the parts. The call takes some ten nanoseconds per thread.
   uint64_t refresh() const { return measure().used(); }
@@ -102,14 +103,14 @@ class MemoryMonitor final : public core::MemoryBudget {
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
-  // Returns the most memory that one request may get if keys are evicted. The call takes as long as
-  // querying the system.
+  // Returns the most memory that one request may get if keys are evicted. The call takes some 30
+  // microseconds, because it queries the system.
   uint64_t obtainable_bytes() const;
   // Queries the system, and sets the base of available_bytes(). The call takes some 30
   // microseconds.
   uint64_t measure_available() const;
   // Must be called several times a second. Measures the memory, and corrects the counts by the
-  // allocator's figure.
+  // allocator's statistics.
   void tick() const;
   // Returns the number of measurements of available memory.
   uint64_t measurement_count() const { return measurements_.load(std::memory_order_relaxed); }
@@ -138,6 +139,7 @@ class MemoryMonitor final : public core::MemoryBudget {
     const MemoryMonitor* monitor = nullptr;
     uint64_t limit_bytes = 0;
     uint64_t heap_bytes = 0;  // heap bytes of the thread at the time of the comparison
+
     // Bytes that the thread may allocate before the next check; 0 forces a check.
     uint64_t allowed_growth_bytes = 0;
   };

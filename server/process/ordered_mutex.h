@@ -18,14 +18,14 @@
 namespace server {
 
 // Ranks from the outermost to the innermost mutex. Between kLogSwitch and kChildEnd come two locks
-// that are not asserted: the keyspace's stripes, and after them the mutex of CONFIG SET. While any
-// other mutex is held, none of these may be locked.
+// that are not asserted: the keyspace's stripes, and after them the mutex of CONFIG SET. While a
+// mutex outside this order is held, no mutex of this order may be locked.
 enum class LockRank : uint8_t {
   kShutdown,   // the mutex of Shutdown, which guards the state of the shutdown
   kStream,     // the mutex of Replication that keeps the data and their stream position consistent
   kLogSwitch,  // the mutex of Durability that serializes opening and closing of the append log
   kChildEnd,   // the mutex of Durability that serializes the handling of a child that has ended
-  kSaves,      // the mutex of Durability that guards the saving child and its figures
+  kSaves,      // the mutex of Durability that guards the saving child and its statistics
   kReplicaController,  // the mutex of ReplicaController, which guards the target
   kLeader,             // the mutex of Leader, which guards the list of replicas
   kRole,       // the mutex of Replication that guards the role and the link from journal to backlog

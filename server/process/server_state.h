@@ -70,7 +70,7 @@ class ChangeListeners {
   std::atomic<uint8_t> kinds_{0};
 };
 
-// The figures of CLIENT TRACKING that INFO shows.
+// The counters of CLIENT TRACKING that INFO shows.
 struct TrackingFigures {
   std::atomic<uint64_t> clients{0};
   std::atomic<uint64_t> prefixes{0};

@@ -46,15 +46,16 @@ class ProbeSocket {
   ProbeSocket(const ProbeSocket&) = delete;
   ProbeSocket& operator=(const ProbeSocket&) = delete;
 
-  // Returns false on failure, with the reason in errno.
+  // Connects to the address. Returns false on failure; errno is then the reason.
   bool connect(const void* address, size_t size) const {
     return ::connect(descriptor_, static_cast<const sockaddr*>(address),
                      static_cast<socklen_t>(size)) == 0;
   }
-  // Connects to an address of this machine, from the same address. A server on another machine is
-  // not this server.
+  // Connects to an address of this machine, with the same address as the source. This fails for an
+  // address of another machine, because a server on that machine is not the one to check.
   bool connect_to_own(const addrinfo& where) const {
-    // With this option, a call occupies no port of this machine.
+    // The option makes connect(), rather than bind(), choose the source port, so that health checks
+    // do not use up the ports of this machine.
     const int yes = 1;
     ::setsockopt(descriptor_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
     sockaddr_storage own{};
@@ -82,8 +83,8 @@ std::string ask_plainly(const ProbeSocket& socket) {
   return answer.substr(0, answer.find('\r'));
 }
 
-// Asks as ask_plainly() does, but over TLS. The certificate is not verified, because the server is
-// on the same machine.
+// Sends PING as ask_plainly() does, but over TLS. The certificate is not verified, because the
+// server is on the same machine.
 std::string ask_over_tls(const ProbeSocket& socket) {
   ERR_clear_error();
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
@@ -121,8 +122,8 @@ struct Attempt {
   Health health;
 };
 
-// Returns the address by which a server that listens on an address of `bind` is reached on this
-// machine.
+// Returns the address at which this machine reaches a server that listens on `address`, an element
+// of `bind`.
 std::string reachable_address(std::string address) {
   if (address.starts_with('-')) address.erase(0, 1);
   if (address == "*" || address == "0.0.0.0") return "127.0.0.1";
@@ -157,8 +158,9 @@ Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
   return {true, evaluate(where, answer, request.question)};
 }
 
-// Returns the result of the first healthy address. If there is none, returns that of the first that
-// connected, or else of the first.
+// Returns the result of the first healthy address. If no address is healthy, returns the result of
+// the first address that accepted a connection. If there is none either, returns the result of the
+// first address.
 Health check_port(const std::vector<std::string>& addresses, int64_t port, bool has_tls,
                   const HealthRequest& request) {
   const auto begin = std::chrono::steady_clock::now();

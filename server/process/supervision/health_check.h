@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// check_health: checks whether the server that a configuration describes serves. For health checks
-// of containers, which then need no other program.
+// check_health: checks whether the server that a configuration describes can serve clients.
+// Containers use it as their health check, so they need no other program for that.
 //
 // Thread safety: a free function.
 // Source: HEALTHCHECK, https://docs.docker.com/reference/dockerfile/#healthcheck.
@@ -22,8 +22,9 @@ enum class HealthQuestion { kServes, kLives };
 
 struct HealthLimits {
   std::chrono::seconds answer{2};  // timeout of each step: connecting, sending and receiving
-  // A server that hangs at one address hangs at all addresses. So after an attempt that took
-  // longer, no other address is tried.
+
+  // A server that hangs at one address hangs at all addresses. So after an attempt that took longer
+  // than this, no other address is tried.
   std::chrono::seconds slow{1};
 };
 
