@@ -63,7 +63,8 @@ static_assert(are_in_order());
 
 void KeyEvents::choose(uint32_t classes) {
   constexpr uint32_t kChannels = kEventsByKey | kEventsByEvent;
-  // Without a kind of channel or without a class of events, nothing is published.
+  // Events are published only if the option selects at least one kind of channel (K or E) and at
+  // least one class of events.
   const bool any = (classes & kChannels) != 0 && (classes & ~kChannels) != 0;
   classes_.store(any ? classes : 0, std::memory_order_relaxed);
   listeners_.set(ChangeListeners::kEvents, any);

@@ -47,6 +47,7 @@ struct Message {
 struct Invalidation {
   std::string keys;     // keys as a RESP array; empty if all keys were deleted
   uint64_t writer = 0;  // id of the session that changed the keys; 0 if irrelevant
+
   // True if the invalidation is for clients with a matching prefix (BCAST). Otherwise it is for
   // clients that have read the keys.
   bool is_broadcast = false;
@@ -182,9 +183,10 @@ class PubSub {
 
   ByName& at(SubscriptionKind kind) { return names_[static_cast<size_t>(kind)]; }
   const ByName& at(SubscriptionKind kind) const { return names_[static_cast<size_t>(kind)]; }
-  // Finds the matching patterns while `lock` is released; `lock` holds mutex_ before and after. All
-  // patterns with a subscriber at the end have been matched. If patterns keep changing for many
-  // rounds, the newest are left out, as if subscribed after the message.
+  // Finds the patterns that match the channel. mutex_ is locked by `lock` before and after the
+  // call, and unlocked while patterns are matched. All patterns that have a subscriber when the
+  // function returns have been matched. If patterns keep changing for many rounds, the newest
+  // patterns are left out, as if their clients had subscribed after the message.
   Patterns matching_patterns(std::string_view channel, std::unique_lock<std::mutex>& lock);
   static uint64_t shared_bytes_of(const std::string& name, const Pattern* pattern);
   // Counts the names that have subscribers. REQUIRES: the caller holds mutex_.
@@ -204,7 +206,8 @@ class PubSub {
   // same order.
   mutable std::mutex mutex_;
   std::array<ByName, kSubscriptionKindCount> names_;
-  // List of all patterns; null after a change, until it is needed.
+  // List of all patterns. A change of the patterns sets it to null, and the next use creates it
+  // again.
   std::shared_ptr<const Patterns> patterns_;
   uint64_t last_serial_ = 0;
   MessageWaker& waker_;

@@ -35,6 +35,7 @@ struct ClientTracking {
   bool no_loop = false;    // with NOLOOP, the client is not notified of its own changes
   bool is_broken = false;  // true if the client that messages are redirected to has disconnected
   uint64_t redirect = 0;   // id of the client that messages are redirected to; 0 for none
+
   // Set by CLIENT CACHING for the next command. Holds the container of CLIENT CACHING, whose
   // subcommands do not consume the setting.
   const RegisteredCommand* caching_family = nullptr;

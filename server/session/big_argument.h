@@ -5,8 +5,8 @@
 //
 //   ClientInput ── append(), commit() ──► BigArgument ── take() ──► value of a key
 //
-// Invariants: take() leaves the bytes where they are, so text() stays valid as long as the taker
-// keeps them. After that only head() may be read.
+// Invariants: take() leaves the bytes where they are, so text() stays valid as long as the caller
+// of take() keeps the bytes. After that only head() may be read.
 // Thread safety: belongs to the thread of its session.
 // Source: PROTO_MBULK_BIG_ARG in Redis 7.
 #pragma once

@@ -70,8 +70,8 @@ void Clients::count_memory(Session& session) {
   sum_bytes_.fetch_add(static_cast<int64_t>(bytes - before), std::memory_order_relaxed);
 }
 
-// Counts memory that an evicted client has allocated since its eviction. Without it, keys would be
-// evicted instead.
+// Counts the memory that an evicted client has allocated since its eviction. Otherwise keys would
+// be evicted to make room for this memory, although it is freed soon.
 void Clients::count_closing(const Session& session) {
   const std::scoped_lock lock(mutex_);
   const auto found = closing_.find(session.id);

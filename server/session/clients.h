@@ -71,6 +71,7 @@ class Clients {
   // Sum of the sessions' counted_bytes. The updates of two threads may arrive in either order.
   std::atomic<int64_t> sum_bytes_{0};
   std::atomic<bool> is_futile_{false};  // true if no further client may be evicted
+
   // This mutex is held while a thread chooses clients to evict. It is locked before mutex_.
   std::mutex evicting_;
   std::atomic<uint64_t> closing_bytes_{0};

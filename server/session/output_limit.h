@@ -2,8 +2,8 @@
 //
 // OutputLimit: checks whether one client's unsent replies exceed client-output-buffer-limit.
 //
-// Invariants: the time of the soft limit starts at the first check that finds it exceeded, and
-// restarts after a check that does not.
+// Invariants: the period of the soft limit begins at the first check that finds the limit exceeded.
+// A check that finds the limit kept ends the period.
 // Thread safety: none; belongs to one connection.
 // Source: Redis 7.0.15, conf/bloomery.conf under client-output-buffer-limit.
 #pragma once

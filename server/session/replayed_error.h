@@ -5,11 +5,11 @@
 //
 // The journal of this server, and the stream of a Bloomery leader, contain only effects. So the
 // effect of a command that fails there is missing. Other servers also write commands that failed
-// for them, such as an addition to a full filter. Only two of their errors show that the data now
-// differ. One is that the system gave no memory. The other is a missing database, because the
-// commands after it belong to its keys.
+// for them, such as an addition to a full filter. Only two errors of such commands show that the
+// data now differ. One error is a failed allocation. The other is a missing database, because the
+// commands that follow change keys of that database.
 //
-// Thread safety: values.
+// Thread safety: pure functions, which may be called from any thread.
 #pragma once
 
 #include <optional>

@@ -130,6 +130,7 @@ class ClientNames {
 struct SessionUser {
   std::shared_ptr<const acl::User> user;  // user of the session; null before the first command
   uint64_t version = 0;                   // version of the users when `user` was looked up
+
   // Equals `version` while the user may run every command; 0 otherwise.
   uint64_t trusted_version = 0;
 };
@@ -166,10 +167,12 @@ class ClientTraffic {
 // The sizes of one client's buffers. The client's thread writes them, any thread reads them.
 struct ClientBuffers {
   std::atomic<uint64_t> query_buffer_bytes{0};  // number of unparsed bytes
+
   // Number of allocated bytes that are not in use.
   std::atomic<uint64_t> query_buffer_free_bytes{0};
   std::atomic<uint64_t> parsed_bytes{0};    // number of parsed bytes of an incomplete command
   std::atomic<uint64_t> argument_bytes{0};  // number of bytes of the incomplete command's arguments
+
   // True if the input is in the thread's buffer, not in the client's buffer.
   std::atomic<bool> borrows_query_buffer{false};
   std::atomic<uint64_t> output_buffer_bytes{0};

@@ -33,8 +33,8 @@ core::Result<> use_dh_parameters(SSL_CTX* context, const NamedFile& file);
 // Trusts the certificates of the authorities in a file.
 core::Result<> trust_file(SSL_CTX* context, const NamedFile& file);
 // Trusts the authorities of directories, separated by ':'. A handshake reads the files that it
-// needs, by the names that `openssl rehash` creates, such as 9d66eef0.0. So files added later also
-// count.
+// needs, by the names that `openssl rehash` creates, such as 9d66eef0.0. So authorities whose files
+// are added later are also trusted.
 core::Result<> trust_directory(SSL_CTX* context, const NamedFile& directories);
 
 // Returns `what`, followed by the first OpenSSL error of this thread.

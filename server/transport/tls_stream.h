@@ -70,6 +70,7 @@ class TlsStream final : public Stream {
   static constexpr size_t kHeldBytesMax = size_t{256} << 10;
 
   mutable std::mutex mutex_;  // this mutex guards all members but phase_
+
   // Context for the handshake; null once the handshake has begun.
   std::shared_ptr<SSL_CTX> context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
