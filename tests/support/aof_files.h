@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Append log files for tests: a file of ours that is built batch by batch, random commands, and the
-// result of reading a file.
+// Append log files for tests: a file as this server writes it, built batch by batch; random
+// commands; and the result of reading a file.
 //
 // Thread safety: values.
 #pragma once
@@ -32,7 +32,7 @@ inline std::string encode(const Command& command) {
 // An encoded command for tests in which any command will do.
 inline const std::string kSet = encode({"SET", "k", "v"});
 
-// A file of ours and the commands in it.
+// An append log file as this server writes it, and the commands in it.
 class OwnFile {
  public:
   OwnFile() { persistence::append_aof_header(bytes_, checksum_); }
@@ -109,7 +109,7 @@ inline Command random_command(std::minstd_rand& random) {
   return command;
 }
 
-// A file with `batch_count` batches of one to six commands or transactions.
+// Returns a file with `batch_count` batches of one to six commands or transactions.
 inline OwnFile random_file(std::minstd_rand& random, size_t batch_count) {
   OwnFile file;
   for (size_t batch = 0; batch < batch_count; ++batch) {

@@ -2,7 +2,7 @@
 //
 // Caller: a client on a blocking socket that waits up to ten seconds for a reply.
 //
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <arpa/inet.h>

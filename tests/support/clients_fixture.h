@@ -10,7 +10,7 @@
 //
 // Messages, invalidations and lines of MONITOR are delivered as in the server. tick() does the work
 // of its periodic task. Time does not pass until advance_ms().
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -156,13 +156,14 @@ class ClientsFixture : public CommandTest {
       return all;
     }
 
-    // The reply as text; several replies are separated by " | ". "(end)" if the server closes.
+    // Returns the reply as text. Several replies are separated by " | ". If the server closes the
+    // connection, the text ends with "(end)".
     std::string call(const std::vector<std::string>& words) {
       send(request_of(words));
       return replies();
     }
     std::string call(std::string_view line) { return call(words_in(line)); }
-    // As call(), for commands that are sent at once.
+    // Sends all commands at once. Returns their replies in the form of call().
     std::string pipeline(const std::vector<std::string>& lines) {
       std::string request;
       for (const std::string& line : lines) request += request_of(words_in(line));

@@ -9,7 +9,7 @@
 //
 // The server's types are forward-declared, because most tests need none of them. A test includes
 // the headers of the parts that it uses.
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class CommandTest : public ::testing::Test {
 
     // Runs a command and returns the bytes of its reply.
     std::string run(const std::vector<std::string>& command);
-    // Runs commands as a connection does that has read them at once.
+    // Runs the commands as one pipeline, like a connection that has read all of them at once.
     std::vector<std::string> run_pipeline(
         const std::vector<std::vector<std::string_view>>& commands);
     // Returns the reply that a blocked client has received, or "" if there is none yet.
@@ -72,7 +72,7 @@ class CommandTest : public ::testing::Test {
   std::string run_as_other(const std::vector<std::string>& command);
   void advance_ms(int64_t ms) { clock_.now_ms += ms; }
 
-  // The encoded form of a reply, to keep expectations short.
+  // These functions return the encoded form of a reply, to keep expectations short.
   static std::string bulk(std::string_view text);
   static std::string integer(int64_t value);
   static std::string error(std::string_view text);

@@ -4,7 +4,7 @@
 //
 //   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
 //
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <string>
@@ -26,7 +26,8 @@ class ConnectionFixture : public ClientsFixture {
     serve();
     return received();
   }
-  // As answer(), for a request of any size, as long as the server reads it.
+  // Sends the request in parts of `part_size` bytes, and returns all replies. Stops when the server
+  // closes the connection.
   std::string answer_in_parts(std::string_view request, size_t part_size) {
     std::string all;
     for (size_t start = 0; start < request.size() && !is_closed(); start += part_size) {
@@ -35,7 +36,8 @@ class ConnectionFixture : public ClientsFixture {
     return all;
   }
   bool is_closed() const { return thread_.connections.count() == 0; }
-  // From now on replies wait until the log has reached `offset`.
+  // Sets the end of the simulated log. Replies made after this call wait until the log is safe up
+  // to `offset`.
   void append_to_log(uint64_t offset) { log_.end = offset; }
 
   Remote& remote_ = connect();

@@ -3,7 +3,7 @@
 // CPU time of the calling thread. Tests limit CPU time, because elapsed time depends on the load of
 // the machine.
 //
-// Thread safety: a function; any thread.
+// Thread safety: may be called from any thread.
 #pragma once
 
 #include <ctime>

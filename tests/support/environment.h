@@ -2,7 +2,7 @@
 //
 // Environment variables that repeat a random test (BLOOMERY_SEED) or make it longer.
 //
-// Thread safety: a function; the environment must not change during a call.
+// Thread safety: may be called from any thread; the environment must not change during a call.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // etcd_probe: lets the system tests use EtcdClient. It reads one command per line from stdin, and
-// writes one JSON object per line. One with "call":N has the result of the N-th command, one with
-// "watch":N an event of its watch. Calls run concurrently. The program ends with its input.
+// writes one JSON object per line. An object with "call":N has the result of the N-th command. An
+// object with "watch":N has an event of the watch that the N-th command began. Calls run
+// concurrently. The program ends when its input ends.
 //
 // Usage: etcd_probe URL[,URL…] [--user U --password P] [--cacert F] [--limit MS]
 //   range KEY | prefix PREFIX | put KEY VALUE [LEASE] | cas KEY MOD_REVISION VALUE

@@ -105,7 +105,7 @@ inline void expect_same_in_every_form(const ScalableFilter& filter) {
   ASSERT_TRUE(from_header) << from_header.error().message;
   EXPECT_EQ(encode_chunk_header(**from_header), header);
   auto parameters = filter.parameters();
-  // The stored capacity includes the room that rounding up gave.
+  // The stored capacity is the one that was rounded up when the filter was created.
   if (filter.window() == nullptr) parameters.capacity = filter.layer_info(0).capacity;
   EXPECT_EQ((*from_header)->parameters(), parameters);
   if (filter.layout() != ValkeyBloomLayout::kId) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters for tests: created from a few parameters, or compared with figures of other servers.
+// Filters for tests: created from a few parameters, or compared with the measured values of other
+// servers.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -3,7 +3,7 @@
 // FixedPosition: a replication stream that stays at offset 17, for code that saves it with the
 // data.
 //
-// Thread safety: as StreamPosition; the settings belong to one thread.
+// Thread safety: that of StreamPosition; the settings belong to one thread.
 #pragma once
 
 #include <optional>

@@ -2,7 +2,7 @@
 //
 // InfoTest: a fixture that reads fields of INFO.
 //
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <string>

@@ -2,7 +2,7 @@
 //
 // KeyTest: CommandTest with keys created directly in the keyspace, so that the tests of one command
 // family need no other family.
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <memory>

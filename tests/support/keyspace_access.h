@@ -2,7 +2,7 @@
 //
 // Lets tests of one command family create keys without the commands of another.
 //
-// Thread safety: one thread, no locks taken.
+// Thread safety: belongs to one thread; takes no locks.
 #pragma once
 
 #include <string_view>

@@ -5,7 +5,7 @@
 //   Remote peer(*this);
 //   psync(peer, replication_.offset());
 //
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 //
 // ListenerFixture: a listener on free ports of 127.0.0.1 with its I/O thread.
 //
-// Thread safety: one thread, in addition to the listener's. While the listener is serving, send
-// commands through it.
+// Thread safety: belongs to one thread, in addition to the listener's I/O thread. While the
+// listener serves, tests must send commands through its sockets.
 #pragma once
 
 #include <gtest/gtest.h>

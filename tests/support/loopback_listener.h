@@ -17,7 +17,8 @@ class LoopbackListener {
 
   int descriptor() const { return reserved_.descriptor(); }
   uint16_t port() const { return reserved_.port(); }
-  // Accepts the next connection, which the caller must close. Negative if the socket was shut down.
+  // Accepts the next connection and returns its descriptor, which the caller must close. Returns a
+  // negative number if the socket was shut down.
   int accept() const { return ::accept4(descriptor(), nullptr, nullptr, SOCK_CLOEXEC); }
 
  private:

@@ -7,7 +7,7 @@
 //   leader.say(command({"SET", "a", "1"}));
 //   EXPECT_TRUE(leader.await_ack(100 + size));
 //
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <fmt/format.h>
@@ -63,7 +63,7 @@ class PlayedLeader {
     said.clear();
     return await_question();
   }
-  // As await_psync(), on the present link.
+  // Answers the handshake up to PSYNC on the present link, and returns the PSYNC command.
   std::string await_question() {
     for (;;) {
       const Words words = read_command();
@@ -76,7 +76,8 @@ class PlayedLeader {
                                                : "+OK\r\n");
     }
   }
-  // Answers PSYNC with a snapshot. Its size is announced, or a mark shows its end.
+  // Answers PSYNC with a snapshot. If `mark` is empty, the snapshot's size is announced; otherwise
+  // `mark` follows the snapshot.
   void full_resync(std::string_view snapshot, uint64_t offset = 0, std::string_view mark = "") {
     say(fmt::format("+FULLRESYNC {} {}\r\n", kId, offset));
     send_snapshot(snapshot, mark);

@@ -6,9 +6,9 @@
 //   played_.say(command({"SET", "a", "1"}));
 //   await_applied(size);
 //
-// The link's time does not pass, as that of the clients: periodic ACKs and timeouts occur only
-// after advance_ms().
-// Thread safety: one thread, in addition to that of the link.
+// Time does not pass for the link, nor for the clients: periodic ACKs and timeouts occur only after
+// advance_ms().
+// Thread safety: belongs to one thread, in addition to the link's thread.
 #pragma once
 
 #include <fmt/format.h>
@@ -49,7 +49,8 @@ class ReplicaFixture : public CommandTest {
   void ask_to_follow(const PlayedLeader& leader) {
     ASSERT_EQ(run({"REPLICAOF", "127.0.0.1", std::to_string(leader.port())}), kOk);
   }
-  // After the end of a link: sets the same leader again, which skips the pause before a retry.
+  // Must be called after the end of a link. Sets the same leader again, which skips the pause
+  // before the next attempt to connect.
   void retry_now() {
     await([this] {
       return played_.is_called() ||

@@ -4,7 +4,7 @@
 //
 //   +OK   -ERR text   :1   text   nil   [a, b]   {key: value}   <a, b>   >[push, of, these]
 //
-// Thread safety: a function.
+// Thread safety: may be called from any thread.
 #pragma once
 
 #include <string>

@@ -2,7 +2,7 @@
 //
 // Includes the headers of all parts of a server, for tests that compose a server.
 //
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include "core/keyspace/keyspace.h"

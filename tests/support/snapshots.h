@@ -2,7 +2,7 @@
 //
 // Snapshots for tests: whole keyspaces as comparable values, and snapshots composed by hand.
 //
-// Thread safety: one thread, no locks taken.
+// Thread safety: belongs to one thread; takes no locks.
 #pragma once
 
 #include <fmt/format.h>

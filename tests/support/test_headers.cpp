@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
 //
-// A source for targets that consist of precompiled headers.
+// An empty source file, for targets that consist only of precompiled headers.

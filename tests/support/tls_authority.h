@@ -69,8 +69,8 @@ class TlsAuthority {
         X509V3_EXT_conf_nid(nullptr, nullptr, kind, value), &X509_EXTENSION_free);
     EXPECT_EQ(X509_add_ext(certificate, extension.get(), -1), 1);
   }
-  // Makes a certificate that is signed by `by`, or by the authority if `by` is null. The first
-  // certificate signs itself.
+  // Makes a certificate that is signed by `by`, or by the authority if `by` is null. The
+  // authority's own certificate, which is made first, is self-signed.
   Signer make(const std::string& name, const Wishes& wishes, const Signer* by = nullptr) {
     Signer made;
     made.key.reset(EVP_EC_gen("P-256"));

@@ -49,8 +49,8 @@ class TlsCaller {
     if (size > 0) return std::string(room.data(), static_cast<size_t>(size));
     return SSL_get_error(tls_.get(), size) == SSL_ERROR_WANT_READ ? Caller::kSilence : "";
   }
-  // Receives at least `size` bytes, or all bytes up to the end or a timeout, which is appended as
-  // text.
+  // Receives until at least `size` bytes have arrived, the stream ends, or a timeout passes. After
+  // a timeout the result ends with Caller::kSilence.
   std::string hear(size_t size) const {
     std::string all;
     while (all.size() < size) {

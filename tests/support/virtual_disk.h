@@ -3,10 +3,10 @@
 // VirtualDisk: a FileSystem in memory with faults and power cuts under the control of the test.
 //
 // Operations are numbered from 1 on. One operation can fail, or all from a number on, as after a
-// power cut that the process has not noticed yet. cut_power() then leaves what a real disk would:
-// the synced bytes of files and the synced entries of directories. `Unsynced` chooses what remains
-// of the others. A failed write leaves half of its bytes in the file, or on a full disk as many as
-// fit.
+// power cut that the process has not noticed yet. cut_power() then leaves what a real disk would
+// leave: the synced bytes of files and the synced entries of directories. `Unsynced` chooses what
+// remains of unsynced bytes and entries. A failed write leaves half of its bytes in the file. On a
+// full disk it leaves as many bytes as fit.
 //
 // Changes of names reach the disk in their order, as in a journaling file system. Syncing a
 // directory also syncs all changes before its last change. A rename is done completely or not at
@@ -14,7 +14,8 @@
 //
 // Invariants: a later sync never repairs a failed one: the bytes are lost in a power cut. Files
 // that are open during cut_power() belong to a dead process, and fail afterwards.
-// Thread safety: all members, one lock around each operation.
+// Thread safety: all members may be called from any thread. One mutex is held during each
+// operation.
 #pragma once
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // A timeout for blocking sockets, so that a test with a silent peer fails instead of hanging.
 //
-// Thread safety: a function; any thread.
+// Thread safety: may be called from any thread.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // reaches. No other code of the tests sleeps. The environment variable BLOOMERY_SLOW is a factor
 // for the deadline.
 //
-// Thread safety: functions; any thread.
+// Thread safety: all functions may be called from any thread.
 #pragma once
 
 #include <cassert>

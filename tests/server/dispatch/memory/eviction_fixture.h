@@ -2,7 +2,7 @@
 //
 // EvictionFixture: a keyspace with a memory limit, and its eviction.
 //
-// Thread safety: one thread.
+// Thread safety: belongs to one thread.
 #pragma once
 
 #include <functional>
