@@ -156,7 +156,7 @@ TEST_F(ApiTest, PlansWithTheServersDefaults) {
     const json::value answer = ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100000"}});
     return answer.at("curves").at("plain").at(39).at(1).as_double();
   };
-  EXPECT_LT(highest(), 0.01);  // the filter has grown, which keeps its error rate
+  EXPECT_LT(highest(), 0.01);  // a filter that grows keeps its error rate
   run({"CONFIG", "SET", "bf-expansion-factor", "0"});
   EXPECT_GT(highest(), 0.05);
 }

@@ -136,7 +136,7 @@ TEST_F(EtcdCallsTest, ChangesAreSentOnce) {
     connect({first.url(), second.url()}, {}, seconds(1));
     EXPECT_EQ(call().outcome, EtcdOutcome::kUnknown);
     EXPECT_TRUE(second.requests().empty());
-    // The next call goes to the other member.
+    // The next call goes to the other member of etcd.
     EXPECT_EQ(call().outcome, EtcdOutcome::kAnswered);
   }
 }
@@ -278,8 +278,8 @@ TEST_F(EtcdCallsTest, SilentStreamEndsAtItsDeadline) {
   EXPECT_NE(streamed->end.message.find("timeout"), std::string::npos) << streamed->end.message;
 }
 
-// The size of a stream's line is bounded, the size of the stream is not. A Content-Length reserves
-// no memory.
+// The length of one line of a stream is limited, the length of the whole stream is not. A
+// Content-Length does not make the client reserve memory.
 TEST_F(EtcdCallsTest, StreamHasNoBoundAsAWhole) {
   const std::string chunk = http_chunk(std::string(1'000'000, 'x') + "\n");
   std::string text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -356,7 +356,7 @@ TEST_F(EtcdCallsTest, CallsWithoutAUserAreRejected) {
   EXPECT_EQ(call().outcome, EtcdOutcome::kRefused);
 }
 
-// etcd needs long to check a password. A call that times out must not make etcd start the check
+// etcd takes long to check a password. After a timeout the client must not request the same check
 // again.
 TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
   ScriptedEtcd etcd(io_, [](const std::string& request) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdStore: a member of etcd on a thread of its own that keeps keys in memory: ranges, prefixes
-// and transactions that compare revisions.
+// EtcdStore: simulates a member of etcd that keeps keys in memory, on a thread of its own. Supports
+// ranges, prefixes, and transactions that compare revisions.
 //
-// Thread safety: all members.
+// Thread safety: all members may be called from any thread.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>

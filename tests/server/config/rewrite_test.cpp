@@ -53,7 +53,8 @@ TEST(Rewrite, NoValueWritesALineOfItsOwn) {
   const std::string hostile = "x\nenable-debug-command yes\r\n\"'\\";
   for (const Option& option : option_table()) {
     if (option.kind != OptionKind::kString && option.kind != OptionKind::kList) continue;
-    // The writer of such an option asserts the form of its values.
+    // An option with a line writer is skipped, because the writer asserts the form of the option's
+    // values.
     if (option.line_writer != nullptr) continue;
     const std::string text = rewrite("", {{std::string(option.name), hostile}});
     EXPECT_EQ(text.find("\nenable-debug-command"), std::string::npos) << option.name;

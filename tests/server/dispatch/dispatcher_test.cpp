@@ -47,7 +47,8 @@ TEST_F(DispatcherTest, WordsOfAnUnknownCommandAreQuotedUpTo128Bytes) {
             error("ERR unknown command 'no', with args beginning with: "));
 }
 
-// Otherwise a client could forge a reply for others that share its connection.
+// An error reply must not contain a line break from the request. Otherwise a client could forge a
+// reply for other users of its connection.
 TEST_F(DispatcherTest, AReplyLineNeverHoldsTheClientsLineBreak) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{"x\r\n+OK", "a"},
                                                 {"x", "\r\n-ERR forged\r\n"},
@@ -88,7 +89,7 @@ TEST_F(DispatcherTest, OnlyAuthenticationIsAnsweredBeforeIt) {
   }
   EXPECT_EQ(run({"EXEC"}),
             error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."));
-  // As in Redis, errors of the command itself take precedence.
+  // As in Redis, an error of the command itself takes precedence over NOAUTH.
   EXPECT_EQ(run({"GET"}), error("ERR wrong number of arguments for 'get' command"));
   EXPECT_TRUE(run({"nope"}).starts_with("-ERR unknown command"));
   EXPECT_EQ(run({"QUIT"}), kOk);
@@ -121,7 +122,7 @@ TEST_F(DispatcherTest, ErrorsAreCountedUnderTheirCode) {
 }
 
 TEST_F(DispatcherTest, OutOfMemoryStopsWhatTakesMore) {
-  // Arrays also count if the allocator is not ours, as under sanitizers.
+  // The memory of arrays also counts if the server is built with the allocator of a sanitizer.
   EXPECT_EQ(run({"BF.RESERVE", "filter", "0.01", "10000000"}), kOk);
   EXPECT_EQ(run({"CONFIG", "SET", "maxmemory", "1"}), kOk);
   memory_.set_limit(1);

@@ -52,7 +52,7 @@ TEST_F(ForbiddenWordsTest, NamesOfClientsForgeNoLines) {
   EXPECT_EQ(lines(), before);
 }
 
-// Access to files outside the directory, to code, and to the process' own state.
+// Clients must get no access to files outside the directory, to code, or to the process' own state.
 TEST_F(ForbiddenWordsTest, ConfigModuleAndDebugAreNoWeapons) {
   for (const WordList& words : {WordList{"CONFIG", "SET", "dir", "/tmp"},
                                 {"CONFIG", "SET", "dbfilename", "x.so"},
@@ -77,7 +77,8 @@ TEST_F(ForbiddenWordsTest, ConfigModuleAndDebugAreNoWeapons) {
   EXPECT_THAT(run({"MODULE", "LIST"}), testing::HasSubstr(bulk("name") + bulk("bf")));
 }
 
-// CVE-2022-24735, -2024-46981, -2025-49844 and the like have nothing to run in.
+// The server has no interpreter, so faults of an interpreter such as CVE-2022-24735, CVE-2024-46981
+// and CVE-2025-49844 cannot occur.
 TEST_F(ForbiddenWordsTest, ThereIsNoInterpreter) {
   const std::string digest(40, '0');
   for (const WordList& words : {WordList{"EVAL", "return 1", "0"},
@@ -177,7 +178,8 @@ class PatternsTest : public CommandTest {
                  repeated("*a", 5'000) + "b",     repeated("\\a*", 1000) + "b",
                  "[" + std::string(500'000, 'a'), repeated("*?", 50'000)};
   }
-  // The best of three, because the machine may be busy.
+  // Expects that the shortest of three attempts is within the limit, because the machine may be
+  // busy.
   void expect_short(const WordList& words) {
     using Clock = std::chrono::steady_clock;
     auto best = Clock::duration::max();
@@ -225,7 +227,7 @@ TEST_F(PatternsTest, AMessageIsMatchedInShortTime) {
   expect_short({"PUBLISH", name_, "m"});
 }
 
-// Passwords are hidden from other users.
+// Tests that passwords are hidden from other users.
 class SecretsTest : public net::ClientsFixture {
  protected:
   SecretsTest() {

@@ -194,7 +194,8 @@ TEST_F(HostileNumbersTest, NumbersThatAreNone) {
   }
 }
 
-// Expects an error, or little memory: never a crash, never a large calloc.
+// Expects that a reservation ends with an error or takes little memory. The server must neither
+// crash nor allocate a large array.
 TEST_F(HostileNumbersTest, ReservationsBeyondReason) {
   const uint64_t before = resident_memory().total_bytes;
   for (const std::string rate : {"0", "1", "0.999999", "1e-300", "-0.5", "1.5", "0.01", "5e-324"}) {

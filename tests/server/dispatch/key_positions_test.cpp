@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Checks that the keys named by a row are the keys that its command touches, by the command's
-// behaviour alone. A word of a command is a touched key if the command changes the value under that
-// name. It is also one if that value changes the reply or another key. A user without rights to
-// such a word must be rejected.
+// Checks that the keys named by a row are the keys that its command touches. The test finds the
+// touched keys by the command's behaviour alone. A word of a command is a touched key if the
+// command changes the value under that name. It is also a touched key if its value changes the
+// reply or another key. A user without rights to such a word must be rejected.
 //
-// A row without a sample is called with made-up words, which suffice where numbers will do.
+// A row without a sample is called with made-up arguments: words for keys, and numbers for all
+// other arguments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -265,7 +266,8 @@ class KeyPositionsTest : public CommandTest {
     return *registry_->find(args);
   }
 
-  // Samples of every row with keys; rows on data have at least one.
+  // Returns samples of every row that has keys or whose command accesses data. The rows in
+  // kNameless are left out.
   std::vector<Sample> samples() {
     std::vector<Sample> all = kStringSamples;
     all.insert(all.end(), kFilterSamples.begin(), kFilterSamples.end());

@@ -54,15 +54,15 @@ TEST(RegistryTest, FindsNamesInAnyCase) {
   }
 }
 
-// Replicas that run Redis 7.0 receive these commands. They receive commands on filters only with a
-// module.
+// Replicas that run Redis 7.0 receive the commands that are journalled verbatim. They receive
+// commands on filters only if they have a module for filters.
 TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
   const auto registry = std::move(*Registry::create({}));
   size_t count = 0;
   for (const RegisteredCommand* command : registry->commands()) {
     const bool is_verbatim = command->row->journalled == Journalled::kVerbatim;
     if (!command->has(kWrite) || !is_verbatim || command->row->group == "bf") continue;
-    // Replicas support it; see ServerState::own_words.
+    // Every replica that receives BF.MERGE supports it; see ServerState::own_words.
     if (command->full_name == "bf.merge") continue;
     ++count;
     EXPECT_LT(std::stod(std::string(command->row->since)), 7.1) << command->full_name;

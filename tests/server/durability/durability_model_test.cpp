@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A server's life on a simulated disk, compared with a naive model. Commands, writes, syncs,
-// rewrites and log switches run in random order. Operations fail, then come a kill and a restart.
+// Compares a server on a simulated disk with a naive model, in random order of commands, writes,
+// syncs, rewrites and log switches. Operations fail; then the server is killed and restarted.
 //
 // The journal is one ordered stream, so a start must find the state after some command or
 // transaction. All commands that were synced before a power cut, or written before a kill, must be
@@ -395,7 +395,7 @@ class World {
     record_state(is_done ? std::move(twin) : states_.back().twin);
   }
 
-  // Returns a random command, which the model also executes, and the reply if it shows the effect.
+  // Executes a random command on the model. Returns it, and the reply if that shows the effect.
   std::pair<WordList, std::string> random_command(Twin& twin, int database) {
     if (number(3) == 0) return filter_command(twin, database);
     const std::string key = one_of({"s0", "s1"});

@@ -126,8 +126,8 @@ TEST_F(ListeningSocketTest, WithoutDescriptorsPeersWait) {
   start(open());
   const Caller early;
   ASSERT_TRUE(early.call("127.0.0.1", port_));
-  // UBSan needs a descriptor for its first look at a type with virtual functions. So the types that
-  // accepting, waiting and logging use are used once before the limit.
+  // UBSan opens a descriptor when it first checks a type with virtual functions. So the types that
+  // accepting, waiting and logging use are used once before the limit is set.
   log_warning("A test accepts without descriptors: {}", port_);
   has_room_ = false;
   serve(std::chrono::milliseconds(50));

@@ -200,7 +200,7 @@ TEST_F(ReplyGateTest, DroppedRepliesAreNotSent) {
   EXPECT_EQ(gate_.fresh(), "");
   log_.is_failing = true;
   log_.end = 5;
-  // The failed write was discarded, so this reply must not wait for the log.
+  // The failed write was discarded, so the reply "b" must not wait for the log.
   reply(two_, "b");
   gate_.end_round();
   EXPECT_EQ(one_->sent, "a");
@@ -233,7 +233,7 @@ TEST_F(ReplyGateTest, UnsafeRepliesAreHeldAndCommittedOnce) {
   EXPECT_EQ(one_->sent, "a");
   EXPECT_EQ(two_->sent, "");
   EXPECT_TRUE(is_waiting_);
-  // A client that still waits causes another commit, but does not count as new.
+  // A client whose reply is still held causes another commit, but does not count as a new client.
   log_.on_commit = [this] { log_.safe = 20; };
   gate_.end_round();
   EXPECT_EQ(log_.commits, 2);

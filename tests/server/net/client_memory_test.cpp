@@ -17,7 +17,7 @@ using testing::StartsWith;
 
 class ClientMemoryTest : public ConnectionFixture {
  protected:
-  // Returns the client's figures in CLIENT LIST.
+  // Returns the numeric fields of the client's line in CLIENT LIST.
   std::map<std::string, int64_t> figures() {
     return figures_in(run({"CLIENT", "LIST", "ID", std::to_string(session_->id)}));
   }

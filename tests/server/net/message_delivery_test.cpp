@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Delivery of messages to the sockets of subscribers: their order, and the memory that a subscriber
-// costs that does not read.
+// Tests the delivery of messages to the sockets of subscribers: the order of the messages, and the
+// memory of a subscriber that does not read.
 #include "server/net/message_delivery.h"
 
 #include <gmock/gmock.h>
@@ -164,7 +164,7 @@ TEST_F(MessageDeliveryTest, FloodStaysWithinTheSubscribersLimits) {
     }
     most = std::max(most, sum);
   }
-  // A growing buffer doubles, so the sum may reach twice the limit.
+  // A buffer that grows doubles its size, so the buffers together may take twice the limit.
   EXPECT_LE(most, 2 * kSilent * kMiB);
   EXPECT_EQ(publish("end"), integer(0)) << "all are closed";
 }

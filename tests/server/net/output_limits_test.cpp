@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Limits for unread replies, endless requests and the sum of a client's memory, and their figures.
+// Tests the limits for unread replies, for endless requests and for the sum of a client's memory,
+// and the sizes that CLIENT LIST reports.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -40,7 +41,7 @@ class OutputLimitsTest : public ClientsFixture {
   bool is_listed(const Remote& client) {
     return run({"CLIENT", "LIST"}).find("id=" + client.id_text() + " ") != std::string::npos;
   }
-  // Returns a client's figures in CLIENT LIST.
+  // Returns the numeric fields of the client's line in CLIENT LIST.
   std::map<std::string, int64_t> figures(const Remote& client) {
     std::map<std::string, int64_t> figures;
     std::istringstream fields(run({"CLIENT", "LIST", "ID", client.id_text()}));
@@ -74,8 +75,8 @@ TEST_F(OutputLimitsTest, ASilentClientOverTheSoftLimitIsFound) {
 TEST_F(OutputLimitsTest, AClientThatDrainsInTimeIsLeftAlone) {
   limit("normal 0 1mb 2");
   Remote& client = slow_client();
-  // The client exceeds the limit three times. Only the sum of these periods exceeds the allowed
-  // seconds.
+  // The client is above the limit during three periods. Only the sum of these periods exceeds the
+  // allowed two seconds.
   for (int i = 0; i < 3; ++i) {
     advance_ms(1800);
     tick();

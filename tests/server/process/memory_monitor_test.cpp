@@ -127,7 +127,7 @@ TEST(MemoryMonitorTest, TheLimitIsAskedWithinWhatThreadsMayTake) {
   while (!memory.over_limit()) blocks.push_back(std::make_unique<char[]>(4096));
   EXPECT_LE(memory.refresh(), memory.limit_bytes() + 8192);
   EXPECT_GT(memory.refresh(), memory.limit_bytes());
-  // The limit stays exceeded until enough is freed.
+  // The limit stays exceeded until enough memory is freed.
   EXPECT_TRUE(memory.over_limit());
   blocks.resize(blocks.size() - 10);
   EXPECT_FALSE(memory.over_limit());

@@ -152,8 +152,8 @@ TEST_F(PubSubTest, PublishersAreHeldBackWhileMuchIsOnItsWay) {
   EXPECT_FALSE(pubsub_.is_congested());
 }
 
-// Four publishers, and a consumer for each inbox. All inboxes must have the same order, which keeps
-// each publisher's own.
+// Four publishers, and a consumer for each inbox. All inboxes must have the messages in the same
+// order. Within this order, each publisher's messages must keep their own order.
 TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
   constexpr size_t kTakers = 3;
   constexpr int kPublishers = 4;
@@ -189,8 +189,8 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
       }
     });
   }
-  // Clients subscribe and unsubscribe meanwhile. Their messages are not taken, so the counts stay
-  // exact.
+  // While messages are published, other clients subscribe and unsubscribe a pattern. The pattern
+  // matches no message, so the number of messages stays exact.
   std::thread visitor([&pubsub] {
     for (uint64_t i = 0; i < kMessages; ++i) {
       pubsub.subscribe(Kind::kPattern, "x*", {100 + i, i % kTakers});
@@ -299,7 +299,7 @@ TEST(PubSubThreadsTest, MatchingPatternsBlocksNoThread) {
   constexpr int kRoundsMax = 20;
   std::atomic<bool> is_over{false};
   std::atomic<int> visits{0};
-  int visits_max = 0;  // maximum number of subscriptions during one message
+  int visits_max = 0;  // maximum number of subscriptions during one call of publish()
   std::thread publisher([&] {
     for (int round = 0; round < kRoundsMax && visits_max <= kVisitsWanted; ++round) {
       const int before = visits;

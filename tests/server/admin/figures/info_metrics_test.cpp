@@ -43,8 +43,8 @@ TEST(InfoMetricsTest, NumbersGetTheExportersNames) {
   EXPECT_THAT(text, Not(HasSubstr("unknown_field")));
 }
 
-// promtool requires the suffix `_total` of counters only. Names of the exporter that break this
-// rule get the type untyped.
+// promtool requires that the names of counters, and only these names, end with `_total`. A metric
+// whose name breaks this rule gets the type untyped.
 TEST(InfoMetricsTest, NamesThatSpeakAgainstTheirTypeHaveNone) {
   const std::string text =
       text_of_info("total_error_replies:3\r\nexpired_time_cap_reached_count:4\r\n");

@@ -42,7 +42,8 @@ TEST(PlanCurveTest, AWindowKeepsItsRateWithAllGenerationsAlive) {
   EXPECT_GT(curve[19].error_rate, 0.001);
 }
 
-// The figures equal those of BF.STATS for a filled filter with the same parameters.
+// The error rates and sizes equal those that BF.STATS reports for a filled filter with the same
+// parameters.
 TEST(PlanCurveTest, IsThePredictionOfAFilterThatHasGrown) {
   for (const uint32_t expansion : {0U, 1U, 2U}) {
     FilterParameters parameters;

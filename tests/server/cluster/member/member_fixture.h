@@ -38,7 +38,7 @@ class MemberTest : public testing::Test {
     actions_.clear();
   }
 
-  // Takes the member's actions, and executes those that have only one possible answer.
+  // Takes the member's actions, and executes KeepEpoch and Promote unless the test prevents that.
   void run() {
     for (bool is_busy = true; is_busy;) {
       is_busy = false;

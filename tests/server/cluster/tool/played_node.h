@@ -3,7 +3,7 @@
 // PlayedNode: a simulated server that reports the state that a test sets. It serves one client
 // after the other.
 //
-// Thread safety: all members.
+// Thread safety: all members may be called from any thread.
 #pragma once
 
 #include <fmt/format.h>

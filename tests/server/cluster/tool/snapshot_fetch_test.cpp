@@ -17,8 +17,8 @@
 namespace server::cluster {
 namespace {
 
-// A simulated leader that serves one client. It answers each request with the next of the given
-// texts.
+// A simulated leader that serves one client. It replies to each request with the next element of
+// `answers`.
 class PlayedLeader {
  public:
   explicit PlayedLeader(std::vector<std::string> answers)

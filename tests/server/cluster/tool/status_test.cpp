@@ -69,7 +69,7 @@ TEST(StatusTest, ServersThatKeepANewerTopologyAreCounted) {
 
 TEST(StatusTest, ServersSayThemselvesThatTheyAreNotReady) {
   ClusterStatus status = sample_status();
-  // After a restart this recent, clients may not have reconnected yet.
+  // The server has restarted so recently that its clients may not have reconnected yet.
   status.facts[1]->uptime_s = 1;
   EXPECT_NE(status_table(status).find("replica  starting"), std::string::npos);
   status.facts[1]->link_is_up = false;

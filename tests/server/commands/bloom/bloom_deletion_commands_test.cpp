@@ -44,7 +44,7 @@ class BloomDeletionCommandsTest : public CommandTest {
     return found;
   }
   std::string digest(const std::string& key) { return run({"DUMP", key}); }
-  // Replays the journal of database 0 since the last call in database 1.
+  // Replays in database 1 the commands that database 0 has journalled since the last call.
   void replay() {
     std::string bytes;
     journal_.take(bytes);
@@ -144,8 +144,8 @@ TEST_F(BloomDeletionCommandsTest, ConfiguredLayoutMakesDeletableFilters) {
   }
 }
 
-// A filter that cannot grow rejects items, and one that can accepts all. A rejected add changes
-// nothing.
+// A full filter that cannot grow rejects items. A filter that can grow accepts all items. A
+// rejected add changes nothing.
 TEST_F(BloomDeletionCommandsTest, FullFiltersStayAsTheyWere) {
   for (auto options : kKinds) {
     options.emplace_back("NONSCALING");
@@ -218,7 +218,8 @@ TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
     std::vector<std::string> command{"BF.DEL", "f"};
     command.insert(command.end(), added.begin(), added.end());
     const std::vector<int> answers = numbers(run(command));
-    // Some item shares bits with another.
+    // One of the new items was already found, because it shares all its bits with others. This
+    // round is skipped.
     if (std::ranges::count(answers, 1) != std::ssize(answers)) continue;
     EXPECT_EQ(field("FILTERS"), 1);
     EXPECT_EQ(field("ITEMS"), 1);

@@ -141,7 +141,8 @@ TEST_F(BloomManyCommandsTest, KaddMakesWhatIsMissing) {
   run({"BF.RESERVE", "full", "0.01", "1", "NONSCALING"});
   run({"BF.ADD", "a", "x"});
   const std::string full = error("ERR non scaling filter is full");
-  // As with BF.MADD, the error of a full filter ends the list of its replies.
+  // As with BF.MADD, the replies for a filter end with its first error, such as that of a full
+  // filter.
   EXPECT_EQ(run({"BF.KADD", "3", "a", "full", "new", "x", "y", "z"}),
             array({row({0, 1, 1}), array({integer(1), full}), row({1, 1, 1})}));
   EXPECT_EQ(run({"BF.CARD", "new"}), integer(3));

@@ -30,8 +30,8 @@ TEST_F(DumpCommands, KeyMetadataOfModulesIsDropped) {
   run({"BF.ADD", "f", "item"});
   for (const char* key : {"a", "f"}) {
     const std::string plain = dump(key);
-    // The payload begins with metadata of one class with one number, as Redis 8.6 writes it before
-    // the type.
+    // The payload begins with metadata before the type, as Redis 8.6 writes it. The metadata has
+    // one class, which holds one number.
     std::string payload("\xF3\x01spec\x02\x05\x00", 9);
     payload += plain.substr(0, plain.size() - 10);
     persistence::ByteWriter writer(payload);

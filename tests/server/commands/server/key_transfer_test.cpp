@@ -24,7 +24,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// A target that accepts one connection, sends its replies at once, and keeps what it receives.
+// A simulated target of a transfer. It accepts one connection, sends its replies at once, and
+// stores the bytes that it receives.
 class Target {
  public:
   explicit Target(std::string replies) : thread_([this, replies] { run(replies); }) {}
@@ -33,7 +34,8 @@ class Target {
   Target& operator=(const Target&) = delete;
 
   uint16_t port() const { return listener_.port(); }
-  // Returns all bytes it received, once the transfer has closed the connection.
+  // Waits until the transfer has closed the connection. Returns all bytes that the target has
+  // received.
   const std::string& received() {
     join();
     return received_;

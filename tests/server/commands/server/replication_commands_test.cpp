@@ -26,8 +26,8 @@ TEST_F(ReplicationCommandsTest, SyncMayNotStandBehindOtherReplies) {
             "+PONG\r\n" + error("ERR SYNC and PSYNC are invalid with pending output"));
 }
 
-// As in Redis, PSYNC of a monitor gets no reply. Redis accepts PSYNC of a subscriber, and then
-// writes its messages to the stream.
+// As in Redis, a monitor that sends PSYNC gets no reply. Unlike this server, Redis accepts PSYNC of
+// a subscriber, and then writes the subscriber's messages to the stream.
 TEST_F(ReplicationCommandsTest, ClientsWithPushesBecomeNoReplicas) {
   const std::string refused =
       error("ERR a connection that subscribes or tracks keys cannot become a replica");

@@ -140,7 +140,8 @@ TEST(ShippedSample, ListsWhatHasNoEffect) {
 // If the sample file says that an option is mutable, the option table must agree.
 TEST(ShippedSample, SaysWhatIsMutable) {
   for (const auto& section : shipped_sections()) {
-    // True after a paragraph that names no option: it describes all options that follow.
+    // True after a paragraph that has the word "mutable" and names no option. Such a paragraph
+    // describes all options after it.
     bool all = false;
     for (const auto& paragraph : section.paragraphs) {
       const std::string words = joined(paragraph.words);
@@ -149,7 +150,7 @@ TEST(ShippedSample, SaysWhatIsMutable) {
                            words.find("while the server runs") != std::string::npos;
       for (const auto& name : paragraph.options) {
         const Option& option = option_table()[*find_option(name)];
-        // Excluded: clients change it by REPLICAOF instead of CONFIG SET.
+        // The option `replicaof` is skipped: clients change it by REPLICAOF instead of CONFIG SET.
         if (name == "replicaof") continue;
         EXPECT_EQ(is_said, option.mutability != Mutability::kImmutable) << name;
       }

@@ -125,7 +125,8 @@ TEST_F(AppendLogTest, WritesAreEventsOfLatencyWhileThoseAreWatched) {
   EXPECT_EQ(listener_.durations_us["aof-write-alone"], std::vector<int64_t>{1000});
 }
 
-// A command that finds an item reveals the write that added it.
+// The reply to a command that finds an item reveals the earlier write that added the item. So this
+// reply also depends on the journal's end.
 TEST_F(AppendLogTest, WriteWithoutEffectDependsOnJournalEnd) {
   open("everysec");
   const uint64_t end = append("key");
@@ -252,8 +253,8 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   EXPECT_EQ(disk_.operation_count(), 0U);
 }
 
-// A client that is not safe yet checks again only when it is notified, as on I/O threads. No log
-// thread runs that would hide a missing notification.
+// A client whose reply is not safe yet checks again only when it is notified, as on I/O threads.
+// The test runs no log thread, because that thread would hide a missing notification.
 TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   constexpr int kThreads = 4;
   constexpr int kWrites = support::rounds(3000, 300);
@@ -297,8 +298,8 @@ TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   EXPECT_EQ(forgotten, 0);
 }
 
-// As many clients as threads write in loops. A thread may rely on later writers to wake the log's
-// thread. It must get its reply even if no other thread writes.
+// Several threads write in loops, each for one client. A thread may rely on later writers to wake
+// the log's thread. But it must get its reply even if no other thread writes.
 TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   constexpr int kClients = 4;
   constexpr int kWrites = 300;

@@ -9,7 +9,7 @@ namespace {
 TEST(SaveProgress, TellsWhatIsLeft) {
   const SaveProgress quarter{6'000'000, 250, 1000, 1, 10};
   EXPECT_DOUBLE_EQ(quarter.share(), 0.25);
-  EXPECT_EQ(quarter.left_s(), 19);  // the rest needs three times the elapsed 6 s, rounded up
+  EXPECT_EQ(quarter.left_s(), 19);  // three quarters are left: three times the elapsed 6 s
 }
 
 TEST(SaveProgress, KnowsNothingAtTheBeginning) {

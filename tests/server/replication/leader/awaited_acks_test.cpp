@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// WAIT and WAITAOF: the replicas that are asked, the count, and the time of the reply.
+// Tests WAIT and WAITAOF: which replicas are asked for an acknowledgement, how many replicas count,
+// and when the reply is sent.
 #include <gtest/gtest.h>
 
 #include <ctime>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Replicas of other kinds: those that a leader serves, and the moment when it disconnects them.
+// Tests replicas of other kinds: which replicas a leader serves, and when it disconnects them.
 #include "server/replication/leader/foreign_replicas.h"
 
 #include <gtest/gtest.h>

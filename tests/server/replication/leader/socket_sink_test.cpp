@@ -101,9 +101,9 @@ TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
   EXPECT_LT(rest.size(), big_.size());
 }
 
-// While the sink waits for the stuck replica, the other replicas receive nothing, and their timeout
-// may equal that of the sink. The measured time includes this pause: it lasts from the first piece
-// until the second arrives.
+// While the sink waits for the stuck replica, the other replicas receive nothing. Their timeout may
+// equal the sink's, so the sink must give up early enough. The test measures the time until the
+// second piece arrives.
 TEST_F(SocketSinkTest, ShutsOutWhoKeepsOthersWaitingBeforeTheyGiveUp) {
   ConnectedPair stuck;
   ConnectedPair good;

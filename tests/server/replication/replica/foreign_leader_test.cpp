@@ -49,7 +49,8 @@ class ForeignLeaderTest : public ReplicaFixture {
     EXPECT_NE(found, all.end());
     return *found;
   }
-  // Expects the figures of the filter, and the absent items for which it answers 1.
+  // Expects that BF.INFO reports the recorded parameters of the filter, and that the recorded false
+  // positives are found.
   void expect_filter(const vectors::Expected& filter) {
     const std::string name = filter.name == "binkey" ? std::string("bin\0key\xff", 8) : filter.name;
     const auto figure = [&](const char* field) { return run({"BF.INFO", name, field}); };
@@ -124,8 +125,8 @@ INSTANTIATE_TEST_SUITE_P(Vendors, ForeignSnapshotTest,
 class ForeignStreamTest : public ForeignLeaderTest,
                           public ::testing::WithParamInterface<std::string> {
  protected:
-  // Applies a log without a preamble as a stream: it has the commands that the server sent to its
-  // replicas.
+  // Applies an append log without a preamble as a stream. The log has the commands that the server
+  // sent to its replicas.
   void take_stream() {
     const std::string stream =
         read_log(GetParam(), "aof-preamble-no-live", "appendonly.aof.1.incr.aof");

@@ -352,7 +352,7 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
   }
 }
 
-// If the replica continued at the same offset, it would receive the same unit again.
+// A replica that continued at the same offset would receive the oversized unit again.
 TEST(ReplicaProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   auto asked = request(kId, 7);
   asked.unit_bytes_max = 1000;

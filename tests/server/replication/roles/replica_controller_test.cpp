@@ -52,7 +52,7 @@ class GatedClock final : public core::Clock {
     ++passes_;
     changed_.notify_all();
   }
-  // Number of threads that have reached the closed gate.
+  // Waits until `count` threads have reached the closed gate. Returns false after a timeout.
   bool await_arrivals(int count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::milliseconds(kPatienceMs),
@@ -136,7 +136,8 @@ TEST_F(ReplicaControllerTest, EndedLinkDoesNotRevokeALaterHandover) {
   ASSERT_TRUE(gate_.await_arrivals(1));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
   gate_.open();
-  // Without FAILOVER in its PSYNC the heir would remain a replica, and no server would lead.
+  // Without FAILOVER in this server's PSYNC, the heir would remain a replica, and no server would
+  // lead.
   EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }

@@ -34,7 +34,7 @@ class ShutdownTest : public LeaderFixture {
   }
   std::string failed() const { return error("ERR Errors trying to SHUTDOWN. Check logs."); }
 
-  std::function<void()> end_writes_;  // reports the end of the writes that began before the drain
+  std::function<void()> end_writes_;  // reports that the writes begun before the drain have ended
 };
 
 TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {

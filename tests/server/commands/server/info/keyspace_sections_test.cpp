@@ -43,7 +43,7 @@ TEST_F(KeyspaceSectionsTest, BloomSectionIsShownByName) {
   EXPECT_THAT(named, HasSubstr("# Bloom\r\nbloom_num_objects:2\r\n"));
   EXPECT_THAT(named, HasSubstr("\nbloom_total_memory_bytes:"));
   EXPECT_THAT(named, Not(HasSubstr("\nbloom_total_memory_bytes:0\r\n")));
-  // INFO everything omits the section, because another section shows the same figures.
+  // INFO everything omits the section Bloom, because another section shows the same values.
   EXPECT_THAT(run({"INFO", "everything"}), Not(HasSubstr("# Bloom\r\n")));
 }
 
