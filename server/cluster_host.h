@@ -39,7 +39,8 @@ class ClusterHost final : public cluster::NodeHost {
   };
   explicit ClusterHost(const Parts& parts) : parts_(parts) {}
 
-  // Sets the id by which leaders know this server. Must be called before the threads start.
+  // Sets the id of this node, which the node sends to its leaders. Must be called before the
+  // threads start.
   void name_node(std::string id);
 
   cluster::ReplicationFacts facts(const cluster::Shard* shard) override;

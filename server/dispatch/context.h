@@ -152,9 +152,10 @@ class Context {
   unsigned database() const { return static_cast<unsigned>(session.database); }
   KeyRef key(size_t argument_index) const {
     const std::string_view name = args[argument_index];
-    // The function compares the addresses of words rather than their texts, because queued commands
-    // in EXEC have other words than the request. An empty word of an inline request may have the
-    // address of the next word.
+    // The hash of the request's first key is used if `name` is that key. Addresses are compared
+    // rather than texts, because queued commands in EXEC have other arguments than the request. An
+    // empty argument of an inline request may have the address of the next argument, so the sizes
+    // are compared, too.
     if (request.key.data() == name.data() && request.key.size() == name.size() &&
         name.data() != nullptr) {
       return {name, request.key_hash};

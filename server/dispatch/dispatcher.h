@@ -60,8 +60,8 @@ class Dispatcher {
   }
 
   // Prefetches what the commands of a pipeline will use: first all their buckets, then all entries,
-  // then all values, so that cache misses overlap. Stores its findings in the requests. REQUIRES:
-  // at most kLookAheadMax requests.
+  // then all values, so that cache misses overlap. Stores the commands and hashes that it finds in
+  // the requests. REQUIRES: at most kLookAheadMax requests.
   void look_ahead(std::span<Request> requests, int64_t now_ms);
   static constexpr size_t kLookAheadMax = 16;
 

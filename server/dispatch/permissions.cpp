@@ -150,7 +150,7 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
   return furthest;
 }
 
-// This function calls no other one, so the compiler saves no registers.
+// The function calls no other function, so that the compiler need not save registers.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args) {
   if (identity.version != version) return false;

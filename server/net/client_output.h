@@ -68,7 +68,7 @@ class ClientOutput {
   // Returns the maximum of unsent bytes since the last restart of the measurement.
   size_t peak() const { return peak_; }
   void restart_peak() { peak_ = unsent_.size(); }
-  // Returns whether the stream has accepted bytes since the last call.
+  // Returns whether the stream has accepted bytes since the last call of has_moved().
   bool has_moved() { return std::exchange(has_moved_, false); }
 
  private:

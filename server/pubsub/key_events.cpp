@@ -11,7 +11,8 @@
 namespace server {
 namespace {
 
-// Filters have the classes of valkey-bloom's events (g) and of Redis' modules (d).
+// Events of filters belong to two classes: generic (g), as in valkey-bloom, and module (d), as for
+// modules of Redis.
 constexpr uint32_t kBloomEvents = kGenericEvents | kModuleEvents;
 
 struct EventRow {

@@ -120,7 +120,7 @@ void Tracking::remember(const Key& key, const Client& client) {
     readers.push_back(client);
     state_.tracking.items.fetch_add(1, std::memory_order_relaxed);
   }
-  // Each call removes more than one key, so that the table shrinks after its limit was lowered.
+  // Each call removes up to four keys, so that the table shrinks after its limit was lowered.
   constexpr size_t kDropsMax = 4;
   trim(kDropsMax);
 }

@@ -77,7 +77,7 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
                  command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
                  session.published_resp.load(std::memory_order_relaxed));
-  // The fields of later versions follow those of Redis 7.0, in the order of their versions.
+  // The fields that Redis added after 7.0 follow the fields of 7.0, in the order of the versions.
   fmt::format_to(
       out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
       names.library, names.library_version, session.watched_keys.load(std::memory_order_relaxed),

@@ -169,7 +169,7 @@ Stream::Outcome TlsStream::receive(std::span<char> first, std::span<char> second
   input_ = std::string_view();
   if (!goes_on) {
     if (size == 0) return broken();
-    // Returns the bytes received so far. The descriptor is readable from now on, so that the
+    // Returns the bytes received so far. shutdown() makes the descriptor readable, so that the
     // connection notices the end.
     ::shutdown(descriptor_, SHUT_RD);
   }

@@ -97,7 +97,8 @@ uint64_t Eviction::obtainable_bytes() const {
   if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
   if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
   // While eviction lags behind earlier requests, only small requests are accepted. A request of the
-  // size of a small string is harmless, because any command may add such a string meanwhile.
+  // size of a small string is harmless, because any other command may add a string of that size
+  // meanwhile.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
   if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;
@@ -211,7 +212,7 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate,
 void Eviction::record(Outcome outcome) {
   std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
   const bool is_exceeded = outcome != Outcome::kDone;
-  // Usually the state has not changed, and the clock is not read.
+  // Usually the state of the limit has not changed since the last call, so the clock is not read.
   if ((since_us.load(std::memory_order_relaxed) != 0) == is_exceeded) return;
   const int64_t now_us = parts_.clock.monotonic_us();
   int64_t never_us = 0;

@@ -64,7 +64,7 @@ class Eviction final : public RoomMaker {
   bool make_room_for(uint64_t bytes) override;
   uint64_t obtainable_bytes() const override;
   // Called several times a second. Evicts until memory is below the limit, in slices between other
-  // work. It covers a lowered limit when no client sends commands.
+  // work. So keys are also evicted if the limit was lowered and no client sends commands.
   void tick();
   // Evicts for one slice of time. Returns true if it must be called again soon.
   bool go_on();
@@ -83,7 +83,8 @@ class Eviction final : public RoomMaker {
   int64_t time_limit_us() const;
   // Returns whether used memory plus `extra_bytes` exceeds maxmemory.
   bool exceeds_limit(uint64_t extra_bytes) const;
-  // Returns the bytes of keys that must be evicted, so that memory and `extra_bytes` fit the limit.
+  // Returns how many bytes of keys must be evicted before used memory plus `extra_bytes` is within
+  // maxmemory.
   uint64_t excess_bytes(uint64_t extra_bytes) const;
   using Databases = std::shared_ptr<const std::vector<unsigned>>;
   // Returns the databases with keys that can be evicted. The list may be some milliseconds old,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // OwnKeys: the keys of this server that clients may see. In a cluster these are the keys in slots
-// that this server's shard owns. Keys in other slots are left over from when the shard owned more.
+// that this server's shard owns. Keys in other slots may remain from a time when the shard owned
+// more slots. Clients cannot see these keys.
 //
 // Thread safety: belongs to the thread that runs the command.
 #pragma once

@@ -200,7 +200,8 @@ HealthQuestion take_health_question(std::vector<const char*>& arguments) {
 
 Health check_health(const Config& config, HealthQuestion question, const HealthLimits& limits) {
   const HealthRequest request{question, limits};
-  // If there is no address, the server listens on no TCP port either.
+  // If `bind` names no address, the server listens on no TCP port, so only the unix socket is
+  // tried.
   if (const auto addresses = ListenOptions(config).bind_addresses(); !addresses.empty()) {
     if (config.port() != 0) return check_port(addresses, config.port(), false, request);
     if (const int64_t port = config.integer(OptionId::kTlsPort); port != 0) {
