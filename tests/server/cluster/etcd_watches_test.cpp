@@ -85,7 +85,8 @@ TEST_F(EtcdWatchesTest, ContinuesAfterTheLastReportedEvent) {
   etcd.hang_up();
   ASSERT_TRUE(wait_for_news(3));
   EXPECT_NE(etcd.requests().back().find(R"("start_revision":"8")"), std::string::npos);
-  // The member sends an event again on the new connection. It is not reported twice.
+  // The member sends an event again on the new connection. The client must not report the event
+  // twice.
   etcd.send(http_chunk(changed("a", 7, 20) + changed("b", 8, 20)));
   ASSERT_TRUE(wait_for_news(4));
   EXPECT_EQ(changes(3).events.size(), 1U);

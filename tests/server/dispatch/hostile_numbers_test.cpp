@@ -138,7 +138,7 @@ TEST_F(HostileNumbersTest, CountsThatCannotBeNegated) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// Commands that wait instead of replying, and commands that only a replica sends.
+// Tests commands that wait instead of replying, and commands that only a replica sends.
 TEST_F(HostileNumbersTest, CountsOfReplicasThatCannotBeNegated) {
   run_as_other({"WAIT", kMinI64, "1"});
   Client third(*this);

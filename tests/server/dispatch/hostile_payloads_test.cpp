@@ -175,7 +175,8 @@ std::string HostilePayloadsTest::forged(std::string body) {
   return body;
 }
 
-// The checksum is correct. An accepted filter must withstand every command, and being saved.
+// Tests forged filters whose checksum is correct. An accepted filter must withstand every command,
+// and must be savable.
 TEST_F(HostilePayloadsTest, ForgedFilters) {
   std::vector<std::string> bodies;
   for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
@@ -214,7 +215,7 @@ TEST_F(HostilePayloadsTest, ForgedFilters) {
   EXPECT_LT(accepted, rounds_);
 }
 
-// Compressed and encoded strings with wrong lengths.
+// Tests compressed strings and encoded strings with wrong lengths.
 TEST_F(HostilePayloadsTest, ForgedStrings) {
   const std::string all_ones(8, '\xff');
   for (const std::string& body : {

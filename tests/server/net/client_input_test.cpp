@@ -30,7 +30,8 @@ TEST(ClientInput, TheRestComesBeforeWhatFollows) {
   input.keep(joined.substr(4), true);
   joined = input.join("");
   EXPECT_EQ(joined, "three");
-  // `true` means that the command is held back, so that none of its bytes was executed.
+  // The argument `true` means that the command was held back, so no byte of the command was
+  // executed.
   input.keep(joined, true);
   joined = input.join("!");
   EXPECT_EQ(joined, "three!");

@@ -59,8 +59,8 @@ TEST_F(FilterScanCommandsTest, TellsKindWindowAndTtl) {
   EXPECT_NE(line("deletable").find(bulk("ttl") + integer(4000)), std::string::npos);
   run({"BF.RESERVE", "hour", "0.01", "400", "WINDOW", "3600"});
   run({"BF.RESERVE", "last", "0.01", "400", "WINDOW", "400", "ITEMS"});
-  // The reply shows the reserved capacity of the whole window, of which the present generations
-  // have only a part.
+  // The reply shows the reserved capacity of the whole window. The generations that exist now have
+  // only a part of this capacity.
   const std::string reserved =
       bulk("reserved capacity") + integer(400) + bulk("items left") + kNull;
   EXPECT_NE(line("hour").find(reserved), std::string::npos) << line("hour");
