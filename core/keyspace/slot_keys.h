@@ -88,7 +88,7 @@ uint64_t for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Vi
         seen.insert(keyspace.ref(entry.key()).hash);
       });
       ++buckets;
-      const bool was_last = is_same && seen.size() == size;
+      const bool was_last = is_same && seen.size() >= size;
       if (cursor == 0 || !wants_more || was_last) return buckets;
     }
   } while (true);
