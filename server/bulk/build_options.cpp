@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// The highest error rate, which is that of BF.RESERVE.
+// The highest error rate that BF.RESERVE accepts.
 constexpr double kBuiltErrorRateMax = 0.25;
 
 core::Result<> take_error_rate(std::string_view text, BuildOptions& options) {

@@ -3,7 +3,7 @@
 // BuildOptions: the parsed arguments of `bloomery-server --build-filter`.
 //
 // Invariants: parsed options are in range; later errors come only from memory and files.
-// Thread safety: values.
+// Thread safety: a value shared by threads needs a lock.
 // Source: docs/offline_builder.md.
 #pragma once
 

@@ -95,8 +95,8 @@ core::Result<ExportRequest> parse_export_options(std::span<const std::string> ar
                                      core::printable(name))};
     }
   }
-  // The source file is not overwritten, because it is the only copy until the other server has
-  // loaded the new one.
+  // The source file is not overwritten. It is the only copy of the data until another server has
+  // loaded the new file.
   if (is_same_file(request.source, request.place.path)) {
     return core::Error{"--export-rdb does not write over the file that it reads"};
   }

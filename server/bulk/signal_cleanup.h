@@ -3,7 +3,7 @@
 // SignalCleanup: removes a temporary file when SIGINT or SIGTERM ends the process.
 //
 // Invariants: the process still ends by the signal.
-// Thread safety: one at a time.
+// Thread safety: at most one SignalCleanup may exist at a time.
 #pragma once
 
 #include <unistd.h>

@@ -29,7 +29,7 @@ struct ClusterCounters {
   std::array<std::atomic<uint64_t>, kFailoverCauses.size()> failovers{};
   // The number of times that the permit of this leader ended before it was extended.
   std::atomic<uint64_t> permit_lapses{0};
-  // Bytes of the stream that the slowest connected member lacks; 0 on a replica.
+  // Bytes of the stream that the slowest connected replica lacks; 0 if this node is a replica.
   std::atomic<uint64_t> bytes_behind{0};
 
   void count(FailoverCause cause) { ++failovers[static_cast<size_t>(cause)]; }

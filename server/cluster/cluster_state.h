@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterState: the state that the cluster's thread publishes to the threads that serve clients. It
-// is the newest View, and whether this server may serve the slots that it leads.
+// ClusterState: the state that the cluster's thread publishes to the threads that serve clients.
+// The state has the newest View, and whether this server may serve the slots that it leads.
 //
 // Invariants: without a cluster there is no view, and no thread reads one. A thread sees views in
 // the order in which they were published.
 // Thread safety: publish() and the setters may be called by one thread at a time. Functions with a
 // thread index may be called by that thread only, all others by any thread.
-// Source: versions instead of locks, as in server/acl/users.h.
+// Source: readers compare versions instead of taking locks, as in server/acl/users.h.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,9 @@ class View;
 // The state in which this server serves the slots of its shard.
 enum class Service : uint8_t {
   kDown,  // this server does not lead the shard, or has no permit
-  // Clients wait. A new leader may not reply before the former one's permit has ended. Or the shard
-  // is being handed over, to this server or by it.
+
+  // Clients wait, because the shard is being handed over by this server or to it, or because the
+  // former leader may still have a permit.
   kHeld,
   kUp,
 };
@@ -43,14 +44,14 @@ class ClusterState {
   void publish(std::shared_ptr<const View> view);
   // Returns whether there is a cluster.
   bool is_on() const { return version_.load(std::memory_order_relaxed) != 0; }
-  // The state that a thread sees at one moment.
+  // The view and the service that a thread sees at one moment.
   struct Observation {
     const View& view;
     Service service;
   };
-  // Returns the newest view and the service that belongs to it. If they were read separately, a
-  // leader that has just begun or ended could look like one without a permit. The reference is
-  // valid until the thread's next call. REQUIRES: publish() was called.
+  // Returns the newest view together with the service that was published for it. Two separate reads
+  // could combine an old view with a new service, so a new leader would seem to have no permit. The
+  // reference is valid until the thread's next call. REQUIRES: publish() was called.
   Observation look(size_t thread_index) {
     Seen& seen = seen_[thread_index];
     if (seen.version != version_.load(std::memory_order_acquire)) [[unlikely]]
@@ -58,8 +59,9 @@ class ClusterState {
     return {*seen.view, seen.service};
   }
   const View& view_of(size_t thread_index) { return look(thread_index).view; }
-  // Returns whether every command whose keys lie in the slot is served, as route() decides for a
-  // leader in service. It is also false until the thread has called look() for the newest view.
+  // Returns whether this server serves every command whose keys lie in the slot. A leader whose
+  // service is kUp does so for its slots, as in route(). Returns false until the thread has called
+  // look() for the newest view.
   bool serves(size_t thread_index, unsigned slot) const {
     const Seen& seen = seen_[thread_index];
     return seen.version == version_.load(std::memory_order_acquire) && (*seen.served_slots)[slot];
@@ -103,7 +105,8 @@ class ClusterState {
     const std::scoped_lock lock(mutex_);
     return required_acks_;
   }
-  // Returns whether the ids differ from those of the last call.
+  // Sets the ids of the members whose acknowledgements replies to writes wait for. Returns whether
+  // the ids have changed.
   bool require_acks(const Ids& ids) {
     const std::scoped_lock lock(mutex_);
     if (ids == *required_acks_) return false;

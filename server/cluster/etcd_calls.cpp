@@ -117,7 +117,7 @@ struct EtcdCalls::Link {
   const size_t member;
   boost::beast::tcp_stream tcp;
   std::optional<asio::ssl::stream<boost::beast::tcp_stream&>> tls;
-  boost::beast::flat_buffer buffer;  // received bytes that are not parsed yet
+  boost::beast::flat_buffer buffer;  // bytes that were received but not parsed yet
   bool is_closed = false;
 };
 
@@ -138,7 +138,9 @@ struct EtcdCalls::Running {
   size_t member = 0;
   std::string token;  // the token with which the call was sent
   bool sent = false;  // true after sending, until a reply shows that etcd has not executed the call
-  bool asked_new_token = false;  // a call requests a new token at most once
+
+  // True after a call has requested a new token, which it does at most once.
+  bool asked_new_token = false;
   bool finished = false;
   EtcdError last_error{EtcdCode::kDeadlineExceeded, "no etcd member has answered in time"};
 };
@@ -215,6 +217,7 @@ void EtcdCalls::forget_token() {
 
 asio::awaitable<void> EtcdCalls::run(RunningPointer call) {
   const auto self = shared_from_this();  // keeps this object alive if a handler destroys the client
+
   // The loop tries each endpoint once, and once more with a new token.
   for (size_t i = 0; i <= endpoints_.size() && !call->finished; ++i) {
     const bool done = co_await try_current(call);
@@ -267,14 +270,15 @@ asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
   co_return co_await connect(call->link);
 }
 
-// Returns whether the call is finished: etcd has refused it, or a change has an unknown outcome.
+// Returns whether the call is finished. It is if etcd has refused it, or if it may have changed
+// data and its outcome is unknown.
 bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
   call->last_error = error;
   if (is_refusal(error.code)) {
     call->sent = false;
     if (wants_new_token(error) && has_user() && !call->asked_new_token) {
       call->asked_new_token = true;
-      // Another call may have obtained a newer token, which must be kept.
+      // If another call has obtained a newer token in the meantime, that token is kept.
       if (token_ == call->token) forget_token();
       return false;
     }
@@ -412,7 +416,8 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
       }
       text.erase(0, begin);
     }
-    // The stream is not retried, because a retry would receive the same message.
+    // A message larger than the limit ends the stream without a retry, because etcd would send the
+    // same message again.
     if (text.size() > kEtcdReplyBytesMax)
       co_return EtcdError{EtcdCode::kOutOfRange, "too many changes at once"};
   }

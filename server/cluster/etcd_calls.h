@@ -53,8 +53,8 @@ struct EtcdAnswer {
   EtcdError error;
 };
 
-// Returns whether the call needs a new token. The present token is too old, or authentication was
-// switched on after the call had started.
+// Returns whether the error shows that the call needs a new token. Either the call's token is too
+// old, or authentication was switched on after the call had started.
 bool wants_new_token(const EtcdError& error);
 
 class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
@@ -148,6 +148,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   bool auth_is_off_ = false;    // true once etcd has reported that authentication is off
   LinkPointer authenticating_;  // the connection that requests a token; null if there is none
   EtcdError auth_error_;        // error of the last request for a token
+
   // The timer that is canceled when the reply to the token request arrives.
   boost::asio::steady_timer token_asked_;
   std::vector<LinkPointer> idle_;

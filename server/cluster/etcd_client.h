@@ -72,13 +72,15 @@ using EtcdHandler = std::function<void(EtcdResult<Reply>)>;
 // revisions, and all changes of a revision come together.
 struct EtcdChanges {
   uint64_t revision = 0;  // all changes up to this revision were reported
+
   // Changes of the keys; empty: the watch has begun, or continues after a failure.
   std::vector<EtcdEvent> events;
 };
 struct EtcdWatchEnd {
-  // The error that ended the watch. kOutOfRange: changes are lost (compacted, or too many for one
-  // message). The owner must read everything again, and watch from the revision after that. Other
-  // codes: etcd refused the watch, for example kPermissionDenied.
+  // The error that ended the watch. kOutOfRange: changes are lost, because they were compacted or
+  // were too many for one message. The owner must then read all keys again, and watch from the
+  // revision that follows the one it has read. Other codes, such as kPermissionDenied: etcd refused
+  // the watch.
   EtcdError error;
 };
 using EtcdWatchNews = std::variant<EtcdChanges, EtcdWatchEnd>;

@@ -30,7 +30,7 @@ struct BadReply {
   throw BadReply{fmt::format("'{}' is no {}", name, wanted)};
 }
 
-// Returns null if the member is absent, which means zero.
+// Returns null if the object has no such member. etcd omits members whose value is zero.
 const json::value* find_in(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value == nullptr || value->is_null() ? nullptr : value;

@@ -6,7 +6,7 @@
 // Invariants: keys and values are any bytes; on the wire they are base64, 64-bit numbers are text
 // and members with the value zero are absent. Unknown members are ignored. A known member of the
 // wrong type makes the whole reply an error. Revisions and leases lie in 0 … 2^63-1.
-// Thread safety: values and pure functions.
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ and
 // https://etcd.io/docs/v3.4/learning/api/.
 #pragma once
@@ -26,9 +26,9 @@ namespace server::cluster {
 enum class EtcdCode : int {
   kOk = 0,
   kUnknown = 2,
-  kInvalidArgument = 3,  // etcd also answers this for a wrong password
+  kInvalidArgument = 3,  // etcd also returns this status for a wrong password
   kDeadlineExceeded = 4,
-  kNotFound = 5,  // etcd also answers this for a lease that no longer exists
+  kNotFound = 5,  // etcd also returns this status for a lease that does not exist
   kPermissionDenied = 7,
   kResourceExhausted = 8,
   kFailedPrecondition = 9,
@@ -101,6 +101,7 @@ struct EtcdTxn {
 
 struct EtcdTxnReply {
   std::string cluster_id;  // ID of the etcd cluster
+
   // The store's revision; after an executed put, also the mod_revision of its key.
   uint64_t revision = 0;
   bool succeeded = false;
@@ -139,7 +140,7 @@ struct EtcdWatchReply {
   uint64_t revision = 0;
   bool created = false;
   bool canceled = false;
-  uint64_t compact_revision = 0;  // if not 0, changes before this revision are no longer available
+  uint64_t compact_revision = 0;  // if not 0, etcd has compacted the changes before this revision
   std::string cancel_reason;
   std::vector<EtcdEvent> events;
 };

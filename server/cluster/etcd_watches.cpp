@@ -48,13 +48,15 @@ EtcdError cancel_error(const EtcdWatchReply& reply) {
 struct EtcdWatches::Watch {
   Watch(asio::io_context& io, EtcdWatch asked) : request(std::move(asked)), delay(io) {}
 
-  EtcdWatch request;  // its start_revision is the one after the last reported change
+  // A new connection watches from its start_revision, which follows the last reported change.
+  EtcdWatch request;
   std::function<void(EtcdWatchNews)> handler;
   asio::steady_timer delay;
   milliseconds delay_time = kDelayMin;
   EtcdCalls::LinkPointer link;
   bool canceled = false;
   bool begun = false;  // true if etcd has confirmed the watch on the present connection
+
   // True if a new token was requested since etcd last confirmed the watch.
   bool asked_new_token = false;
 

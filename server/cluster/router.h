@@ -47,8 +47,8 @@ enum class Route : uint8_t {
 
 Route route(const View& view, const RouteConditions& conditions, const RouteQuery& query);
 
-// Routes a write without keys, such as FLUSHALL, which changes all keys of the server's shard. On a
-// replica it is refused because of the role, not here.
+// Routes a write without keys, such as FLUSHALL, which changes all keys of the server's shard.
+// Returns kServe on a replica, because a later check refuses the write there.
 Route route_keyless_write(const View& view, const RouteConditions& conditions);
 
 // The facts about a client that decide how replies name nodes.

@@ -3,7 +3,7 @@
 // SlotRanges: a set of slots written as ranges such as "0-5460 7000".
 //
 // Invariants: the ranges are ascending and disjoint, and no range touches the next one.
-// Thread safety: values and pure functions.
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: the form of CLUSTER NODES, https://redis.io/docs/latest/commands/cluster-nodes/.
 #pragma once
 

@@ -4,7 +4,7 @@
 // slots on purpose writes their checksum into the key `slots` beside the topology, in the same
 // transaction. A document with changed slots and another checksum is refused.
 //
-// Invariants: a topology with the slots that are known is accepted, whatever the record says.
+// Invariants: a topology whose slots are those of the last accepted topology is always accepted.
 // Thread safety: belongs to one thread; slots_checksum() is pure.
 // Source: docs/cluster.md, "In etcd".
 #pragma once
@@ -27,7 +27,7 @@ class SlotRecord {
   explicit SlotRecord(std::string checksum = "") : checksum_(std::move(checksum)) {}
 
   // Checks a topology from etcd. `known` is the last accepted topology, with revision 0 for none.
-  // Errors: the slots differ from the known ones, and the record does not name them.
+  // Errors: the slots differ from the known ones, and their checksum is not the recorded one.
   core::Result<> check(const Topology& seen, const TopologyVersion& known) const;
 
  private:

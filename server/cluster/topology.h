@@ -7,7 +7,7 @@
 // the 16384 slots belongs to exactly one shard. A node is a member of exactly one shard. Leader and
 // insync are members, and the leader is in sync. No two nodes have the same address. Shards are
 // sorted by name, nodes by id.
-// Thread safety: values and pure functions.
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: one compare-and-swapped document holds all, so that changes have one order:
 // https://etcd.io/docs/v3.4/learning/api/#transaction.
 #pragma once
@@ -80,7 +80,7 @@ bool supersedes(const TopologyVersion& seen, const TopologyVersion& known);
 enum class TopologyFault : uint8_t {
   kNone,
   kAbsent,   // the topology was deleted, or etcd was set up again
-  kOlder,    // etcd has an older topology than this node has seen, so it was restored from a backup
+  kOlder,    // etcd was restored from a backup: it has an older topology than this node has seen
   kInvalid,  // the document in etcd is refused
 };
 

@@ -6,7 +6,7 @@
 //
 // Invariants: backup.json is written last, so a directory that has it is complete. A restored
 // topology has higher epochs than the saved one.
-// Thread safety: values and pure functions.
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: docs/cluster.md, "Backups".
 #pragma once
 

@@ -49,8 +49,8 @@ class NodeClient {
   // Sends a command and returns its reply. Errors: no answer in time, and errors that the server
   // returns.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
-  // For replies that are not RESP, send() sends a command and read_some() reads some bytes of the
-  // reply. Errors: the connection has ended, or nothing was received in time.
+  // Handle a reply that is not RESP: send() sends a command, and read_some() reads some bytes of
+  // the reply. Errors: the connection has ended, or nothing was received in time.
   core::Result<> send(const std::vector<std::string>& words);
   core::Result<std::string> read_some();
 
@@ -85,15 +85,17 @@ struct NodeFacts {
   int64_t offset = 0;          // offset of the replication stream
   int64_t topology_epoch = 0;  // revision of the topology that the server has; 0: none
   std::string cluster_state;   // cluster_state of CLUSTER INFO: "ok" or "fail"
+
   // The state of etcd's topology as the server sees it: "ok", "absent", "older" or "invalid".
   std::string topology_state = {};
   int64_t uptime_s = 0;
   bool log_works = true;  // false if the append log cannot be written, so the server refuses writes
   std::string version = {};  // version of the server's program
+
   // Numbers of failovers by cause, in the order of kFailoverCauses.
   std::array<int64_t, kFailoverCauses.size()> failovers{};
   int64_t permit_lapses = 0;
-  // True while the server loads, when its keys, id and cluster state are unknown.
+  // True while the server loads data. Its keys, id and cluster state are then unknown.
   bool is_loading = false;
   bool link_is_up = true;  // true if a replica's link to its leader works
 };

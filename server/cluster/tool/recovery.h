@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Recovery: the topology that `bloomery-cluster recover` writes to an etcd that has lost it: the
-// newest one that a server keeps.
+// Recovery: the topology that `bloomery-cluster recover` writes if etcd has lost its topology. It
+// is the newest topology that a server keeps.
 //
-// Invariants: servers adopt the planned topology, whatever its revision becomes. Where etcd has
-// gone back, each shard has a higher epoch than any that a server keeps: see supersedes() in
-// server/cluster/topology.h.
-// Thread safety: values and pure functions.
+// Invariants: servers adopt the planned topology, whatever its revision becomes. If etcd has an
+// older topology than a server, each shard gets a higher epoch than any server keeps: see
+// supersedes() in server/cluster/topology.h.
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: docs/cluster.md.
 #pragma once
 
@@ -30,6 +30,7 @@ struct KeptFile {
 
 struct Recovery {
   std::string text;  // lines of text for the user: the kept topologies and the planned steps
+
   // The topology to write; nullopt if there is nothing to do.
   std::optional<Topology> topology;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Fetches the snapshot of a shard's leader, as a replica that wants nothing else.
+// Fetches the snapshot of a shard's leader. The tool connects like a replica, and disconnects after
+// the snapshot.
 //
 // Invariants: a file is whole and on the disk when fetch_snapshot() succeeds. Otherwise there is no
 // file of this name.

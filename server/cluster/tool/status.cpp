@@ -64,7 +64,8 @@ std::string_view state_of(const MemberLine& line) {
   if (!line.alive && line.has_new_id()) return "registered under a new id";
   if (!line.alive) return line.facts == nullptr ? "down" : "not registered";
   if (line.facts == nullptr) return "no answer";
-  // The server's own report takes precedence, because the list of members in sync may lag.
+  // The server's own report takes precedence over the topology's list of members in sync, which may
+  // lag.
   if (line.facts->is_loading) return "loading";
   if (!line.facts->log_works) return "refuses writes";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";

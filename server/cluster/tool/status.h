@@ -2,7 +2,7 @@
 //
 // ClusterStatus: the state of a cluster, as a table for people or as JSON for programs.
 //
-// Thread safety: values and pure functions.
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: docs/cluster.md.
 #pragma once
 
@@ -20,6 +20,7 @@ struct ClusterStatus {
   std::string name;
   TopologyVersion version;
   std::vector<std::string> alive;  // ids of the live nodes
+
   // The servers' facts in the order of the topology's nodes; nullopt: no answer.
   std::vector<std::optional<NodeFacts>> facts;
 

@@ -2,7 +2,7 @@
 //
 // ToolCall: the parsed arguments of bloomery-cluster.
 //
-// Thread safety: values and pure functions.
+// Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: docs/cluster.md.
 #pragma once
 
