@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Election: decides which member in sync campaigns first when the leader is gone. A candidate asks
-// the other members how much of the history they have. The member with the most campaigns at once.
-// The next ones campaign later, each if the members before it have not.
+// the other members how much of the history they have. The member with the most history campaigns
+// at once. Each other member campaigns later, if no member before it has done so.
 //
 //   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──rank × 300 ms──► due
 //     ▲                   └───────────────── cancel() ────────────┘
 //
-// Invariants: safety does not depend on it. Etcd alone decides which member leads.
+// Invariants: safety does not depend on the order of the campaigns. Etcd alone decides which member
+// leads.
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once
 
@@ -35,7 +36,7 @@ class Election {
   // Records the position of a peer that can campaign.
   void answered(uint64_t call, std::string_view peer, HistoryPosition position);
   void failed(uint64_t call, std::string_view peer);
-  // Returns true when it is this node's turn. The election is idle from then on.
+  // Returns true when it is this node's turn to campaign. The election is idle from then on.
   bool is_due(HistoryPosition own, int64_t now_us);
 
  private:
@@ -45,7 +46,7 @@ class Election {
     HistoryPosition position;
   };
 
-  // Returns the number of peers that have answered and campaign before this node.
+  // Returns how many of the peers that have answered campaign before this node.
   size_t rank(HistoryPosition own) const;
 
   const std::string own_id_;

@@ -26,7 +26,7 @@ void InsyncList::look(const Shard& shard, const ReplicationFacts& facts, int64_t
   for (const ReplicationFacts::Replica& replica : facts.replicas) {
     if (!shard.has_member(replica.id)) continue;
     Progress& member = progress_of(replica.id, now_us);
-    // A replica may have two links, while its old one has not ended yet. The online link counts.
+    // A replica has two links while its old link has not ended yet. The online link counts.
     if (!replica.is_online || member.is_online) continue;
     member.is_online = true;
     member.has_left = false;

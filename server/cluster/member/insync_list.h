@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// InsyncList: the members that a leader wants in the topology's list `insync`. They may take over,
-// because they lack at most the writes of the last moments.
+// InsyncList: the members that a leader wants in the topology's list `insync`. These members may
+// take over, because they lack at most the writes of the last seconds.
 //
 // The leader samples the end of the stream. A replica joins the list when it has acknowledged a
 // recent sample, and leaves the list when its last acknowledged sample is old. It also leaves when
 // its link ends, because it lacks all writes acknowledged from then on.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
-// Source: as the in-sync replicas of Kafka, https://kafka.apache.org/documentation/#replication.
+// Source: the in-sync replicas of Kafka, https://kafka.apache.org/documentation/#replication.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,21 @@ class InsyncList {
 
   // A new leader has no links yet, so the members on the list get time to connect.
   void begin(const Shard& shard, int64_t now_us);
-  // Samples the facts. Must be called often.
+  // Updates each member's progress from the facts. Must be called often.
   void look(const Shard& shard, const ReplicationFacts& facts, int64_t now_us);
-  // Returns the wanted list, in the order of the members.
+  // Returns the members that should be in the list, in the order of the shard's members.
   std::vector<std::string> wanted(const Shard& shard, int64_t now_us) const;
 
  private:
   struct Progress {
     std::string id;
     bool is_online = false;
-    bool has_left = false;  // true if its link to this leader has ended
+    bool has_left = false;  // true if the member's link to this leader has ended
     bool has_goal = false;
     uint64_t goal = 0;  // end of the stream at the time goal_us
     int64_t goal_us = 0;
     int64_t caught_up_us = 0;    // the member has all of the stream up to this time
-    bool has_caught_up = false;  // true if it has caught up since this leader began
+    bool has_caught_up = false;  // true if the member has caught up since this leader began
   };
 
   Progress& progress_of(const std::string& id, int64_t now_us);

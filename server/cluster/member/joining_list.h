@@ -26,17 +26,17 @@ namespace server::cluster {
 class JoiningList {
  public:
   void clear() { members_.clear(); }
-  // Returns the members that replies must wait for in addition to those on the list.
+  // Returns the joining members, whose acknowledgements replies must wait for, too.
   std::vector<std::string> ids() const;
-  // `wanted`: the list that the leader wants. Returns it without the members that may not join yet.
-  // `tick`: number of the facts. The owner must update the set of members that replies wait for
-  // before it collects the facts of the next tick.
+  // Returns the members of `wanted` that may be in the list now. `wanted` is the list that the
+  // leader wants. `tick` is the number of the present set of facts. The owner must update the set
+  // of members that replies wait for before it collects the next set of facts.
   std::vector<std::string> step(const Shard& shard, std::vector<std::string> wanted,
                                 const ReplicationFacts& facts, uint64_t tick);
 
  private:
   struct Progress {
-    uint64_t tick = 0;  // number of the facts when the member was first wanted
+    uint64_t tick = 0;  // value of `tick` when the member was first wanted
     std::optional<uint64_t> goal;
   };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // KeptEpoch: the highest epoch of its shard that a node has on its disk. The node neither leads nor
-// promises in a higher epoch, so a restart cannot return it to a lower one.
+// promises in an epoch that is higher than the kept one. So after a restart it cannot return to a
+// lower epoch than it has used.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once
@@ -17,7 +18,7 @@ namespace server::cluster {
 
 class KeptEpoch {
  public:
-  // `shard` and `epoch` are those read from the disk.
+  // `shard` and `epoch` are the values read from the disk.
   KeptEpoch(std::string shard, uint64_t epoch) : shard_(std::move(shard)), epoch_(epoch) {}
 
   const std::string& shard() const { return shard_; }
@@ -27,7 +28,7 @@ class KeptEpoch {
   void join(std::string_view shard);
   void want(uint64_t epoch);
   void kept(std::string_view shard, uint64_t epoch);
-  // Requests that the wanted epoch is stored on the disk, and retries after a failure.
+  // Requests a write of the wanted epoch to the disk, and retries the write after a failure.
   void step(int64_t now_us, std::vector<MemberAction>& actions);
 
  private:

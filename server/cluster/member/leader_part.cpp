@@ -9,14 +9,18 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kHandoverUs = 1'000'000;
-// The largest lag of a replica that joins. A replica acknowledges once a second.
+// The largest lag with which a replica may join the list of members in sync. It must exceed the
+// second between two acknowledgements of a replica.
 constexpr int64_t kJoinLagUs = 2'000'000;
 constexpr int64_t kLeaveLagMinUs = 5'000'000;
 constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of PermitTimes::ask_us
-// After a pause of the process, or without an answer in time, the leader soon knows whether it
-// still leads. Clients wait for this time instead of getting CLUSTERDOWN.
+
+// Clients wait for this time after the permit has ended, instead of getting CLUSTERDOWN. After a
+// pause of the process or a late answer, the leader extends its permit within this time if it still
+// leads.
 constexpr int64_t kLapseAsks = 4;
-// A pause of the process of this length is too short for its own lease to end.
+// A pause of the process counts from this length on. A shorter pause cannot let the node's lease
+// end.
 constexpr int64_t kPauseAsks = 5;
 
 // Returns how long etcd must be silent before this node treats it as unavailable.
@@ -148,7 +152,7 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
 
 void LeaderPart::renew(const Shard& shard, int64_t now_us) {
   if (now_us >= state_.facts.present_until_us || now_us < renew_again_us_) return;
-  // A topology whose epoch is below the kept epoch is old.
+  // A topology whose epoch is below the kept epoch is old, so it must not be written again.
   if (shard.epoch < state_.kept.epoch()) return;
   renew_again_us_ = now_us + state_.options.times.ask_us / 4;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
@@ -159,7 +163,8 @@ void LeaderPart::renew(const Shard& shard, int64_t now_us) {
 
 IdSet LeaderPart::possible_successors(const Shard& shard) const {
   IdSet ids(shard.insync.begin(), shard.insync.end());
-  // In an older topology the list of members in sync may be wrong.
+  // In an older topology the list of members in sync may be wrong, so every member of the shard may
+  // take over.
   if (state_.fault == TopologyFault::kOlder) {
     ids.insert(shard.members.begin(), shard.members.end());
   }
@@ -172,12 +177,14 @@ IdSet LeaderPart::possible_successors(const Shard& shard) const {
 }
 
 void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
-  // Before etcd has confirmed this epoch once, another leader may have changed the list.
+  // Until etcd has confirmed this epoch once, another leader may have changed the list, so promises
+  // of the members on it prove nothing.
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {
-    // Only another process with this node's id could lead instead, and etcd reports such a process
-    // if it answers. So a process that was paused waits for etcd's answer before it continues.
+    // No member can take over, so only another process with this node's id could lead. If etcd
+    // answers, it reports such a process. So a process that was paused waits for etcd's answer
+    // before it continues.
     if (now_us - resumed_us_ >= silence_us(state_.options.times)) permit_.confirm(now_us);
     return;
   }
@@ -203,7 +210,8 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   if (state_.options.awaits_acks) {
     wanted = state_.joining.step(shard, std::move(wanted), state_.facts, state_.tick);
   }
-  // The list may have another order than the wanted one.
+  // The stored list may have another order than the wanted one, which is no reason to write it
+  // again.
   if (std::ranges::is_permutation(wanted, shard.insync)) return;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
   change.topology.shard(shard.name)->insync = std::move(wanted);
@@ -261,7 +269,8 @@ void LeaderPart::writes_held(uint64_t offset) {
 void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   using State = Handover::State;
   if (handover_.state == State::kNone || state_.calls.is_changing()) return;
-  // etcd has refused the handover, because the topology has changed in another way.
+  // etcd has refused the handover, because the topology has changed in another way. This leader
+  // must then lead in a new epoch.
   if (handover_.state == State::kResigned) return renew(shard, now_us);
   if (now_us >= handover_.deadline_us || !shard.is_insync(handover_.target)) {
     end_handover();

@@ -4,12 +4,14 @@
 // not answer, it asks every member that could take over. It also keeps the list of members in sync,
 // and hands the shard over.
 //
-//   kNone ──hand_over()──► kHoldsWrites ──► kAwaitsReplica ──► kResigned ──► another one leads,
-//     ▲                        └─── 1 s ──────────┘                 │        or this one in a
-//     └────────────────────────┘                                    ▼        new epoch
+// A handover has the states of Handover::State. It is given up after one second:
 //
-// Invariants: no permit before the epoch is on the disk, nor in an epoch that an earlier life of
-// this process led. A leader that has resigned serves again only in a new epoch.
+//   kNone ──hand_over()──► kHoldsWrites ──writes_held()──► kAwaitsReplica ──acked──► kResigned
+//     ▲                         │ one second                    │ one second              │ new
+//     └─────────────────────────┴───────────────────────────────┴─────────────────────────┘ epoch
+//
+// Invariants: no permit begins before its epoch is on the disk, or in an epoch in which this node
+// led before its process restarted. A leader that has resigned serves again only in a new epoch.
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: see member.h.
 #pragma once
@@ -31,8 +33,8 @@ class LeaderPart {
  public:
   explicit LeaderPart(MemberState& state);
 
-  // must_renew: an earlier life of this process, or another process with its id, may have led in
-  // this epoch. Then only the next epoch is its own.
+  // `must_renew` is true if this node before its restart, or another process with its id, may have
+  // led in this epoch. Then this leader may serve only in the next epoch.
   void start(const Shard& shard, bool must_renew, int64_t now_us);
   void stop();
   void step(const Shard& shard, int64_t now_us);
@@ -43,7 +45,7 @@ class LeaderPart {
   MemberService service(int64_t now_us) const;
   bool etcd_answers(int64_t now_us) const;
   bool has_lost_data(const Shard& shard, int64_t now_us) const;
-  // True for a restarted leader that has its data and waits for an epoch of its own.
+  // Returns true for a restarted leader that has its data and waits for a new epoch.
   bool may_return(const Shard& shard, int64_t now_us) const;
 
   // Called when etcd has confirmed that this node leads in `epoch`.
@@ -61,14 +63,14 @@ class LeaderPart {
   std::string successor(const Shard& shard) const;
   void writes_held(uint64_t offset);
   void end_handover();
-  // Returns whether it has resigned and waits for the outcome in etcd.
+  // Returns whether this leader has resigned and waits until etcd shows the outcome.
   bool has_resigned() const { return handover_.state == Handover::State::kResigned; }
   // Called when this node ends. From now on, the list of members in sync holds only this node and
   // the members that have the stream up to `offset`.
   void close_list(uint64_t offset) { closed_offset_ = offset; }
-  // Returns whether etcd has such a list.
+  // Returns whether the list in etcd holds only these members.
   bool is_list_closed(const Shard& shard) const;
-  // Returns all members that etcd may have on the list, with or without the pending change.
+  // Returns all members that may be on the list in etcd, with or without the pending change.
   IdSet possible_successors(const Shard& shard) const;
 
  private:

@@ -51,7 +51,8 @@ void Member::alive_seen(int64_t now_us, IdSet ids) {
 void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   if (!supersedes(seen, state_.topology)) return;
   bool must_renew = state_.topology.revision == 0;
-  // A lower revision means that etcd was restored. Requests to the former etcd are never executed.
+  // A lower revision means that etcd was restored. The restored etcd never executes requests to the
+  // former one, so the pending change counts as refused.
   if (seen.revision < state_.topology.revision) state_.calls.refused();
   state_.fault = TopologyFault::kNone;
   puts_back_ = false;
@@ -82,7 +83,8 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   if (now == nullptr) {
     if (!before.name.empty()) state_.actions.emplace_back(Follow{});
   } else if (now->epoch < state_.kept.epoch()) {
-    // The topology is old: its leader would replace data that a later leader has acknowledged.
+    // The topology is old, so this node does not follow its leader. That leader would replace data
+    // that a later leader has acknowledged.
   } else if (moved || before.leader != now->leader || before.epoch != now->epoch) {
     state_.actions.emplace_back(Follow{now->leader, now->epoch});
   }
@@ -138,7 +140,8 @@ bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const Topolo
     case ReadOutcome::kUnknown:
       return false;
     case ReadOutcome::kAbsent:
-      if (known_revision == 0) return false;  // the read was sent before any topology was known
+      // The read is too old: no topology was known when it was sent.
+      if (known_revision == 0) return false;
       state_.calls.absent();
       state_.fault = TopologyFault::kAbsent;
       return false;

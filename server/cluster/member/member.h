@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// Member: one server's part in its shard. It decides whether the server leads and may acknowledge,
-// whether it takes over, and which leader it follows. Its owner executes the actions that
-// take_actions() returns, and reports their outcomes. It uses no sockets, threads or clocks.
+// Member: one server's part in its shard. Member decides whether the server leads and may
+// acknowledge, whether it takes over, and which leader it follows. The owner executes the actions
+// that take_actions() returns, and reports their outcomes. Member uses no sockets, threads or
+// clocks.
 //
 //   topology names another leader ──► replica: promises; campaigns if alive/<leader> stays gone
 //   topology names this node ───────► leader: asks etcd, else its members, and extends its permit
 //
 // Invariants: while clocks' rates differ by less than 10 %, no two members of a shard have a permit
-// at the same time. Once an epoch was served, no member gets a permit in a lower one. Both hold
-// whatever etcd loses, delays or executes late, and however early or late leases end.
-// Why a started leader writes a new epoch first: It has forgotten its requests to etcd, and whether
-// it had resigned. Once the topology has changed, etcd refuses all old requests. A leader also
-// writes a new epoch if it finds an epoch of its own that it has not written: another process has
-// its id. Only the process that owns alive/<id> can write an epoch in which the id leads.
+// at the same time. Once a leader has served in an epoch, no member gets a permit in a lower epoch.
+// Both hold whatever changes etcd loses, delays or executes late, and however early or late leases
+// end. A restarted leader first writes a new epoch, because it does not remember its requests to
+// etcd, or whether it had resigned. Once the topology has changed, etcd refuses all older requests.
+// A leader also writes a new epoch if the topology has an epoch in which it leads and that it has
+// not written. Then another process has its id. Only the process that owns alive/<id> can write an
+// epoch in which the id leads.
 // Thread safety: belongs to one thread; times are monotonic, of this machine, given by the caller.
-// Source: as for leases, permit.h; the take-over as a compare-and-swap,
+// Source: permit.h for the leases. The takeover is a compare-and-swap,
 // https://etcd.io/docs/v3.4/learning/api/#transaction.
 #pragma once
 
@@ -43,8 +45,8 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Advances the member to the given time. Must be called often: 20 times within
-  // PermitTimes::ask_us, and when the facts change.
+  // Advances the member to the given time. Must be called when the facts change, and at least 20
+  // times within PermitTimes::ask_us.
   void tick(int64_t now_us, const ReplicationFacts& facts);
 
   // Adopts the topology that etcd has, from a watch or a read, if it supersedes the known one.
@@ -56,16 +58,16 @@ class Member {
   void topology_checked(int64_t now_us, uint64_t known_revision, ReadOutcome outcome,
                         const TopologyVersion& newer = {});
   // Called when the topology was deleted in etcd and this node had seen all earlier changes. A
-  // leader puts it back.
+  // leader writes the deleted topology again.
   void topology_deleted(int64_t now_us);
 
-  // The functions below report the outcomes of actions. Every call must be answered, after a
-  // timeout with "unknown". `newer` is set with kChanged. An older topology confirms nothing: a
-  // leader continues as if etcd did not answer.
+  // The functions below report the outcomes of actions. The owner must report an outcome for every
+  // call, or "unknown" after a timeout. `newer` is the topology that was read, for kChanged. If
+  // that topology is older than the known one, a leader continues as if etcd did not answer.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
-  // `revision` is set with kCommitted. Before the owner reports kRefused, it reports the topology
-  // that etcd has.
+  // `revision` is that of the written topology, for kCommitted. Before the owner reports kRefused,
+  // it reports the topology that etcd has.
   void topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outcome,
                         uint64_t revision = 0);
   void promise_answered(int64_t now_us, uint64_t call, std::string_view peer, bool is_promised);
@@ -73,18 +75,19 @@ class Member {
   void offset_answered(int64_t now_us, uint64_t call, std::string_view peer,
                        std::optional<HistoryPosition> position);
   void epoch_kept(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // Called when no write runs and none can begin. The stream ends at `offset`.
+  // Called when no write runs and none can begin. `offset` is the end of the stream.
   void writes_held(int64_t now_us, uint64_t offset);
 
-  // The functions below handle requests and reports from peers. promise() returns whether to answer
+  // The functions below handle requests and reports from peers. promise() returns true if the reply
+  // to the peer is +OK.
   // +OK.
   bool promise(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // Returns nullopt if this node can neither campaign nor, as a restarted leader, wait for a new
-  // epoch.
+  // Returns this node's position. Returns nullopt unless this node can campaign, or is a restarted
+  // leader that waits for a new epoch.
   std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
   void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // Called with a positive answer to ReportResigned: the peer leads and serves. Must not be called
-  // for any other answer.
+  // Called when a peer has answered +OK to ReportResigned, because it leads and serves. Must not be
+  // called for any other answer.
   void successor_serves(int64_t now_us, std::string_view shard, uint64_t epoch);
 
   // Executes CLUSTER FAILOVER on the leader. Errors: the reply to the client; nothing has changed
@@ -96,11 +99,11 @@ class Member {
   // Executes CLUSTER FAILOVER FORCE on a replica, which takes over even if the leader is alive.
   core::Result<> take_over(int64_t now_us);
 
-  // Called when this node ends and its stream ends at `offset`. A leader removes the members that
-  // lack part of it from the list of members in sync.
+  // Called when this node ends and its stream ends at `offset`. A leader removes from the list of
+  // members in sync the members that lack a part of the stream.
   void close_list(int64_t now_us, uint64_t offset);
-  // Returns whether other members may take over as soon as alive/<own id> is gone. They may if each
-  // of them has all acknowledged writes.
+  // Returns whether other members may take over as soon as alive/<own id> is gone. They may if
+  // every member on the list has all acknowledged writes.
   bool may_leave() const;
 
   std::vector<MemberAction> take_actions();
@@ -117,8 +120,8 @@ class Member {
   const std::string& id() const { return state_.options.id; }
   // Returns the shard of this node; null if it is in none.
   const Shard* shard() const { return state_.shard(); }
-  // Returns the members that may become the leader, by any list that etcd may have. With
-  // cluster-write-acks insync, replies to writes wait for their acknowledgements.
+  // Returns every member that may become the leader. With cluster-write-acks insync, replies to
+  // writes wait for the acknowledgements of these members.
   IdSet required_acks() const;
   // Returns whether etcd has answered this leader recently.
   bool etcd_answers(int64_t now_us) const;

@@ -2,7 +2,7 @@
 //
 // Defines the actions that a Member requests, and the types in which their outcomes are reported.
 //
-// Thread safety: values.
+// Thread safety: a value shared by threads needs a lock.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,8 @@
 
 namespace server::cluster {
 
-// The part of a shard's history that a node has. The epoch belongs to the leader that wrote the
-// history. For a leader it is its own epoch, for a replica that of the leader that sent its stream.
-// It is 0 after a start.
+// The part of a shard's history that a node has. `epoch` is that of the leader that wrote the
+// history: the own epoch of a leader, or the epoch of a replica's leader. It is 0 after a start.
 struct HistoryPosition {
   uint64_t epoch = 0;
   uint64_t offset = 0;
@@ -40,20 +39,21 @@ struct ReplicationFacts {
   bool has_whole_copy = false;
   HistoryPosition position;
   std::vector<Replica> replicas;  // the replicas of this node if it leads
+
   // True if this node keeps an append log. A restart then finds on the disk nearly everything that
   // the node had acknowledged. A snapshot alone may be old.
   bool keeps_log = true;
-  // True on a replica that has recently received bytes from its leader, on a link that is up.
+  // True on a replica whose link is up and that has recently received bytes from its leader.
   bool hears_leader = false;
   // The time since the last bytes from the leader; the maximum while the link is down.
   int64_t leader_silence_us = std::numeric_limits<int64_t>::max();
-  // Until this time by permit_clock_us(), alive/<own id> belongs to this process, as far as it
-  // knows. Later it may belong to an earlier or another process with the same id.
+  // Until this time by permit_clock_us(), the key alive/<own id> belongs to this process, unless
+  // etcd ends the lease early. Later the key may belong to another process with the same id.
   int64_t present_until_us = 0;
   // False while the append log cannot be written. This server then refuses writes.
   bool log_works = true;
-  // The epoch in which the server executes its role of a leader; 0 if it does not. The role follows
-  // the action Promote later, because the change may have to wait for a load.
+  // The epoch in which the server works as a leader; 0 if it does not. It changes some time after
+  // the action Promote, because the role change may have to wait for a load.
   uint64_t led_epoch = 0;
 
   bool has_acknowledged(std::string_view replica_id, uint64_t offset) const {
@@ -63,16 +63,16 @@ struct ReplicationFacts {
   }
 };
 
-// Reads the topology, linearizably. If etcd still has `known_revision`, the answer is "unchanged".
+// Reads the topology, linearizably. The outcome is kUnchanged if etcd still has `known_revision`.
 // Answered by Member::topology_read().
 struct ReadTopology {
   uint64_t call = 0;
   uint64_t known_revision = 0;
 };
 
-// Writes the topology if etcd still has it at `revision` (0: has none). `gone`, if it is named,
-// must have no key alive/<gone>. `needs_own_alive`: the key alive/<own id> must be that of this
-// process. Answered by Member::topology_changed().
+// Writes the topology if etcd still has it at `revision`, which is 0 if etcd has none. If `gone`
+// names a node, the key alive/<gone> must not exist. If `needs_own_alive` is true, the key
+// alive/<own id> must belong to this process. Answered by Member::topology_changed().
 struct ChangeTopology {
   uint64_t call = 0;
   uint64_t revision = 0;
@@ -97,16 +97,17 @@ struct AskOffset {
   std::string shard;
 };
 
-// CLUSTERX RESIGNED <shard> <epoch>, to `peer`: that epoch's leader has stopped acknowledging for
-// good. Answered by Member::successor_serves(), once the peer serves.
+// ReportResigned: sends CLUSTERX RESIGNED <shard> <epoch> to `peer`. It reports that the leader of
+// `epoch` has stopped acknowledging for good. Answered by Member::successor_serves(), once the peer
+// serves.
 struct ReportResigned {
   std::string peer;
   std::string shard;
   uint64_t epoch = 0;
 };
 
-// Writes the epoch into cluster.json and syncs the file. Answered by Member::epoch_kept(), or by no
-// call if the write fails.
+// Writes the epoch into cluster.json and syncs the file. Answered by Member::epoch_kept(). A failed
+// write gets no answer.
 struct KeepEpoch {
   std::string shard;
   uint64_t epoch = 0;
@@ -118,14 +119,14 @@ struct HoldWrites {};
 struct ReleaseWrites {};
 
 // Makes this node the leader, which ReplicationFacts::led_epoch reports. The node acknowledges
-// writes when its permit allows it. Epoch 0: the node led before it started, and gives its stream
+// writes when its permit allows it. In epoch 0 the node led before its start, and sends its stream
 // to no replica, because replicas may have more data.
 struct Promote {
   uint64_t epoch = 0;
 };
 // Makes this node a replica of `leader`, in that leader's epoch. If `leader` is empty, the node
-// follows no leader. A newer Promote or Follow replaces one that has not begun, and a load for an
-// older role is given up.
+// follows no leader. A newer Promote or Follow replaces one that has not begun, and cancels a load
+// that an older one has begun.
 struct Follow {
   std::string leader;
   uint64_t epoch = 0;
@@ -135,11 +136,12 @@ using MemberAction =
     std::variant<ReadTopology, ChangeTopology, AskPromise, AskOffset, ReportResigned, KeepEpoch,
                  HoldWrites, ReleaseWrites, Promote, Follow>;
 
-// The outcome of a change in etcd. Refused: a comparison failed. Unknown: etcd may still execute
+// The outcome of a change in etcd. kRefused: a comparison failed. kUnknown: etcd may still execute
 // the change.
 enum class ChangeOutcome : uint8_t { kCommitted, kRefused, kUnknown };
-// The outcome of a read from etcd. Unchanged: etcd has the known revision. Changed: it has another
-// one, newer or older. Absent: it has no topology. Invalid: it has a document that is refused.
+// The outcome of a read from etcd. With kUnchanged, etcd has the known revision. With kChanged,
+// etcd has a newer or older topology. With kAbsent, etcd has no topology. With kInvalid, this node
+// refuses the document in etcd.
 enum class ReadOutcome : uint8_t { kUnchanged, kChanged, kAbsent, kInvalid, kUnknown };
 
 }  // namespace server::cluster

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MemberQueue: passes tasks of other threads to this node's Member, and commands to its leader.
+// MemberQueue: passes tasks of other threads to this node's Member, and sends commands to the
+// leader of its shard.
 //
 // Thread safety: all members may be called from any thread. Posted tasks run in order, on the
 // Member's thread. Once that thread has ended, no task runs.

@@ -36,11 +36,11 @@ struct MemberOptions {
   bool awaits_acks = false;
 };
 
-// The way in which this node treats a command on its slots.
+// How this node treats a command on the slots of its shard.
 enum class MemberService : uint8_t {
   kNone,  // this node does not lead
   kServes,
-  kWaits,  // this node or another one will serve soon, so clients wait
+  kWaits,  // clients wait, because this node or another one will serve soon
   kDown,   // this node leads without a valid permit
 };
 

@@ -26,8 +26,8 @@ void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, Peer
 // Asks a leader to hand its shard over to the replica. `done` gets +OK once the handover has begun.
 void ask_for_handover(MemberQueue& queue, std::string shard, std::string replica_id,
                       PeerAnswered done);
-// Asks a replica to take over, with is_forced without the leader's help. `done` gets +OK once the
-// failover has begun.
+// Asks a replica to take over. With `is_forced`, the leader is not asked to help. `done` gets +OK
+// once the failover has begun.
 void ask_for_failover(MemberQueue& queue, bool is_forced, PeerAnswered done);
 
 }  // namespace server::cluster

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Permit: the time in which a leader may acknowledge. A reply may leave while from_us() <= now <
-// until_us(). The proof that no member had taken over when a question was sent extends the permit.
-// It is etcd's answer that the topology still names this leader, or the promise of every member
-// that could take over. Before its first reply, a new leader waits longer than any permit of the
-// old leader lasts.
+// until_us(). A proof that no member had taken over when a question was sent extends the permit.
+// The proof is etcd's answer that the topology still names this leader, or the promise of every
+// member that could take over. Before its first reply, a new leader waits longer than any permit of
+// the old leader lasts.
 //
 //   old leader   question sent ──────── W ────────► last reply
 //   etcd                    answered │ new leader written
@@ -35,11 +35,12 @@ class Permit {
  public:
   explicit Permit(const PermitTimes& times) : times_(times) {}
 
-  // Begins a permit for `epoch`. Once it is confirmed, replies may leave from `from_us` on.
+  // Begins a permit for `epoch`. Replies may leave from `from_us` on, once the permit is confirmed.
   void begin(uint64_t epoch, int64_t from_us);
-  // Extends the permit by the answer to a question that was sent at `sent_us`, in this epoch.
+  // Extends the permit after the answer to a question, which was sent at `sent_us` in this epoch.
   void confirm(int64_t sent_us);
-  // Called when the former leader has stopped for good, so there is no reason to wait.
+  // Called when the former leader has stopped for good. This leader then need not wait before it
+  // serves.
   void skip_wait(int64_t now_us);
   // Ends the permit for good. Only a new epoch begins another one.
   void give_up() { epoch_ = 0; }

@@ -10,13 +10,13 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kForceUs = 10'000'000;
-// If etcd has ended the lease of a living leader too early, the leader writes its key again. It
-// gets this time before a member campaigns. A leader whose stream arrives is alive, and etcd may be
-// slow, so it gets longer. A dead leader was silent for long before its lease ended.
+// The time before a member campaigns after the leader's key is gone. If etcd has ended the lease of
+// a living leader too early, the leader writes its key again within this time. If the leader's
+// stream still arrives, the leader is alive and etcd may be slow, so the longer time applies.
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
-// After this time, a leader that died before this node's start no longer has a key alive/<id>, even
-// if etcd has changed its own leader.
+// If a leader died before this node's start, its key alive/<id> is gone after this time. That holds
+// even if etcd has changed its own leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
 // A restarted leader that answers gets this long to register in etcd: five node timeouts. It may
 // first wait four of them for the answers of the other members.
@@ -31,7 +31,8 @@ bool ReplicaPart::leader_is_gone(const Shard& shard) const {
 }
 
 bool ReplicaPart::can_stand(const Shard& shard, int64_t now_us) const {
-  // A topology whose epoch is below the kept epoch is old: the shard has had another leader since.
+  // A topology whose epoch is below the kept epoch is old, because the shard has had another leader
+  // since. This node does not act on it.
   return shard.is_insync(state_.options.id) && state_.facts.has_whole_copy &&
          state_.facts.log_works && shard.epoch >= state_.kept.epoch() &&
          now_us >= state_.options.started_us + state_.options.times.wait_us &&
@@ -68,8 +69,8 @@ void ReplicaPart::step(const Shard& shard, int64_t now_us) {
   yields_to_leader(now_us) ? refused(now_us) : stand(shard);
 }
 
-// After a power cut of both nodes, the leader of the topology has the newest data, but this node
-// may register in etcd first.
+// Returns whether this node waits before it takes over, because the leader of the topology has all
+// its data. After a power cut of both nodes, this node may register in etcd before that leader.
 bool ReplicaPart::yields_to_leader(int64_t now_us) {
   if (!leader_has_all_) return false;
   if (yielding_since_us_ == 0) yielding_since_us_ = now_us;
@@ -80,8 +81,8 @@ void ReplicaPart::ask_peers(const Shard& shard, bool is_forced, int64_t now_us) 
   leader_has_all_ = false;
   std::vector<std::string> peers;
   for (const std::string& id : shard.insync) {
-    // A leader to which this node was connected has died since. It has no acknowledged data that
-    // this node lacks.
+    // A leader to which this node was connected has died since. It is not asked, because it has no
+    // acknowledged data that this node lacks.
     const bool is_asked = id != shard.leader || !has_connected_;
     if (id != state_.options.id && is_asked && !is_forced) peers.push_back(id);
   }
@@ -96,7 +97,8 @@ void ReplicaPart::stand(const Shard& shard) {
   if (leader_is_gone(shard)) change.gone = shard.leader;
   change.needs_own_alive = true;
   Shard& next = *change.topology.shard(shard.name);
-  // The other members stay: they lack no more than before of the old leader's history.
+  // The other members stay in the list, because the takeover does not change which part of the old
+  // leader's history they lack.
   std::erase(next.insync, shard.leader);
   next.leader = state_.options.id;
   next.epoch = std::max(shard.epoch, state_.kept.epoch()) + 1;
@@ -119,7 +121,7 @@ bool ReplicaPart::promise(const Shard& shard, uint64_t epoch, int64_t now_us) {
   if (epoch < shard.epoch || epoch < state_.kept.epoch()) return false;
   if (epoch > shard.epoch + kEpochsAhead) return false;
   if (epoch > state_.kept.epoch()) {
-    // The promise is refused now. The leader will ask again, and by then the epoch is on the disk.
+    // The promise is refused until the epoch is on the disk. The leader will ask again.
     state_.kept.want(epoch);
     return false;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicaPart: a Member's part as a replica. It promises its leader not to take over. It takes over
-// when etcd reports that the leader's key is gone.
+// ReplicaPart: a Member's part as a replica. It promises its leader not to take over. When etcd
+// reports that the leader's key is gone, it campaigns to take over.
 //
-// Invariants: it requests no takeover from etcd while a promise holds. Nor does it within
-// PermitTimes::wait_us of its start, because it has forgotten its promises.
+// Invariants: a replica requests no takeover from etcd while its promise holds. It also requests
+// none within PermitTimes::wait_us of its start, because it does not remember its promises.
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: see member.h.
 #pragma once
@@ -50,7 +50,7 @@ class ReplicaPart {
  private:
   bool leader_is_gone(const Shard& shard) const;
   void look_at_leader(const Shard& shard, int64_t now_us);
-  // Returns whether this node's copy is from before its start, and its leader has acknowledged more
+  // Returns whether this node's copy is older than its start, and the leader has acknowledged more
   // writes since.
   bool is_behind_for_sure() const { return leader_has_lived_ && !has_connected_; }
   void ask_peers(const Shard& shard, bool is_forced, int64_t now_us);
@@ -60,16 +60,17 @@ class ReplicaPart {
   MemberState& state_;
   Election election_;
   int64_t promised_until_us_ = 0;
-  // The last time at which nothing showed that the leader was gone.
+  // The last time at which there was no sign that the leader is gone.
   int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
-  // The restarted leader has answered the present election, and has all data of this node.
+  // True if the restarted leader has answered the present election, and has all data of this node.
   bool leader_has_all_ = false;
-  // Time at which it began to yield to the leader; 0: it does not yield.
+  // Time at which this node began to yield to the leader; 0: it does not yield.
   int64_t yielding_since_us_ = 0;
-  // Both flags count only events since the start of this process.
+  // True once this process was connected to the leader of its shard.
   bool has_connected_ = false;
+  // True once the leader was alive since the start of this process.
   bool leader_has_lived_ = false;
 };
 

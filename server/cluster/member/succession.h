@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Succession: decides whether the clients of a shard wait while its leader hands over to a member.
-// Otherwise the two would redirect clients to each other. The successor holds clients from the
-// moment when it is named. The former leader holds them until the successor serves.
+// Otherwise the leader and its successor would redirect clients to each other. The successor holds
+// clients from the moment when the leader reports its resignation. The former leader holds them
+// until the successor serves.
 //
 //   former leader   resigns ── writes ─► etcd has the successor ── clients wait ──► MOVED
 //   successor                  named ──────── clients wait ────────► serves ─ reports ─┘
 //
-// Invariants: clients wait for kHoldUs at most, and no longer than the shard has the epoch that
-// belongs to the handover.
+// Invariants: clients wait for kHoldUs at most. The wait also ends when the shard's epoch is not
+// the one for which the wait began.
 // Thread safety: belongs to one thread; times are given by the caller.
 #pragma once
 
@@ -21,13 +22,13 @@ class Succession {
  public:
   static constexpr int64_t kHoldUs = 500'000;
 
-  // Called when this node takes over from the leader of `epoch`.
+  // Called when the leader of `epoch` has reported its resignation to this node, its successor.
   void named(uint64_t epoch, int64_t now_us) { hold(epoch, now_us); }
-  // Called when etcd has the successor of this node, which led in `epoch`.
+  // Called when etcd has the topology that names the successor of this node, which led in `epoch`.
   void handed_over(uint64_t epoch, int64_t now_us) {
     if (served_epoch_ <= epoch) hold(epoch + 1, now_us);
   }
-  // Called when the successor of the leader of `epoch` serves.
+  // Called when the member that follows the leader of `epoch` serves.
   void successor_serves(uint64_t epoch) {
     served_epoch_ = std::max(served_epoch_, epoch + 1);
     if (epoch_ == epoch + 1) until_us_ = 0;
@@ -44,7 +45,7 @@ class Succession {
     until_us_ = now_us + kHoldUs;
   }
 
-  uint64_t epoch_ = 0;  // epoch of the shard while clients wait
+  uint64_t epoch_ = 0;  // the epoch for which the wait began
   int64_t until_us_ = 0;
   uint64_t served_epoch_ = 0;
 };

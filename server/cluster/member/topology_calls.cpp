@@ -13,7 +13,8 @@ constexpr size_t kReadsMax = 8;
 }  // namespace
 
 void TopologyCalls::read(int64_t now_us, uint64_t led_epoch, uint64_t known_revision) {
-  // If too many reads are pending, the oldest one is dropped, because its answer is overdue.
+  // If too many reads are pending, the oldest one is dropped, because an answer to it comes too
+  // late to be useful.
   if (reads_.size() == kReadsMax) reads_.erase(reads_.begin());
   reads_.push_back({next_call(), now_us, led_epoch, known_revision});
   actions_.emplace_back(ReadTopology{last_call_, known_revision});

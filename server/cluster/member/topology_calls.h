@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // TopologyCalls: a Member's pending reads of the topology, and its one pending change. A change
-// whose outcome is unknown is not given up. It is requested again if a read shows that etcd still
-// has the revision with which the change compares. It is executed at most once, because all
-// attempts compare with the same revision.
+// whose outcome is unknown is requested again if a read shows that etcd still has the revision that
+// the change compares with. The change is executed at most once, because all attempts compare with
+// the same revision.
 //
 // Invariants: one change at a time; a known outcome is reported once.
 // Thread safety: belongs to one thread; times are given by the caller.
@@ -25,7 +25,8 @@ class TopologyCalls {
   struct Read {
     uint64_t call = 0;
     int64_t sent_us = 0;
-    uint64_t led_epoch = 0;  // epoch in which this node led when it asked; 0: it did not lead
+    // Epoch in which this node led when it sent the read; 0: it did not lead.
+    uint64_t led_epoch = 0;
     uint64_t known_revision = 0;
   };
 

@@ -24,7 +24,7 @@ bool is_loopback(const std::string& word) {
 }
 
 // Returns the address at which other nodes reach a server that used to listen at `ip`. Returns `ip`
-// if no other address is known.
+// if the server has no other known address.
 std::string moved_address(const std::string& ip, const std::string& bind_before,
                           const std::string& bind_now) {
   const auto before = split_at_spaces(bind_before);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Announcer: writes this node's address into the topology: cluster-announce-ip, -port, -tls-port
-// and -hostname. Without these options it announces a change of `port`, `tls-port` and `bind`, if
-// the topology has the former value. A node behind a mapped port keeps the address that it was
-// added with.
+// Announcer: writes this node's address into the topology, from the options cluster-announce-ip,
+// -port, -tls-port and -hostname. Without these options it announces a change of `port`, `tls-port`
+// or `bind`, if the topology has the former value. A node behind a mapped port keeps the address
+// with which it was added.
 //
 // Thread safety: Announcer belongs to the thread that runs the io_context; the functions are pure.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/config-file/.
@@ -31,21 +31,24 @@ struct EtcdKeys;
 Listening listening_of(const Config& config);
 
 // Returns the node with the addresses that its options describe. The other members of Node are
-// unchanged. `before`: where the server listened when the topology got its present address.
+// unchanged. `before` has the addresses at which the server listened when the topology got its
+// present address.
 Node announced_node(Node node, const Config& config, const Listening& before);
 
-// Returns the topology with the address of this node; nullopt if it has that already, or does not
-// name the node.
+// Returns the topology with the address of this node. Returns nullopt if the topology already has
+// that address, or does not name the node.
 std::optional<Topology> announced_topology(const Topology& topology, std::string_view own_id,
                                            const Config& config, const Listening& before);
 
 class Announcer {
  public:
-  // `before` is the value from cluster.json. `keep` is called with the value to store there.
+  // `before` is the value of `listening` in cluster.json. `keep` is called with a new value to
+  // store there.
   Announcer(EtcdClient& client, const EtcdKeys& keys, const Config& config, std::string own_id,
             std::optional<Listening> before, std::function<void(const Listening&)> keep);
 
-  // Announces the address until the watch reports it in the topology. Must be called often.
+  // Sends the address to etcd again until the topology that the watch reports has it. Must be
+  // called often.
   void tick(int64_t now_us, const TopologyVersion& known);
 
  private:

@@ -68,7 +68,7 @@ bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
   return true;
 }
 
-// Reports to the Member that `file` is on the disk.
+// Reports to the Member that the epoch in `file` is on the disk.
 void record_kept(Member& member, const NodeFile& file, int64_t now_us) {
   const KeptEpoch& kept = member.kept_epoch();
   const bool is_news = kept.shard() == file.kept_shard && kept.epoch() < file.kept_epoch;
@@ -195,7 +195,7 @@ core::Result<> ClusterNode::connect() {
 
 void ClusterNode::start() {
   boost::asio::post(io_, [this] {
-    // The facts come first, so that the Member knows its data when it gets the topology.
+    // tick() comes first, so that the Member knows this node's data when it gets the topology.
     tick();
     if (file_.topology.revision != 0) topology_seen(file_.topology);
     feed_->start();
@@ -218,7 +218,7 @@ void ClusterNode::stop() {
   thread_.join();
   slow_.role.stop();
   slow_.file.stop();
-  // From here on, no handler of the objects below runs.
+  // No handler of the objects below runs now, because the threads have ended.
   parts_.state.set_service(Service::kDown);
   peers_.reset();
   announcer_.reset();
@@ -251,7 +251,7 @@ void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done
 }
 
 void ClusterNode::depart(Step step, std::function<void()> done) {
-  // While the server loads data, the node leads nothing yet, and its thread does not run.
+  // While the server loads its data, the node leads nothing and its thread does not run.
   if (!is_running_) return done();
   boost::asio::post(io_, [this, step, done = std::move(done)] {
     const int64_t now_us = permit_clock_us();
@@ -295,9 +295,9 @@ void ClusterNode::alive_seen(const IdSet& alive) {
 }
 
 void ClusterNode::settle() {
-  // Publish the end of a permit at once, and its beginning after the view. The service is published
+  // A permit's end is published at once, and its beginning after the view. The service is published
   // after the view, by which a deposed leader redirects clients. But a new leader lets clients wait
-  // before it publishes that it leads. Otherwise both would answer CLUSTERDOWN in between.
+  // before it publishes that it leads. Otherwise both would answer CLUSTERDOWN for a moment.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
   const uint64_t revision = member_->topology().revision;
@@ -360,7 +360,7 @@ void ClusterNode::show_service() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  // The comparison requires the known revision itself. A restored etcd may have an older one.
+  // The comparison requires this very revision, because a restored etcd may have an older one.
   const EtcdTxn txn{
       {EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
   client_->txn(txn, [this, action](const EtcdResult<EtcdTxnReply>& result) {
@@ -392,7 +392,7 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   client_->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
     const int64_t now_us = permit_clock_us();
     if (!result.answered()) {
-      // After a refusal the outcome is unknown, too: etcd may still execute an earlier attempt.
+      // If etcd refuses this attempt, an earlier one may still be executed.
       member_->topology_changed(now_us, call, ChangeOutcome::kUnknown);
     } else if (result.reply.succeeded) {
       member_->topology_changed(now_us, call, ChangeOutcome::kCommitted, result.reply.revision);

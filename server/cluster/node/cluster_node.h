@@ -8,7 +8,7 @@
 //                            │          └──────► LatestTask: NodeHost, cluster.json ──► Member
 //                            └─────► ClusterState ──► threads that serve clients
 //
-// Invariants: etcd is never asked on behalf of a command. The node's thread renews the lease,
+// Invariants: no command of a client makes this node call etcd. The node's thread renews the lease,
 // so it waits neither for the disk nor for locks of the data. The Member learns of a stored epoch
 // after cluster.json was synced, and of a role after the server has changed to it.
 // Thread safety: make() and start() by one thread; post() and stop() by any.
@@ -84,7 +84,7 @@ class ClusterNode final : public MemberQueue {
   enum class Step : uint8_t { kHandOver, kCloseList };
   void depart(Step step, std::function<void()> done);
   // Removes this node from etcd and ends the thread. If a member that lacks data might take over,
-  // the lease is left to expire by itself, so that this node may return first.
+  // the lease is not revoked but expires later, so that this node may return first.
   void stop();
   // Runs the task on the node's thread, then executes the Member's actions.
   void post(std::function<void(Member&, int64_t now_us)> task) override;
@@ -93,7 +93,7 @@ class ClusterNode final : public MemberQueue {
   void ask_leader(std::vector<std::string> words, Peers::Handler done) override;
 
  private:
-  // Work that the actions of the Member have left for settle().
+  // Tasks that the actions of the Member have left for settle().
   struct Due {
     bool view = true;
     bool file = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Departure: the last steps of a node that ends. It hands over the shard that it leads. If it
-// cannot, it records in etcd which members lack nothing, so that no other one takes over.
+// Departure: the last steps of a node that ends. The node hands over the shard that it leads. If no
+// member can take over, it records in etcd which members lack nothing, so that no other member
+// takes over.
 //
 // Invariants: each `done` is called once, after a bounded time.
 // Thread safety: belongs to one thread; times are monotonic, in microseconds, given by the caller.
@@ -19,13 +20,13 @@ class Departure {
  public:
   explicit Departure(Member& member) : member_(member) {}
 
-  // Hands the shard over if the node leads it and another one can take over. Calls `done` after
-  // clients were redirected for a moment, or at once if there is nothing to hand over.
+  // Hands the shard over if the node leads it and another member can take over. Calls `done` after
+  // clients were redirected for a moment, or at once if nothing is handed over.
   void hand_over(int64_t now_us, std::function<void()> done);
   // Removes the members that lack part of the stream, which ends at `offset`, from the list of
   // members in sync. Calls `done` when etcd has the list, or after a second without an answer.
   void close_list(int64_t now_us, uint64_t offset, std::function<void()> done);
-  // Calls `done` of the step that is over. Must be called after each event of the Member.
+  // Calls `done` if the current step has ended. Must be called after each event of the Member.
   void step(int64_t now_us);
 
  private:

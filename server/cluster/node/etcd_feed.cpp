@@ -99,7 +99,7 @@ void EtcdFeed::read_in(std::chrono::milliseconds delay) {
 }
 
 void EtcdFeed::take_all(const EtcdTxnReply& reply) {
-  // The watch has reported later changes since the read.
+  // If the watch has reported later changes than this read, the reply is ignored.
   if (watch_ != 0 && reply.revision < store_revision_) return;
   IdSet alive;
   for (const EtcdKeyValue& one : reply.responses[kAliveRange].kvs) {
@@ -133,7 +133,8 @@ void EtcdFeed::take_news(const EtcdWatchNews& news) {
   }
   const auto& changes = std::get<EtcdChanges>(news);
   store_revision_ = std::max(store_revision_, changes.revision);
-  // In one set of changes, the record of the slots may come after the topology that it belongs to.
+  // In one set of changes, the record of the slots may come after the topology to which it belongs,
+  // so it is handled first.
   for (const EtcdEvent& event : changes.events) {
     if (event.kv.key == keys_.slots) take_record(event.deleted ? nullptr : &event.kv);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdFeed: follows the data of one cluster in etcd: the topology and the live nodes. It reads both
-// at once and watches from that revision. When the watch ends, it reads again.
+// EtcdFeed: follows the data of one cluster in etcd, which are the topology and the live nodes. It
+// reads both at one revision, and watches changes from that revision on. When the watch ends, it
+// reads both again.
 //
 // A watch may be silent although its connection looks alive, for example when a middlebox drops its
 // packets. So the feed also reads both every `check_interval`, and starts the watch again when the
@@ -45,8 +46,8 @@ struct EtcdKeys {
   const std::string alive_prefix;
 };
 
-// Called with the answer to a linearizable read of the topology, which was sent when
-// `known_revision` was known.
+// The answer to a linearizable read of the topology. `known_revision` was known when the read was
+// sent.
 struct TopologyCheck {
   uint64_t known_revision = 0;
   ReadOutcome outcome = ReadOutcome::kUnknown;
@@ -62,7 +63,7 @@ class EtcdFeed {
     std::function<void(const TopologyCheck&)> on_check;
     // Called when the topology was deleted, after the watch has reported all earlier changes.
     std::function<void()> on_deleted;
-    // Called when the ID of the etcd cluster is known, and when it has changed.
+    // Called when the ID of the etcd cluster becomes known, and each time it changes.
     std::function<void(const std::string& cluster_id)> on_etcd;
   };
   EtcdFeed(boost::asio::io_context& io, EtcdClient& client, const EtcdKeys& keys,
@@ -71,7 +72,7 @@ class EtcdFeed {
   void start() { read(); }
   // Returns the read operations whose replies take() and check_of() accept.
   std::vector<EtcdOperation> ranges() const;
-  // Accepts a topology that another call has read by the operations of ranges().
+  // Accepts the topology in `reply`, which another call has read by the operations of ranges().
   void take(const EtcdTxnReply& reply);
   // Compares the reply to ranges() with the known topology. The request was sent when
   // `known_revision` was known.
@@ -81,8 +82,8 @@ class EtcdFeed {
   void read();
   void read_in(std::chrono::milliseconds delay);
   void take_all(const EtcdTxnReply& reply);
-  // Returns whether etcd has lost changes that it has reported. `floor` is a revision that etcd
-  // had.
+  // Returns whether the reply shows that etcd has lost changes that it reported before. `floor` is
+  // a revision that etcd had earlier.
   bool has_gone_back(const EtcdTxnReply& reply, uint64_t floor);
   void watch_from(uint64_t revision);
   void take_news(const EtcdWatchNews& news);
@@ -102,6 +103,7 @@ class EtcdFeed {
   IdSet alive_;
   std::string cluster_id_;
   uint64_t watch_ = 0;  // number of the watch; 0: none
+
   // The revision of etcd up to which alive_ holds all changes.
   uint64_t store_revision_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MemberWaits: callers that wait for a condition of the Member.
+// MemberWaits: the list of callers that wait until the Member meets a condition.
 //
 // Invariants: each `done` is called once, after a bounded time.
 // Thread safety: belongs to one thread; times are monotonic, in microseconds, given by the caller.
@@ -23,7 +23,7 @@ class MemberWaits {
   void add(Condition condition, int64_t until_us, std::function<void(bool holds)> done) {
     waits_.push_back({std::move(condition), until_us, std::move(done)});
   }
-  // Calls `done` of each wait that is over. Must be called after each event of the Member.
+  // Calls `done` of each wait that has ended. Must be called after each event of the Member.
   void step(const Member& member, int64_t now_us) {
     std::erase_if(waits_, [&](const Wait& wait) {
       const bool holds = wait.condition(member, now_us);

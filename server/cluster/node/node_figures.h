@@ -22,7 +22,8 @@ class NodeFigures {
   NodeFigures(ClusterCounters& counters, std::string own_id)
       : counters_(counters), own_id_(std::move(own_id)) {}
 
-  // Called at each tick. Records whether the permit has lapsed, and how far members are behind.
+  // Called at each tick. Records whether the permit has lapsed, and how many bytes of the stream
+  // the replicas lack.
   void on_tick(const Member& member, const ReplicationFacts& facts, int64_t now_us);
   // Called before the requested change of the topology is sent to etcd.
   void on_request(const ChangeTopology& change);
@@ -33,7 +34,7 @@ class NodeFigures {
   ClusterCounters& counters_;
   const std::string own_id_;
   bool was_permitted_ = false;
-  // Revision of the topology with which the last request of this node to lead compared.
+  // The last request of this node to lead compared with this revision of the topology.
   uint64_t asked_revision_ = 0;
   bool is_leader_gone_ = false;
 };

@@ -18,7 +18,7 @@ namespace server::cluster {
 
 class NodeHost {
  public:
-  // `shard` is the node's own shard, whose members the replicas are; null if the node has none.
+  // `shard` is the node's own shard, whose members are the replicas; null if the node has no shard.
   virtual ReplicationFacts facts(const Shard* shard) = 0;
   virtual void promote(uint64_t epoch) = 0;
   virtual void follow(const Node& leader, uint64_t epoch) = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Creates the view of the cluster that a node publishes, from its file and the list of live nodes.
+// Creates the view of the cluster that a node publishes, from cluster.json and the list of live
+// nodes.
 //
 // Thread safety: none; the view that is returned never changes.
 #pragma once
@@ -24,7 +25,7 @@ inline std::shared_ptr<const View> view_of(const NodeFile& file, const std::opti
   if (alive) {
     ids.assign(alive->begin(), alive->end());
   } else {
-    // Until etcd has answered, no node counts as dead.
+    // Until etcd has answered, every node of the topology counts as alive.
     for (const Node& node : file.topology.topology.nodes) ids.push_back(node.id);
   }
   return std::make_shared<View>(file.id, file.topology, std::move(ids), fault);

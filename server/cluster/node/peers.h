@@ -5,8 +5,9 @@
 // calls.
 //
 // Invariants: a handler runs once, on the io_context, unless Peers or the io_context ends before.
-// Calls to one node run one after the other. A call waits for the earlier calls to its node. Then
-// it ends within the limit. A call that has waited for longer than the limit gets no reply.
+// Calls to one node run one after the other. A call first waits for the earlier calls to its node,
+// and then ends within the limit. A call that has waited for longer than the limit is not sent, and
+// gets no reply.
 // Thread safety: members are called on the thread that runs the io_context.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once

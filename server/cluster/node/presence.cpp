@@ -77,7 +77,7 @@ void Presence::took(const EtcdTxnReply& reply) {
   const EtcdKeyValue* const there =
       reply.responses.empty() ? nullptr : reply.responses[0].find(settings_.key);
   if (there == nullptr) return;
-  // The key was written by an earlier attempt of this process, whose outcome was unknown.
+  // An earlier attempt of this process, whose outcome was unknown, has written the key.
   if (there->lease == lease_) {
     mod_revision_ = there->mod_revision;
   } else {
@@ -94,7 +94,8 @@ void Presence::wait_for_other() {
         "id; this process leads nothing until the key is gone",
         settings_.key);
   }
-  // After this time the lease of a dead process has ended, even if etcd has changed its leader.
+  // After this time the lease of a dead process has ended, even if etcd has changed its own leader.
+  // So the other process is alive, which is an error.
   const bool may_be_dead = now_us - barred_us_ < kLeasesOfTheDead * in_us(settings_.timeout);
   const bool is_logged = twin_logged_us_ != 0 && now_us - twin_logged_us_ < in_us(kLogAgain);
   if (may_be_dead || is_logged) return;

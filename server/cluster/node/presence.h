@@ -3,9 +3,9 @@
 // Presence: this node's key alive/<id> in etcd, under a lease that is kept alive. If the key is
 // absent, this node may have died.
 //
-// Invariants: the key is created only if there is none. So of two processes with one id only one is
-// present. The second one waits, leads nothing and logs the reason. mod_revision() names a key that
-// this process has created.
+// Invariants: the key is created only if it does not exist. So of two processes with one id, only
+// one has the key. The other one waits, leads nothing and logs the reason. mod_revision() belongs
+// to a key that this process has created.
 // Thread safety: belongs to the thread that runs the io_context.
 // Source: https://etcd.io/docs/v3.4/learning/api/#lease-api.
 #pragma once
@@ -33,14 +33,14 @@ class Presence {
            std::function<bool()> may_appear);
 
   void start() { step(); }
-  // Returns the revision at which this process created its key; 0 if there is no key, or it is
+  // Returns the revision at which this process created its key; 0 if the key or its revision is
   // unknown.
   uint64_t mod_revision() const { return mod_revision_; }
   // Returns the time by permit_clock_us() until which this node's key exists, unless etcd ends its
   // lease early; 0 if there is no key.
   int64_t held_until_us() const { return mod_revision_ == 0 ? 0 : lease_until_us_; }
   bool etcd_answers() const { return etcd_answers_; }
-  // Called when the key was deleted or is not visible yet. Writes a missing key again.
+  // Called when the watch of the live nodes lacks this node's key. Writes the key again.
   void key_is_missing() { mod_revision_ = 0; }
   // Revokes the lease, so that other nodes need not wait until it expires. `done` is always called.
   void leave(std::function<void()> done);
@@ -65,7 +65,8 @@ class Presence {
   uint64_t mod_revision_ = 0;
   bool etcd_answers_ = false;
   bool has_left_ = false;
-  int64_t barred_us_ = 0;       // time since which another process has the key; 0: it does not
+  // Time since which another process has the key; 0: no other process has it.
+  int64_t barred_us_ = 0;
   int64_t twin_logged_us_ = 0;  // time of the last log line about the other process; 0: none
 };
 
