@@ -79,7 +79,7 @@ core::Result<> DirectoryLock::take(std::chrono::milliseconds patience) {
 core::Result<> DirectoryLock::move_to(const std::string& directory) {
   std::error_code error;
   if (std::filesystem::equivalent(directory, ".", error)) return {};
-  // The lock is tried once, because clients would wait meanwhile.
+  // The lock is tried only once, because clients of this server wait during the attempt.
   const auto descriptor = lock_in(directory, std::chrono::milliseconds::zero());
   if (!descriptor) return descriptor.error();
   if (::chdir(directory.c_str()) != 0) {

@@ -39,10 +39,10 @@ enum class SaveStart : uint8_t;
 // FinalSave: whether a snapshot is written when the process ends.
 enum class FinalSave : uint8_t {
   kNone,
-  // The snapshot is written only if save points are configured. If that fails, the process ends
-  // nevertheless if the append log holds all data.
+  // A snapshot is written if save points are configured. If the save fails, the process still ends
+  // if the append log holds all data.
   kBySavePoints,
-  kRequired,  // SHUTDOWN SAVE requires the snapshot: the server continues if saving fails
+  kRequired,  // SHUTDOWN SAVE requires a snapshot: if the save fails, the server continues
 };
 struct DurabilityParts;
 struct Replacement;
@@ -78,8 +78,8 @@ class Durability {
   core::Result<> recover(ReplayerFactory make_replayer);
   // Starts the threads. Must be called after recover().
   void start();
-  // Handles due work: finished children, scheduled saves, save points, rewrites. Called by its own
-  // thread.
+  // Completes finished children, and starts scheduled saves and rewrites, and saves for save
+  // points. Called by the thread of this object.
   void tick();
 
   // Implements BGREWRITEAOF. The rewrite runs on a separate thread, so failures appear in the log
@@ -100,8 +100,8 @@ class Durability {
   bool log_is_on() const;
   const persistence::AofWriter& log_writer() const;
   uint64_t log_end() const;
-  // Returns the journal offset up to which the log is on disk. Returns nullopt without a log, or if
-  // the log has no base and so cannot restore the data.
+  // Returns the journal offset up to which the log is on disk. Returns nullopt if there is no log,
+  // or if the log cannot restore the data because it has no base.
   std::optional<uint64_t> log_synced_offset() const;
   // Returns whether a start from the log alone restores every change made so far.
   bool log_holds_everything() const;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// DataLoader: restores the keyspace from the files: at startup, and for DEBUG RELOAD and LOADAOF.
+// DataLoader: restores the keyspace from the files at startup, and for DEBUG RELOAD and DEBUG
+// LOADAOF.
 //
 // Invariants: while data are loaded, clients get LOADING, and the loaded keys are not journalled.
-// Thread safety: cancel() and the figures from any thread; the rest one call at a time, which the
-// save slot ensures after startup.
+// Thread safety: any thread may call cancel() and read the counters of figures(). All other calls
+// must not overlap, which the save slot ensures after startup.
 #pragma once
 
 #include <atomic>
@@ -40,9 +41,9 @@ class DataLoader {
   void cancel() { is_cancelled_ = true; }
   bool is_cancelled() const { return is_cancelled_; }
 
-  // Implements DEBUG RELOAD and LOADAOF: deletes all keys and loads them from the files. From
-  // begin_reload() on, clients get LOADING; the caller must drain their running commands before it
-  // continues. end_reload() calls `on_loaded` before another reload may begin.
+  // The functions below implement DEBUG RELOAD and LOADAOF: they delete all keys and load them from
+  // the files. From begin_reload() on, clients get LOADING. The caller must wait for their running
+  // commands before it continues. end_reload() calls `on_loaded` before another reload may begin.
   core::Result<> begin_reload();
   core::Result<> reload_snapshot(bool saves);
   core::Result<> reload_log();

@@ -81,8 +81,8 @@ core::Result<> DataReplacer::place_files(const std::string& path, bool has_base)
     auto made = persistence::duplicate_file(parts_.files, path, temporary_base());
     if (!made) return made;
   }
-  // From here on, a start without an append log finds the new data. A start with one finds the old
-  // data until the log begins again.
+  // From here on, a start without an append log loads the new data. A start with an append log
+  // loads the old data until the log begins again.
   auto placed = parts_.files.rename(path, writer_.snapshot_path());
   if (placed) placed = parts_.files.sync_directory(".");
   if (!placed && has_base) (void)parts_.files.remove(temporary_base());
@@ -107,7 +107,8 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   // If the load was cancelled, memory does not hold the data, so the files must not be replaced.
   const bool keeps_files = !loaded && loader_.is_cancelled();
   if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);
-  // The position is set only once a restart would load the data that the stream continues from.
+  // The position is set last. By then a restart would load the data from which the stream
+  // continues.
   if (loaded) {
     replacement.on_loaded();
   } else {

@@ -2,7 +2,8 @@
 //
 // LoadFigures: the progress of loading files.
 //
-// Thread safety: written by the thread that loads, read by any. Times are monotonic.
+// Thread safety: the thread that loads writes the values, and any thread may read them. Times are
+// monotonic.
 #pragma once
 
 #include <atomic>

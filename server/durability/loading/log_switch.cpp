@@ -67,8 +67,8 @@ void LogSwitch::follow() {
   uint64_t request = 0;
   bool is_awaited = false;
   {
-    // The mutex is locked before the wanted state is read, so that the result does not answer a
-    // later request.
+    // The request is read before the wanted state, so that the result does not answer a later
+    // request.
     const std::scoped_lock lock(mutex_);
     request = requests_;
     is_awaited = answered_ < request;
@@ -218,8 +218,8 @@ core::Result<> LogSwitch::begin_with_base(bool is_empty) {
 }
 
 core::Result<> LogSwitch::change_directory(const std::function<core::Result<>()>& change) {
-  // The mutex is only tried: its holder may wait for stripes, whose holder may wait for the CONFIG
-  // SET that calls this.
+  // The lock is only tried. Its holder may wait for stripes, and the holder of those stripes may
+  // wait for the CONFIG SET that calls this function.
   const std::unique_lock one_at_a_time(switch_mutex_, std::try_to_lock);
   if (!one_at_a_time || wants_log_ || log_.is_open()) {
     return core::Error{"the append log is in use there, see appendonly"};

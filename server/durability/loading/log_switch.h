@@ -42,7 +42,7 @@ class LogSwitch {
   // reason why the log could not be switched on; the switch is retried.
   core::Result<> await();
   bool is_awaited();
-  // Switches the log as requested, if that is possible now.
+  // Opens or closes the log as requested, if that is possible now.
   void follow();
 
   // Opens the log after a recovery, as the option requests, before clients are served.
@@ -54,8 +54,8 @@ class LogSwitch {
   // REQUIRES: the caller holds the stream's mutex and has claimed the save slot.
   void close_with(const std::function<void()>& also);
   // Called when all data were replaced. The base is the file at temporary_base(), or one without
-  // keys if `is_empty`. If this fails, a start would not find later writes. So writes are rejected
-  // until a rewrite has made a base. REQUIRES: the caller has claimed the save slot.
+  // keys if `is_empty`. If this call fails, a start would not find later writes, so writes are
+  // rejected until a rewrite has made a base. REQUIRES: the caller has claimed the save slot.
   void begin_afresh(bool is_empty);
   // Implements CONFIG SET dir: calls `change` while nothing uses the files. Errors: the append log
   // or a save uses them, or those of `change`. The caller may hold stripe locks.

@@ -48,8 +48,8 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
     delay_for_key(key_delay(parts_.config, OptionId::kKeyLoadDelay));
     return KeyspaceLoader::entry(database, std::move(entry));
   }
-  // Reads AUX fields. A replica that continues from this snapshot keeps expired keys until the
-  // stream deletes them.
+  // Reads AUX fields. If the file has a stream position from which a replica continues, the replica
+  // keeps expired keys until the stream deletes them.
   core::Result<> aux(std::string_view name, std::string_view value) override {
     if (name == persistence::rdb::kReplicationIdAux) keep_expired();
     return KeyspaceLoader::aux(name, value);
@@ -115,7 +115,8 @@ class Recovery {
     parts_.figures.total_bytes = *size;
     if (auto loaded = load_snapshot(path, now_ms, false); !loaded) return loaded.error();
     recovered.needs_base = true;
-    // A leader that skipped keys has different data than its replicas, so they need a full sync.
+    // If a leader has skipped keys, its data differ from those of its replicas. So it has no
+    // position, and its replicas need a full sync.
     if (is_replica() || parts_.figures.foreign_keys == 0) recovered.position = position_;
     report_loaded("snapshot");
     return recovered;
@@ -194,7 +195,7 @@ class Recovery {
                                        [](const ValidatedFile& later) {
                                          return !later.is_snapshot && later.scan.command_count == 0;
                                        });
-      // A base is always complete, except the only file of an old log.
+      // A base is never truncated by a crash, except the only file of an old log.
       if ((files[i].file.is_base && files.size() > 1) || !is_last ||
           !parts_.config.flag(OptionId::kAofLoadTruncated)) {
         return refused(files[i].file.path, scan);
@@ -348,7 +349,8 @@ class Recovery {
     }
     if (!files.empty()) {
       const ValidatedFile& last = files.back();
-      // A file by another server is not continued, because its commands are not effects.
+      // Writing does not continue in a file of another kind of server, because its commands are not
+      // effects.
       if (!last.file.is_base && !last.is_snapshot && last.scan.has_effect_semantics) {
         recovered.tail = {last.scan.sound_bytes, last.scan.checksum};
       }

@@ -5,9 +5,11 @@
 //   append log on:  its base, then its incremental files in order; a torn tail is cut
 //   no log yet, or off:  the snapshot file
 //
-// Invariants: a damaged file ends the recovery with an error that gives its name and the offset,
-// and nothing on disk is changed. After success the keyspace contains all data of the files.
-// Thread safety: one call, while no client is served; figures may be read meanwhile.
+// Invariants: a damaged file ends the recovery with an error that gives the file's name and the
+// offset, and nothing on disk is changed. After success the keyspace contains all data of the
+// files.
+// Thread safety: one call, while no client is served. Other threads may read the load's counters
+// meanwhile.
 // Source: docs/formats.md, "Snapshots" and "Append log".
 #pragma once
 
@@ -48,7 +50,7 @@ struct RecoveryParts {
   LoadFigures& figures;
   const std::atomic<bool>& is_cancelled;
   ReplayerFactory make_replayer;
-  // Called after each piece of a snapshot, if set.
+  // Called after each piece of a snapshot; may be empty.
   std::function<void()> on_piece;
   // Returns false to abandon the load of a snapshot. Must be thread-safe. Not called if it is
   // empty.

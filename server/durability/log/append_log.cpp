@@ -22,10 +22,10 @@ namespace {
 
 // Duration after which a sync counts as delayed, as in Redis.
 constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
-// Interval at which the log's thread checks whether a second has passed.
+// Interval at which the log's thread checks whether the next sync is due.
 constexpr std::chrono::microseconds kTick{100'000};
-// Limit on a replica's unwritten bytes while its log accepts none. The buffer that holds them may
-// be twice as big.
+// If a replica's log cannot be written, the replica reads no more of the stream beyond this number
+// of unwritten bytes. The buffer may have twice this size.
 constexpr uint64_t kBytesBehindMax = uint64_t{32} << 20;
 // Timer slack of the log's thread. The default of 50 µs is as long as a sync of a fast disk.
 constexpr unsigned long kTimerSlackNs = 1000;
@@ -112,11 +112,13 @@ void AppendLog::notify_progress() const {
 }
 
 bool AppendLog::sync_here() {
-  // An unsynced older file and a failing file are rare, and are left to the log's thread.
+  // This thread does not sync if an older file is unsynced or the log fails. Both are rare, and are
+  // left to the log's thread.
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }
-  // The other thread releases is_taken_ before it notifies, so its notification follows this check.
+  // The other thread releases is_taken_ before it notifies. So its notification comes after this
+  // check, and this thread can rely on it.
   if (is_taken_.exchange(true)) return true;
   pacing_.begin_here();
   write_and_report();
@@ -130,10 +132,11 @@ bool AppendLog::sync_here() {
 void AppendLog::write() {
   if (!writer().is_open() || is_always()) return;
   const uint64_t end = journal_.end_offset();
-  // The log's thread, rather than every client, retries a disk that fails. While a sync is overdue
-  // nothing more is written, so that no further reply is sent whose write a power cut would lose.
+  // If the disk fails, only the log's thread retries. While a sync is overdue, nothing more is
+  // written. Otherwise replies would leave whose writes a power cut would lose.
   if (!fails() && !sync_is_overdue()) write_and_report();
-  // After the start of a rewrite, the log's thread first syncs the previous file.
+  // If bytes are still unwritten, the log's thread is woken, for example to sync the previous file
+  // after the start of a rewrite.
   if (writer().written_offset() < end) wake();
 }
 
@@ -215,7 +218,8 @@ void AppendLog::step() {
     if (is_retry) next_retry_us_ = now_us + core::kSecondUs;
     write_and_report();
   }
-  // The stream also advances without commands. A failure here is reported by the next command.
+  // The stream also advances without commands. If this write fails, the next command reports the
+  // failure.
   if (now_us >= next_position_us_ && !fails()) {
     next_position_us_ = now_us + core::kSecondUs;
     (void)files_->writer().write_position();

@@ -2,25 +2,26 @@
 //
 // AppendLog: decides when journal bytes are written and synced, and when replies may leave.
 //
-// With `appendfsync everysec` and `no`, an I/O thread with pending replies writes for all threads.
-// Once a second the log's own thread syncs. With `always`, one thread at a time writes and syncs
-// for all waiting replies. No thread waits for the log: it continues and is notified of the end.
+// With `appendfsync everysec` and `no`, an I/O thread with pending replies writes the bytes of all
+// threads. The log's own thread syncs once a second. With `always`, one thread at a time writes and
+// syncs for all waiting replies. No other thread waits for the end of a sync: it continues, and is
+// notified.
 //
-// If syncs take a millisecond or less on average, the I/O thread whose clients wait syncs: handing
+// If syncs take a millisecond or less on average, the I/O thread whose clients wait syncs. Handing
 // the sync to another thread would cost more. Otherwise the log's own thread syncs, so that no I/O
-// thread waits for the disk. After a sync that answered several clients, that thread waits until as
-// many are pending again, for at most twice the time the sync took. Clients that write in a loop
-// then share one sync, instead of falling into ever smaller groups.
+// thread waits for the disk. If a sync answered several clients, the log's thread delays the next
+// sync until as many clients wait again. The delay is at most twice the duration of the last sync.
+// Clients that write in a loop then share one sync, instead of falling into ever smaller groups.
 //
 // While a sync of `everysec` takes more than two seconds, replies to writes wait for its end. So
 // the loss by a power cut stays bounded.
 //
 // Invariants: a reply leaves only when is_safe() holds for the journal's end after its command. The
-// reply may depend on any earlier write, also on another client's.
-// When writing fails or a sync is overdue, replies to read-only commands still leave: the data they
-// show may be lost. Once writing fails (fails()), pending writes are answered by failure_text(),
-// new ones are refused (Availability), and the log's thread retries. With `always` a failure ends
-// the process: no client relies on unanswered writes.
+// reply may depend on any earlier write of any client. When writing fails or a sync is overdue,
+// replies to read-only commands still leave: the data they show may be lost. If writing fails
+// (fails()), clients with pending writes get failure_text(), new writes are refused (Availability),
+// and the log's thread retries. With `always` a failure ends the process, so no client relies on
+// unanswered writes.
 // Thread safety: all members may be called from any thread.
 // Source: docs/architecture.md, "The journal".
 #pragma once
@@ -80,8 +81,8 @@ class AppendLog final : public ReplyLog {
   bool syncs_before_replies() const override { return is_open() && is_always(); }
   // Writes pending bytes, unless appendfsync is `always`: then commit() writes and syncs.
   void write() override;
-  // Writes pending bytes. With `always` also syncs them, or lets another thread sync. A thread
-  // whose clients still wait calls it again after on_log_progress().
+  // Writes pending bytes. With `always` also syncs them, or lets another thread sync. If clients
+  // still wait, their thread calls commit() again after on_log_progress().
   void commit(size_t clients) override;
   // Rejects writes until the log works again. Does not return with `appendfsync always`.
   void report_failure(const std::string& reason);
@@ -89,8 +90,8 @@ class AppendLog final : public ReplyLog {
   void wake();
   // Writes and syncs all pending bytes on the calling thread. After an error fails() is true.
   core::Result<> flush();
-  // Called by a replica before it reads more of its leader's stream. Errors: the log fails, or is
-  // too far behind.
+  // Called by a replica before it reads more of its leader's stream. Errors: the log fails, or it
+  // lacks too many bytes of the stream.
   core::Result<> takes_more() const;
   // Applies the option `aof-timestamp-enabled`.
   void set_timestamps(bool enabled);
@@ -108,7 +109,7 @@ class AppendLog final : public ReplyLog {
   bool is_always() const;
   bool sync_is_overdue() const;
   // Writes and syncs for all waiting replies, unless another thread is doing so. Returns false if
-  // the log's thread should do it.
+  // the log's thread should write and sync.
   bool sync_here();
   void run();
   void step();

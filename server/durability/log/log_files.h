@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// LogFiles: the append log on disk: its set of files, a new file for a rewrite, and a new base. It
-// also knows whether a start from these files would restore the keyspace.
+// LogFiles: the append log on disk. It has a set of files, opens a new file for a rewrite, and
+// replaces the base. It also knows whether a start from these files would restore the keyspace.
 //
-// Invariants: those of AofWriter and AofDirectory. Files of discarded data are replaced before a
+// Invariants: those of AofWriter and AofDirectory. Files with discarded data are replaced before a
 // sync counts.
-// Thread safety: the figures, and write() and sync() of the writer, from any thread. The rest from
-// one thread at a time: with all stripes locked, or by the thread that claimed the save slot.
+// Thread safety: any thread may read the counters, and may call write() and sync() of the writer.
+// The other functions need one thread at a time: one that has locked all stripes, or that has
+// claimed the save slot.
 // Source: docs/formats.md, "Append log".
 #pragma once
 

@@ -27,8 +27,8 @@ class ReplyLog {
   virtual std::string failure_text() const = 0;
   // Writes as many pending bytes as possible without waiting.
   virtual void write() = 0;
-  // Makes progress towards a safe end of the journal, for the clients that wait. `clients` is the
-  // number of clients that have begun to wait since the thread's last call.
+  // Writes, and syncs if replies wait for a sync, as far as possible now. `clients` is the number
+  // of clients that have begun to wait since the thread's last call.
   virtual void commit(size_t clients) = 0;
 
  protected:

@@ -3,11 +3,11 @@
 // SyncPacing: with `appendfsync always`, decides whether the thread whose clients wait syncs
 // itself, and how many clients share one sync of the log's thread.
 //
-// After a sync that answered several clients, the next one waits for as many, for at most twice the
-// duration of the sync. So clients that write in a loop share one sync, rather than forming ever
-// smaller groups.
-// Thread safety: add(), are_enough() and is_quick() from any thread; the rest from the thread that
-// writes and syncs for all.
+// After a sync that answered several clients, the next sync begins when as many clients wait. It
+// waits for them for at most twice the duration of the last sync. So clients that write in a loop
+// share one sync, instead of forming ever smaller groups.
+// Thread safety: any thread may call add(), are_enough() and is_quick(). Only the thread that
+// writes and syncs for all may call the other functions.
 #pragma once
 
 #include <algorithm>
@@ -22,32 +22,32 @@ class SyncPacing {
  public:
   // Adds waiting clients, and returns their total number.
   size_t add(size_t clients) { return waiting_.fetch_add(clients) + clients; }
-  // Returns whether so many clients wait that the log's thread may begin a sync.
+  // Returns whether enough clients wait to let the log's thread begin a sync.
   bool are_enough() const { return waiting_ >= wakes_from_; }
-  // Returns whether syncs are so fast that the thread whose clients wait does them itself. That
-  // delays its other clients no more than a long command.
+  // Returns whether syncs are so fast that the thread whose clients wait should sync itself. A sync
+  // then delays the thread's other clients no more than a long command does.
   bool is_quick() const { return average_us_ <= kQuickUs; }
   void record_sync(int64_t took_us) { average_us_ += (took_us - average_us_) / kAveragedSyncs; }
 
   // Begins a sync for all waiting clients, and returns their number.
   size_t begin() {
-    // Disables the wake-up by clients, because the log's thread checks by itself when the sync is
-    // done.
+    // Clients do not wake the log's thread during a sync, because the thread checks for clients
+    // after the sync.
     wakes_from_ = SIZE_MAX;
     return waiting_.exchange(0);
   }
-  // Ends the sync. `clients` is the number of replies it covered.
+  // Ends the sync. `clients` is the number of clients whose replies the sync covered.
   void end(size_t clients, int64_t took_us) {
     wakes_from_ = std::max<size_t>(clients, 1);
     if (clients > 1) gather_us_ = std::min(2 * took_us, kGatherMaxUs);
   }
-  // Begins a sync on an I/O thread. If syncs have become slow, the first waiting client wakes the
-  // log's thread.
+  // Begins a sync on an I/O thread. After the sync, the first client that waits for the log's
+  // thread wakes it.
   void begin_here() { waiting_ = 0; }
   void end_here() { wakes_from_ = 1; }
   // Called when there is no log to wait for. Forgets the waiting clients.
   void forget() { waiting_ = 0; }
-  // Returns how long the log's thread waits for more clients; 0 if it does not.
+  // Returns how long the log's thread waits for more clients before a sync; 0 if it does not wait.
   std::chrono::microseconds gather_time() const { return std::chrono::microseconds(gather_us_); }
   void stop_gathering() { gather_us_ = 0; }
 
@@ -55,15 +55,17 @@ class SyncPacing {
   // Limit on the time that a client waits for other clients to share its sync.
   static constexpr int64_t kGatherMaxUs = 1000;
   static constexpr int64_t kQuickUs = 1000;
-  // Number of syncs averaged: after one of 100 ms, I/O threads do not sync for about thirty syncs.
+  // Number of syncs over which the duration is averaged. After a sync of 100 ms, the log's thread
+  // does the next thirty syncs, approximately, instead of I/O threads.
   static constexpr int64_t kAveragedSyncs = 16;
-  // The initial average, which makes a disk count as slow until it is measured.
+  // The initial average. The log's thread syncs until the measured average is low enough.
   static constexpr int64_t kSlowUs = 10'000;
 
   // Moving average of a sync's duration; written by the syncing thread.
   std::atomic<int64_t> average_us_{kSlowUs};
   std::atomic<size_t> waiting_{0};  // number of clients for which no sync has begun
-  // Number of waiting clients at which the log's thread is woken.
+
+  // Number of waiting clients that wakes the log's thread.
   std::atomic<size_t> wakes_from_{1};
   // Time for which the log's thread waits for more clients; used by that thread only.
   int64_t gather_us_ = 0;

@@ -24,7 +24,8 @@ namespace {
 using core::keyspace::Locking;
 
 constexpr int64_t kRetryForkUs = 5 * core::kSecondUs;
-// While the log needs a base to be trusted again, clients cannot write, so the retry is soon.
+// Delay before a failed rewrite is retried while the log has no valid base. The delay is short,
+// because clients cannot write meanwhile.
 constexpr int64_t kRetryNeededBaseUs = 5 * core::kSecondUs;
 
 }  // namespace
@@ -47,7 +48,7 @@ void BaseRewriter::start_if_requested() {
 }
 
 void BaseRewriter::start() {
-  // The rewrite stays scheduled while SHUTDOWN refuses children, and starts if SHUTDOWN is aborted.
+  // While SHUTDOWN refuses children, the rewrite stays scheduled. It starts if SHUTDOWN is aborted.
   is_scheduled_ = slot_.refuses_children();
   if (is_scheduled_) return slot_.release();
   const bool had_lost_sync = log_.writer().has_lost_sync();
@@ -77,8 +78,8 @@ core::Result<> BaseRewriter::fork() {
   // The name is chosen before the fork, because it contains the process id.
   const std::string path = temporary_base();
   const auto work = [&](SaveFigures& figures) {
-    // Without pauses, the child's many bytes would delay the sync of the log's last file, which
-    // clients wait for.
+    // The child waits until the parent lets it begin. Otherwise its many bytes would delay the sync
+    // of the log's last file, for which clients wait.
     constexpr useconds_t kPauseUs = 500;
     while (!figures.may_begin) ::usleep(kPauseUs);
     options.on_progress = report_to(figures);
@@ -90,11 +91,11 @@ core::Result<> BaseRewriter::fork() {
 void BaseRewriter::finish(const SaveEnd& end) {
   core::Result<> result = end.result;
   // The base may contain bits that were set after the fork. Their commands must be in the log
-  // before the base counts, because a start takes the log's last position as that of all data.
-  // After a lost sync the log has no position after the base.
+  // before the new base counts. Otherwise a start would load data that are newer than the log's
+  // last position. After a lost sync the log has no position after the base, so it is not flushed.
   if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
-  // Replies that wait for the replaced file must be checked again.
+  // The replies that wait for the replaced file are checked again.
   log_.wake();
   if (!result) (void)parts_.files.remove(temporary_base());
   const int64_t now_us = parts_.clock.monotonic_us();
@@ -145,7 +146,7 @@ core::Result<> BaseRewriter::rewrite_here() {
   return log_.files().replace_base(temporary_base(), format);
 }
 
-// A log that follows a snapshot is useless until the snapshot is its base.
+// Makes the loaded snapshot the base of a new log. Without that base the log could not be loaded.
 core::Result<> BaseRewriter::write_first_base() {
   const auto format = writer_.base_format();
   auto written = writer_.write_base(format, temporary_base(), writer_.options(true));

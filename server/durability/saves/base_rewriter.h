@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// BaseRewriter: writes a new base of the append log, by a child or in this process. It does so on
-// request, and when the log has grown or lost a sync.
+// BaseRewriter: writes a new base of the append log, in a child or in this process. It does so on
+// request, when the log has grown, and when a sync was lost.
 //
 //   prepare_rotation ─► all stripes: rotate, fork ─► the child writes ─► replace_base
 //
-// Invariants: from the fork on the log continues in a new file, so that this file follows the base
-// exactly. After any failure the files on disk are still a complete set. Without an open log the
-// base is what a later start with one finds.
-// Thread safety: request(), schedule() and the figures from any thread. The rest by the thread that
-// claimed the save slot, or checks whether a rewrite is due.
+// Invariants: from the fork on, the log continues in a new file, so that the new file follows the
+// base exactly. After any failure the files on disk are still a complete set. If no log is open, a
+// later start with an append log loads the base.
+// Thread safety: any thread may call request() and schedule() and read the counters. The other
+// functions are called by the thread that has claimed the save slot, or that checks whether a
+// rewrite is due.
 // Source: docs/formats.md, "Append log".
 #pragma once
 
@@ -37,7 +38,8 @@ class BaseRewriter {
   // rewrite.
   core::Result<SaveStart> request();
   void start_if_requested();
-  // Schedules a rewrite, which starts when the slot is free, or cancels it.
+  // Schedules a rewrite, which starts when the save slot is free. Cancels the scheduled one if
+  // `is_wanted` is false.
   void schedule(bool is_wanted) { is_scheduled_ = is_wanted; }
   bool is_scheduled() const { return is_scheduled_; }
   // Starts a rewrite if one is due. Returns true if a rewrite has started or has failed.

@@ -3,7 +3,8 @@
 // ChildDescriptors: the inherited descriptors that a forked child keeps or closes last. It closes
 // all others at once, so that sockets and files are closed when the parent ends.
 //
-// Thread safety: a value; close_unneeded() in a process with one thread.
+// Thread safety: a value shared by threads needs a lock. close_unneeded() must be called in a
+// process with one thread.
 // Source: close_range(2), proc(5).
 #pragma once
 
@@ -15,9 +16,8 @@ namespace server {
 
 struct ChildDescriptors {
   std::vector<int> kept{};
-  // Descriptor that is closed after all others; -1 for none. If it holds a lock, the lock is
-  // released last. So when another process gets the lock, no child of the former owner holds a
-  // socket.
+  // Descriptor that is closed after all others; -1 for none. A lock on this descriptor is released
+  // last. So when another process gets the lock, no child of the former owner has an open socket.
   int closed_last = -1;
 };
 

@@ -5,10 +5,10 @@
 // The child shares big bit arrays with the parent without a copy (core/bloom/arrays/bit_array.h).
 // So the fork takes no longer for a big filter than for a small one.
 //
-// Invariants: the child first closes every socket, log and lock file that it was not given, then
-// asks to be killed when the parent ends. A parent that is killed may leave a child that was not
-// scheduled yet. The next server waits for its lock (DirectoryLock). The temporary file is removed
-// if it is unfinished.
+// Invariants: the child first closes every socket, log and lock file that it does not need. It then
+// asks the kernel to kill it when the parent ends. If the parent is killed earlier, the child may
+// live on until it is scheduled, and the next server waits for its lock (DirectoryLock). The
+// temporary file is removed if it is unfinished.
 // Thread safety: one thread at a time; figures() from any thread.
 // Source: fork(2): only the forking thread exists in the child. The allocator's pthread_atfork
 // handlers make malloc usable, so the child may allocate, but it must take no lock of the server.

@@ -2,9 +2,9 @@
 //
 // SaveProgress: the progress of a child that saves, and the estimated time left.
 //
-// The final size is not known in advance, so the memory in use serves as an estimate. The share is
-// too low if values compress well.
-// Thread safety: a value.
+// The final size is not known in advance, so the memory in use serves as an estimate. If values
+// compress well, the estimated fraction is too low.
+// Thread safety: a value shared by threads needs a lock.
 #pragma once
 
 #include <algorithm>

@@ -48,7 +48,7 @@ class SaveHistory {
     const std::scoped_lock lock(mutex_);
     note(false);
   }
-  // Records a save without a child, for which INFO has few fields.
+  // Records a save in this process. INFO has only a few fields for such a save.
   void record_saved_here(bool is_ok) {
     const std::scoped_lock lock(mutex_);
     record_.last_was_ok = is_ok;

@@ -40,7 +40,7 @@ enum class SaveTask : uint8_t { kNone, kSave, kRewrite, kTransfer };
 enum class SaveStart : uint8_t { kStarted, kScheduled };
 
 inline constexpr std::string_view kServerIsEnding = "ERR the server is shutting down";
-// The error if the memory is too small for a child with copies of all filters.
+// The error if too little memory is free for a child that copies all filters.
 inline constexpr std::string_view kNoRoomForExactChild =
     "OOM too little memory is free to copy all filters for a snapshot without later items";
 
@@ -56,13 +56,14 @@ class SaveSlot {
   bool claim(SaveTask task);
   void release();
   SaveTask task() const { return task_; }
-  // Prevents new children from starting, while `refused` is true.
+  // If `refused` is true, no new child may start, until a call with false.
   void refuse_children(bool refused) { refuses_children_ = refused; }
   bool refuses_children() const { return refuses_children_; }
 
   struct Beginning {
     std::string_view purpose;  // name of the save, for log lines
     std::vector<int> kept{};   // descriptors that the child keeps open
+
     // True if the snapshot must be exact. begin_child() then returns once the child shares no
     // arrays.
     bool is_exact = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Saves: the three kinds of save, one at a time, and their start and end.
+// Saves: the three kinds of save, one at a time. Starts and completes them.
 //
 // Thread safety: all members may be called from any thread; start_what_is_due() from one.
 #pragma once
@@ -38,8 +38,8 @@ class Saves {
   // If the child has ended, renames its file into place; otherwise reports its progress.
   void poll();
   void start_what_is_due();
-  // Claims SaveTask::kSave. A running child is stopped, unless `spares` returns true. Returns false
-  // if `is_over` says that the task was cancelled.
+  // Claims SaveTask::kSave, and stops a running child unless `spares` returns true. Returns false
+  // if `is_over` returns true, because the caller's task was cancelled.
   bool claim_from_child(const std::function<bool()>& spares, const std::function<bool()>& is_over);
 
  private:

@@ -79,10 +79,10 @@ core::Result<> SnapshotSaver::fork() {
 core::Result<> SnapshotSaver::save(Locking locking) {
   while (!slot_.claim(SaveTask::kSave)) {
     const SaveTask other = slot_.task();
-    // A rewrite writes another file, so SAVE may run beside it. A concurrent save would wait for
-    // the stream's mutex.
+    // A rewrite writes another file, so SAVE may run at the same time. The stream's mutex
+    // serializes SAVE and the start of the rewrite.
     if (other == SaveTask::kRewrite) return save_claimed(locking);
-    // If the slot is free by now, the loop tries to claim it again.
+    // If the other task has just released the slot, the loop tries to claim it again.
     if (other != SaveTask::kNone) return core::Error{std::string(kIsSavingAlready)};
   }
   auto saved = save_claimed(locking);

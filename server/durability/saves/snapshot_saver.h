@@ -5,9 +5,9 @@
 //
 // Invariants: a failed save leaves the file as it is. A snapshot states its position in the
 // replication stream if that is certain.
-// Thread safety: all members may be called from any thread; if two threads save, one gets the slot;
-// a save during a rewrite is serialized. Those that take Locking must not be called by a thread
-// that holds some stripes but not all.
+// Thread safety: all members may be called from any thread. If two threads save, only one gets the
+// slot. A save during a rewrite is serialized. The functions that take Locking must not be called
+// by a thread that holds some stripes but not all.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ class SnapshotSaver {
   core::Result<> save(Locking locking);
   // Saves in this process. REQUIRES: the slot is claimed, or held by a rewrite.
   core::Result<> save_claimed(Locking locking);
-  // Does the same as save_claimed(). REQUIRES: the caller also holds the stream's mutex.
+  // Does the same as save_claimed(), for a caller that also holds the stream's mutex.
   core::Result<> save_held(Locking locking);
 
   // Called when the data equal a file that was loaded.

@@ -31,7 +31,7 @@ struct SnapshotTransfer {
   std::function<core::Result<std::vector<int>>(const persistence::RdbReplicationInfo&)> prepare;
   // Writes the snapshot. Called in the child.
   std::function<core::Result<>(const persistence::RdbWriteOptions&)> write;
-  // Called once after prepare(), with the result of the save, when no other task is running.
+  // Called once after prepare() with the result of the save. No other task is running then.
   std::function<void(const core::Result<>&)> finished;
 };
 
