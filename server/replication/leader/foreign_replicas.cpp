@@ -17,7 +17,8 @@ using core::bloom::LayoutRow;
 ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
     : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
-  // The result is ignored: filters that were deleted before now are not in this leader's stream.
+  // The result is ignored, because commands for filters that were deleted before now are not in
+  // this leader's stream.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ForeignReplicas: decides by `replica-foreign` whether replicas of other kinds can hold the data.
-// It also knows the offset from which they may continue.
+// It also knows the offset from which such replicas may continue.
 //
 // A foreign replica drops commands of the stream that it does not know, and acknowledges them. Its
 // process ends when it loads a filter of an unknown module. So a foreign replica that cannot hold
@@ -33,8 +33,8 @@ class ForeignReplicas {
   // Returns why no foreign replica can be served now, in words that follow "the replica is refused:
   // ". Returns nullopt if foreign replicas can be served.
   std::optional<std::string> obstacle() const;
-  // Checks whether a replica that requests the stream can be served. Errors: the reply to the
-  // replica.
+  // Checks whether a foreign replica that requests the stream can be served. Errors: the reply to
+  // the replica.
   core::Result<> check(std::string_view address, int64_t now_us);
 
   // Returns whether, since the last call, commands were added to the stream that foreign replicas

@@ -182,7 +182,8 @@ void Leader::drop_foreign(int64_t now_us) {
   if (foreign.empty()) return;
   const auto obstacle = foreign_->obstacle();
   for (const auto id : foreign) {
-    // A replica that still waits for its snapshot gets the effects of such commands with it.
+    // A replica that still waits for its snapshot stays connected, because the snapshot contains
+    // the effects of such commands.
     const bool has_stream = links_.at(id)->cursor.has_value();
     if (obstacle) {
       drop(id, *obstacle);
@@ -334,15 +335,16 @@ void Leader::add_to_stream(int64_t now_us) {
   // The flag is reset even without replicas, because the thread does not sleep while it is set.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (replication_.is_replica() || replicas_->empty()) return;
-  // During kEnding the stream must end where the final snapshot does. A failover, or a shutdown
-  // that waits, needs these commands: they keep replicas alive and ask for acknowledgements.
+  // While kEnding is held, nothing is added, because the stream must end where the final snapshot
+  // does. PING and GETACK are still added during a failover, and while a shutdown waits for
+  // replicas. They keep links alive and request acknowledgements.
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
   // GETACK is sent through the journal, which stops feeding the stream when this server becomes a
   // replica.
   if (acks_are_wanted && may_add) parts_.journal.publish_to_replicas(kGetAck);
-  // The period counts from the last PING, because the option repl-ping-replica-period may change at
-  // any time.
+  // The period is counted from the last PING, because repl-ping-replica-period may change at any
+  // time.
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
   if (times_.last_ping_us != 0 && now_us < times_.last_ping_us + period_s * core::kSecondUs) return;
   if (times_.last_ping_us != 0 && may_add) parts_.journal.publish_to_replicas(kPing);
@@ -374,7 +376,8 @@ void Leader::on_second(int64_t now_us) {
 
 void Leader::drop_slow_replicas(int64_t now_us) {
   BufferLimit limit = parts_.config.output_buffer_limit(ClientClass::kReplica);
-  // A smaller limit would disconnect replicas that just resumed from the backlog.
+  // The limit is at least the size of the backlog. Otherwise replicas that have just resumed from
+  // the backlog would be disconnected.
   const auto backlog_size = static_cast<int64_t>(backlog_.size_bytes());
   if (limit.hard_bytes > 0) limit.hard_bytes = std::max(limit.hard_bytes, backlog_size);
   if (limit.soft_bytes > 0) limit.soft_bytes = std::max(limit.soft_bytes, backlog_size);
@@ -383,8 +386,8 @@ void Leader::drop_slow_replicas(int64_t now_us) {
   for (const auto& [id, link] : links_) {
     const uint64_t end = backlog_.end_offset();
     uint64_t behind = link->cursor ? end - std::min(end, link->offset) : 0;
-    // While the replica reads, deleted filters stay in memory for the child that sends the
-    // snapshot.
+    // Filters that are deleted during a snapshot stay in memory until the slowest replica has read
+    // it. The output limit of the replica also covers this memory.
     if (snapshot_ != nullptr && std::ranges::count(snapshot_->batch.ids, id) > 0) {
       behind += core::bloom::kept_array_bytes();
     }

@@ -55,7 +55,7 @@ struct ReplicaBatch;
 struct ReplicaSnapshot;
 struct StreamFlow;
 
-// AckListener: notified of replicas' acknowledgements, on the I/O thread of that replica.
+// AckListener: is notified when a replica has acknowledged, on the I/O thread of that replica.
 class AckListener {
  public:
   virtual void on_ack() = 0;
@@ -109,10 +109,11 @@ class Leader final : public StreamListener {
   // Returns how many replicas have acknowledged `offset`, for WAIT and WAITAOF.
   int64_t count_acked(uint64_t offset) const;
   int64_t count_synced(uint64_t offset) const;
-  // Makes the leader's thread ask all replicas soon to acknowledge.
+  // Makes the leader's thread soon ask all replicas for an acknowledgement.
   void request_acks();
 
-  // Rejects writes while there are too few good replicas, and accepts them otherwise.
+  // Rejects writes while there are fewer good replicas than min-replicas-to-write, and accepts them
+  // otherwise.
   void update_write_gate() override;
 
   const Counters& counters() const { return counters_; }

@@ -85,8 +85,8 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
-  // A failed fork leaves a result. Without one nothing was started, and the snapshot is tried again
-  // soon.
+  // A failed fork leaves a result. Without a result no child was started, so the snapshot is tried
+  // again soon.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;
@@ -123,7 +123,7 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     receivers.push_back(found->second);
   }
   if (receivers.empty()) return core::Error{"ERR no replica is left"};
-  // The stream after the snapshot must select its database again.
+  // The first command of the stream after the snapshot must select its database again.
   replication_.restate_database();
   replicas_->begin(batch, parts_.clock.monotonic_us());
   log_notice("A snapshot for {} replicas begins at offset {}, {}", receivers.size(), offset,

@@ -36,6 +36,7 @@ class ReplicaSender {
     kBlocked,   // the socket accepts no bytes at present
     kMore,      // more bytes can be sent after the other replicas were served
     kFileSent,  // the kernel has accepted all bytes of the snapshot.
+
     // The connection has ended, or the backlog no longer has the bytes that the replica needs.
     kGone,
   };

@@ -3,7 +3,7 @@
 // ReplicaState: the states of a replica, from its request for the stream until it receives the
 // stream.
 //
-// Thread safety: a value.
+// Thread safety: a value shared by threads needs a lock.
 // Source: docs/replication.md, "The leader".
 #pragma once
 
@@ -12,9 +12,10 @@
 namespace server {
 
 enum class ReplicaState : uint8_t {
-  kWaits,     // a snapshot for the replica must be started
+  kWaits,     // the replica waits until the leader starts a snapshot
   kSnapshot,  // a child process is writing the snapshot
   kFile,      // the file with the snapshot is being sent
+
   // The end mark was sent. The stream begins when the replica has acknowledged that it loaded the
   // snapshot.
   kAwaitsAck,

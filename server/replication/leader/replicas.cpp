@@ -40,9 +40,9 @@ SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
   return is_marked ? SnapshotForm::kMarked : SnapshotForm::kFile;
 }
 
-// A snapshot in a file starts at once. A diskless one waits for more replicas, because none can
-// join later.
-// A rolling restart of a cluster waits until each member of the shard is in sync again.
+// Returns the time until a snapshot for the replica starts. A snapshot in a file starts at once. A
+// diskless one waits for more replicas, because none can join it later. A member of the own shard
+// does not wait, because a rolling restart of a cluster waits until each member is in sync again.
 int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
   const bool is_of_own_shard = !replica.traits.node_id.empty();
   if (!policy.is_diskless || !replica.traits.takes_eof_mark || is_of_own_shard) return 0;

@@ -6,8 +6,8 @@
 //   add() ──► kWaits ──begin()──► kSnapshot ──finish_snapshot()──► kFile, kAwaitsAck ──► kOnline
 //   add_online() ────────────────────────────────────────────────────────────────────► kOnline
 //
-// Invariants: a snapshot serves replicas that accept the same form of it. Times are monotonic and
-// given by the caller.
+// Invariants: all replicas that a snapshot serves accept its form. Times are monotonic and given by
+// the caller.
 // Thread safety: none; Leader guards it.
 // Source: docs/replication.md, "The leader"; Redis 7.0.15 for the delays and timeouts.
 #pragma once
@@ -35,11 +35,14 @@ struct Replica {
   bool sends_acks = true;  // false for a replica that sent SYNC, which may never acknowledge
   State state = State::kWaits;
   SnapshotForm form = SnapshotForm::kMarked;  // form of the snapshot that the replica receives
-  // True if it acknowledged before the leader noticed the end of the child.
+
+  // True if the replica acknowledged before the leader noticed the end of the child.
   bool has_loaded = false;
-  int64_t since_us = 0;  // time at which its present state began
-  int64_t ack_us = 0;    // time of its last acknowledgement or keepalive
-  // Acked and synced are the stream offsets that it has applied and has on its disk.
+  int64_t since_us = 0;  // time at which the replica's present state began
+  int64_t ack_us = 0;    // time of the replica's last acknowledgement or keepalive
+
+  // The offsets up to which the replica has applied the stream (acked) and has it on its disk
+  // (synced).
   uint64_t acked = 0;
   uint64_t synced = 0;
 };

@@ -2,10 +2,11 @@
 //
 // SocketSink: writes the same bytes to several sockets, waiting for the slow ones.
 //
-// Invariants: a socket gets all bytes in order or is shut down. Three causes shut it down: its peer
-// has disconnected; it accepts no byte for `timeout_s`; it delays the others for half of that time.
-// The others receive nothing meanwhile, and their peers may have the same timeout. The write
-// continues without that socket. Only the piece being written is buffered.
+// Invariants: a socket gets all bytes in order or is shut down. It is shut down if its peer has
+// disconnected, if it accepts no byte for `timeout_s`, or if it delays the other sockets for half
+// of that time. The other sockets receive nothing during the delay, and their peers may have the
+// same timeout. The write then continues without the socket. Only the piece that is being written
+// is buffered.
 // Thread safety: one thread, in a forked child. The parent, which shares the sockets, notices the
 // shutdown.
 #pragma once

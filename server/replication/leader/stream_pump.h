@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamPump: sends replicas their pending bytes without blocking, and sleeps until there are more
-// or a socket accepts more.
+// StreamPump: sends replicas their pending bytes without blocking. It sleeps until there are more
+// bytes to send, or until a socket accepts more.
 //
 // Invariants: a wake() after the last check ends the next sleep at once, so no append is missed.
 // Thread safety: wake() and interrupt() from any thread; the rest belongs to the leader's thread.
@@ -45,7 +45,8 @@ class StreamPump {
   // sleep, and does not sleep if it returns true.
   void sleep(const std::vector<Flow>& flows, int timeout_ms,
              const std::function<bool()>& is_wanted);
-  // Ends the sleep because there are bytes to send. Costs one load while the thread is awake.
+  // Ends the sleep because there are bytes to send. If the thread is awake, the call costs only one
+  // load.
   void wake();
   // Ends the present sleep. If the thread is awake, its next sleep ends at once.
   void interrupt();

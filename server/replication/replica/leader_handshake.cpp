@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kIdDigits = 40;
 constexpr size_t kShownLineBytes = 200;
-// Offsets from a leader must be below this. Offsets grow, and no real leader is near it.
+// An offset from a leader must be below this limit, which no real leader reaches.
 constexpr int64_t kOffsetEnd = int64_t{1} << 62;
 
 bool is_id(std::string_view text) {

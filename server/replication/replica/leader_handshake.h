@@ -9,7 +9,7 @@
 //
 // Invariants: commands are appended to the given output. After an outcome other than kNone, no line
 // is accepted.
-// Thread safety: none; one user at a time.
+// Thread safety: none; one thread at a time may use an object.
 // Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
 #pragma once
 
@@ -27,13 +27,15 @@ class LeaderHandshake {
     uint16_t listening_port = 0;
     // Address to announce; empty: the address from which this replica connects.
     std::string announced_address;
-    // The id and offset of the present data's history. An empty id requests a full sync.
+    // The history of the present data: its id, and the offset that the data have reached. An empty
+    // id requests a full sync.
     std::string id;
     int64_t offset = 0;
     // The epoch of the shard to which both servers belong; 0 outside a cluster. A leader in another
     // epoch rejects the replica.
     uint64_t cluster_epoch = 0;
     std::string cluster_node = {};  // id of this node in the cluster; empty outside a cluster
+
     // True to ask the leader to become a replica of this server (FAILOVER).
     bool takes_over = false;
   };

@@ -14,7 +14,7 @@ namespace {
 struct Pauses {
   int64_t first_ms;
   int64_t longest_ms;
-  // A link counts as working once it has made progress for this long.
+  // If a link has made progress for at least this time, it counts as working.
   int64_t worked_us_min;
 };
 
@@ -66,7 +66,7 @@ std::string LinkFailures::record_end(std::string_view cause, Kind kind, int64_t 
     line += fmt::format("; {} times before: {}", unlogged_, logged_cause_);
   }
   if (kind == Kind::kRefused) {
-    // The hint is added only if the cause is a type that the option accepts.
+    // The hint about the option is added only if the cause is a type that the option accepts.
     const bool helps = cause_.find(kForeignTypesOption) != std::string::npos;
     line += fmt::format("; the next attempt comes in {} s, or at REPLICAOF{}{}", pause_ms_ / 1000,
                         helps ? " or CONFIG SET " : "", helps ? kForeignTypesOption : "");

@@ -39,7 +39,8 @@ class LinkFailures {
   // Called when a unit of the stream was applied, which clears the cause. Returns the number of
   // failures since the last progress.
   uint64_t record_progress(int64_t now_us);
-  // Called after a change that may help. Resets the pause, so that attempts follow soon.
+  // Called after a change that may repair the link. Resets the pause, so that the next attempts
+  // follow soon.
   void reset_pause();
   // Called when this server follows another leader. Forgets all failures.
   void forget();

@@ -2,9 +2,9 @@
 //
 // ReplicaLog: the part of the applied stream that a replica's own append log holds.
 //
-// Invariants: synced_offset() never exceeds the synced part; it counts bytes of the leader's
-// stream, while the log counts its own. If there are too many marks, new ones are merged into the
-// last. synced_offset() then lags, but is never too high.
+// Invariants: synced_offset() never exceeds the part of the stream that is on disk. It counts bytes
+// of the leader's stream, while the log counts its own bytes. If there are too many marks, new ones
+// are merged into the last one. synced_offset() then lags, but is never too high.
 // Thread safety: none; used by the link's thread.
 // Source: docs/replication.md.
 #pragma once
@@ -24,8 +24,8 @@ class ReplicaLog {
 
   // Checks that the log accepts more data. Errors: the log cannot be written at present.
   core::Result<> takes_more() const;
-  // Called when the stream continues at `offset`. The data applied before count as synced once the
-  // present content of the log is synced.
+  // Called when the stream continues at `offset`. The earlier data count as synced once the bytes
+  // that the log has now are synced.
   void begin(int64_t offset);
   // Called when all bytes up to `offset` have been applied and journalled. Asks the log to write
   // them.

@@ -3,7 +3,8 @@
 // Defines the types that the parts of the link to a leader share: its dependencies (ReplicaParts),
 // its target (FollowTarget), and its figures (ReplicaFigures).
 //
-// Thread safety: figures may be used from any thread; the rest are values.
+// Thread safety: any thread may read ReplicaFigures. The other types are values, which need a lock
+// if threads share them.
 #pragma once
 
 #include <atomic>
@@ -58,6 +59,7 @@ enum class ReplicaLinkState : uint8_t {
 struct ReplicaFigures {
   std::atomic<ReplicaLinkState> state{ReplicaLinkState::kNone};
   std::atomic<int64_t> last_received_us{0};  // monotonic time of the last bytes from the leader
+
   // Monotonic time since which the link is down; valid while it is down.
   std::atomic<int64_t> down_since_us{0};
   // Size of the snapshot in bytes; -1 if the leader did not announce it.

@@ -11,10 +11,11 @@
 //   LeaderHandshake ─► +CONTINUE ──────────────────────────────────────┐
 //          └─────────► +FULLRESYNC ─► SnapshotReceiver ─► loaded() ─► StreamSplitter
 //
-// Invariants: the way the bytes are cut makes no difference. offset() counts the stream's bytes up
-// to the last unit returned before the latest next(). Memory is allocated for received bytes only:
-// a snapshot is passed on in the pieces that arrive. After kFailed all calls have no effect.
-// Thread safety: none; one user at a time.
+// Invariants: the events do not depend on how the received bytes are split. offset() counts the
+// stream's bytes up to the last unit that was returned before the latest next(). Memory is
+// allocated for received bytes only: a snapshot is passed on in the pieces that arrive. After
+// kFailed all calls have no effect.
+// Thread safety: none; one thread at a time may use an object.
 // Source: PSYNC of Redis 7.0; docs/replication.md.
 #pragma once
 
@@ -48,7 +49,7 @@ class ReplicaProtocol {
     kSnapshotBytes,  // snapshot_bytes() has the next piece
     kSnapshotEnd,    // the snapshot is complete: the caller must load it and call loaded()
     kContinue,       // the leader continues the stream: id() may have changed
-    kUnit,           // unit() is to be executed
+    kUnit,           // the caller must execute unit()
     kFailed,         // the link has failed: failure() has the reason
   };
 
@@ -62,7 +63,7 @@ class ReplicaProtocol {
   Event next();
   // Called when the peer has closed the connection.
   void end();
-  // Sends the acknowledgement of each second. Fails the link if nothing is received for too long.
+  // Sends an acknowledgement once a second. Fails the link if nothing is received for too long.
   void tick(int64_t now_us);
   // Called when the snapshot is loaded. The stream continues after it.
   void loaded(int64_t now_us);

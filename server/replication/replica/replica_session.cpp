@@ -300,16 +300,16 @@ void ReplicaSession::begin_stream(bool has_own_stream, unsigned database) {
   figures_.read_offset = link_->offset();
 }
 
-// Records that the link works. Must be called after clients are served the data that the stream
-// continues. REQUIRES: apply_mutex() is held.
+// Records that the link works. Must be called after the server has begun to serve clients the
+// received data. REQUIRES: apply_mutex() is held.
 void ReplicaSession::record_link_up() {
   figures_.state = ReplicaLinkState::kConnected;
   was_up_ = true;
   parts_.replication.set_link_up(true);
 }
 
-// Applies all units received so far under one lock. A snapshot of this server is taken before or
-// after them.
+// Applies all units received so far under one lock, so a snapshot of this server is taken before or
+// after all of them.
 core::Result<> ReplicaSession::apply_units() {
   {
     const std::scoped_lock lock(parts_.replication.apply_mutex());

@@ -3,9 +3,9 @@
 // ReplicaSession: one connection of a replica to its leader, from connect to close.
 //
 // Invariants: a snapshot is first written to a file and checked. The present data are deleted only
-// if it will load. Units are applied, counted and forwarded under the replication's apply_mutex(),
-// and only while the session has not been cancelled.
-// Thread safety: belongs to the replica's thread; other threads may read the figures.
+// if the check shows that the snapshot can be loaded. Units are applied, counted and forwarded
+// under the replication's apply_mutex(), and only while the session has not been cancelled.
+// Thread safety: belongs to the replica's thread; other threads may read the counters.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
 

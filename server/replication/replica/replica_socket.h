@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicaSocket: a replica's connection to its leader. Waker: ends a wait of another thread.
+// ReplicaSocket: a replica's connection to its leader. Waker: ends the wait of a thread from
+// another thread.
 //
 // Invariants: no call waits longer than its timeout, and no call waits after Waker::wake(). Bytes
 // that the peer does not accept are buffered up to a bound; beyond it the connection counts as

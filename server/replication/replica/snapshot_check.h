@@ -25,7 +25,8 @@ struct SnapshotFacts {
   // True if the stream after the snapshot contains effects of a Bloomery leader. Otherwise it
   // contains commands that are executed again.
   bool has_own_stream = false;
-  // The database that is selected at the start of the stream.
+  // The number of the database that the stream after the snapshot uses until it selects another
+  // one.
   int64_t stream_database = 0;
 };
 

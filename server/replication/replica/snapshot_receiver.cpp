@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMarkBytes = 40;
 constexpr std::string_view kMarkPrefix = "$EOF:";
-// An announced size must be below this. No disk holds as much.
+// An announced size must be below this limit, which is more than any disk holds.
 constexpr int64_t kSizeEnd = int64_t{1} << 62;
 
 }  // namespace

@@ -7,7 +7,7 @@
 //   FAILOVER ─► begin_failover() ─► drive_failover(), often ─► follows its former replica
 //
 // Invariants: a role change is atomic, under the replication's apply_mutex() and all stripe locks.
-// Before it all changes came from the old leader, after it none do.
+// Before the role change all changes of data came from the old leader, and after it none do.
 // Thread safety: all members may be called from any thread, unless their comments restrict it.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
@@ -64,9 +64,10 @@ class ReplicaController {
   bool follow(const Target& target, Locking locking);
   // Implements REPLICAOF NO ONE. Returns false if this server is a leader already.
   bool promote(Locking locking);
-  // Announces a change of the role, unless `next` is followed already (nullopt: this server shall
-  // lead). Ends the session soon, even while it loads a snapshot under the replication's
-  // apply_mutex(). Must be followed by follow() or promote(). REQUIRES: the caller holds no lock.
+  // Announces a change of the role. `next` is the next leader; nullopt if this server shall lead.
+  // If this server does not follow `next` already, its session ends soon, even while it loads a
+  // snapshot under the replication's apply_mutex(). Must be followed by follow() or promote().
+  // REQUIRES: the caller holds no lock.
   void give_up_unless(const std::optional<Target>& next);
   // Returns the leader's address; nullopt on a leader.
   std::optional<Target> target() const;
@@ -90,7 +91,7 @@ class ReplicaController {
 
  private:
   void run();
-  // Called at every end of a session.
+  // Called whenever a session has ended.
   void end_session(const core::Error& cause, const ReplicaSession& session, uint64_t generation);
   // Retries the link soon, because the cause of its failure may be gone.
   void retry_soon();

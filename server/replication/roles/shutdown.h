@@ -56,9 +56,10 @@ class Shutdown {
     Process& process;
   };
   struct Request {
-    // Whether to save a snapshot; the append log is synced in any case.
+    // Whether to save a snapshot. The append log is synced in both cases.
     FinalSave save = FinalSave::kNone;
     bool is_forced = false;  // true to end the process even if the data cannot be saved
+
     // True for a request by a signal, whose sender receives no error. So the server ends even if
     // the append log fails.
     bool is_signal = false;
@@ -73,9 +74,9 @@ class Shutdown {
   // Returns the request for a signal. `words` has the bits of shutdown-on-sigint or
   // shutdown-on-sigterm.
   Request signal_request(int64_t words) const;
-  // Starts an attempt to shut down. If an attempt is waiting, a second request joins it. It ends
-  // the wait for replicas if it requests no wait. If the data cannot be saved, the reason is logged
-  // and the server continues.
+  // Starts an attempt to shut down. If an attempt is waiting already, this request joins it. A
+  // request without a wait for replicas ends the wait of that attempt. If the data cannot be saved,
+  // the reason is logged and the server continues.
   void begin(const Request& request);
   // Aborts the waiting attempt. Errors: there is none that can be aborted.
   core::Result<> abort();
@@ -103,6 +104,7 @@ class Shutdown {
   std::atomic<State> state_{State::kNone};
   std::atomic<uint64_t> attempt_{0};
   std::atomic<int64_t> deadline_us_{0};  // end of the wait for replicas; 0 for none
+
   // This mutex serializes state changes, and guards the members below.
   mutable OrderedMutex mutex_{LockRank::kShutdown};
   Request request_;

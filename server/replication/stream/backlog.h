@@ -60,9 +60,9 @@ class Backlog final : public persistence::StreamSink {
   void advance(CursorId cursor, uint64_t offset);
   void detach(CursorId cursor);
 
-  // Copies bytes from `offset` on, as many as exist and fit, and returns their number, which is 0
-  // at the end. Returns nullopt if `offset` is outside the backlog. One call decides both, because
-  // the end moves.
+  // Copies as many bytes from `offset` on as exist and fit into `out`. Returns their number, which
+  // is 0 at the end. Returns nullopt if `offset` is outside the backlog. The function checks and
+  // copies in one call, because the end may move between two calls.
   std::optional<size_t> read(uint64_t offset, std::span<char> out) const;
 
  private:

@@ -5,7 +5,7 @@
 //
 // Invariants: an id is 40 hexadecimal digits. Bytes up to second_offset - 1 are the same under both
 // ids; without an earlier history id2 is zeros and second_offset is -1.
-// Thread safety: a value.
+// Thread safety: a value shared by threads needs a lock.
 // Source: Redis 7.0.15's master_replid and master_replid2, docs/replication.md.
 #pragma once
 

@@ -8,7 +8,7 @@ namespace {
 
 // Longest time of one slice, for which clients must wait.
 constexpr int64_t kSliceUsMax = 1000;
-// Weight of the newest period in the smoothed ratio of expired keys.
+// Weight of the last period in the moving average of the ratio of expired keys.
 constexpr double kSmoothing = 0.05;
 
 // Returns the percentage of one processor's time that expiry may use. The values are those of
@@ -58,7 +58,7 @@ void KeyExpiry::end_period() {
   if (expiring_ > 0) {
     auto& ratio = parts_.keyspace.expiry_statistics().stale_ratio;
     const double before = ratio.load();
-    // The count is an estimate, because keys are created and deleted within a period.
+    // The ratio is limited to 1, because keys are also created and deleted within a period.
     const double seen =
         std::min(1.0, static_cast<double>(expired_) / static_cast<double>(expiring_));
     ratio.store(before + kSmoothing * (seen - before));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyExpiry: deletes expired keys in the background: on a leader all of them, on a replica only
-// those that its own clients wrote.
+// KeyExpiry: deletes expired keys in the background. A leader deletes all of them. A replica
+// deletes only those that its own clients wrote.
 //
-// A period lasts from one tick to the next. Within it, expiry uses at most a share of one
-// processor's time, which active-expire-effort sets. It runs in slices, between which clients are
-// served.
+// A period lasts from one tick to the next. Expiry uses at most the part of a processor's time in a
+// period that active-expire-effort allows. It runs in slices, and clients are served between two
+// slices.
 //
 // Invariants: nothing is deleted while data are being loaded or writes are paused. Without expired
 // keys, a tick costs a few microseconds.
 // Thread safety: one thread. It takes stripe locks, so the caller must hold none.
-// Source: Redis' activeExpireCycle(), which has the same shares.
+// Source: Redis' activeExpireCycle(), which limits the processor time to the same percentages.
 #pragma once
 
 #include <cstdint>

@@ -77,8 +77,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   void become_leader();
 
   // The functions below are for a replica. REQUIRES for all: apply_mutex() is held. adopt() is
-  // called after a full sync, when the keyspace equals the leader's at that position of that
-  // history.
+  // called after a full sync, when the keyspace equals the leader's at `position`.
   void adopt(const persistence::RdbReplicationInfo& position);
   // Returns whether another kind of server produces the stream. Its commands are executed again
   // rather than applied as effects. Sub-replicas learn this from the snapshot.
@@ -116,7 +115,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   // data are from.
   ClusterPlace& cluster_place() { return cluster_place_; }
 
-  // Makes the next command in a leader's stream state its database.
+  // Makes the next command in a leader's stream select its database again.
   void restate_database();
 
   // The functions below implement StreamPosition.
@@ -143,7 +142,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   ClusterPlace cluster_place_;
   StreamIds ids_;
   const std::unique_ptr<Backlog> backlog_;
-  // Its mutex guards the role, and the changes of a replica's offset and database.
+  // The mutex of the StreamFeed guards the role, and the changes of a replica's offset and
+  // database.
   const std::unique_ptr<StreamFeed> feed_;
   const std::unique_ptr<OwnExpiries> own_expiries_;
   StreamListener* listener_ = nullptr;

@@ -6,7 +6,7 @@
 // caller prefers, it is executed without that command. A command that fails is logged and counted,
 // and the stream continues as it did on the leader. If data are missing because of the failure, the
 // stream ends.
-// Thread safety: belongs to one thread; other threads may read the figures.
+// Thread safety: belongs to one thread; other threads may read the counters.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
 

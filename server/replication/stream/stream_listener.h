@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamListener: notified by Replication of changes that concern the replicas of this server.
+// StreamListener: the interface by which Replication notifies the part that serves this server's
+// replicas.
 //
 // Thread safety: both may be called from any thread, with or without stripe locks.
 #pragma once
@@ -9,7 +10,8 @@ namespace server {
 
 class StreamListener {
  public:
-  // Called when the stream was replaced. Its replicas must reconnect and request a position again.
+  // Called when the stream was replaced. The replicas that receive it must reconnect and request a
+  // position again.
   virtual void on_stream_replaced() = 0;
   // Called when the role has changed, so that writes may now need replicas, or no longer need them.
   virtual void update_write_gate() = 0;
