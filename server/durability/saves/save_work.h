@@ -3,7 +3,7 @@
 // SaveWork: the work of a forked child. SaveFigures: the progress that child and parent report to
 // each other.
 //
-// Thread safety: both processes may use the figures.
+// Thread safety: both processes may read and write SaveFigures at any time.
 #pragma once
 
 #include <atomic>

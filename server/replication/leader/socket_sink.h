@@ -3,10 +3,10 @@
 // SocketSink: writes the same bytes to several sockets, waiting for the slow ones.
 //
 // Invariants: a socket gets all bytes in order or is shut down. It is shut down if its peer has
-// disconnected, if it accepts no byte for `timeout_s`, or if it delays the other sockets for half
-// of that time. The other sockets receive nothing during the delay, and their peers may have the
-// same timeout. The write then continues without the socket. Only the piece that is being written
-// is buffered.
+// disconnected, or if it accepts no byte for `timeout_s`. It is also shut down if it delays the
+// other sockets for half of that time. The other sockets receive nothing during the delay, and
+// their peers may have the same timeout. The write then continues without the socket. Only the
+// piece that is being written is buffered.
 // Thread safety: one thread, in a forked child. The parent, which shares the sockets, notices the
 // shutdown.
 #pragma once

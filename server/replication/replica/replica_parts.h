@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Defines the types that the parts of the link to a leader share: its dependencies (ReplicaParts),
-// its target (FollowTarget), and its figures (ReplicaFigures).
+// its target (FollowTarget), and its state and counters (ReplicaFigures).
 //
 // Thread safety: any thread may read ReplicaFigures. The other types are values, which need a lock
 // if threads share them.
