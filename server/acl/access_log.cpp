@@ -7,7 +7,7 @@
 namespace server::acl {
 namespace {
 
-// As in Redis, an event is compared with the newest entries only.
+// As in Redis, only the newest entries are searched for an earlier occurrence of the same event.
 constexpr size_t kComparedEntriesMax = 10;
 constexpr int64_t kSameEventMs = 60'000;
 

@@ -19,8 +19,8 @@
 
 namespace server::acl {
 
-// The reason for a denial. If several selectors deny a command for different reasons, the higher
-// one is logged.
+// The reason for a denial. If several selectors deny a command for different reasons, ACL LOG shows
+// the reason with the highest number.
 enum class Reason : uint8_t { kCommand = 1, kKey, kLogin, kChannel };
 
 struct Denied {
@@ -39,7 +39,7 @@ class AccessLog {
  public:
   struct Entry {
     Denied denied;
-    // Number of the entry, counted from the start of the server by its first event.
+    // The entry's number. Entries are numbered in the order of their first events.
     uint64_t id = 0;
     uint64_t count = 1;
     int64_t first_ms = 0;

@@ -30,15 +30,16 @@ core::Result<> load_acl_file(Users& users, const std::string& path);
 core::Result<> save_acl_file(const Users& users, const std::string& path);
 
 // Loads the users at startup, from the configuration's `user` lines or from a file, not both.
-// Errors: the text to print before exiting; for an invalid line it includes the place.
+// Errors: the text to print before exiting. For an invalid line, the text includes the file
+// and the number of the line.
 core::Result<> load_users(Users& users, std::span<const Directive> user_lines,
                           const std::string& path);
 
 // Returns the users in the order of their names, as lines of the configuration file: "user alice on
 // …". Words that the parser of that file would change are quoted.
 std::vector<std::string> user_config_lines(const Users& users);
-// Returns the same lines for ACL LIST and the ACL file, whose parser splits at spaces and has no
-// quotes.
+// Returns the users in the order of their names, as lines for ACL LIST and the ACL file. No word is
+// quoted, because the parser of the ACL file splits at spaces.
 std::vector<std::string> user_lines(const Users& users);
 
 }  // namespace server::acl

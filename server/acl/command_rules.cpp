@@ -131,9 +131,10 @@ bool CommandRules::has_effects_of(const CommandRules& other) const {
          first_arguments_ == other.first_arguments_;
 }
 
-// Category rules are retained where rules are redundant, because they express the intention better.
-// Dropping one rule can make another one ineffective: `-get` has no effect without the `+@read`
-// before it. So rules are dropped until every remaining rule has an effect.
+// A category rule is retained if it and another rule make each other redundant, because it
+// expresses the user's intention better. Dropping one rule can make another one ineffective: `-get`
+// has no effect without the `+@read` before it. So rules are dropped until every remaining rule has
+// an effect.
 void CommandRules::simplify() {
   size_t before = 0;
   do {

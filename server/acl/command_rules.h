@@ -72,6 +72,7 @@ class CommandRules {
   const CommandTable* table_;
   std::vector<uint64_t> bits_;
   bool allows_future_ = false;  // true if commands that a later version adds are allowed
+
   // The allowed first arguments, by the index of the command.
   std::map<size_t, std::set<std::string>> first_arguments_;
   // The total number of first arguments of all commands.

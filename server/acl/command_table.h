@@ -37,10 +37,11 @@ class CommandTable {
 
   size_t size() const { return entries_.size(); }
   const CommandEntry& at(size_t index) const { return entries_[index]; }
-  // Returns the command's index. The name may be in any case, such as "Config|GET".
+  // Returns the index of the command with this name, such as "Config|GET". The name is
+  // case-insensitive.
   std::optional<size_t> find(std::string_view name) const;
   std::span<const std::string_view> category_names() const { return categories_; }
-  // Returns the bit of a category. The name is without its @ and in any case.
+  // Returns the bit of the category with this name. The name has no @ and is case-insensitive.
   std::optional<uint32_t> category_bit(std::string_view name) const;
 
  private:

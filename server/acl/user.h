@@ -55,7 +55,8 @@ class User {
   // Returns all selectors; the root selector is the first.
   std::span<const Selector> selectors() const { return selectors_; }
   bool is_unrestricted() const { return is_unrestricted_; }
-  // Returns whether the user may use the channel, so that an existing subscription may continue.
+  // Returns whether a selector allows the channel or pattern. If none does, the user's existing
+  // subscriptions to it are closed.
   bool allows_channel(std::string_view channel, bool is_pattern) const;
 
   // Returns the flags in the format of ACL GETUSER, such as "on" and "nopass".
