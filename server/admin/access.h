@@ -3,9 +3,9 @@
 // Access: finds the user of an HTTP request, by the passwords and rules of the ACL.
 //
 // A request without credentials comes from the default user, as on the other ports, if that user is
-// on and needs no password. A request without a verified password is subject to protected mode. Its
-// Host must be an address: a web page that points its own domain name at this port would send that
-// name.
+// on and needs no password. A request without a verified password is subject to protected mode, and
+// its Host header must be an IP address or localhost. This rejects requests of a web page whose own
+// domain name resolves to this machine.
 //
 // Invariants: comparing passwords takes the same time for known and unknown users
 // (acl::Users::authenticate).
@@ -65,8 +65,8 @@ struct Credentials {
 // is valid.
 std::optional<Credentials> parse_basic(std::string_view header);
 
-// Returns whether a Host header is an IP address or names this machine. Other names may be chosen
-// by an attacker.
+// Returns whether a Host header is an IP address or localhost. Other names may be chosen by an
+// attacker.
 bool is_plain_host(std::string_view host);
 
 }  // namespace server::admin

@@ -170,8 +170,7 @@ HttpResponse Api::add(const Question& question) {
   if (!caller) return json_error(400, caller.error().message);
   HttpResponse response;
   std::vector<std::string> words = {"bf.add", std::string(*key), std::string(items[0])};
-  // The function copies the values it needs, because the question is destroyed before the write
-  // ends.
+  // The lambda copies the values it needs, because `question` is destroyed before the write ends.
   response.later = [this, user = caller->user, address = std::string(caller->address),
                     database = caller->database,
                     words = std::move(words)](const HttpResponse::Deliver& deliver) {
@@ -209,7 +208,7 @@ HttpResponse Api::plan(const Question& question) {
   if (reply.is_error()) return error_response(reply);
   json::object curves;
   for (const auto& [name, words] : kinds) {
-    // A kind of filter that does not support these settings has no curve.
+    // A kind of filter that does not support the requested settings gets no curve.
     const auto parameters = parse_plan(services_.config, words);
     if (parameters) curves[name] = points_of(plan_curve(*parameters));
   }

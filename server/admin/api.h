@@ -3,7 +3,7 @@
 // Api: the JSON endpoints of the dashboard. Most answers are the reply of a command, so that the
 // command determines the numbers and the permissions.
 //
-//   /api/overview, /api/history, /api/commands   INFO; the last two are the last hour's
+//   /api/overview, /api/history, /api/commands   INFO; history and commands cover the last hour
 //   /api/filters?cursor=0&match=*&db=0           BF.SCAN
 //   /api/filter?key=k&db=0                       BF.STATS
 //   /api/exists?key=k&db=0&item=a&item=b         BF.EXISTS, or BF.MEXISTS for several items
@@ -12,7 +12,7 @@
 //   /api/clients                                 CLIENT LIST
 //   /api/slowlog, /api/log                       SLOWLOG GET; the log's last warnings
 //   /api/nodes                                   CLUSTER NODES
-//   /api/user?key=k                              which of these the user may ask
+//   /api/user?key=k                              the endpoints that the user may call
 //
 // Thread safety: belongs to the admin port's thread.
 #pragma once

@@ -3,8 +3,9 @@
 // CommandCaller: runs a read-only command for an HTTP request, with the permissions of the
 // request's user.
 //
-// Invariants: commands that may write are rejected, so no call is journalled and no reply waits.
-// The calls do not count in the statistics and do not change the access times of keys.
+// Invariants: commands that may write are rejected, so no call is journalled and no reply is
+// delayed by the append log. The calls do not count in the statistics and do not change the access
+// times of keys.
 // Thread safety: belongs to the admin port's thread.
 #pragma once
 

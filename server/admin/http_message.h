@@ -4,7 +4,7 @@
 //
 // Invariants: a request's path and query are decoded; the path holds no zero byte. Every response
 // forbids scripts, frames and caching, except those that the admin port's own page needs.
-// Thread safety: values.
+// Thread safety: each object belongs to one thread.
 // Source: RFC 9110, RFC 9112; Content Security Policy, https://www.w3.org/TR/CSP3/.
 #pragma once
 
@@ -23,6 +23,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> query;
   std::string host;           // value of the Host header
   std::string authorization;  // value of the Authorization header
+
   // True if the request has kWriteHeader. A page of another origin cannot send this header, so the
   // user intended the write.
   bool declares_write = false;
@@ -38,7 +39,7 @@ struct HttpResponse {
   std::string body{};
   // Additional headers of this response. encode() adds the headers that every response has.
   std::vector<std::pair<std::string_view, std::string>> headers{};
-  // If set, another thread produces the response: it may call the given function later, from any
+  // If `later` is set, it is called with a function that accepts the response at any time, from any
   // thread. The other members are then ignored.
   using Deliver = std::function<void(HttpResponse)>;
   std::function<void(Deliver)> later{};

@@ -26,7 +26,8 @@ namespace server::admin {
 
 class WriteCaller {
  public:
-  // Runs a task on a thread that serves clients. The task gets that thread's gate and counters.
+  // Runs a task on a thread that serves clients. The task gets the ReplyGate and the counters of
+  // that thread.
   using Task = std::function<void(net::ReplyGate&, ThreadStatistics&)>;
   using Post = std::function<void(Task)>;
   using OnReply = std::function<void(protocol::Reply)>;

@@ -17,13 +17,14 @@ using core::keyspace::Entry;
 using core::keyspace::Keyspace;
 
 constexpr size_t kKeysPerPage = 500;
-// The time in microseconds that each walk may use. Beyond it, walks use at most a thousandth of the
-// port's time, unless the figures are older than ten minutes.
+// Limits on the pause between two walks over all keys. The first kFreeUs microseconds of a walk
+// need no pause. Each further microsecond delays the next walk by kRestPerWork microseconds, up to
+// kRestMaxUs in total.
 constexpr int64_t kFreeUs = 1000;
 constexpr int64_t kRestPerWork = 1000;
 constexpr int64_t kRestMaxUs = 600 * core::kSecondUs;
-// The number of bytes that are read of a filter. Their half a million bits give a fill ratio with
-// an error of about a thousandth.
+// The number of bytes of a filter that are read. Half a million bits give a fill ratio with an
+// error of about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 bool is_larger(const LargeFilter& a, const LargeFilter& b) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterCensus: sums over all filters, and figures of the largest ones, for /metrics.
+// FilterCensus: sums over all filters, and statistics of the largest filters, for /metrics.
 //
 // A walk over all keys takes time in proportion to their number, so the walk is done in steps of
-// bounded time. The next walk begins when walks use no more than about a thousandth of the time, or
-// after ten minutes. With few keys the figures are current; with many keys the figures are some
-// minutes old.
+// bounded time. Walks use about a thousandth of the thread's time, because a long walk delays the
+// next walk, by up to ten minutes. With few keys the statistics are current; with many keys the
+// statistics are some minutes old.
 //
 // Invariants: at most kLargestMax filters are stored. While tables grow, the sums may count a
 // filter twice.
@@ -68,13 +68,13 @@ class FilterCensus {
   void refresh(int64_t budget_us);
   // Continues a walk that has begun.
   void step(int64_t budget_us);
-  // Returns the figures of the last complete walk; nullopt before the first walk is complete.
+  // Returns the statistics of the last complete walk; nullopt before the first walk is complete.
   const std::optional<CensusFigures>& figures() const { return figures_; }
 
  private:
   void read_page(CensusWalk& walk);
   void finish();
-  // Reads the filter's figures again. Returns false if the key no longer holds a filter.
+  // Reads the filter's statistics again. Returns false if the key no longer holds a filter.
   bool describe(LargeFilter& filter) const;
 
   core::keyspace::Keyspace& keyspace_;

@@ -21,7 +21,7 @@ using prometheus::MetricType;
 std::optional<double> number_of(std::string_view text) {
   if (text == "ok" || text == "up") return 1;
   if (text == "err" || text == "down" || text == "fail") return 0;
-  // These are faults in the field cluster_topology.
+  // These values of the field cluster_topology report faults.
   if (text == "absent" || text == "older" || text == "invalid") return 0;
   if (text.ends_with('%')) text.remove_suffix(1);
   return core::parse_double(text);

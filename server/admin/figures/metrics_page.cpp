@@ -117,7 +117,7 @@ InfoFields read_info(Services& services) {
       "replication", "cpu",     "errorstats", "cluster",     "keyspace"};
   const info::Source source{services, services.clock.wall_ms(), core::keyspace::Locking::kTake};
   std::string text = info::text_of(source, kSections);
-  // Adds the figures of CLUSTER INFO, because Redis' INFO has almost no figures of the cluster.
+  // Adds the fields of CLUSTER INFO, because Redis' INFO has almost no fields about the cluster.
   const auto view = services.cluster.latest();
   if (view != nullptr) text += cluster_info_text(*view, services.cluster);
   return parse_info(text);

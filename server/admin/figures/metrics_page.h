@@ -2,8 +2,9 @@
 //
 // Writes the text of the page /metrics.
 //
-// Invariants: it passes `promtool check metrics`.
-// Thread safety: that of Services; the figures are no consistent snapshot.
+// Invariants: the page passes `promtool check metrics`.
+// Thread safety: that of Services. The values are read one after another and are no consistent
+// snapshot.
 // Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
 #pragma once
 
@@ -24,8 +25,8 @@ inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; cha
 // all keys.
 InfoFields read_info(Services& services);
 
-// `filters` is null until the first figures exist. `shows_keys` is false if the user may not see
-// the names of filters.
+// `filters` is null until the first walk over all filters is complete. `shows_keys` is false if the
+// user may not see the names of filters.
 struct MetricsOptions {
   const CensusFigures* filters = nullptr;
   bool shows_keys = true;

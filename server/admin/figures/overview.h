@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// overview_of: returns the figures of the whole server that the dashboard shows.
+// overview_of: returns the statistics of the whole server that the dashboard shows.
 //
-// Thread safety: that of Services; the figures are no consistent snapshot.
+// Thread safety: that of Services. The values are read one after another and are no consistent
+// snapshot.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -2,7 +2,7 @@
 //
 // unready_cause: decides whether a load balancer may send clients to this server, for /readyz.
 //
-// Thread safety: pure functions of figures that any thread may read.
+// Thread safety: pure functions of values that any thread may read.
 #pragma once
 
 #include <string>

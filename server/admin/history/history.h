@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// History: the last hour of the server's figures, for the dashboard's charts.
+// History: the server's statistics of the last hour, for the dashboard's charts.
 //
-// The server's figures are stored per second, and each command's figures per interval of ten
+// Values of the whole server are stored per second, and values of each command per interval of ten
 // seconds.
 //
 // Invariants: the memory is bounded by kSeconds, kIntervals and the number of commands.
@@ -19,7 +19,7 @@
 
 namespace server::admin {
 
-// The figures stored for each second. Rates are per second, times are in microseconds. A percentile
+// The values stored for each second. Rates are per second, times are in microseconds. A percentile
 // is 0 if no command ran.
 enum class Figure : uint8_t {
   kOperations,
@@ -37,14 +37,14 @@ enum class Figure : uint8_t {
   kCount,
 };
 inline constexpr size_t kFigureCount = static_cast<size_t>(Figure::kCount);
-// The names of the figures, indexed by Figure.
+// The names of the stored values, indexed by Figure.
 inline constexpr std::array<std::string_view, kFigureCount> kFigureNames = {
     "operations", "input bytes", "output bytes",      "processors",
     "used",       "resident",    "clients",           "p50",
     "p99",        "p99.9",       "replica lag bytes", "replica lag seconds"};
 
 struct Moment {
-  int64_t time_ms = 0;  // Unix time of the figures in milliseconds
+  int64_t time_ms = 0;  // Unix time of the values in milliseconds
   std::array<float, kFigureCount> figures{};
 
   float& operator[](Figure figure) { return figures[static_cast<size_t>(figure)]; }

@@ -16,8 +16,8 @@ namespace server::admin {
 
 class History;
 
-// Returns the figures of the seconds later than `after_ms`, as {"names": […], "rows": [[time_ms,
-// figure, …], …]}.
+// Returns the stored values of the seconds later than `after_ms`, as {"names": […], "rows":
+// [[time_ms, value, …], …]}.
 boost::json::object history_json(const History& history, int64_t after_ms);
 
 // Returns {"ends_ms": […], "commands": {name: {"calls": […], "p99": […]}}}, with one value per

@@ -26,7 +26,8 @@ int64_t processor_us() {
   return us(usage.ru_utime) + us(usage.ru_stime);
 }
 
-// Returns the increase of a counter. After CONFIG RESETSTAT the counter is lower than before.
+// Returns the increase of a counter. If CONFIG RESETSTAT has reset the counter since `before`, the
+// increase is its present value.
 double growth(uint64_t now, uint64_t before) {
   return static_cast<double>(now >= before ? now - before : now);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// HistorySampler: reads the server's counters once a second and adds the figures to a History.
+// HistorySampler: reads the server's counters once a second and adds the rates to a History.
 //
 // Invariants: even if all commands are used, the sampler and its history take less than kBytesMax
 // of memory.
@@ -55,6 +55,7 @@ class HistorySampler {
   // The number of seconds since the start of the current interval.
   size_t seconds_ = 0;
   std::vector<uint64_t> calls_;  // number of calls of each command at the last sample
+
   // The number of calls of each command at the start of the current interval.
   std::vector<uint64_t> interval_calls_;
   // The tally of each command; null if the command never ran.
