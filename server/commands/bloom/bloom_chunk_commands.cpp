@@ -98,7 +98,8 @@ void load_header(Context& ctx) {
     } else {
       announce_own_words(ctx, loaded);
     }
-    // Replicas receive a reservation as the header of an empty filter.
+    // A replicated BF.RESERVE arrives as the header of an empty filter, so an empty filter
+    // publishes the event of a reservation.
     const bool is_reservation = loaded.item_count() == 0;
     ctx.changed(key, is_reservation ? KeyEvent::kBloomReserve : KeyEvent::kBloomLoad);
   });
@@ -109,7 +110,8 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
   if (iterator <= 0 || static_cast<uint64_t>(iterator) < chunk.size()) {
     return ctx.reply.error(kBadData);
   }
-  // If the iterator is too small, the position wraps to one that no filter has.
+  // If the iterator is too small, the position wraps around to a position that no filter has, so
+  // load_chunk() fails.
   const uint64_t position = static_cast<uint64_t>(iterator) - chunk.size() - 1;
   const auto check = ctx.session.origin == CommandOrigin::kOwnJournal ? ChunkCheck::kNone
                                                                       : ChunkCheck::kOfTheWhole;

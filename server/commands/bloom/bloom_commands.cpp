@@ -117,8 +117,8 @@ void add(Context& ctx) {
   }
   const FilterBudget budget(ctx, *filter);
   const ItemHash item = hash.for_filter(*filter);
-  // The journal of this server lists only items that were new. So each item counts, even if its
-  // bits are set already.
+  // The journal of this server lists only items that were new. So replay counts each item as added,
+  // even if its bits are set already.
   const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
                                  ? filter->replay_add(item, budget)
                                  : filter->add(item, budget);

@@ -30,7 +30,7 @@ using core::bloom::LayerInfo;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
-// The number of bytes that are read of an array. Half a billion bits give a fill ratio with four
+// The number of bytes of an array that are read. Half a billion bits give a fill ratio with four
 // digits, for arrays of any size.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
 
@@ -84,7 +84,7 @@ void write_planned_residue(protocol::ReplyWriter& reply, LayoutId layout,
 }
 
 // A reservation allocates all pages at once, but only the pages that items have touched are
-// resident.
+// resident. So BF.PLAN predicts the resident bytes for several fractions of the capacity.
 struct Fill {
   std::string_view name;
   double share;
@@ -116,7 +116,8 @@ void plan(Context& ctx) {
   if (!layer) return ctx.reply.error(layer.error().message);
   const Geometry& geometry = layer->geometry;
   const bool is_windowed = parameters.window.is_set();
-  // A window counts all generations that are alive after one full window.
+  // For a filter with a window, the counts cover all generations that are alive after one full
+  // window.
   const uint64_t layer_count = live_generations(parameters);
   const uint64_t bits = geometry.bit_count * layer_count;
   const uint64_t bytes =
@@ -127,7 +128,7 @@ void plan(Context& ctx) {
   ctx.reply.map(10 + size_t{is_windowed} + (is_deletable ? 2 : 0));
   PairWriter pairs(ctx.reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
-  // The field is the size that BF.INFO will show.
+  // This is the size that BF.INFO will show for the filter.
   pairs.count("bytes", bytes);
   pairs.count("bits", bits);
   pairs.count("hash count", geometry.hash_count);
@@ -136,8 +137,8 @@ void plan(Context& ctx) {
   pairs.number("error rate of the first layer", layer->error_rate);
   pairs.flag("scaling", parameters.is_scaling());
   if (is_windowed) pairs.count("generations", layer_count);
-  // A snapshot or the base of the log stores the arrays verbatim. Two copies exist while the next
-  // one is written.
+  // A snapshot or the base of the log stores the arrays verbatim. The disk needs room for two
+  // copies, because the old file still exists while the next one is written.
   pairs.count("disk bytes", 2 * bytes);
   if (is_deletable) {
     pairs.count("cell bits", geometry.cell_bits);

@@ -66,8 +66,8 @@ inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
                                                           ItemBatch& batch,
                                                           const FilterBudget& budget) {
   const auto outcomes = batch.outcomes();
-  // The journal of this server lists only items that were new. So each item counts, even if its
-  // bits are set already.
+  // The journal of this server lists only items that were new. So replay counts each item as added,
+  // even if its bits are set already.
   if (ctx.session.origin == CommandOrigin::kOwnJournal) {
     std::ranges::transform(batch.hashes(), outcomes.begin(), [&](core::bloom::ItemHash hash) {
       return filter.replay_add(hash, budget);

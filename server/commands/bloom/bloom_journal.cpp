@@ -195,8 +195,8 @@ void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& f
   }
 }
 
-// Returns whether the other server's commands recreate the filter exactly. A loaded filter may have
-// been sized by another machine.
+// Returns whether the commands of the server that uses this layout recreate the filter exactly. A
+// loaded filter may have another size, because another machine computed it.
 bool has_foreign_words(const ScalableFilter& filter) {
   if (filter.layout() == RedisBloomLayout::kId) return true;
   if (filter.layout() != ValkeyBloomLayout::kId) return false;

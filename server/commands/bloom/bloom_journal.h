@@ -30,8 +30,9 @@ void journal_added(const Context& ctx, const KeyRef& key, const core::bloom::Sca
 void journal_cleared(const Context& ctx, const KeyRef& key,
                      const core::bloom::ScalableFilter& filter);
 
-// Must be called before a command that only Bloomery knows is journalled for the filter. If another
-// server also supports such a filter, its replicas miss the command and need a new snapshot.
+// Must be called before a command that only Bloomery knows is journalled for the filter. If the
+// filter has the layout of another server, replicas that run that server cannot apply the command
+// and need a new snapshot.
 void announce_own_words(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
 // Must be called before COPY is journalled, because RedisBloom cannot copy a filter.

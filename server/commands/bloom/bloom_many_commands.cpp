@@ -23,7 +23,8 @@ using core::bloom::ItemHash;
 using core::bloom::ItemHasher;
 using core::bloom::ScalableFilter;
 
-// The limit on answers of one command. The locks are held until the last answer is known.
+// The limit on the number of answers of one command. The locks are held until the last answer is
+// known.
 constexpr size_t kAnswersMax = size_t{1} << 24;
 
 struct ManyRequest {

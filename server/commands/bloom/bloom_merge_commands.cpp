@@ -84,7 +84,7 @@ std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
 }
 
 // Checks that memory suffices for the union, and for copies of sources that a child is reading.
-// Changes nothing if it does not. Errors: the error reply.
+// Changes no filter. Errors: the error reply.
 core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   const auto bytes = core::bloom::union_bytes(inputs.all);
   if (!bytes) return bytes.error();

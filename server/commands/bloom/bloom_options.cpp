@@ -130,8 +130,8 @@ class SettingsParser {
     settings_.capacity = static_cast<uint64_t>(capacity);
   }
 
-  // Parses one of the options that all commands have. Returns false if the next word is none of
-  // them.
+  // Parses one of the options that BF.RESERVE, BF.INSERT and BF.PLAN have in common. Returns false
+  // if the next word is no such option.
   bool take_growth_option() {
     if (cursor_.eat_keyword("EXPANSION")) {
       take_expansion();
@@ -145,7 +145,8 @@ class SettingsParser {
     return true;
   }
 
-  // Does the same as take_growth_option(), for the options of the commands that create filters.
+  // Parses one of the options that BF.RESERVE and BF.INSERT have in common. Returns false if the
+  // next word is no such option.
   bool take_shared_option() {
     if (take_growth_option()) return true;
     if (cursor_.eat_keyword("SEED")) {
@@ -270,9 +271,9 @@ Seed random_seed() {
   return seed;
 }
 
-// Returns the layout of a filter if its command names none. A seed shows that the command is from
-// valkey-bloom's journal, which states ratio and seed of each new filter. The journal of this
-// server states the layout. RedisBloom's journal repeats what clients sent.
+// Returns the layout of a filter whose command names no layout. A command that states both ratio
+// and seed is from valkey-bloom's journal, which states them for each new filter. Other commands of
+// a foreign journal are RedisBloom's. Any other command gets the configured layout.
 LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
   if (settings.deletable) {
     return settings.region_bits ? core::bloom::kRegionLayout : core::bloom::kDeletableLayout;
@@ -288,13 +289,13 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   const BloomDefaults defaults(config);
   FilterParameters parameters;
-  // Only Bloomery's layout supports windows, so a command with a window need not name it.
+  // Only Bloomery's layout supports windows, so a command with a window need not name the layout.
   const LayoutId unnamed = settings.window.is_asked() ? core::bloom::kDefaultLayout
                                                       : unnamed_layout(config, settings, origin);
   parameters.layout = settings.layout.value_or(unnamed);
   parameters.error_rate = settings.error_rate.value_or(defaults.error_rate());
-  // valkey-bloom and RedisBloom before Redis 8 keep higher rates, which determine the positions of
-  // their bits.
+  // Only rates from clients are lowered. Journals of valkey-bloom and of RedisBloom before Redis 8
+  // may contain higher rates, which are kept, because the positions of the bits depend on the rate.
   if (origin == CommandOrigin::kClient)
     parameters.error_rate = std::min(parameters.error_rate, kErrorRateMax);
   parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(defaults.capacity()));
@@ -416,7 +417,8 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   parser.take_capacity();
   while (!cursor.done()) {
     if (parser.take_shared_option()) continue;
-    // RedisBloom ignored the unknown word when it executed the command.
+    // A command in RedisBloom's journal may contain unknown words. They are skipped, because
+    // RedisBloom ignored them when it executed the command.
     if (ctx.session.origin == CommandOrigin::kForeignJournal) {
       (void)cursor.next();
     } else {
@@ -465,8 +467,8 @@ core::Result<FilterRequest> parse_insert(const Context& ctx) {
     }
   }
   auto request = finish(ctx, cursor, parser.settings());
-  // This is RedisBloom's rule for clients. valkey-bloom creates an empty filter, and so does its
-  // journal.
+  // As in RedisBloom, a client's BF.INSERT needs an item. valkey-bloom's journal contains BF.INSERT
+  // commands without items, which create empty filters.
   if (request && items.empty() && ctx.session.origin == CommandOrigin::kClient) {
     return core::Error{std::string(kInsertArity)};
   }

@@ -4,7 +4,8 @@
 // parsed here. Settings that a command omits come from the server's bf-* options.
 //
 // Invariants: the parameters of a parsed request are in range; after that only memory can be short.
-// Thread safety: values; the functions read the configuration's atomics.
+// Thread safety: the functions may be called from any thread; they share only the configuration's
+// atomics.
 // Source: https://redis.io/docs/latest/commands/bf.reserve and bf.insert; TIGHTENING, SEED and
 // VALIDATESCALETO are valkey-bloom's.
 #pragma once
@@ -24,8 +25,9 @@ inline constexpr int64_t kExpansionMax = 32768;
 
 struct FilterRequest {
   core::bloom::FilterParameters parameters;
-  Arguments items{};       // items of BF.INSERT; empty if it has none
+  Arguments items{};       // items of BF.INSERT; empty if the command has none
   bool no_create = false;  // true with the option NOCREATE of BF.INSERT
+
   // Expiry of the key that is created. By default there is none.
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
   // Start of the window in milliseconds since 1970, if a journal states it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Windows: the time used by lookups, the rotations before adds, and BF.TURN, which journals
-// contain.
+// Implements windows: the time that lookups use, the rotations before adds, and the command
+// BF.TURN, which only journals contain.
 #include <limits>
 #include <utility>
 

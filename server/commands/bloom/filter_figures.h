@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterFigures: the state of a filter, layer by layer, for BF.STATS and BF.SCAN.
-//
-// Invariants: the figures are a copy, which does not change with the filter.
-// Thread safety: values; functions that read a filter need its key's shared lock.
+// FilterFigures: statistics of a filter and of its layers, for BF.STATS and BF.SCAN.
+// Invariants: the statistics are a copy, which does not change when the filter changes.
+// Thread safety: each object belongs to one thread. Functions that read a filter need the shared
+// lock of the filter's key.
 // Source: docs/bloom_math.md.
 #pragma once
 
@@ -29,8 +29,8 @@ struct LayerFigures {
   double residue = 0;  // fraction of items that deletion cannot remove; only in deletable filters
 };
 
-// The figures of the filter as a whole. They are read at once, so that the reply is written without
-// the lock.
+// Statistics of a whole filter. They are copied under the lock, so that the reply can be written
+// without the lock.
 struct FilterFigures {
   core::bloom::FilterParameters parameters;
   uint64_t size_bytes = 0;
@@ -81,16 +81,16 @@ struct FilterFigures {
   }
 };
 
-// Computes figures from the bits: all bits up to read_bytes, and a sample of about that size in
+// Computes statistics from the bits: all bits up to read_bytes, and a sample of about that size in
 // bigger filters.
 FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
 // Returns how many items fit before a layer is added, or before a filter that does not grow is
-// full. Returns nullopt for a window that makes room by forgetting.
+// full. Returns nullopt for a window that makes room by dropping its oldest items.
 std::optional<uint64_t> items_left_in(const core::bloom::ScalableFilter& filter);
 
-// Returns the fraction of bits that are set, with layers weighted by size. Reads as figures_of()
-// does.
+// Returns the fraction of bits that are set, with layers weighted by size. Reads the same bits as
+// figures_of().
 double fill_ratio_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
 }  // namespace server

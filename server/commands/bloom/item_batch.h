@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // ItemBatch: buffers for the hashes and answers of one command with many items. Each thread reuses
-// its own. Also EarlyHash and EarlyBatch: hashes computed before the key is locked.
+// its own ItemBatch. Also EarlyHash and EarlyBatch: hashes computed before the key is locked.
 //
 // Invariants: hashes, outcomes, removals and found are as long as the items of the last hash(),
 // until release_large().
-// Thread safety: of_thread() gives each thread its own.
+// Thread safety: of_thread() gives each thread its own ItemBatch.
 #pragma once
 
 #include <boost/container/vector.hpp>
@@ -77,8 +77,8 @@ class ItemBatch {
   boost::container::vector<bool> found_;
 };
 
-// The layout for new filters is also the guess for existing ones. If the guess is wrong, items are
-// hashed again under the lock.
+// Before the key is locked, items are hashed for the configured layout of new filters. If the key's
+// filter has another layout, the items are hashed again under the lock.
 
 // Returns the layout to hash for before the filter is known, or nullopt if the hash depends on the
 // filter.

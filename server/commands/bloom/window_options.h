@@ -3,7 +3,7 @@
 // WindowWords: the options of filters with a window.
 //
 // Invariants: parsed options describe a window that a filter can have, or none.
-// Thread safety: a value.
+// Thread safety: each object belongs to one thread.
 // Source: core/bloom/window.h.
 #pragma once
 
