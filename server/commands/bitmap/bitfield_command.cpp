@@ -136,7 +136,7 @@ void run_all(Context& ctx, const FieldProgram& program) {
   const auto lock = ctx.lock(key);
   const auto bits = writable_bits(ctx, key, (program.bits_needed + 7) / 8);
   if (!bits) return;
-  // The string has grown even if the write fails with an overflow.
+  // Growing the string alone does not set `changed`.
   bool changed = false;
   ctx.reply.array(program.operations.size());
   for (const FieldOperation& operation : program.operations) {

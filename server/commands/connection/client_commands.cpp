@@ -84,8 +84,8 @@ int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
     if (session->id == ctx.session.id) {
       ctx.session.close_after_reply = true;
     } else {
-      // As in Redis, a stream that only this replica uses is freed before the reply. The replica's
-      // connection ends later, on another thread.
+      // As in Redis, buffers of the stream that only this replica uses are freed before the reply.
+      // The replica's connection ends later, on another thread.
       if (session->peer == Peer::kReplica) ctx.services.leader.detach(session->id);
       session->request_kill();
     }

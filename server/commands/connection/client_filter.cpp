@@ -66,7 +66,7 @@ core::Result<> read_user(std::string_view value, const acl::Users& users, Client
   return {};
 }
 
-// Reads an option that has one value, which all options but ID do.
+// Reads an option that has one value. Every option except ID has one value.
 core::Result<> read_option(std::string_view option, std::string_view value, const acl::Users& users,
                            ClientFilter& filter) {
   if (equals_ignore_case(option, "maxage")) return read_age(value, filter);

@@ -51,7 +51,7 @@ inline constexpr ClientIdRule kListedIds{std::numeric_limits<int64_t>::min(),
 inline constexpr ClientIdRule kKilledIds{1, "ERR client-id should be greater than 0", false};
 
 // Returns whether the arguments are known options with values. As in Redis, CLIENT LIST checks this
-// first.
+// before it parses any value.
 bool is_client_filter(Arguments options);
 // Reads `option value` pairs into the filter. Errors: the error reply.
 core::Result<> read_client_filter(Arguments options, const acl::Users& users,

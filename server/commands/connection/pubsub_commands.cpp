@@ -47,7 +47,9 @@ int64_t published_count(const Subscriptions& subscriptions, SubscriptionKind kin
   return static_cast<int64_t>(count);
 }
 
-// In a cluster of several servers, a message would reach only this server's subscribers.
+// Returns whether this server is a node of a cluster of several servers. A message to a channel that
+// is no shard channel would reach only this server's subscribers, so such channels are rejected.
+// Subscriptions to local channels are an exception.
 bool is_cut_off(const Context& ctx) {
   return ctx.has_one_database() &&
          !ctx.services.cluster.view_of(ctx.session.thread_index).is_emulated();
@@ -70,7 +72,8 @@ void subscribe_to(Context& ctx, SubscriptionKind kind) {
     return refuse_cut_off(ctx);
   }
   if (session.origin != CommandOrigin::kClient) {
-    // A command from a journal has no connection that could receive messages.
+    // A command from a journal is rejected, because it has no connection that could receive
+    // messages.
     return ctx.reply.error(
         fmt::format("ERR {} isn't allowed for a DENY BLOCKING client", ctx.command->full_name));
   }

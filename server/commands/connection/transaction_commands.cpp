@@ -66,8 +66,8 @@ void exec(Context& ctx) {
   session.watched_keys.store(0, std::memory_order_relaxed);
   session.watched_bytes.store(0, std::memory_order_relaxed);
 
-  // The order of locks is the same for saves and role changes: the stream before the stripes. A
-  // replayer already holds the stream.
+  // Like a save or a role change, EXEC locks the stream before the stripes, so that no deadlock
+  // occurs. A replayer already holds the stream.
   std::unique_lock<OrderedMutex> stream;
   if ((transaction.queued_flags & kWholeKeyspace) != 0 &&
       session.origin == CommandOrigin::kClient) {

@@ -37,7 +37,7 @@ void dump(Context& ctx) {
   if (entry == nullptr) return ctx.reply.null();
   const uint64_t size_bytes = value_bytes(*entry);
   if (!ctx.admission().allows_string(size_bytes)) return ctx.reply.error(kStringTooLong);
-  // The payload, the compression buffer and the reply need memory.
+  // The payload, the compression buffer and the reply each need as much memory as the value.
   if (!ctx.admission().memory_suffices(3 * size_bytes)) return ctx.reply.error(kOutOfMemory);
   const std::string payload = dump_of(*entry);
   lock.unlock();
@@ -89,7 +89,8 @@ core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
   return expires_at_ms;
 }
 
-// A RESTORE in a stream or a log has succeeded on the leader: the key was missing, or was replaced.
+// Returns whether an existing key may be replaced. A RESTORE in a stream or a log may always
+// replace the key, because it has succeeded on the leader.
 bool may_replace(const Context& ctx, const RestoreOptions& options) {
   return options.replace || ctx.session.origin != CommandOrigin::kClient;
 }

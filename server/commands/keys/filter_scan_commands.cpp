@@ -20,8 +20,8 @@
 namespace server {
 namespace {
 
-// The number of bytes that are read of a filter. Their half a million bits give a fill ratio with
-// an error of about a thousandth.
+// The number of bytes of a filter that are read. Half a million bits give a fill ratio with an
+// error of about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
 struct FilterLine {

@@ -15,8 +15,8 @@ namespace {
 
 using core::keyspace::KeyUse;
 
-// Redis shares the objects of these integers among keys and answers the maximum count for them.
-// Clients and test suites rely on it.
+// Redis shares the objects of integers below this limit among keys, and OBJECT REFCOUNT replies
+// with the maximum count for them. Clients and test suites rely on that reply.
 constexpr int64_t kSharedIntegersEnd = 10'000;
 
 // As in Redis, objects are not shared under a policy that evicts by use, because each key then

@@ -4,7 +4,7 @@
 // with.
 //
 // Invariants: a ScanArguments without an error is valid for Keyspace::scan().
-// Thread safety: values.
+// Thread safety: each object belongs to one thread.
 // Source: https://redis.io/docs/latest/commands/scan/.
 #pragma once
 
