@@ -204,8 +204,8 @@ void debug_object(Context& ctx) {
   const auto lock = ctx.lock(key);
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   if (entry == nullptr) return ctx.reply.error(kNoSuchKey);
-  // Returns the size of the value in a snapshot. For a filter it is its size in memory, although a
-  // snapshot may compress its bits.
+  // Returns the size of the value in a snapshot. For a filter, returns its size in memory, although
+  // a snapshot may compress its bits.
   uint64_t serialized_bytes = 0;
   if (entry->is_filter()) {
     serialized_bytes = entry->memory_bytes();

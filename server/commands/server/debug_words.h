@@ -3,7 +3,7 @@
 // Declares the subcommands of DEBUG about keys, replies and settings. The subcommands that reload
 // data are in debug_commands.cpp, together with the table.
 //
-// Thread safety: that of handlers.
+// Thread safety: handlers run on the thread of their session.
 #pragma once
 
 namespace server {

@@ -23,7 +23,8 @@ class Sha1 final : public persistence::ByteSink {
     EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
     return {};
   }
-  // Hashes a number, so that adjacent texts cannot run into each other.
+  // Hashes a number. The length of a text is hashed before its bytes, so that "a", "bc" and "ab",
+  // "c" give different digests.
   void write_number(uint64_t number) {
     (void)write({reinterpret_cast<const char*>(&number), sizeof number});
   }

@@ -21,10 +21,10 @@
 namespace server {
 namespace {
 
-// Below this size of the process, ratios are meaningless, because most of the memory is the process
-// itself.
+// MEMORY DOCTOR reports no ratios if fewer bytes are in use. Such ratios would be meaningless,
+// because the program itself uses most of the memory.
 constexpr uint64_t kSmallBytes = uint64_t{5} << 20;
-// As in Redis, MEMORY DOCTOR reports ratios above this value.
+// As in Redis, MEMORY DOCTOR reports a ratio above this value, such as peak to used memory.
 constexpr double kHighRatio = 1.4;
 
 double ratio_of(uint64_t part, uint64_t whole) {
@@ -67,7 +67,7 @@ void memory_usage(Context& ctx) {
   ctx.reply.integer(static_cast<int64_t>(usage_bytes(ctx, key, *entry)));
 }
 
-// The figures of MEMORY STATS and DOCTOR, which are read at one time.
+// The values for MEMORY STATS and MEMORY DOCTOR, all read by one call of measure().
 struct MemoryFigures {
   uint64_t used_bytes = 0;
   uint64_t peak_bytes = 0;
@@ -85,7 +85,7 @@ struct MemoryFigures {
     uint64_t tables = 0;
     uint64_t expiries = 0;
   };
-  std::vector<DatabaseBytes> databases;  // figures of each database that holds keys
+  std::vector<DatabaseBytes> databases;  // sizes for each database that holds keys
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const {
@@ -113,7 +113,7 @@ MemoryFigures measure(const Context& ctx) {
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
     figures.key_count += ctx.keyspace().db_size(i);
   }
-  // The tables are read last, so that the locks are held only for this.
+  // The tables are read last, so that all stripes are locked only while the tables are read.
   const auto lock = ctx.lock_everything();
   figures.table_bytes = core::keyspace::table_memory_bytes(ctx.keyspace());
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
@@ -200,9 +200,9 @@ void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
                      difference(figures.resident.total_bytes, figures.used_bytes));
 }
 
-// The first four figures, less lazyfree.pending, add up to total.allocated. The resident parts of
-// the heap, of filters, buffers and files add up to process.resident, except for stacks and static
-// variables.
+// The sum of the first four values minus lazyfree.pending equals total.allocated. The resident
+// parts of the heap, of filters, buffers and files add up to process.resident, except for stacks
+// and static variables.
 void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("heap.allocated", figures.parts.heap_bytes);
   stats.bytes("filters.reserved", figures.parts.array_bytes);

@@ -147,7 +147,8 @@ void answer_role_of_replica(Context& ctx) {
   const auto target = replica_controller.target().value_or(ReplicaController::Target{});
   ReplicaLinkState state = replica_controller.figures().state;
   if (state == ReplicaLinkState::kConnected && !ctx.services.replication.link_is_up()) {
-    // The replica still waits until its own append log can be written.
+    // The replica is connected, but waits until its own append log can be written. Until then ROLE
+    // reports the state "connect".
     state = ReplicaLinkState::kConnect;
   }
   ctx.reply.array(5);
@@ -155,7 +156,7 @@ void answer_role_of_replica(Context& ctx) {
   ctx.reply.bulk(target.host);
   ctx.reply.integer(target.port);
   ctx.reply.bulk(state_name(state));
-  // The offset is meaningless while the link is down.
+  // The offset is meaningless while the link is down, so ROLE replies -1.
   const bool follows = state == ReplicaLinkState::kConnected;
   ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);
 }

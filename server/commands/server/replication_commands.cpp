@@ -132,8 +132,8 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
   return {};
 }
 
-// Checks the epoch, in which a replica follows in a cluster. Errors: this server does not lead the
-// shard in that epoch, so its stream is not the one that the replica expects.
+// Checks the epoch that a replica of a cluster sends. Errors: this server does not lead the shard
+// in that epoch, so its stream is not the one that the replica expects.
 core::Result<> check_epoch(const Context& ctx, std::string_view text) {
   const auto epoch = core::parse_int64(text);
   if (!epoch || *epoch < 0) return core::Error{std::string(kNotAnInteger)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO, LOLWUT, MODULE, ROLE and TIME return information about the server.
+// INFO, LOLWUT, MODULE and TIME return information about the server.
 #include <fmt/format.h>
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// WAIT, WAITAOF and ROLE: commands of clients about replicas.
+// WAIT and WAITAOF wait for replicas, and ROLE returns this server's role in replication.
 #include <fmt/format.h>
 
 #include <optional>
@@ -55,8 +55,8 @@ std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
 constexpr std::string_view kNoLogToWaitFor =
     "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
-// AwaitedAcks: the reply to WAIT and WAITAOF: the number of replicas that have acknowledged the
-// writes before the command.
+// AwaitedAcks: the reply to WAIT and WAITAOF, with the number of replicas that have acknowledged
+// the writes before the command.
 class AwaitedAcks final : public AwaitedReply {
  public:
   struct Wanted {
@@ -109,7 +109,7 @@ class AwaitedAcks final : public AwaitedReply {
   // Number of demotions when the command started. After a demotion, offsets refer to other writes.
   const uint64_t demotions_;
   const uint64_t stream_offset_;
-  const uint64_t log_offset_;  // offset in this server's append log
+  const uint64_t log_offset_;  // end of this server's append log when the command started
   const int64_t deadline_us_;
 };
 

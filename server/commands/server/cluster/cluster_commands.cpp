@@ -60,7 +60,7 @@ void cluster_myid(Context& ctx) {
   ctx.reply.bulk(view_of(ctx).own_id());
 }
 
-// Returns an id of 40 hexadecimal digits, as in Redis.
+// Returns the id of the shard with this name. As in Redis, an id has 40 hexadecimal digits.
 std::string shard_id(std::string_view name) {
   using core::keyspace::hash_key;
   return fmt::format("{:016x}{:016x}{:08x}", hash_key(name, 0), hash_key(name, 1),

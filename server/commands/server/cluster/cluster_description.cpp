@@ -23,8 +23,8 @@ using cluster::SlotRange;
 using cluster::View;
 using core::keyspace::kSlotCount;
 
-// The offset from the port of a Redis node to the port of its cluster bus. Here the number is only
-// shown.
+// The offset from the port of a Redis node to the port of its cluster bus. Bloomery has no cluster
+// bus and only shows this port in replies.
 constexpr unsigned kBusPortDistance = 10000;
 
 // The address to which clients connect.
@@ -108,8 +108,8 @@ void write_node_of_slots(Context& ctx, const Node& node) {
   if (has_hostname) write_hostname(ctx, node);
 }
 
-// Returns the offset up to which the node has its shard's stream, as far as this server knows. No
-// other node is asked.
+// Returns the offset up to which the node has received its shard's stream, as far as this server
+// knows. No other node is asked.
 int64_t offset_of(const Context& ctx, const Shard& shard, const Node& node) {
   const std::string& own_id = view_of(ctx).own_id();
   if (node.id == own_id) return replication_offset(ctx);

@@ -13,10 +13,10 @@ using protocol::equals_ignore_case;
 
 // The INFO commands that include a section although the client did not name it.
 enum class Presence : uint8_t {
-  kDefault,     // every INFO without section names, INFO all and INFO everything include it
-  kAll,         // INFO all and INFO everything include it
-  kEverything,  // INFO everything and INFO modules include it, because it is about a module
-  kNamed,  // no INFO without its name includes it, because another section has the same figures
+  kDefault,     // INFO without section names, INFO all and INFO everything include the section
+  kAll,         // INFO all and INFO everything include the section
+  kEverything,  // INFO everything and INFO modules include the section, which is about a module
+  kNamed,  // only INFO with its name includes the section, because another one has the same fields
 };
 
 struct Section {

@@ -5,7 +5,8 @@
 //
 // Invariants: sections come in table order, each at most once, whatever the order and number of
 // names.
-// Thread safety: that of Services; the figures are not a consistent snapshot.
+// Thread safety: that of Services. The values are read one after another and are no consistent
+// snapshot.
 #pragma once
 
 #include <span>
@@ -23,8 +24,8 @@ struct Source {
   core::keyspace::Locking locking;
 };
 
-// Returns the text. `names` are section names in any case, `default`, `all` or `everything`. No
-// names select the default sections. Unknown names are ignored.
+// Returns the text. `names` are section names, `default`, `all` or `everything`, and are
+// case-insensitive. No names select the default sections. Unknown names are ignored.
 std::string text_of(const Source& source, std::span<const std::string_view> names);
 
 }  // namespace server::info

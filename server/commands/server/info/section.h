@@ -37,7 +37,7 @@ class Lines {
   // Writes a line with the bytes, and a line with the size and its unit: used_memory,
   // used_memory_human.
   void bytes(std::string_view name, uint64_t value);
-  // Writes 0 for each figure that Redis counts and Bloomery does not have.
+  // Writes the value 0 for fields of Redis' INFO that have no meaning in Bloomery.
   void zeros(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) field(name, 0);
   }
@@ -59,7 +59,7 @@ void write_stats(const Source& source, Lines& lines);
 // Writes a part of section stats: connections, commands, and bytes received and sent.
 void write_traffic(const Source& source, Lines& lines);
 void write_replication(const Source& source, Lines& lines);
-// Writes a part of section replication, on a replica: the link to its leader.
+// Writes a part of section replication: the lines about a replica's link to its leader.
 void write_replica(const Source& source, Lines& lines);
 void write_cpu(const Source& source, Lines& lines);
 void write_module_list(const Source& source, Lines& lines);
@@ -70,7 +70,7 @@ void write_cluster(const Source& source, Lines& lines);
 void write_keyspace(const Source& source, Lines& lines);
 void write_bloom(const Source& source, Lines& lines);
 void write_bloom_defrag(const Source& source, Lines& lines);
-// Writes the two figures of the Bloom section that Valkey's proposal of the module defines.
+// Writes the two fields of the Bloom section that the proposal for Valkey's Bloom module defines.
 void write_bloom_objects(const Source& source, Lines& lines);
 
 }  // namespace server::info

@@ -83,7 +83,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("process_id", getpid());
   lines.field("process_supervised", supervisor_name(RunOptions(services.config).supervised()));
   lines.field("run_id", facts.run_id);
-  // As in Redis, this is the port that Sentinel and failover tools connect to.
+  // As in Redis, tcp_port is the port that Sentinel and failover tools connect to.
   const int64_t port = services.config.port();
   lines.field("tcp_port", port != 0 ? port : services.config.integer(OptionId::kTlsPort));
   lines.field("server_time_usec", services.clock.wall_us());
@@ -91,7 +91,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("uptime_in_days", uptime_s / kSecondsPerDay);
   lines.field("hz", services.config.hz());
   lines.field("configured_hz", services.config.hz());
-  // As in Redis, the value is the lowest 24 bits of the time in seconds.
+  // As in Redis, lru_clock is the lowest 24 bits of the time in seconds.
   lines.field("lru_clock", now_s & 0xffffff);
   lines.field("executable", facts.executable);
   lines.field("config_file", facts.config_file);
@@ -136,7 +136,8 @@ void write_saves(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
   const SaveRecord record = durability.saves().snapshots().record();
   const SaveProgress child = durability.saves().slot().progress();
-  // A snapshot for replicas is not written to `dump.rdb`, but a child that saves is running.
+  // A snapshot for replicas counts as a running save, although it is not written to `dump.rdb`,
+  // because a child writes it.
   const bool runs = durability.saves().slot().task() == SaveTask::kSave ||
                     durability.saves().slot().task() == SaveTask::kTransfer;
   lines.field("rdb_changes_since_last_save", durability.saves().snapshots().changes_since_save());
@@ -210,8 +211,8 @@ void write_persistence(const Source& source, Lines& lines) {
 void write_cpu(const Source&, Lines& lines) {
   const Usage process(RUSAGE_SELF);
   const Usage children(RUSAGE_CHILDREN);
-  // The figures are those of the thread that serves this INFO, because no main thread runs the
-  // commands.
+  // Bloomery has no main thread that runs all commands, so these fields show the times of the
+  // thread that serves this INFO.
   const Usage thread(RUSAGE_THREAD);
   lines.field("used_cpu_sys", seconds_text(process.figures.ru_stime));
   lines.field("used_cpu_user", seconds_text(process.figures.ru_utime));

@@ -80,7 +80,8 @@ struct CountedCommand {
   LatencyCounts counts;
 };
 
-// Collects the figures of the command and of those of its subcommands that have run.
+// Collects the latencies of the command and of its subcommands. Commands that never ran are
+// omitted.
 void collect(const Context& ctx, const RegisteredCommand& command,
              std::vector<CountedCommand>& found) {
   LatencyCounts counts = ctx.services.statistics.latencies(command.index);

@@ -30,8 +30,8 @@ void wrong_subcommand(Context& ctx) {
       "ERR unknown subcommand or wrong number of arguments for '{}'. Try ACL HELP.", ctx.args[1]));
 }
 
-// Closes the sessions that are subscribed to a channel without permission. `session_ids` is sorted.
-// The sessions have left CLIENT LIST when this returns.
+// Closes those of the sessions that are subscribed to a channel without permission. `session_ids`
+// is sorted. When this function returns, CLIENT LIST no longer shows the closed sessions.
 void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& session_ids) {
   if (session_ids.empty()) return;
   for (const auto& [id, kind, name] : ctx.services.pubsub.subscriptions_of(session_ids)) {
@@ -44,8 +44,10 @@ void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& se
   }
 }
 
-// Closes the sessions of these users, or of all users, that have lost their permissions. The other
-// sessions refresh their permissions. The caller gets its reply in any case.
+// Must be called after the permissions of the users in `names` changed, or of all users if `names`
+// is nullopt. Closes sessions of deleted users, and sessions with subscriptions that are no longer
+// permitted. Other sessions refresh their permissions. The calling client always gets its reply,
+// even if its session is closed afterwards.
 void notify_sessions(Context& ctx, std::optional<Arguments> names) {
   std::vector<uint64_t> listeners;
   for (const auto& session : ctx.services.clients.list()) {
