@@ -28,7 +28,8 @@ Entry* NewValue::store(Context& ctx, const KeyRef& key, Entry* entry) {
   return nullptr;
 }
 
-// Returns a heavy old value with its entry, so that it is freed in the background.
+// Stores the new value in a new entry. The reclaimer frees the old entry in the background, because
+// its value takes long to free.
 Entry* NewValue::replace(Context& ctx, const KeyRef& key, const Entry& old) {
   EntryPtr fresh = Entry::create(key.name);
   if (!give_to(*fresh)) return nullptr;

@@ -7,7 +7,7 @@
 // received into memory of its own becomes the value without a copy.
 //
 // Invariants: store() either stores the whole value or changes nothing.
-// Thread safety: a value; the argument must outlive the object.
+// Thread safety: each object belongs to one thread. The argument must outlive the object.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // TtlOption: EX, PX, EXAT and PXAT of SET, GETEX and the commands that create filters.
 //
-// Thread safety: values; the functions read only the context's clock.
+// Thread safety: each object belongs to one thread. The functions read only the context's clock.
 // Source: https://redis.io/docs/latest/commands/set
 #pragma once
 

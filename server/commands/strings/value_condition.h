@@ -3,7 +3,8 @@
 // ValueCondition: IFEQ, IFNE, IFDEQ and IFDNE, the conditions of SET and DELEX on a key's present
 // value.
 //
-// Thread safety: a value; it views the command's arguments.
+// Thread safety: each object belongs to one thread. It views the command's arguments, which must
+// outlive it.
 // Source: https://redis.io/docs/latest/commands/set
 #pragma once
 
