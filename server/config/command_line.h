@@ -3,7 +3,7 @@
 // CommandLine: the parsed arguments of bloomery-server.
 //
 // Invariants: `options_text` obeys the grammar of a configuration file, one option per line.
-// Thread safety: a value.
+// Thread safety: each object belongs to one thread.
 // Source: the usage text of redis-server 7.0, whose start scripts must keep working.
 #pragma once
 
@@ -37,6 +37,7 @@ struct CommandLine {
   Launch launch = Launch::kServe;
   std::string config_path;   // path of the configuration file; empty if none was given
   bool reads_stdin = false;  // true if the first or last argument is '-'
+
   // The options as lines of a configuration file, such as `--port 7000 --save ""`.
   std::string options_text;
   std::string usage_error;  // the text to print before exiting; empty if the arguments are valid

@@ -99,8 +99,8 @@ constexpr TextRow kTexts[] = {
     {"syslog-ident", "", "redis", kFixed, kOneWord, kPublic},
 };
 
-// Options that Redis' test suite sets. Data are loaded by a separate thread, so the I/O threads
-// serve clients whatever the interval.
+// Redis' test suite sets loading-process-events-interval-bytes. The option has no effect here,
+// because a separate thread loads data while the I/O threads serve clients.
 constexpr NumberRow kHiddenIntegers[] = {
     {"loading-process-events-interval-bytes", "", "2097152", 1024, kInt32Max, kFree},
 };

@@ -104,8 +104,8 @@ std::vector<std::string> ListenOptions::bind_addresses() const {
 }
 
 uint64_t Config::client_memory_limit_bytes() const noexcept {
-  // As in Redis, the limit has a minimum. Below it, no client could connect to raise the limit
-  // again.
+  // As in Redis, a limit by maxmemory-clients is at least kLeastBytes. With a lower limit no client
+  // could connect to raise the limit again.
   constexpr double kLeastBytes = 128 * 1024;
   const auto setting = static_cast<double>(integer(OptionId::kMaxMemoryClients));
   const double bytes =
@@ -224,7 +224,8 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     const auto& [name, value] = *pair;
     const size_t index = *find_option(name);
     const Option& option = option_table()[index];
-    // CONFIG SET replaces the value of an option whose lines accumulate in a file.
+    // CONFIG SET replaces the whole value of an option, even if the option's lines accumulate in a
+    // file.
     const std::string current = option.accumulates ? std::string() : text_at(index);
     auto parsed = parse_single_text(option, value, current);
     if (!parsed) return set_error(spelled_name(name), parsed.error().reason);

@@ -57,8 +57,8 @@ std::string escape_wildcards(const std::string& name) {
   return escaped;
 }
 
-// Returns the path that a start in `folder` would use. An empty `folder` means the current
-// directory.
+// Resolves `path` against `folder`, as a server that is started there would do. An empty `folder`
+// means the current directory.
 std::string path_in(const std::string& folder, const std::string& path) {
   if (folder.empty() || path.empty() || path.front() == '/') return path;
   return folder + '/' + path;
@@ -130,8 +130,8 @@ class FileReader {
     if (directive.words.empty()) return {};
     directive.words[0] = lower_case(directive.words[0]);
     if (directive.words[0] == "include" && directive.words.size() == 2) return include(directive);
-    // The path is made absolute here, because the parser of `dir` would resolve it against the
-    // process' present directory.
+    // A relative path of `dir` is resolved against `folder_` here, because the parser of `dir`
+    // would resolve it against the current directory of the process.
     if (directive.words[0] == "dir" && directive.words.size() == 2) {
       directive.words[1] = path_in(folder_, directive.words[1]);
     }

@@ -15,6 +15,7 @@ enum EventClass : uint32_t {
   kEventsByEvent = 1U << 1,  // letter E selects messages to __keyevent@<db>__:<event>
   kGenericEvents = 1U << 2,  // letter g selects commands on keys of any type
   kStringEvents = 1U << 3,   // letter $ selects commands on strings
+
   // Letter l selects commands on lists. This class and the next three are accepted, but no key here
   // has such a type.
   kListEvents = 1U << 4,

@@ -261,7 +261,7 @@ Option tls_text(std::string_view name) {
   return {.name = name, .kind = OptionKind::kString};
 }
 
-// Setting an equal path applies the option again, because the file's content may have changed.
+// Setting the same path again reloads the file, because the file's content may have changed.
 Option tls_file(std::string_view name) {
   return {.name = name, .kind = OptionKind::kString, .reloads = true};
 }

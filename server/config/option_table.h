@@ -20,7 +20,8 @@ namespace server {
 const std::vector<Option>& option_table();
 const Option& option_row(OptionId id);
 
-// Finds an option by name or alias, in any case. Returns the row's index in option_table().
+// Finds an option by its name or an alias; both are case-insensitive. Returns the row's index in
+// option_table().
 std::optional<size_t> find_option(std::string_view name);
 
 // These functions return the parts of the table that are defined in rows/.

@@ -3,8 +3,8 @@
 // CONFIG REWRITE: updates the text of a configuration file to the values in use.
 //
 // Invariants: comments, empty lines and directives that are not options keep their place and their
-// bytes. Reading the result gives every option its value in use. For rewrite_config_text that holds
-// unless an include says otherwise, for rewrite_config_file always.
+// bytes. A start from the result gives every option its value in use. rewrite_config_file() ensures
+// this always, rewrite_config_text() only if no included file sets another value.
 // Thread safety: free functions without shared state.
 #pragma once
 

@@ -188,7 +188,7 @@ Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::str
     return Refusal{"argument must be a memory or percent value"};
   }
   const MemoryText memory = parse_memory(text);
-  // As in Redis, a number above 2^63 is rejected as a percentage.
+  // As in Redis, a number of bytes above 2^63-1 gets the error text for a percentage above 100.
   if (memory.overflowed) return too_much;
   if (!memory.bytes) return Refusal{"argument must be a memory or percent value"};
   return Value{std::to_string(*memory.bytes), *memory.bytes};

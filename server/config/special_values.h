@@ -15,7 +15,7 @@ Parsed<Value> parse_bind(const Option& option, Words words, const std::string& c
 // Parses the path of an existing directory, and makes it absolute. Errors: the system's own text,
 // as in Redis.
 Parsed<Value> parse_directory(const Option& option, Words words, const std::string& current);
-// Clamps the number to 1..500 instead of rejecting it, as Redis does.
+// Parses hz. As in Redis, a number outside 1..500 is clamped and not rejected.
 Parsed<Value> parse_hz(const Option& option, Words words, const std::string& current);
 // Parses bytes, or a percentage of maxmemory up to 100%. A percentage is stored as a negative
 // scalar.
@@ -24,9 +24,9 @@ Parsed<Value> parse_memory_or_percent(const Option& option, Words words,
 // Parses words that say how a signal ends the server. The scalar has one bit per word, in the order
 // of the choices after "default".
 Parsed<Value> parse_shutdown_words(const Option& option, Words words, const std::string& current);
-// Parses three numbers from -2000 to 2000.
+// Parses oom-score-adj-values: three numbers from -2000 to 2000.
 Parsed<Value> parse_oom_score_values(const Option& option, Words words, const std::string& current);
-// Parses numbers from 0 to 100.
+// Parses latency-tracking-info-percentiles: numbers from 0 to 100.
 Parsed<Value> parse_percentiles(const Option& option, Words words, const std::string& current);
 // Parses a file name. A slash is rejected, so that the file is inside `dir`.
 Parsed<Value> parse_file_name(const Option& option, Words words, const std::string& current);

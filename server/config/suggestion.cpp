@@ -13,11 +13,11 @@
 namespace server {
 namespace {
 
-// The largest distance of a name that is suggested.
+// The maximum number of letters in which an unknown name may differ from the suggested name.
 constexpr size_t kDistanceMax = 3;
 
-// Returns the number of letters to insert, delete or replace (Levenshtein, 1966), computed row by
-// row.
+// Returns the number of letters to insert, delete or replace until both texts are equal
+// (Levenshtein, 1966), computed row by row.
 size_t distance(std::string_view one, std::string_view other) {
   std::vector<size_t> row(other.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -52,8 +52,8 @@ class Nearest {
     name_ = name;
   }
 
-  // Returns the nearest name, or an empty text if none is similar. A shorter name allows fewer
-  // differences.
+  // Returns the known name that is most similar to the unknown name, or an empty text if no name is
+  // similar enough. The shorter the unknown name, the fewer differences are allowed.
   std::string_view name() const {
     return distance_ <= std::min(kDistanceMax, letters_.size() / 3) ? name_ : std::string_view();
   }

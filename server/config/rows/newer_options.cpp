@@ -17,7 +17,7 @@ constexpr BoolRow kNewerBools[] = {
     {"enable-debug-assert", "", "no", kFixed},
     {"extended-redis-compatibility", "", "no", kFree},
     {"gopher-enabled", "", "no", kFree},
-    // The option hides nothing more, because the log never contains keys, items or values.
+    // hide-user-data-from-log has no effect, because the log never contains keys, items or values.
     {"hide-user-data-from-log", "", "yes", kFree},
     {"import-mode", "", "no", kFree},
     {"io-threads-always-active", "", "no", kFree},
@@ -105,8 +105,9 @@ struct ModulePrefix {
   std::string_view prefix;
   std::string_view module;
 };
-// Options of RediSearch, RedisTimeSeries and the Cuckoo filters of Redis 8, and of Valkey's
-// modules. They differ from release to release, and without the module none has a meaning.
+// Prefixes of the options of RediSearch, RedisTimeSeries and the Cuckoo filters of Redis 8, and of
+// Valkey's modules. The options differ from release to release and have no meaning without the
+// module, so only their prefixes are listed.
 constexpr ModulePrefix kModulePrefixes[] = {
     {"search-", "search"}, {"ts-", "timeseries"},  {"cf-", "Cuckoo filters"},
     {"search.", "search"}, {"ts.", "timeseries"},  {"cf.", "Cuckoo filters"},
