@@ -11,7 +11,8 @@ double begin_of(size_t bucket) {
 }
 
 double width_of(size_t bucket) {
-  // The difference is valid for the last bucket, too, whose end exceeds 64 bits.
+  // The width of the last bucket is correct, too. The bucket's end exceeds 64 bits, so unsigned
+  // arithmetic wraps around.
   return static_cast<double>(LatencyHistogram::end_of(bucket) - LatencyHistogram::begin_of(bucket));
 }
 

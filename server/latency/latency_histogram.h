@@ -70,8 +70,8 @@ class LatencyCounts {
     for (const uint64_t count : counts_) sum += count;
     return sum;
   }
-  // Returns the number of calls that took at most `ticks`. The last bucket counts by the fraction
-  // of its range that is included.
+  // Returns the number of calls that took at most `ticks`. If `ticks` lies inside a bucket, the
+  // bucket's calls count in proportion to the part of its range up to `ticks`.
   uint64_t count_up_to(double ticks) const;
   // Returns the ticks that `percentage` of all calls did not exceed. REQUIRES: total() > 0.
   double percentile(double percentage) const;
