@@ -146,8 +146,8 @@ std::vector<std::string> Users::replace_all(std::span<const UserDefinition> defi
   return {};
 }
 
-// Users that did not change keep their id, so that their connections continue. The default user
-// always keeps its id. REQUIRES: the caller holds mutex_.
+// A user whose definition did not change keeps its id, so that its connections continue. The
+// default user always keeps its id. REQUIRES: the caller holds mutex_.
 void Users::take_all(Map fresh) {
   for (auto& [name, user] : fresh) {
     const auto old = users_.find(name);

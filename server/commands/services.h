@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Services: the environment of every command, for commands about connections and the server. It
-// refers to all parts of the process that they use, including the network and other code above
+// Services: extends the Environment for commands about connections and the server. Refers to all
+// parts of the process that these commands use, including the network and other code above
 // dispatch/.
 //
 // Built once by Server, which owns all of it. No logic lives here. Types are only declared: a

@@ -21,8 +21,8 @@ Parsed<Value> parse_hz(const Option& option, Words words, const std::string& cur
 // scalar.
 Parsed<Value> parse_memory_or_percent(const Option& option, Words words,
                                       const std::string& current);
-// Parses words that say how a signal ends the server. The scalar has one bit per word, in the order
-// of the choices after "default".
+// Parses the words of shutdown-on-sigint or shutdown-on-sigterm, which say how the signal ends the
+// server. The scalar has one bit per word, in the order of the choices after "default".
 Parsed<Value> parse_shutdown_words(const Option& option, Words words, const std::string& current);
 // Parses oom-score-adj-values: three numbers from -2000 to 2000.
 Parsed<Value> parse_oom_score_values(const Option& option, Words words, const std::string& current);

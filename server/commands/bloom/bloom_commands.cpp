@@ -56,9 +56,9 @@ void reserve(Context& ctx) {
   ctx.reply.ok();
 }
 
-// With several I/O threads, an add first looks the items up under the shared lock. Items that are
-// present need no exclusive lock, and in a stream with repeats most items are. For the others the
-// lookup has fetched the cache lines, so the exclusive lock is held briefly.
+// With several I/O threads, an add first looks the items up under the shared lock. Most items of a
+// stream with repeats are present and need no exclusive lock. For absent items the lookup has
+// fetched the cache lines, so the exclusive lock is held only briefly.
 bool checks_before_locking(const Context& ctx) {
   return ctx.config().io_thread_count() > 1 && !ctx.in_exec &&
          ctx.session.origin == CommandOrigin::kClient;

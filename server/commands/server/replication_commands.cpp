@@ -28,9 +28,10 @@ constexpr std::string_view kPendingOutput = "ERR SYNC and PSYNC are invalid with
 // that is impossible, replies with the error.
 void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
-  // As in Redis, PSYNC of a monitor has no effect and no reply.
+  // As in Redis, PSYNC from a client in MONITOR mode has no effect and no reply.
   if (session.peer != Peer::kClient) return;
-  // Messages of subscriptions and tracking would corrupt the stream.
+  // A client with subscriptions or tracking is rejected, because their messages would corrupt the
+  // stream.
   if (session.subscriptions.any() || session.subscriptions.tracking() != nullptr) {
     return ctx.reply.error(kPushesToReplica);
   }

@@ -85,8 +85,8 @@ void getrange(Context& ctx) {
   ctx.reply.bulk(*entry == nullptr ? "" : part_of((*entry)->text(scratch), *start, *end));
 }
 
-// Returns the bytes of `entry`, or of a new entry if it is null, extended with zeros to at least
-// `size`. Returns null if memory is short.
+// Returns the bytes of `entry`, or of a new entry if `entry` is null. The bytes are extended with
+// zeros to at least `size`. Returns null if memory is short.
 ByteBuffer* grown_bytes(Context& ctx, const KeyRef& key, Entry* entry, size_t size) {
   const size_t old_size = entry == nullptr ? 0 : entry->string_size();
   if (size > old_size && !ctx.admission().memory_suffices(size - old_size)) return nullptr;
