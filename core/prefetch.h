@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: MIT
 //
-// prefetch: requests a cache line before it is used.
+// prefetch: requests a cache line before it is used. prefetch_for_write: before it is written.
 //
 // Thread safety: may be called from any thread. Any address is allowed, even an unmapped address.
 #pragma once
 
 namespace core {
 
-inline void prefetch(const void* address) {
+[[gnu::always_inline]] inline void prefetch(const void* address) {
   __builtin_prefetch(address);
   // g++ 12 considers a function that only prefetches to have no effect, and removes its body and
   // its calls. An empty volatile statement prevents that.
   asm volatile("");
+}
+
+// A line that was fetched for reading may be shared with a cache of other cores. Then each write
+// waits until it is exclusive, and writes wait for each other.
+[[gnu::always_inline]] inline void prefetch_for_write(const void* address) {
+#if defined(__x86_64__)
+  // __builtin_prefetch() would emit the instruction only for processors that are known to have it.
+  // The others ignore it.
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
+#else
+  __builtin_prefetch(address, 1);
+  asm volatile("");
+#endif
 }
 
 }  // namespace core

@@ -71,6 +71,20 @@ struct DoubleHashing {
     return newly_set != 0;
   }
 
+  // Sets the bits of each item, in order. Sets found[i] if all of them were set before. Items with
+  // found[i] already set are skipped. Returns the number of items that set a bit.
+  static uint64_t mark_group(uint64_t* words, const Geometry& geometry,
+                             std::span<const ItemHash> hashes, std::span<bool> found) {
+    for (const ItemHash& hash : hashes) prefetch(words, geometry, hash);
+    uint64_t new_count = 0;
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (found[i]) continue;
+      found[i] = !mark(words, geometry, hashes[i]);
+      new_count += !found[i];
+    }
+    return new_count;
+  }
+
   // Calls visit(bit) for each bit that mark() sets.
   template <class Visitor>
   static void visit_bits(const Geometry& geometry, ItemHash hash, Visitor&& visit) {

@@ -61,12 +61,6 @@ template <class Table>
   return gone;
 }
 
-// True if prefetching from an array pays off. If the array is in the cache, a prefetch costs as
-// much as the lookup itself.
-bool is_fetched(const Geometry& geometry) {
-  return geometry.size_bytes() >= kCachedBytes;
-}
-
 bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
   return with_fingerprint_table(words, geometry, [&](const auto& table) {
     return table.holds(table.places_of(hash.first, hash.second));

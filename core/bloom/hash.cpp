@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <bit>
+#include <cassert>
 #include <cstring>
 
 #include "core/bloom/layouts.h"
@@ -144,6 +145,14 @@ ItemHasher::ItemHasher(LayoutId layout, bool hashes_32_bits, const Seed& seed)
 
 ItemHash ItemHasher::operator()(std::string_view item) const {
   return with_layout(layout_, [&]<class Layout>() { return Layout::hash(item, settings_); });
+}
+
+void ItemHasher::operator()(std::span<const std::string_view> items,
+                            std::span<ItemHash> hashes) const {
+  assert(hashes.size() >= items.size());
+  with_layout(layout_, [&]<class Layout>() {
+    for (size_t i = 0; i < items.size(); ++i) hashes[i] = Layout::hash(items[i], settings_);
+  });
 }
 
 }  // namespace core::bloom

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "core/bloom/parameters.h"
@@ -45,7 +46,9 @@ class ItemHasher {
   // REQUIRES: the layout has a fixed hash.
   explicit ItemHasher(LayoutId layout) : layout_(layout) {}
   ItemHash operator()(std::string_view item) const;
-  // True if both hashers return the same hash for every item.
+  // Hashes many items. `hashes` is as long as `items`.
+  void operator()(std::span<const std::string_view> items, std::span<ItemHash> hashes) const;
+  // True if both hash every item alike.
   bool operator==(const ItemHasher& other) const {
     return layout_ == other.layout_ &&
            (layout_row(layout_).has_fixed_hash || settings_ == other.settings_);

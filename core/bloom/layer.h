@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Layer: one fixed-size filter: a bit array and the geometry that says how to use it.
+// Layer: one fixed-size filter: a bit array and the geometry that says how to use it. Also the
+// lookups in several layers.
 //
 // Invariants: the array has geometry().bit_count bits. item_count() is the number of adds that
 // changed a bit, minus the items removed.
@@ -8,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -48,6 +50,8 @@ class Layer {
   uint64_t capacity() const { return capacity_; }
   uint64_t item_count() const { return item_count_; }
   bool is_full() const { return item_count_ >= capacity_; }
+  // Number of items until the layer is full.
+  uint64_t room() const { return capacity_ - std::min(capacity_, item_count_); }
   Geometry geometry() const {
     return {bits_.bit_count(), hash_count_, lines_per_lookup_, is_rounded_, cell_bits_};
   }
@@ -82,8 +86,21 @@ class Layer {
   bool mark(ItemHash hash) {
     return insert<Layout>(hash) == Insertion::kAdded;
   }
-  // Adds and counts the item even if its bits were set before. Used to replay adds of items that
-  // are known to be new. Returns false, with nothing changed, if there is no room.
+  // Adds the items without found[i], in order, and sets found[i] for those that were present.
+  // REQUIRES: room for all items; the layout clears no bits.
+  template <class Layout>
+  void mark_group(std::span<const ItemHash> hashes, std::span<bool> found) {
+    item_count_ += Layout::mark_group(bits_.words(), geometry(), hashes, found);
+  }
+  // As insert_new() of each item. REQUIRES: as mark_group().
+  template <class Layout>
+  void mark_new_group(std::span<const ItemHash> hashes, std::span<bool> unused) {
+    std::ranges::fill(unused, false);
+    Layout::mark_group(bits_.words(), geometry(), hashes, unused);
+    item_count_ += hashes.size();
+  }
+  // Adds and counts the item even if its bits were set before. For replaying adds that are known to
+  // be new. Returns false, with nothing changed, if there is no room.
   template <class Layout>
   bool insert_new(ItemHash hash) {
     if constexpr (Layout::kRow.clears_bits) {
@@ -147,5 +164,34 @@ class Layer {
   uint16_t cell_bits_ = 0;
   uint16_t filter_expansion_ = 0;
 };
+
+// True if some layer contains the item.
+template <class Layout>
+bool check_layers(std::span<const Layer> layers, ItemHash hash) {
+  if (layers.size() == 1) return layers.front().check<Layout>(hash);
+  // Prefetches all layers at once, except those that are probably in the cache.
+  for (const Layer& layer : layers) {
+    if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
+  }
+  // The newest layer holds the most items, so it is the most likely to end the search.
+  for (size_t i = layers.size(); i > 0; --i) {
+    if (layers[i - 1].check<Layout>(hash)) return true;
+  }
+  return false;
+}
+
+// Sets found[i] for each item that some layer contains. Items with found[i] already set are
+// skipped.
+template <class Layout>
+void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash> hashes,
+                        std::span<bool> found) {
+  while (!layers.empty()) {
+    std::array<ArrayView, kGroupArrays> arrays;
+    const size_t count = std::min(layers.size(), arrays.size());
+    for (size_t i = 0; i < count; ++i) arrays[i] = layers[layers.size() - 1 - i].view();
+    Layout::check_group(std::span<const ArrayView>(arrays).first(count), hashes, found);
+    layers = layers.first(layers.size() - count);
+  }
+}
 
 }  // namespace core::bloom

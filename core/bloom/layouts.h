@@ -56,10 +56,14 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
 };
 
 template <class Layout>
-concept AddOnlyLayout = !Layout::kRow.clears_bits &&
-                        requires(uint64_t * words, const Geometry& geometry, ItemHash hash) {
+concept AddOnlyLayout =
+    !Layout::kRow.clears_bits && requires(uint64_t * words, const Geometry& geometry, ItemHash hash,
+                                          std::span<const ItemHash> hashes, std::span<bool> found) {
   // Sets the item's bits. Returns true if at least one of them was clear before.
   { Layout::mark(words, geometry, hash) } -> std::same_as<bool>;
+  // Sets the bits of each item, in order. Sets found[i] if all of them were set before. Items with
+  // found[i] already set are skipped. Returns the number of items that set a bit.
+  { Layout::mark_group(words, geometry, hashes, found) } -> std::same_as<uint64_t>;
 };
 
 // The members of a layout with deletion, which replace mark(). Contract: each removal may undo one

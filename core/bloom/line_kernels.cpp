@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "core/bloom/line_walk.h"
 
@@ -16,7 +17,7 @@ namespace {
 class PortableLine {
  public:
   PortableLine() = default;
-  explicit PortableLine(const Geometry& geometry) : bits_per_line_(bits_per_line(geometry)) {}
+  explicit PortableLine(LineShape shape) : bits_per_line_(shape.bits_per_line) {}
 
   bool all_set(const uint64_t* words, uint64_t positions) const {
     uint64_t all = 1;
@@ -51,23 +52,30 @@ class PortableLine {
   unsigned bits_per_line_ = 0;
 };
 
-bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
-  return check_item<PortableLine>(words, geometry, hash);
+bool check_portably(const uint64_t* words, LineShape shape, ItemHash hash) {
+  return check_item(words, shape, PortableLine(shape), hash);
 }
 
-bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
-  return mark_item<PortableLine>(words, geometry, hash);
+bool mark_portably(uint64_t* words, LineShape shape, ItemHash hash) {
+  return mark_item(words, shape, PortableLine(shape), hash);
 }
 
-void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
-                 std::span<bool> found) {
+void check_group_portably(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
+                          std::span<bool> found) {
   check_items<PortableLine>(arrays, hashes, found);
+}
+
+uint64_t mark_group_portably(uint64_t* words, const Geometry& geometry,
+                             std::span<const ItemHash> hashes, std::span<bool> found) {
+  const LineShape shape(geometry);
+  return mark_items(words, shape, PortableLine(shape), is_fetched(geometry), hashes, found);
 }
 
 }  // namespace
 
 const LineKernels& portable_line_kernels() {
-  static constexpr LineKernels kKernels{check, mark, check_group};
+  static constexpr LineKernels kKernels{check_portably, mark_portably, check_group_portably,
+                                        mark_group_portably};
   return kKernels;
 }
 
@@ -93,13 +101,45 @@ constexpr auto make_used_lanes() {
 }
 alignas(32) constexpr auto kUsedLanes = make_used_lanes();
 
+// The bits to set in a line.
+class Avx2Mask {
+ public:
+  BLOOMERY_AVX2 Avx2Mask() : low_(_mm256_setzero_si256()), high_(low_) {}
+
+  // Adds the position in the lowest nine bits.
+  BLOOMERY_AVX2 void add(uint64_t positions) {
+    // A shift by more than 63 gives zero, so each position sets a bit in its own word only.
+    const __m256i one = _mm256_set1_epi64x(1);
+    const __m256i low_starts = _mm256_setr_epi64x(0, 64, 128, 192);
+    const __m256i high_starts = _mm256_setr_epi64x(256, 320, 384, 448);
+    const __m256i position = _mm256_set1_epi64x(static_cast<int64_t>(positions & 511));
+    const __m256i low_shift = _mm256_sub_epi64(position, low_starts);
+    const __m256i high_shift = _mm256_sub_epi64(position, high_starts);
+    low_ = _mm256_or_si256(low_, _mm256_sllv_epi64(one, low_shift));
+    high_ = _mm256_or_si256(high_, _mm256_sllv_epi64(one, high_shift));
+  }
+
+  // Returns true if at least one bit was clear before.
+  BLOOMERY_AVX2 bool set_in(uint64_t* words) const {
+    auto* const halves = reinterpret_cast<__m256i*>(words);
+    const __m256i low = _mm256_loadu_si256(halves);
+    const __m256i high = _mm256_loadu_si256(halves + 1);
+    _mm256_storeu_si256(halves, _mm256_or_si256(low, low_));
+    _mm256_storeu_si256(halves + 1, _mm256_or_si256(high, high_));
+    return (_mm256_testc_si256(low, low_) & _mm256_testc_si256(high, high_)) == 0;
+  }
+
+ private:
+  __m256i low_;
+  __m256i high_;
+};
+
 // Compares the seven positions of a line in parallel.
 class Avx2Line {
  public:
   Avx2Line() = default;
-  explicit Avx2Line(const Geometry& geometry)
-      : used_lanes_(&kUsedLanes[bits_per_line(geometry)]),
-        bits_per_line_(bits_per_line(geometry)) {}
+  explicit Avx2Line(LineShape shape)
+      : used_lanes_(&kUsedLanes[shape.bits_per_line]), bits_per_line_(shape.bits_per_line) {}
 
   BLOOMERY_AVX2 bool all_set(const uint64_t* words, uint64_t positions) const {
     return all_set(words, Pattern(positions));
@@ -132,25 +172,9 @@ class Avx2Line {
   }
 
   BLOOMERY_AVX2 bool set(uint64_t* words, uint64_t positions) const {
-    // A shift by more than 63 gives zero, so each position sets a bit in its own word only.
-    const __m256i one = _mm256_set1_epi64x(1);
-    const __m256i low_starts = _mm256_setr_epi64x(0, 64, 128, 192);
-    const __m256i high_starts = _mm256_setr_epi64x(256, 320, 384, 448);
-    __m256i low_mask = _mm256_setzero_si256();
-    __m256i high_mask = low_mask;
-    for (unsigned bit = 0; bit < bits_per_line_; ++bit, positions >>= 9) {
-      const __m256i position = _mm256_set1_epi64x(static_cast<int64_t>(positions & 511));
-      const __m256i low_shift = _mm256_sub_epi64(position, low_starts);
-      const __m256i high_shift = _mm256_sub_epi64(position, high_starts);
-      low_mask = _mm256_or_si256(low_mask, _mm256_sllv_epi64(one, low_shift));
-      high_mask = _mm256_or_si256(high_mask, _mm256_sllv_epi64(one, high_shift));
-    }
-    auto* const halves = reinterpret_cast<__m256i*>(words);
-    const __m256i low = _mm256_loadu_si256(halves);
-    const __m256i high = _mm256_loadu_si256(halves + 1);
-    _mm256_storeu_si256(halves, _mm256_or_si256(low, low_mask));
-    _mm256_storeu_si256(halves + 1, _mm256_or_si256(high, high_mask));
-    return (_mm256_testc_si256(low, low_mask) & _mm256_testc_si256(high, high_mask)) == 0;
+    Avx2Mask mask;
+    for (unsigned bit = 0; bit < bits_per_line_; ++bit, positions >>= 9) mask.add(positions);
+    return mask.set_in(words);
   }
 
  private:
@@ -167,12 +191,29 @@ class Avx2Line {
   unsigned bits_per_line_ = 0;
 };
 
-BLOOMERY_AVX2 bool check_with_avx2(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
-  return check_item<Avx2Line>(words, geometry, hash);
+// Sets a number of bits that is known at compile time, without a loop.
+template <unsigned kBitsPerLine>
+struct Avx2Marker {
+  BLOOMERY_AVX2 bool set(uint64_t* words, uint64_t positions) const {
+    return set(words, positions, std::make_index_sequence<kBitsPerLine>());
+  }
+
+ private:
+  template <size_t... kBits>
+  BLOOMERY_AVX2 static bool set(uint64_t* words, uint64_t positions,
+                                std::index_sequence<kBits...> /*bits*/) {
+    Avx2Mask mask;
+    (mask.add(positions >> (9 * kBits)), ...);
+    return mask.set_in(words);
+  }
+};
+
+BLOOMERY_AVX2 bool check_with_avx2(const uint64_t* words, LineShape shape, ItemHash hash) {
+  return check_item(words, shape, Avx2Line(shape), hash);
 }
 
-BLOOMERY_AVX2 bool mark_with_avx2(uint64_t* words, const Geometry& geometry, ItemHash hash) {
-  return mark_item<Avx2Line>(words, geometry, hash);
+BLOOMERY_AVX2 bool mark_with_avx2(uint64_t* words, LineShape shape, ItemHash hash) {
+  return mark_item(words, shape, Avx2Line(shape), hash);
 }
 
 BLOOMERY_AVX2 void check_group_with_avx2(std::span<const ArrayView> arrays,
@@ -180,17 +221,64 @@ BLOOMERY_AVX2 void check_group_with_avx2(std::span<const ArrayView> arrays,
   check_items<Avx2Line>(arrays, hashes, found);
 }
 
+template <unsigned kBitsPerLine>
+BLOOMERY_AVX2 uint64_t mark_group_with_avx2(uint64_t* words, const Geometry& geometry,
+                                            std::span<const ItemHash> hashes,
+                                            std::span<bool> found) {
+  return mark_items(words, geometry, Avx2Marker<kBitsPerLine>(), is_fetched(geometry), hashes,
+                    found);
+}
+
+uint64_t mark_any_group_with_avx2(uint64_t* words, const Geometry& geometry,
+                                  std::span<const ItemHash> hashes, std::span<bool> found) {
+  static constexpr auto kMarkers = []<size_t... kIndices>(std::index_sequence<kIndices...>) {
+    return std::array{&mark_group_with_avx2<kIndices + 1>...};
+  }
+  (std::make_index_sequence<kMaxBitsPerLine>());
+  return kMarkers[LineShape(geometry).bits_per_line - 1](words, geometry, hashes, found);
+}
+
 }  // namespace
 
 const LineKernels* avx2_line_kernels() {
-  static constexpr LineKernels kKernels{check_with_avx2, mark_with_avx2, check_group_with_avx2};
+  static constexpr LineKernels kKernels{check_with_avx2, mark_with_avx2, check_group_with_avx2,
+                                        mark_any_group_with_avx2};
   return __builtin_cpu_supports("avx2") ? &kKernels : nullptr;
+}
+
+namespace {
+// False before the constructors of this file have run. The portable kernels give the same results.
+const bool has_avx2 = avx2_line_kernels() != nullptr;
+}  // namespace
+
+const LineKernels& line_kernels() {
+  return has_avx2 ? *avx2_line_kernels() : portable_line_kernels();
+}
+
+bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash) {
+  return has_avx2 ? check_with_avx2(words, shape, hash) : check_portably(words, shape, hash);
+}
+
+bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash) {
+  return has_avx2 ? mark_with_avx2(words, shape, hash) : mark_portably(words, shape, hash);
 }
 
 #else
 
 const LineKernels* avx2_line_kernels() {
   return nullptr;
+}
+
+const LineKernels& line_kernels() {
+  return portable_line_kernels();
+}
+
+bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash) {
+  return check_portably(words, shape, hash);
+}
+
+bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash) {
+  return mark_portably(words, shape, hash);
 }
 
 #endif

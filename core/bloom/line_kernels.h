@@ -5,8 +5,8 @@
 //
 // Invariants: all kernels read and write the same bits and return the same results; a fuzzer and
 // line_kernels_test compare them.
-// Thread safety: check() and check_group() may run in parallel; mark() needs exclusive access to
-// the array. The choice of the kernel is thread-safe.
+// Thread safety: check() and check_group() may run in parallel; mark() and mark_group() need
+// exclusive access to the array. The kernels are chosen before main() starts.
 // Source: docs/bloom_math.md, "The native layout" and "Measured".
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <span>
 
 #include "core/bloom/hash.h"
+#include "core/bloom/models/line_model.h"
 #include "core/bloom/parameters.h"
 
 namespace core::bloom {
@@ -24,25 +25,52 @@ namespace core::bloom {
 // hashes, patterns and lines of a group fit the first-level cache.
 inline constexpr size_t kGroupItems = 128;
 
+// Prefetching from an array that is in the cache would cost as much as the lookup itself.
+inline bool is_fetched(const Geometry& geometry) {
+  return geometry.size_bytes() >= kCachedBytes;
+}
+
+// The shape of an array as a kernel for a single item needs it. It is passed in two registers.
+struct LineShape {
+  uint64_t line_count = 0;
+  uint32_t lines_per_lookup = 0;
+  uint32_t bits_per_line = 0;
+
+  LineShape() = default;
+  LineShape(const Geometry& geometry)  // implicit: a shape is a view of a geometry
+      : line_count(geometry.bit_count / kLineBits),
+        lines_per_lookup(geometry.lines_per_lookup),
+        // A division costs more than all other arithmetic of a lookup.
+        bits_per_line(geometry.lines_per_lookup == 1
+                          ? geometry.hash_count
+                          : geometry.hash_count / uint32_t{geometry.lines_per_lookup}) {}
+};
+
 struct LineKernels {
-  bool (*check)(const uint64_t* words, const Geometry& geometry, ItemHash hash);
+  bool (*check)(const uint64_t* words, LineShape shape, ItemHash hash);
   // Sets the item's bits. Returns true if at least one of them was clear before.
-  bool (*mark)(uint64_t* words, const Geometry& geometry, ItemHash hash);
-  // Sets found[i] for each item that some array contains, and leaves all other elements unchanged.
-  // Items with found[i] already set are skipped. The arrays are visited roughly in order.
+  bool (*mark)(uint64_t* words, LineShape shape, ItemHash hash);
+  // Sets found[i] for each item that some array contains, and leaves the others unchanged. Items
+  // with found[i] already set are skipped. The arrays are visited roughly in order.
   // REQUIRES: at most kGroupArrays arrays and kGroupItems hashes; `found` is as long as `hashes`.
   void (*check_group)(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                       std::span<bool> found);
+  // Sets the bits of each item, in order. Sets found[i] if all of them were set before. Items with
+  // found[i] already set are skipped. Returns the number of items that set a bit.
+  // REQUIRES: as check_group().
+  uint64_t (*mark_group)(uint64_t* words, const Geometry& geometry,
+                         std::span<const ItemHash> hashes, std::span<bool> found);
 };
 
 const LineKernels& portable_line_kernels();
 // Null if the processor or the compiler does not support AVX2.
 const LineKernels* avx2_line_kernels();
+// The best kernels for the processor.
+const LineKernels& line_kernels();
 
-inline const LineKernels& line_kernels() {
-  static const LineKernels& best =
-      avx2_line_kernels() != nullptr ? *avx2_line_kernels() : portable_line_kernels();
-  return best;
-}
+// The members of line_kernels() for a single item. They are called directly: a call through a
+// pointer, and a geometry in memory, would cost a single lookup more than its bits.
+bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash);
+bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash);
 
 }  // namespace core::bloom

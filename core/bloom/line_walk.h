@@ -3,9 +3,9 @@
 // LineWalk: computes the lines of an item. Also the loops over lines that all line kernels share.
 //
 // Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, if it sets bits,
-// `set(words, positions)`. The loops are inlined, so that a caller compiled for an instruction set
-// gets them compiled for it too.
-// Thread safety: lookups may run in parallel; `set` needs exclusive access to the array.
+// `set(words, positions)`. all_set() has no branch that depends on bits. The loops are inlined, so
+// that a caller compiled for an instruction set gets them compiled for it too.
+// Thread safety: as the kernels.
 // Source: docs/bloom_math.md, "The native layout"; Steele, Vigna 2021, "Computationally easy,
 // spectrally good multipliers".
 #pragma once
@@ -16,10 +16,10 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "core/bloom/line_kernels.h"
-#include "core/bloom/models/line_model.h"
 #include "core/fast_range.h"
 #include "core/prefetch.h"
 
@@ -30,16 +30,11 @@ inline uint64_t line_word_index(uint64_t place, uint64_t line_count) {
   return fast_range(place, line_count) * 8;
 }
 
-// Number of bits that an item has in each of its lines.
-inline unsigned bits_per_line(const Geometry& geometry) {
-  return geometry.hash_count / unsigned{geometry.lines_per_lookup};
-}
-
 // Iterates over the lines of one item: their word index and the item's bit positions in them.
 class LineWalk {
  public:
-  LineWalk(ItemHash hash, const Geometry& geometry)
-      : place_(hash.first), pattern_(hash.second), line_count_(geometry.bit_count / kLineBits) {}
+  LineWalk(ItemHash hash, LineShape shape)
+      : place_(hash.first), pattern_(hash.second), line_count_(shape.line_count) {}
 
   // Index of the current line's first word.
   uint64_t word_index() const { return line_word_index(place_, line_count_); }
@@ -76,29 +71,29 @@ template <class Line>
   return true;
 }
 
+// Looks at all lines, also after one that lacks a bit. Without a branch between the lines the
+// processor loads them at once. An item that is present needs every line anyway, and a wrong guess
+// costs more than a line that turns out to be unnecessary.
 template <class Line>
-[[gnu::always_inline]] inline bool check_item(const uint64_t* words, const Geometry& geometry,
-                                              ItemHash hash) {
-  const unsigned lines = geometry.lines_per_lookup;
-  const LineWalk walk(hash, geometry);
-  // Prefetches all lines at once. An item that is present needs every line, and waiting for each
-  // line costs more than prefetching lines that turn out to be unnecessary.
-  if (lines > 1) {
-    LineWalk others = walk;
-    others.advance();
-    prefetch_lines(words, others, lines - 1);
+[[gnu::always_inline]] inline bool check_item(const uint64_t* words, LineShape shape,
+                                              const Line& line, ItemHash hash) {
+  LineWalk walk(hash, shape);
+  bool has_all = line.all_set(words + walk.word_index(), walk.positions());
+  for (unsigned i = 1; i < shape.lines_per_lookup; ++i) {
+    walk.advance();
+    has_all &= line.all_set(words + walk.word_index(), walk.positions());
   }
-  return check_lines(words, walk, lines, Line(geometry));
+  return has_all;
 }
 
+// Sets the bits of an item. Returns true if at least one of them was clear before.
 template <class Line>
-[[gnu::always_inline]] inline bool mark_item(uint64_t* words, const Geometry& geometry,
+[[gnu::always_inline]] inline bool mark_item(uint64_t* words, LineShape shape, const Line& line,
                                              ItemHash hash) {
-  const unsigned lines = geometry.lines_per_lookup;
-  const Line line(geometry);
-  LineWalk walk(hash, geometry);
-  bool has_changed = false;
-  for (unsigned i = 0; i < lines; ++i, walk.advance()) {
+  LineWalk walk(hash, shape);
+  bool has_changed = line.set(words + walk.word_index(), walk.positions());
+  for (unsigned i = 1; i < shape.lines_per_lookup; ++i) {
+    walk.advance();
     has_changed |= line.set(words + walk.word_index(), walk.positions());
   }
   return has_changed;
@@ -108,46 +103,138 @@ template <class Line>
 // while other lines are loaded. Prefetching all lines first would leave the core waiting.
 inline constexpr size_t kLinesAhead = 40;
 
+// Index of an item in a group. Not a byte: a write of a byte may change any object, so that the
+// compiler would read all others again.
+using ItemIndex = uint16_t;
+
+// The items of a group that are not found yet.
+class OpenItems {
+ public:
+  explicit OpenItems(std::span<const bool> found) {
+    size_t count = 0;
+    for (size_t i = 0; i < found.size(); ++i) {
+      indices_[count] = static_cast<ItemIndex>(i);
+      count += !found[i];
+    }
+    count_ = count;
+  }
+  size_t size() const { return count_; }
+  size_t operator[](size_t i) const { return indices_[i]; }
+
+ private:
+  std::array<ItemIndex, kGroupItems> indices_;
+  size_t count_ = 0;
+};
+
+// The items of a group of which none is found yet: the usual case, which needs no list.
+class AllItems {
+ public:
+  explicit AllItems(size_t count) : count_(count) {}
+  size_t size() const { return count_; }
+  size_t operator[](size_t i) const { return i; }
+
+ private:
+  size_t count_;
+};
+
+inline bool is_none_found(std::span<const bool> found) {
+  return std::memchr(found.data(), 1, found.size()) == nullptr;
+}
+
+template <class Line, class Items>
+[[gnu::always_inline]] inline uint64_t mark_listed(uint64_t* words, LineShape shape,
+                                                   const Line& line, bool fetches,
+                                                   std::span<const ItemHash> hashes,
+                                                   const Items& items, std::span<bool> found) {
+  const auto fetch = [&](size_t i) {
+    if (!fetches || i >= items.size()) return;
+    LineWalk walk(hashes[items[i]], shape);
+    for (unsigned left = shape.lines_per_lookup; left > 0; --left, walk.advance()) {
+      core::prefetch_for_write(words + walk.word_index());
+    }
+  };
+  const size_t ahead = std::max<size_t>(1, kLinesAhead / shape.lines_per_lookup);
+  for (size_t i = 0; i < ahead; ++i) fetch(i);
+  uint64_t new_count = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    fetch(i + ahead);
+    const bool is_new = mark_item(words, shape, line, hashes[items[i]]);
+    found[items[i]] = !is_new;
+    new_count += is_new;
+  }
+  return new_count;
+}
+
+// One pass: each item's bits are checked and set together, while the lines of later items are
+// loaded.
+template <class Line>
+[[gnu::always_inline]] inline uint64_t mark_items(uint64_t* words, LineShape shape,
+                                                  const Line& line, bool fetches,
+                                                  std::span<const ItemHash> hashes,
+                                                  std::span<bool> found) {
+  found = found.first(hashes.size());
+  if (is_none_found(found)) {
+    return mark_listed(words, shape, line, fetches, hashes, AllItems(hashes.size()), found);
+  }
+  return mark_listed(words, shape, line, fetches, hashes, OpenItems(found), found);
+}
+
 // Two rounds of cache misses. The first loads the first line of every item, where the lookup of
 // nearly all absent items ends. The second loads the other lines of the remaining items.
+template <class Line, class Items>
+[[gnu::always_inline]] inline void check_listed(const ArrayView& array,
+                                                std::span<const ItemHash> hashes,
+                                                const Items& items, std::span<bool> found) {
+  const uint64_t* const words = array.words;
+  const LineShape shape(array.geometry);
+  const unsigned others = shape.lines_per_lookup - 1;
+  const Line line(array.geometry);
+  const bool fetches = is_fetched(array.geometry);
+  const auto fetch = [&](size_t i) {
+    if (!fetches || i >= items.size()) return;
+    prefetch_lines(words, LineWalk(hashes[items[i]], shape), 1);
+  };
+  for (size_t i = 0; i < kLinesAhead; ++i) fetch(i);
+  for (size_t i = 0; i < items.size(); ++i) {
+    fetch(i + kLinesAhead);
+    const LineWalk walk(hashes[items[i]], shape);
+    // The items that are left are listed later. The place of a write to that list depends on the
+    // result before it. Until the processor knows the place, it would not load the next line.
+    found[items[i]] = line.all_set(words + walk.word_index(), walk.positions());
+  }
+  if (others == 0) return;
+  std::array<ItemIndex, kGroupItems> left;
+  size_t passed = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    left[passed] = static_cast<ItemIndex>(items[i]);
+    passed += found[items[i]];
+  }
+  const size_t left_count = passed;
+  const auto others_of = [&](size_t i) {
+    LineWalk walk(hashes[left[i]], shape);
+    walk.advance();
+    return walk;
+  };
+  const auto fetch_others = [&](size_t i) {
+    if (fetches && i < left_count) prefetch_lines(words, others_of(i), others);
+  };
+  const size_t ahead = std::max<size_t>(1, kLinesAhead / others);
+  for (size_t i = 0; i < ahead; ++i) fetch_others(i);
+  for (size_t i = 0; i < left_count; ++i) {
+    fetch_others(i + ahead);
+    found[left[i]] = check_lines(words, others_of(i), others, line);
+  }
+}
+
 template <class Line>
 [[gnu::always_inline]] inline void check_in_array(const ArrayView& array,
                                                   std::span<const ItemHash> hashes,
                                                   std::span<bool> found) {
-  const uint64_t* const words = array.words;
-  const Geometry& geometry = array.geometry;
-  const unsigned lines = geometry.lines_per_lookup;
-  const Line line(geometry);
-  // Skips the prefetch if the array is in the cache, where it would cost as much as the lookup
-  // itself.
-  const bool fetches = geometry.size_bytes() >= kCachedBytes;
-  std::array<uint8_t, kGroupItems> open;
-  size_t open_count = 0;
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    open[open_count] = static_cast<uint8_t>(i);
-    open_count += !found[i];
-  }
-  const auto fetch = [&](size_t i) {
-    if (fetches && i < open_count) prefetch_lines(words, LineWalk(hashes[open[i]], geometry), 1);
-  };
-  for (size_t i = 0; i < kLinesAhead; ++i) fetch(i);
-  size_t left = 0;
-  for (size_t i = 0; i < open_count; ++i) {
-    fetch(i + kLinesAhead);
-    const LineWalk walk(hashes[open[i]], geometry);
-    // No branch, because the result of a lookup is unpredictable.
-    open[left] = open[i];
-    left += line.all_set(words + walk.word_index(), walk.positions());
-  }
-  for (size_t i = 0; i < left && lines > 1 && fetches; ++i) {
-    LineWalk walk(hashes[open[i]], geometry);
-    walk.advance();
-    prefetch_lines(words, walk, lines - 1);
-  }
-  for (size_t i = 0; i < left; ++i) {
-    LineWalk walk(hashes[open[i]], geometry);
-    walk.advance();
-    found[open[i]] = check_lines(words, walk, lines - 1, line);
+  found = found.first(hashes.size());
+  if (is_none_found(found)) {
+    check_listed<Line>(array, hashes, AllItems(hashes.size()), found);
+  } else {
+    check_listed<Line>(array, hashes, OpenItems(found), found);
   }
 }
 
@@ -172,9 +259,7 @@ struct LineArrays {
     for (const ArrayView& view : views) {
       const Geometry& geometry = view.geometry;
       all[count++] = {view.words, geometry.bit_count / kLineBits, Line(geometry)};
-      // Skips the prefetch if the array is in the cache, where it would cost as much as the lookup
-      // itself.
-      if (geometry.size_bytes() >= kCachedBytes) fetched[fetched_count++] = all[count - 1];
+      if (is_fetched(geometry)) fetched[fetched_count++] = all[count - 1];
     }
   }
   void prefetch_firsts(ItemHash hash) const {
@@ -199,7 +284,7 @@ template <class Line>
                                                        std::array<Passed, kGroupItems>& passed) {
   const size_t ahead = kLinesAhead / std::max<size_t>(arrays.fetched_count, 1);
   for (size_t i = 0; i < std::min(ahead, hashes.size()); ++i) arrays.prefetch_firsts(hashes[i]);
-  size_t passed_count = 0;
+  std::array<uint32_t, kGroupItems> arrays_of_item{};
   for (size_t i = 0; i < hashes.size(); ++i) {
     if (i + ahead < hashes.size()) arrays.prefetch_firsts(hashes[i + ahead]);
     if (found[i]) continue;
@@ -209,9 +294,13 @@ template <class Line>
       const uint64_t* const line = array.words + line_word_index(hashes[i].first, array.line_count);
       passes = 2 * passes + array.line.all_set(line, pattern);
     }
-    // No branch, because the result of a lookup is unpredictable.
-    passed[passed_count] = {static_cast<uint32_t>(i), passes};
-    passed_count += passes != 0;
+    arrays_of_item[i] = passes;
+  }
+  // A list of its own, as in check_listed(). Branch-free, because the results are unpredictable.
+  size_t passed_count = 0;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    passed[passed_count] = {static_cast<uint32_t>(i), arrays_of_item[i]};
+    passed_count += arrays_of_item[i] != 0;
   }
   return passed_count;
 }
@@ -225,7 +314,7 @@ template <class Line>
   // Bitmap of the arrays with further lines to prefetch, in the order of Passed::arrays.
   uint32_t fetched = 0;
   for (const auto& [words, geometry] : views) {
-    const bool has_more = geometry.lines_per_lookup > 1 && geometry.size_bytes() >= kCachedBytes;
+    const bool has_more = geometry.lines_per_lookup > 1 && is_fetched(geometry);
     fetched = 2 * fetched + has_more;
   }
   std::array<Passed, kGroupItems> passed;

@@ -59,7 +59,7 @@ struct NativeLayout {
     prefetch_lines(words, LineWalk(hash, geometry), geometry.lines_per_lookup);
   }
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
-    return line_kernels().check(words, geometry, hash);
+    return check_line_item(words, geometry, hash);
   }
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found) {
@@ -67,17 +67,21 @@ struct NativeLayout {
   }
   // Sets the item's bits. Returns true if at least one of them was clear before.
   static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
-    return line_kernels().mark(words, geometry, hash);
+    return mark_line_item(words, geometry, hash);
+  }
+  static uint64_t mark_group(uint64_t* words, const Geometry& geometry,
+                             std::span<const ItemHash> hashes, std::span<bool> found) {
+    return line_kernels().mark_group(words, geometry, hashes, found);
   }
   // Calls visit(bit) for each bit that mark() sets.
   template <class Visitor>
   static void visit_bits(const Geometry& geometry, ItemHash hash, Visitor&& visit) {
     constexpr unsigned kPositionBits = 9;
-    const unsigned bits_per_line = geometry.hash_count / geometry.lines_per_lookup;
-    LineWalk walk(hash, geometry);
-    for (unsigned line = 0; line < geometry.lines_per_lookup; ++line, walk.advance()) {
+    const LineShape shape(geometry);
+    LineWalk walk(hash, shape);
+    for (unsigned line = 0; line < shape.lines_per_lookup; ++line, walk.advance()) {
       uint64_t positions = walk.positions();
-      for (unsigned i = 0; i < bits_per_line; ++i, positions >>= kPositionBits) {
+      for (unsigned i = 0; i < shape.bits_per_line; ++i, positions >>= kPositionBits) {
         visit(walk.word_index() * 64 + positions % kLineBits);
       }
     }

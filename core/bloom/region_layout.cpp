@@ -38,8 +38,8 @@ uint64_t line_count_of(const Geometry& geometry) {
 }
 
 LineModel model_of(const Geometry& geometry) {
-  return {double(line_count_of(geometry)), geometry.lines_per_lookup, bits_per_line(geometry),
-          item_bits_of(geometry)};
+  return {double(line_count_of(geometry)), geometry.lines_per_lookup,
+          LineShape(geometry).bits_per_line, item_bits_of(geometry)};
 }
 
 // Draws numbers below item_bits from the item's word for a line. The high half of a product is the
@@ -62,7 +62,7 @@ class RegionLine {
  public:
   RegionLine() = default;
   explicit RegionLine(const Geometry& geometry)
-      : bits_per_line_(bits_per_line(geometry)), item_bits_(item_bits_of(geometry)) {}
+      : bits_per_line_(LineShape(geometry).bits_per_line), item_bits_(item_bits_of(geometry)) {}
 
   bool all_set(const uint64_t* words, uint64_t word) const {
     PositionDraw draw(word, item_bits_);
@@ -121,7 +121,7 @@ class ItemBits {
 
   ItemBits(uint64_t* words, const Geometry& geometry, ItemHash hash) {
     const unsigned lines = geometry.lines_per_lookup;
-    const unsigned bits_in_line = bits_per_line(geometry);
+    const unsigned bits_in_line = LineShape(geometry).bits_per_line;
     const unsigned item_bits = item_bits_of(geometry);
     LineWalk walk(hash, geometry);
     prefetch_lines(words, walk, lines);
@@ -176,9 +176,9 @@ uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
 // Effect of the bits of other items on a line, for a given number of these items.
 struct OtherBits {
   OtherBits(const Geometry& geometry, double items)
-      : throws(items * bits_per_line(geometry)),
+      : throws(items * LineShape(geometry).bits_per_line),
         line_bits(item_bits_of(geometry)),
-        own_pairs(throws * (bits_per_line(geometry) - 1) / 2 / line_bits / line_bits) {}
+        own_pairs(throws * (LineShape(geometry).bits_per_line - 1) / 2 / line_bits / line_bits) {}
 
   double throws;
   double line_bits;
@@ -210,7 +210,7 @@ struct OtherBits {
 // Probability that all regions of an item's bits in a line have a flag. Computed by inclusion and
 // exclusion over the regions, of which there may be fewer than bits.
 double stuck_chance(const Geometry& geometry, const OtherBits& others) {
-  const unsigned bits = bits_per_line(geometry);
+  const unsigned bits = LineShape(geometry).bits_per_line;
   const double regions = regions_of_line(geometry);
   std::array<double, kMaxBitsPerLine + 1> distinct{1};
   for (unsigned i = 0; i < bits; ++i) {
@@ -368,7 +368,7 @@ bool RegionLayout::is_sound(const BitArray& bits, const Geometry& geometry,
 }
 
 bool RegionLayout::check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
-  return check_item<RegionLine>(words, geometry, hash);
+  return check_item(words, geometry, RegionLine(geometry), hash);
 }
 
 void RegionLayout::check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,

@@ -15,35 +15,6 @@
 namespace core::bloom {
 namespace {
 
-template <class Layout>
-bool check_layers(std::span<const Layer> layers, ItemHash hash) {
-  // Prefetches all layers at once, except those that are probably in the cache.
-  if (layers.size() > 1) {
-    for (const Layer& layer : layers) {
-      if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
-    }
-  }
-  // The newest layer holds the most items, so it is the most likely to end the search.
-  for (size_t i = layers.size(); i > 0; --i) {
-    if (layers[i - 1].check<Layout>(hash)) return true;
-  }
-  return false;
-}
-
-// Sets found[i] for each item that some layer contains. Items with found[i] already set are
-// skipped.
-template <class Layout>
-void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash> hashes,
-                        std::span<bool> found) {
-  while (!layers.empty()) {
-    std::array<ArrayView, kGroupArrays> arrays;
-    const size_t count = std::min(layers.size(), arrays.size());
-    for (size_t i = 0; i < count; ++i) arrays[i] = layers[layers.size() - 1 - i].view();
-    Layout::check_group(std::span<const ArrayView>(arrays).first(count), hashes, found);
-    layers = layers.first(layers.size() - count);
-  }
-}
-
 double predicted_error_of(LayoutId layout, const Layer& layer) {
   return with_layout(layout, [&]<class Layout>() {
     if constexpr (DeletableLayout<Layout>) {
@@ -130,161 +101,6 @@ ItemHasher ScalableFilter::hasher() const {
   return ItemHasher(layout(), chain_->parameters.hashes_32_bits, chain_->parameters.seed);
 }
 
-// Adds items to a filter of one layout. REQUIRES: the template argument Layout of each member is
-// the filter's layout.
-class ScalableFilter::Adder {
- public:
-  Adder(ScalableFilter& filter, const MemoryBudget& budget) : filter_(filter), budget_(budget) {}
-
-  template <class Layout>
-  AddOutcome add(ItemHash hash) {
-    if (filter_.window() != nullptr) {
-      if (generation_room() == 0) {
-        // Journals contain only items that change the filter, so only such items may start a
-        // generation.
-        if (is_add_without_effect<Layout>(hash)) return AddOutcome::kPresent;
-        if (!rotate_by_items()) return AddOutcome::kCannotGrow;
-      }
-      if (refreshes()) return add_or_refresh<Layout>(hash);
-    }
-    const std::span<const Layer> all = filter_.layers();
-    if (all.back().bits().size_bytes() >= kCachedBytes) all.back().prefetch<Layout>(hash);
-    if (check_layers<Layout>(all.first(all.size() - 1), hash)) return AddOutcome::kPresent;
-    return add_to_last<Layout>(hash);
-  }
-
-  template <class Layout>
-  AddOutcome replay(ItemHash hash) {
-    if (filter_.window() != nullptr && generation_room() == 0 && !rotate_by_items()) {
-      return AddOutcome::kCannotGrow;
-    }
-    Layer& last = filter_.layers().back();
-    if (!last.is_full() && last.insert_new<Layout>(hash)) return AddOutcome::kAdded;
-    return insert_in_new_layer<Layout>(hash);
-  }
-
-  // Adds at most kGroupItems. Returns the number of items processed.
-  template <class Layout>
-  size_t add_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
-    hashes = hashes.first(std::min(kGroupItems, hashes.size()));
-    if (filter_.window() == nullptr) return add_group<Layout>(hashes, outcomes);
-    const uint64_t room = generation_room();
-    // A group must end before the next rotation, which drops layers.
-    if (room > 0) hashes = hashes.first(std::min<uint64_t>(hashes.size(), room));
-    if (room > 0 && !refreshes()) return add_group<Layout>(hashes, outcomes);
-    for (const ItemHash& hash : hashes) filter_.prefetch(hash);
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      outcomes[i] = add<Layout>(hashes[i]);
-      if (outcomes[i] == AddOutcome::kFull) return i + 1;
-    }
-    return hashes.size();
-  }
-
- private:
-  bool refreshes() const { return filter_.window()->settings().refreshes; }
-
-  // Number of items that the newest generation of a window of items still accepts.
-  uint64_t generation_room() const {
-    const Window& window = *filter_.window();
-    if (!window.settings().counts_items()) return std::numeric_limits<uint64_t>::max();
-    const uint64_t count = filter_.generation_item_count(window.generations().size() - 1);
-    const uint64_t quota = window.newest_quota();
-    return quota - std::min(count, quota);
-  }
-
-  // Starts the next generation of a window of items. Returns false if the allocation fails.
-  bool rotate_by_items() {
-    const Window& window = *filter_.window();
-    const uint64_t next = window.newest().ordinal + 1;
-    return filter_.rotate({next, window.start_of(next)});
-  }
-
-  // True if an add changes nothing: the layers that an add checks contain the item.
-  template <class Layout>
-  bool is_add_without_effect(ItemHash hash) const {
-    const std::span<const Layer> all = filter_.layers();
-    const size_t older = all.size() - filter_.window()->generations().back().layer_count;
-    return check_layers<Layout>(refreshes() ? all.subspan(older) : all, hash);
-  }
-
-  template <class Layout>
-  AddOutcome insert_in_new_layer(ItemHash hash) {
-    if (!filter_.is_scaling()) return AddOutcome::kFull;
-    if (!filter_.grow(budget_)) return AddOutcome::kCannotGrow;
-    [[maybe_unused]] const bool has_room = filter_.layers().back().insert_new<Layout>(hash);
-    assert(has_room);
-    return AddOutcome::kAdded;
-  }
-
-  // Adds an item that no other layer contains. If the window refreshes, older generations may
-  // contain the item.
-  template <class Layout>
-  AddOutcome add_to_last(ItemHash hash) {
-    Layer& last = filter_.layers().back();
-    if (!last.is_full()) {
-      // insert() reports whether the item was present, which saves a check of this layer.
-      const Insertion insertion = last.insert<Layout>(hash);
-      if (insertion != Insertion::kNoRoom) {
-        return insertion == Insertion::kAdded ? AddOutcome::kAdded : AddOutcome::kPresent;
-      }
-    } else if (last.check<Layout>(hash)) {
-      return AddOutcome::kPresent;
-    }
-    return insert_in_new_layer<Layout>(hash);
-  }
-
-  template <class Layout>
-  AddOutcome add_or_refresh(ItemHash hash) {
-    const std::span<const Layer> all = filter_.layers();
-    const size_t older = all.size() - filter_.window()->generations().back().layer_count;
-    if (check_layers<Layout>(all.subspan(older), hash)) return AddOutcome::kPresent;
-    const bool is_older = check_layers<Layout>(all.first(older), hash);
-    const AddOutcome outcome = add_to_last<Layout>(hash);
-    if (!is_older) return outcome;
-    // If the newest generation has no room, the item is still present in an older generation.
-    return outcome == AddOutcome::kAdded ? AddOutcome::kRefreshed : AddOutcome::kPresent;
-  }
-
-  template <class Layout>
-  size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
-    std::array<bool, kGroupItems> found;
-    size_t done = 0;
-    while (done < hashes.size()) {
-      const std::span<const Layer> all = filter_.layers();
-      const size_t layers_before = all.size();
-      const auto rest = hashes.subspan(done);
-      for (const ItemHash& hash : rest) all.back().prefetch<Layout>(hash);
-      const auto found_of_rest = std::span(found).subspan(done, rest.size());
-      std::ranges::fill(found_of_rest, false);
-      check_layers_group<Layout>(all.first(layers_before - 1), rest, found_of_rest);
-      // The loop ends after growth: the remaining items must then be looked up in the layer that
-      // was last before.
-      for (; done < hashes.size() && filter_.layer_count() == layers_before; ++done) {
-        outcomes[done] = found[done] ? AddOutcome::kPresent : add_to_last<Layout>(hashes[done]);
-        if (outcomes[done] == AddOutcome::kFull) return done + 1;
-      }
-    }
-    return done;
-  }
-
-  ScalableFilter& filter_;
-  const MemoryBudget& budget_;
-};
-
-AddOutcome ScalableFilter::add(std::string_view item, const MemoryBudget& budget) {
-  return add(hasher()(item), budget);
-}
-
-AddOutcome ScalableFilter::add(ItemHash hash, const MemoryBudget& budget) {
-  return with_layout(layout(),
-                     [&]<class Layout>() { return Adder(*this, budget).add<Layout>(hash); });
-}
-
-AddOutcome ScalableFilter::replay_add(ItemHash hash, const MemoryBudget& budget) {
-  return with_layout(layout(),
-                     [&]<class Layout>() { return Adder(*this, budget).replay<Layout>(hash); });
-}
-
 void ScalableFilter::drop_layers(size_t first, size_t count) {
   if (count == 0) return;
   if (chain_->dropped == nullptr) {
@@ -357,8 +173,10 @@ bool ScalableFilter::may_contain(std::string_view item, int64_t now_ms) const {
 }
 
 bool ScalableFilter::may_contain(ItemHash hash, int64_t now_ms) const {
-  return with_layout(layout(),
-                     [&]<class Layout>() { return check_layers<Layout>(layers_at(now_ms), hash); });
+  return with_layout(layout(), [&]<class Layout>() {
+    if (!is_chain()) return first_.check<Layout>(hash);
+    return check_layers<Layout>(layers_at(now_ms), hash);
+  });
 }
 
 void ScalableFilter::prefetch(ItemHash hash, uint64_t bytes_min) const {
@@ -367,32 +185,6 @@ void ScalableFilter::prefetch(ItemHash hash, uint64_t bytes_min) const {
       if (layer.bits().size_bytes() >= bytes_min) layer.prefetch<Layout>(hash);
     }
   });
-}
-
-size_t ScalableFilter::add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
-                                const MemoryBudget& budget) {
-  assert(outcomes.size() >= hashes.size());
-  return with_layout(layout(), [&]<class Layout>() {
-    Adder adder(*this, budget);
-    for (size_t start = 0; start < hashes.size();) {
-      start += adder.add_some<Layout>(hashes.subspan(start), outcomes.subspan(start));
-      if (outcomes[start - 1] == AddOutcome::kFull) return start;
-    }
-    return hashes.size();
-  });
-}
-
-size_t ScalableFilter::add_many(std::span<const std::string_view> items,
-                                std::span<AddOutcome> outcomes, const MemoryBudget& budget) {
-  const ItemHasher hash = hasher();
-  std::array<ItemHash, kGroupItems> hashes;
-  for (size_t start = 0; start < items.size(); start += kGroupItems) {
-    const size_t count = std::min(kGroupItems, items.size() - start);
-    for (size_t i = 0; i < count; ++i) hashes[i] = hash(items[start + i]);
-    const size_t done = add_many(std::span(hashes).first(count), outcomes.subspan(start), budget);
-    if (outcomes[start + done - 1] == AddOutcome::kFull) return start + done;
-  }
-  return items.size();
 }
 
 void ScalableFilter::may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found,
@@ -415,7 +207,7 @@ void ScalableFilter::may_contain_many(std::span<const std::string_view> items,
   std::array<ItemHash, kGroupItems> hashes;
   for (size_t start = 0; start < items.size(); start += kGroupItems) {
     const size_t count = std::min(kGroupItems, items.size() - start);
-    for (size_t i = 0; i < count; ++i) hashes[i] = hash(items[start + i]);
+    hash(items.subspan(start, count), hashes);
     may_contain_many(std::span<const ItemHash>(hashes).first(count), found.subspan(start, count),
                      now_ms);
   }

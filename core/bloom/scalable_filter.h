@@ -97,10 +97,11 @@ class ScalableFilter {
   // `bytes_min` bytes. Pass 0 for a filter that is unlikely to be in the cache at all.
   void prefetch(ItemHash hash, uint64_t bytes_min = kCachedBytes) const;
 
-  // Repeats an add that the journal recorded as new. Does not check whether the item is present:
-  // the outcome depends only on the item count, the room in the last layer and growth. The item's
-  // bits may be set already, if a snapshot was taken while the add was setting the bits.
-  AddOutcome replay_add(ItemHash hash, const MemoryBudget& budget);
+  // Repeats adds that the journal recorded as new. They are not checked for presence; only count,
+  // room and growth decide. The bits may be set already, if a snapshot was taken while they were
+  // being set. `outcomes` is as long as `hashes`.
+  void replay_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
+                   const MemoryBudget& budget);
 
   // REQUIRES: the layout supports deletion.
   Removal remove(ItemHash hash);
@@ -188,6 +189,12 @@ class ScalableFilter {
   };
 };
 
+// Replays one add. See ScalableFilter::replay_many().
+inline AddOutcome replay_add(ScalableFilter& filter, ItemHash hash, const MemoryBudget& budget) {
+  AddOutcome outcome{};
+  filter.replay_many({&hash, 1}, {&outcome, 1}, budget);
+  return outcome;
+}
 // Returns an empty filter with the first layer and the parameters of `filter`. Null if the
 // allocation fails.
 std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter);

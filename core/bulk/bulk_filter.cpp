@@ -13,7 +13,7 @@
 namespace core::bloom {
 namespace {
 
-// Smaller batches are added one item at a time, because threads would cost more than they save.
+// Smaller batches are added by one thread, because others would cost more than they save.
 constexpr size_t kBatchItemsMin = 1024;
 constexpr size_t kBatchItemsMax = size_t{1} << 16;
 // Maximum number of marks per batch, for all threads together. A mark is a bit and its item in 8
@@ -141,27 +141,29 @@ void BulkFilter::find_in_older(std::span<const ItemHash> hashes, std::span<bool>
   }
 }
 
-// Returns the number of items processed: all, or up to the item that made the filter grow.
+// Adds at most a group of items, on this thread. Returns the number of items processed.
 template <class Layout>
-Result<size_t> BulkFilter::add_singly(std::span<const ItemHash> hashes) {
-  for (size_t done = 0; done < hashes.size(); ++done) {
-    const auto hash = hashes.subspan(done, 1);
-    std::array<bool, 1> found{false};
-    find_in_older<Layout>(hash, found);
-    if (found[0]) continue;
-    LayerParts* last = &layers_.back();
-    if (last->item_count < last->capacity) {
-      last->item_count += Layout::mark(last->bits.words(), last->geometry, hash[0]);
-      continue;
-    }
-    if (Layout::check(last->bits.words(), last->geometry, hash[0])) continue;
-    if (auto grown = grow(); !grown) return grown.error();
-    last = &layers_.back();
-    Layout::mark(last->bits.words(), last->geometry, hash[0]);
-    ++last->item_count;
-    return done + 1;
+Result<size_t> BulkFilter::add_group(std::span<const ItemHash> hashes) {
+  LayerParts* last = &layers_.back();
+  const uint64_t room = last->capacity - std::min(last->capacity, last->item_count);
+  hashes = hashes.first(std::min(hashes.size(), kGroupItems));
+  if (room > 0) hashes = hashes.first(std::min<uint64_t>(hashes.size(), room));
+  std::array<bool, kGroupItems> answers{};
+  const auto found = std::span(answers).first(hashes.size());
+  find_in_older<Layout>(hashes, found);
+  if (room > 0) {
+    last->item_count += Layout::mark_group(last->bits.words(), last->geometry, hashes, found);
+    return hashes.size();
   }
-  return hashes.size();
+  const std::array full{ArrayView{last->bits.words(), last->geometry}};
+  Layout::check_group(full, hashes, found);
+  const auto first_new = static_cast<size_t>(std::ranges::find(found, false) - found.begin());
+  if (first_new == hashes.size()) return first_new;
+  if (auto grown = grow(); !grown) return grown.error();
+  last = &layers_.back();
+  Layout::mark(last->bits.words(), last->geometry, hashes[first_new]);
+  ++last->item_count;
+  return first_new + 1;
 }
 
 // Adds hashes of one batch. `first` is the index of hashes[0] in that batch.
@@ -200,7 +202,7 @@ void BulkFilter::mark_regions() {
         const Marks& marks = listed[region];
         for (size_t i = 0; i < marks.size(); ++i) {
           const size_t ahead = std::min(i + kMarksAhead, marks.size() - 1);
-          core::prefetch(words + marks[ahead].bit() / 64);
+          core::prefetch_for_write(words + marks[ahead].bit() / 64);
           uint64_t& word = words[marks[i].bit() / 64];
           const uint64_t mask = uint64_t{1} << (marks[i].bit() % 64);
           if ((word & mask) != 0) continue;
@@ -236,7 +238,7 @@ Result<> BulkFilter::add_as(std::span<const ItemHash> hashes) {
       add_batch<Layout>(hashes.first(size));
       hashes = hashes.subspan(size);
     } else {
-      const auto added = add_singly<Layout>(hashes);
+      const auto added = add_group<Layout>(hashes);
       if (!added) return added.error();
       hashes = hashes.subspan(*added);
     }

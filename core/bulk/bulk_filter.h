@@ -65,7 +65,7 @@ class BulkFilter {
   template <class Layout>
   Result<> add_as(std::span<const ItemHash> hashes);
   template <class Layout>
-  Result<size_t> add_singly(std::span<const ItemHash> hashes);
+  Result<size_t> add_group(std::span<const ItemHash> hashes);
   template <class Layout>
   void add_batch(std::span<const ItemHash> hashes);
   template <class Layout>

@@ -120,7 +120,7 @@ void add(Context& ctx) {
   // The journal of this server lists only items that were new. So replay counts each item as added,
   // even if its bits are set already.
   const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
-                                 ? filter->replay_add(item, budget)
+                                 ? core::bloom::replay_add(*filter, item, budget)
                                  : filter->add(item, budget);
   if (is_new || has_effect(outcome)) {
     notify_added(ctx, key, is_new, has_effect(outcome));

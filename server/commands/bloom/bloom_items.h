@@ -6,7 +6,6 @@
 // Thread safety: that of Context.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -69,9 +68,7 @@ inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
   // The journal of this server lists only items that were new. So replay counts each item as added,
   // even if its bits are set already.
   if (ctx.session.origin == CommandOrigin::kOwnJournal) {
-    std::ranges::transform(batch.hashes(), outcomes.begin(), [&](core::bloom::ItemHash hash) {
-      return filter.replay_add(hash, budget);
-    });
+    filter.replay_many(batch.hashes(), outcomes, budget);
     return outcomes;
   }
   return outcomes.first(filter.add_many(batch.hashes(), outcomes, budget));

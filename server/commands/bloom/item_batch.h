@@ -29,7 +29,7 @@ class ItemBatch {
 
   void hash(const core::bloom::ItemHasher& hasher, Arguments items) {
     resize(hashes_, items.size());
-    for (size_t i = 0; i < items.size(); ++i) hashes_[i] = hasher(items[i]);
+    hasher(items, hashes_);
   }
 
   std::span<const core::bloom::ItemHash> hashes() const { return {hashes_.data(), hashes_.size()}; }

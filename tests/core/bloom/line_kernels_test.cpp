@@ -123,6 +123,43 @@ TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
   }
 }
 
+// Some items are marked as found before, some repeat, and the array is with or without prefetching.
+TEST(LineKernelsTest, MarkGroupEqualsMarkingEachItem) {
+  SCOPED_TRACE(kKernelSeed);
+  std::mt19937_64 random(kKernelSeed);
+  for (const uint64_t line_count : {1, 7, 5'000}) {
+    for (unsigned bits_per_line = 1; bits_per_line <= kMaxBitsPerLine; ++bits_per_line) {
+      Geometry geometry;
+      geometry.bit_count = line_count * kLineBits;
+      geometry.lines_per_lookup = static_cast<uint8_t>(1 + random() % kMaxLinesPerLookup);
+      geometry.hash_count = static_cast<uint16_t>(geometry.lines_per_lookup * bits_per_line);
+      for (const LineKernels* kernels : all_kernels()) {
+        BitArray grouped = *BitArray::allocate(geometry.bit_count);
+        BitArray single = *BitArray::allocate(geometry.bit_count);
+        for (int round = 0; round < 10; ++round) {
+          const size_t count = 1 + random() % kGroupItems;
+          std::vector<ItemHash> hashes(count);
+          for (ItemHash& hash : hashes) hash = {random() % 3 << 62, random() % 50};
+          std::array<bool, kGroupItems> found{};
+          for (size_t i = 0; i < count; ++i) found[i] = random() % 4 == 0;
+          std::array<bool, kGroupItems> wanted = found;
+          uint64_t new_count = 0;
+          for (size_t i = 0; i < count; ++i) {
+            if (wanted[i]) continue;
+            wanted[i] = !portable_line_kernels().mark(single.words(), geometry, hashes[i]);
+            new_count += !wanted[i];
+          }
+          ASSERT_EQ(
+              kernels->mark_group(grouped.words(), geometry, hashes, std::span(found).first(count)),
+              new_count);
+          ASSERT_EQ(found, wanted);
+          ASSERT_TRUE(std::ranges::equal(grouped.bytes(), single.bytes()));
+        }
+      }
+    }
+  }
+}
+
 TEST(LineKernelsTest, GroupSkipsFoundItems) {
   Geometry geometry;
   geometry.bit_count = kLineBits;

@@ -143,7 +143,7 @@ class TimeModel {
       if (outcomes[i] == AddOutcome::kRefreshed) {
         ASSERT_TRUE(shape_.refreshes);
       }
-      replica_->replay_add(replica_->hasher()(items[i]), kNoLimit);
+      replay_add(*replica_, replica_->hasher()(items[i]), kNoLimit);
       known_[items[i]] = {elapsed_ms_, jumps_};
     }
   }
@@ -222,7 +222,7 @@ TEST(WindowedFilter, ItemWindowForgetsByCount) {
       std::vector<AddOutcome> outcomes(items.size());
       ASSERT_EQ(filter->add_many(views, outcomes, kNoLimit), items.size());
       for (const std::string& item : items) {
-        replica->replay_add(replica->hasher()(item), kNoLimit);
+        replay_add(*replica, replica->hasher()(item), kNoLimit);
         added.push_back(item);
       }
       for (size_t i = random() % 8; i < added.size(); i += random() % 16 + 1) {
@@ -263,7 +263,7 @@ TEST(WindowedFilter, ReplayOfEffectsRotatesAlike) {
       ASSERT_EQ(filter->add_many(views, outcomes, kNoLimit), items.size());
       for (size_t i = 0; i < items.size(); ++i) {
         if (!has_effect(outcomes[i])) continue;
-        ASSERT_TRUE(has_effect(replica->replay_add(replica->hasher()(items[i]), kNoLimit)));
+        ASSERT_TRUE(has_effect(replay_add(*replica, replica->hasher()(items[i]), kNoLimit)));
       }
       expect_as_twin(*filter, *replica);
     }

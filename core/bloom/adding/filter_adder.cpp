@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+//
+// The adds of a ScalableFilter: single items, groups, and items that a journal recorded as new.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <limits>
+
+#include "core/bloom/layouts.h"
+#include "core/bloom/scalable_filter.h"
+#include "core/bloom/window.h"
+
+namespace core::bloom {
+
+// Adds items to a filter of one layout. REQUIRES: the members' argument Layout is the filter's
+// layout.
+class ScalableFilter::Adder {
+ public:
+  Adder(ScalableFilter& filter, const MemoryBudget& budget) : filter_(filter), budget_(budget) {}
+
+  template <class Layout>
+  AddOutcome add(ItemHash hash) {
+    if (filter_.window() != nullptr) {
+      if (generation_room() == 0) {
+        // Journals contain only items that change the filter, so only such items may start a
+        // generation.
+        if (is_add_without_effect<Layout>(hash)) return AddOutcome::kPresent;
+        if (!rotate_by_items()) return AddOutcome::kCannotGrow;
+      }
+      if (refreshes()) return add_or_refresh<Layout>(hash);
+    }
+    const std::span<const Layer> all = filter_.layers();
+    if (all.size() > 1) {
+      if (all.back().bits().size_bytes() >= kCachedBytes) all.back().prefetch<Layout>(hash);
+      if (check_layers<Layout>(all.first(all.size() - 1), hash)) return AddOutcome::kPresent;
+    }
+    return add_to_last<Layout>(hash);
+  }
+
+  template <class Layout>
+  AddOutcome replay(ItemHash hash) {
+    if (filter_.window() != nullptr && generation_room() == 0 && !rotate_by_items()) {
+      return AddOutcome::kCannotGrow;
+    }
+    Layer& last = filter_.layers().back();
+    if (!last.is_full() && last.insert_new<Layout>(hash)) return AddOutcome::kAdded;
+    return insert_in_new_layer<Layout>(hash);
+  }
+
+  // Replays at most kGroupItems. Returns the number of items processed.
+  template <class Layout>
+  size_t replay_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
+    if constexpr (AddOnlyLayout<Layout>) {
+      Layer& last = filter_.layers().back();
+      uint64_t room = std::min<uint64_t>({hashes.size(), kGroupItems, last.room()});
+      if (filter_.window() != nullptr) room = std::min(room, generation_room());
+      if (room > 1) {
+        std::array<bool, kGroupItems> unused;
+        last.mark_new_group<Layout>(hashes.first(room), std::span(unused).first(room));
+        std::ranges::fill(outcomes.first(room), AddOutcome::kAdded);
+        return room;
+      }
+    }
+    outcomes.front() = replay<Layout>(hashes.front());
+    return 1;
+  }
+
+  // Adds at most kGroupItems. Returns the number of items processed.
+  template <class Layout>
+  size_t add_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
+    hashes = hashes.first(std::min(kGroupItems, hashes.size()));
+    if (filter_.window() == nullptr) return add_group<Layout>(hashes, outcomes);
+    const uint64_t room = generation_room();
+    // A group must end before the next rotation, which drops layers.
+    if (room > 0) hashes = hashes.first(std::min<uint64_t>(hashes.size(), room));
+    if (room > 0 && !refreshes()) return add_group<Layout>(hashes, outcomes);
+    for (const ItemHash& hash : hashes) filter_.prefetch(hash);
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      outcomes[i] = add<Layout>(hashes[i]);
+      if (outcomes[i] == AddOutcome::kFull) return i + 1;
+    }
+    return hashes.size();
+  }
+
+ private:
+  bool refreshes() const { return filter_.window()->settings().refreshes; }
+
+  // Number of items that the newest generation of a window of items still accepts.
+  uint64_t generation_room() const {
+    const Window& window = *filter_.window();
+    if (!window.settings().counts_items()) return std::numeric_limits<uint64_t>::max();
+    const uint64_t count = filter_.generation_item_count(window.generations().size() - 1);
+    const uint64_t quota = window.newest_quota();
+    return quota - std::min(count, quota);
+  }
+
+  // Starts the next generation of a window of items. Returns false if the allocation fails.
+  bool rotate_by_items() {
+    const Window& window = *filter_.window();
+    const uint64_t next = window.newest().ordinal + 1;
+    return filter_.rotate({next, window.start_of(next)});
+  }
+
+  // True if adding the item does not change the window: the layers that an add checks contain it.
+  template <class Layout>
+  bool is_add_without_effect(ItemHash hash) const {
+    const std::span<const Layer> all = filter_.layers();
+    const size_t older = all.size() - filter_.window()->generations().back().layer_count;
+    return check_layers<Layout>(refreshes() ? all.subspan(older) : all, hash);
+  }
+
+  template <class Layout>
+  AddOutcome insert_in_new_layer(ItemHash hash) {
+    if (!filter_.is_scaling()) return AddOutcome::kFull;
+    if (!filter_.grow(budget_)) return AddOutcome::kCannotGrow;
+    [[maybe_unused]] const bool has_room = filter_.layers().back().insert_new<Layout>(hash);
+    assert(has_room);
+    return AddOutcome::kAdded;
+  }
+
+  // Adds an item that no other layer contains. If the window refreshes, only layers of the newest
+  // generation count.
+  template <class Layout>
+  AddOutcome add_to_last(ItemHash hash) {
+    Layer& last = filter_.layers().back();
+    if (!last.is_full()) {
+      // insert() reports whether the item was present, which saves a check of this layer.
+      const Insertion insertion = last.insert<Layout>(hash);
+      if (insertion != Insertion::kNoRoom) {
+        return insertion == Insertion::kAdded ? AddOutcome::kAdded : AddOutcome::kPresent;
+      }
+    } else if (last.check<Layout>(hash)) {
+      return AddOutcome::kPresent;
+    }
+    return insert_in_new_layer<Layout>(hash);
+  }
+
+  template <class Layout>
+  AddOutcome add_or_refresh(ItemHash hash) {
+    const std::span<const Layer> all = filter_.layers();
+    const size_t older = all.size() - filter_.window()->generations().back().layer_count;
+    if (check_layers<Layout>(all.subspan(older), hash)) return AddOutcome::kPresent;
+    const bool is_older = check_layers<Layout>(all.first(older), hash);
+    const AddOutcome outcome = add_to_last<Layout>(hash);
+    if (!is_older) return outcome;
+    // If the newest generation has no room, the item is still present in an older generation.
+    return outcome == AddOutcome::kAdded ? AddOutcome::kRefreshed : AddOutcome::kPresent;
+  }
+
+  template <class Layout>
+  size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
+    std::array<bool, kGroupItems> is_old;  // for each item: a layer that takes no items has it
+    std::ranges::fill(std::span(is_old).first(hashes.size()), false);
+    // Layers in which the items that are left were looked up. Those layers no longer change,
+    // so that after growth only the layer that was the last one is looked up.
+    size_t checked = 0;
+    size_t done = 0;
+    while (done < hashes.size()) {
+      const std::span<const Layer> all = filter_.layers();
+      const bool is_full = all.back().is_full();
+      const size_t closed = is_full ? all.size() : all.size() - 1;
+      const auto rest = hashes.subspan(done);
+      const auto found = std::span(is_old).subspan(done, rest.size());
+      check_layers_group<Layout>(all.subspan(checked, closed - checked), rest, found);
+      checked = closed;
+      done += is_full ? add_to_full<Layout>(rest, found, outcomes.subspan(done))
+                      : add_to_open<Layout>(rest, found, outcomes.subspan(done));
+      if (outcomes[done - 1] == AddOutcome::kFull) return done;
+    }
+    return done;
+  }
+
+  // Answers items that are found, and adds the first other item to a new layer. Returns the number
+  // of items processed.
+  template <class Layout>
+  size_t add_to_full(std::span<const ItemHash> hashes, std::span<const bool> found,
+                     std::span<AddOutcome> outcomes) {
+    const auto first_new = std::ranges::find(found, false);
+    const auto count = static_cast<size_t>(first_new - found.begin());
+    std::ranges::fill(outcomes.first(count), AddOutcome::kPresent);
+    if (first_new == found.end()) return count;
+    outcomes[count] = insert_in_new_layer<Layout>(hashes[count]);
+    return count + 1;
+  }
+
+  // Adds items to the last layer until it is full or the filter has grown. Returns the number of
+  // items processed, at least one.
+  template <class Layout>
+  size_t add_to_open(std::span<const ItemHash> hashes, std::span<bool> found,
+                     std::span<AddOutcome> outcomes) {
+    Layer& last = filter_.layers().back();
+    if constexpr (AddOnlyLayout<Layout>) {
+      const size_t count = std::min<uint64_t>(hashes.size(), last.room());
+      last.mark_group<Layout>(hashes.first(count), found.first(count));
+      for (size_t i = 0; i < count; ++i) {
+        outcomes[i] = found[i] ? AddOutcome::kPresent : AddOutcome::kAdded;
+      }
+      return count;
+    } else {
+      for (const ItemHash& hash : hashes) last.prefetch<Layout>(hash);
+      const size_t layers_before = filter_.layer_count();
+      size_t done = 0;
+      while (done < hashes.size() && filter_.layer_count() == layers_before) {
+        outcomes[done] = found[done] ? AddOutcome::kPresent : add_to_last<Layout>(hashes[done]);
+        if (outcomes[done++] == AddOutcome::kFull) break;
+      }
+      return done;
+    }
+  }
+
+  ScalableFilter& filter_;
+  const MemoryBudget& budget_;
+};
+
+AddOutcome ScalableFilter::add(std::string_view item, const MemoryBudget& budget) {
+  return add(hasher()(item), budget);
+}
+
+AddOutcome ScalableFilter::add(ItemHash hash, const MemoryBudget& budget) {
+  return with_layout(layout(),
+                     [&]<class Layout>() { return Adder(*this, budget).add<Layout>(hash); });
+}
+
+void ScalableFilter::replay_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
+                                 const MemoryBudget& budget) {
+  assert(outcomes.size() >= hashes.size());
+  with_layout(layout(), [&]<class Layout>() {
+    Adder adder(*this, budget);
+    for (size_t done = 0; done < hashes.size();) {
+      done += adder.replay_some<Layout>(hashes.subspan(done), outcomes.subspan(done));
+    }
+  });
+}
+
+size_t ScalableFilter::add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
+                                const MemoryBudget& budget) {
+  assert(outcomes.size() >= hashes.size());
+  return with_layout(layout(), [&]<class Layout>() {
+    Adder adder(*this, budget);
+    for (size_t start = 0; start < hashes.size();) {
+      start += adder.add_some<Layout>(hashes.subspan(start), outcomes.subspan(start));
+      if (outcomes[start - 1] == AddOutcome::kFull) return start;
+    }
+    return hashes.size();
+  });
+}
+
+size_t ScalableFilter::add_many(std::span<const std::string_view> items,
+                                std::span<AddOutcome> outcomes, const MemoryBudget& budget) {
+  const ItemHasher hash = hasher();
+  std::array<ItemHash, kGroupItems> hashes;
+  for (size_t start = 0; start < items.size(); start += kGroupItems) {
+    const size_t count = std::min(kGroupItems, items.size() - start);
+    hash(items.subspan(start, count), hashes);
+    const size_t done = add_many(std::span(hashes).first(count), outcomes.subspan(start), budget);
+    if (outcomes[start + done - 1] == AddOutcome::kFull) return start + done;
+  }
+  return items.size();
+}
+
+}  // namespace core::bloom
