@@ -17,6 +17,8 @@
 #                                        commands beside ours in one table, and p50, p99, p99.9
 #                                        at fixed rates
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
+# Boost.Bloom joins where its headers are given once, a folder or several with semicolons between:
+#   cmake --preset release -DBLOOMERY_BOOST_BLOOM_INCLUDE=/path/to/bloom/include
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -66,7 +68,7 @@ done
 scripts/install_deps.sh test
 cmake --preset release >/dev/null
 cmake --build --preset release --parallel "$(nproc)" \
-  --target bloomery-server bloom_bench bloom_growth_bench hot_filter_load
+  --target bloomery-server bloom_bench bloom_growth_bench engine_bench hot_filter_load
 
 for section in "${sections[@]}"; do
   case $section in
@@ -74,6 +76,8 @@ for section in "${sections[@]}"; do
       printf '\nThe engine in process, native against classic\n'
       build/release/bench/bloom_bench --items "$items"
       build/release/bench/bloom_growth_bench
+      printf '\nThe engine in process, beside Boost.Bloom if the build has its headers\n'
+      build/release/bench/engine_bench "${engine_options[@]}"
       ;;
     report)
       python3 bench/report.py "${server_options[@]}"

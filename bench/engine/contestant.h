@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// Contestant: a filter of any library, as engine_bench measures it. Its members hash the items.
+//
+// Thread safety: none.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+using Item = std::array<char, 16>;
+inline constexpr size_t kEngineBatchItems = 128;
+
+class Contestant {
+ public:
+  virtual ~Contestant() = default;
+  // Removes all items.
+  virtual void clear() = 0;
+  // Adds the items in batches. REQUIRES: whole batches.
+  virtual void add(std::span<const Item> items) = 0;
+  // Looks the items up in batches, or one by one, and returns the number found.
+  virtual uint64_t find(std::span<const Item> items) const = 0;
+  virtual uint64_t find_singly(std::span<const Item> items) const = 0;
+};
+
+struct Candidate {
+  std::string name;
+  double bits_per_item = 0;
+  std::unique_ptr<Contestant> filter;
+};
+
+// Filters of Boost.Bloom for this number of items and error rate, of at most `bits_per_item_max`.
+// Empty if the bench was built without the library.
+std::vector<Candidate> boost_filters(uint64_t items, double error_rate, double bits_per_item_max);
+
+}  // namespace bench
