@@ -144,7 +144,8 @@ struct FilterParameters {
   uint16_t idle_growth = kUsualIdleGrowth;
   // Set for a union if its item count was estimated from the bits.
   bool item_count_is_estimated = false;
-  // Window of a filter that forgets. Error rate and capacity then apply to a whole window.
+  // Window of a filter that drops its oldest items. The error rate and the capacity of such a
+  // filter apply to the whole window.
   WindowSettings window{};
 
   static constexpr uint16_t kUsualIdleGrowth = 2;

@@ -250,7 +250,7 @@ double mean_over_lines(const Geometry& geometry, double item_count, Function&& f
   return sum;
 }
 
-// Share of the regions that have a flag.
+// Expected share of the regions whose flag is set, because items share one of their bits.
 double flag_share(const Geometry& geometry, double item_count) {
   return 1 - mean_over_lines(geometry, item_count, [&](const OtherBits& others) {
            return others.unshared(0, geometry.cell_bits);

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads one file of the append log, in two passes. scan_aof() validates the whole file and
-// determines where its sound part ends. replay_aof() passes the commands of that part to a handler.
+// determines its valid prefix. replay_aof() passes the commands of that prefix to a handler.
 //
 // Two passes are needed. A command must not be applied before the checksum that covers it has been
 // verified, nor before the EXEC of its transaction has been read. One pass would have to buffer a
 // batch, which may be the whole file. The second pass reads the bytes from the page cache, and
 // verifies by the checksum that they have not changed.
 //
-// A file that ends too early is torn. A crash can cause that, and its sound part is valid. A file
-// with a wrong byte anywhere else is damaged and is not used at all. In files of Bloomery, checksum
-// lines distinguish the two: no such line follows a torn place. There is one exception, a hole. It
-// consists of zero bytes from the last checksum line or the start of a block up to the end of a
-// block. A power cut leaves it if a block was not written yet but a later one was.
+// A file that ends too early is torn. A crash can cause that, and the prefix of whole commands is
+// valid. A file with a wrong byte anywhere else is damaged and is not used at all. In files of
+// Bloomery, checksum lines distinguish the two: no such line follows a torn place. There is one
+// exception, a hole. It consists of zero bytes from the last checksum line or the start of a block
+// up to the end of a block. A power cut leaves it if a block was not written yet but a later one
+// was.
 //
 // Invariants: a damaged file yields no command. The commands of replay_aof() depend on the bytes of
-// the sound part only. Memory: see AofLexer.
+// the valid prefix only. Memory: see AofLexer.
 // Thread safety: none; different files may be read in parallel.
 // Source: docs/formats.md, "Append log".
 #pragma once
@@ -45,10 +46,10 @@ struct AofScan {
   uint64_t size_bytes = 0;
   // The size of the snapshot before the commands, in a file from before Redis 7.
   uint64_t preamble_bytes = 0;
-  // The end of the last whole command or annotation outside an open transaction. In a torn file the
-  // bytes after it are cut off.
+  // The size of the valid prefix: the end of the last whole command or annotation outside an open
+  // transaction. In a torn file the bytes after the prefix are cut off.
   uint64_t sound_bytes = 0;
-  // The checksum of the sound part. An AofWriter that continues the file continues this checksum.
+  // The checksum of the valid prefix. An AofWriter that continues the file continues this checksum.
   RunningChecksum checksum;
 
   // The number of commands after the last checksum line of a file of Bloomery, included in
@@ -59,13 +60,13 @@ struct AofScan {
   std::string reason;
   uint64_t fault_offset = 0;
 
-  // The number of commands in the sound part, without MULTI and EXEC.
+  // The number of commands in the valid prefix, without MULTI and EXEC.
   uint64_t command_count = 0;
   uint64_t transaction_count = 0;
   uint64_t annotation_count = 0;
   uint64_t checksum_count = 0;
   std::optional<uint64_t> last_timestamp_s;
-  // The position in a replication stream after the sound part; nullopt if a command follows the
+  // The position in a replication stream after the valid prefix; nullopt if a command follows the
   // last position line.
   std::optional<RdbReplicationInfo> position;
 };
@@ -99,7 +100,7 @@ core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofS
 // next file before it stops writing the old one.
 bool may_be_cut(std::span<const AofScan> scans, size_t index);
 
-// Truncates the file at the end of its sound part and syncs it. REQUIRES: `scan` is torn.
+// Truncates the file at the end of its valid prefix and syncs it. REQUIRES: `scan` is torn.
 core::Result<> cut_torn_tail(FileSystem& files, const std::string& path, const AofScan& scan);
 
 // Returns the error for a torn or damaged file.

@@ -26,8 +26,8 @@ struct AofTimes {
   std::optional<uint64_t> later_offset;
 };
 
-// Reads the sound part up to the first line that is later than `until_s`. REQUIRES: `scan` is that
-// of the file and not damaged.
+// Reads the valid prefix up to the first time line that is later than `until_s`. REQUIRES: `scan`
+// is the scan of this file, which is not damaged.
 core::Result<AofTimes> read_aof_times(FileSystem& files, const std::string& path,
                                       const AofScan& scan, uint64_t until_s);
 

@@ -129,7 +129,7 @@ class AofWriter {
   std::shared_ptr<AppendFile> lost_;  // file whose sync has failed; null if there is none
   std::string batch_;                 // commands taken from the journal and not written yet
   uint64_t batch_end_ = 0;            // journal offset of the end of the batch
-  size_t covered_bytes_ = 0;          // bytes of the batch that the next base contains
+  size_t covered_bytes_ = 0;          // size of the start of batch_ that the next base contains
   uint64_t older_bytes_ = 0;          // size of the files before current_
   uint64_t base_size_bytes_ = 0;
 };

@@ -18,9 +18,9 @@ struct RdbReplicationInfo {
   // True if another kind of server produced the stream, so that the receiver re-executes its
   // commands.
   bool is_foreign = false;
-  // True if big filters may contain bits that were set after the offset. If a leader starts from
-  // such a snapshot, its data do not equal a replica's at that offset until the stream after it was
-  // applied.
+  // True if big filters may contain bits that were set after `offset`. The data of such a snapshot
+  // equal a replica's data only once the stream after `offset` was applied up to the end of the
+  // save.
   bool is_ahead = false;
   // In a cluster, the epoch of the leader that produced this history; 0 if unknown. Only the append
   // log stores the epoch.

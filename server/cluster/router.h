@@ -32,7 +32,7 @@ struct RouteConditions {
   bool is_stale = false;  // true for a replica whose data are older than replica-max-staleness
 };
 
-// The choices of cluster-preferred-endpoint-type, in their order.
+// The values of cluster-preferred-endpoint-type, in the order of the option's table row.
 enum class EndpointType : int64_t { kIp, kHostname, kUnknown };
 
 enum class Route : uint8_t {
@@ -51,7 +51,7 @@ Route route(const View& view, const RouteConditions& conditions, const RouteQuer
 // Returns kServe on a replica, because a later check refuses the write there.
 Route route_keyless_write(const View& view, const RouteConditions& conditions);
 
-// The facts about a client that decide how replies name nodes.
+// The properties of a client that determine how replies name nodes.
 struct EndpointStyle {
   EndpointType type = EndpointType::kIp;
   bool is_tls = false;

@@ -26,8 +26,8 @@ class View {
  public:
   // Creates a view without a topology.
   explicit View(std::string own_id);
-  // `alive` are the ids of the nodes whose lease holds. `fault` is that of the topology in etcd.
-  // REQUIRES: check_topology() accepts version.topology.
+  // `alive` lists the ids of the nodes whose lease in etcd has not expired. `fault` is the fault
+  // that was found in etcd's present topology. REQUIRES: check_topology() accepts version.topology.
   View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
        TopologyFault fault = TopologyFault::kNone);
   // Returns a view in which this server alone owns all slots. Its node has no address: a client

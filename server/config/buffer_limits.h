@@ -4,7 +4,7 @@
 // clients.
 //
 // Invariants: the canonical text names all three classes in the order of ClientClass, with sizes in
-// bytes. The second class is called "slave", as Redis' CONFIG GET does.
+// bytes. The class of replicas is called "slave", as in the reply of Redis' CONFIG GET.
 // Thread safety: free functions without shared state.
 #pragma once
 

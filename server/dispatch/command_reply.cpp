@@ -51,7 +51,7 @@ constexpr FlagName kKeyUseNames[] = {
 
 struct CategoryRule {
   std::string_view name;
-  uint32_t category;  // bit of a category that a row may state
+  uint32_t category;  // the category's bit in rows of the command table; 0 if rows cannot state it
   uint32_t flags;     // flags that imply the category
 };
 

@@ -104,7 +104,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   bool is_in(State state) const { return state_ == state && !output_.is_held(); }
   void await_end_of_pause();
   void await_reply();
-  // Enters the state, which ends when the client has read replies.
+  // Enters kSlowReader or kClosing. The connection leaves the state when the client has read enough
+  // replies.
   void await_reader(State state);
   void arm_timer(std::chrono::milliseconds delay);
   void on_timer();

@@ -17,8 +17,8 @@ struct Gauges {
   std::atomic<uint64_t> clients_peak{0};
   std::atomic<uint64_t> expire_cycle_us{0};
   std::atomic<uint64_t> evicted_keys{0};
-  // Total time during which maxmemory was exceeded although keys should have been evicted, and the
-  // start of the present such period; 0 if there is none.
+  // In an exceeded period memory is above maxmemory although the policy evicts keys. The values are
+  // the total duration of ended periods, and the start of the present period or 0.
   std::atomic<uint64_t> eviction_exceeded_us{0};
   std::atomic<int64_t> eviction_exceeded_since_us{0};
 

@@ -54,11 +54,11 @@ class MemoryMonitor final : public core::MemoryBudget {
  public:
   MemoryMonitor();
 
-  // Sets the reclaimer, whose pending values do not count as used. It must outlive the monitor's
-  // use.
+  // Sets the reclaimer, whose pending values do not count as used. The reclaimer must exist as long
+  // as the monitor is used.
   void set_reclaimer(const core::keyspace::Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
-  // Sets the part that makes room before a request is rejected. It must outlive the monitor's use.
-  // Must be called before other threads start.
+  // Sets the RoomMaker, which evicts keys before a request is rejected. The RoomMaker must exist as
+  // long as the monitor is used. Must be called before other threads start.
   void set_room_maker(RoomMaker* room_maker) { room_maker_ = room_maker; }
   // Sets the function that returns the bytes of exempt memory. It is called for each sum, from any
   // thread. Must be called before other threads start.

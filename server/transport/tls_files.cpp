@@ -98,7 +98,8 @@ bool add_authorities(X509_STORE* store, BIO* pem) {
   return has_any;
 }
 
-// Implements tls-ca-cert-dir, because OpenSSL's own lookup in directories opens the files itself.
+// Implements tls-ca-cert-dir. OpenSSL's own lookup in directories is not used: it opens the files
+// itself, and would block if a path is a FIFO.
 using Directories = std::vector<std::string>;
 constexpr std::string_view kDirectoryOption = "tls-ca-cert-dir";
 

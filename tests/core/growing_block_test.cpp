@@ -14,7 +14,8 @@ constexpr size_t kMebibyte = size_t{1} << 20;
 TEST(GrowingBlockTest, BytesSurviveEachResize) {
   GrowingBlock block = resize({}, 6, 0);
   std::memcpy(block.data, "kept..", 6);
-  // The block moves from the allocator to a mapping and back, each via a larger and a smaller size.
+  // The block moves from the allocator to a mapping and back. It grows and shrinks both in the
+  // allocator's memory and as a mapping.
   for (const size_t capacity : {size_t{100}, size_t{10}, 40 * kMebibyte, 70 * kMebibyte,
                                 33 * kMebibyte, 5 * kMebibyte, 33 * kMebibyte, size_t{6}}) {
     block = resize(block, capacity, 6);

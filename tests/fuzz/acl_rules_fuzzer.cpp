@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads any bytes, split at line ends, as rules of a user. Aborts unless the description of a user
-// with accepted rules creates an equal user, however often it is repeated.
+// Reads any bytes, split at line ends, as rules of a user. If the rules are accepted, the user's
+// description must be accepted as rules of a second user, and both users must be equal. Aborts
+// otherwise.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

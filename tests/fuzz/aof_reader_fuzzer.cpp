@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Aborts if an append log file is read incorrectly. The replayed commands must be those of the
-// sound part, and truncation to the sound part must give a whole file.
+// valid prefix, and truncation to the valid prefix must give a whole file.
 //
 // The first byte of an input chooses whether the rest is the file, or commands between a header and
 // a checksum line of Bloomery. In the latter form the fuzzer need not guess checksums.

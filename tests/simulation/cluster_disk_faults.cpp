@@ -19,7 +19,7 @@ constexpr int64_t kLogFailsUs = 16 * kSecond;
 
 }  // namespace
 
-// The node loses what it has not synced.
+// The node loses the log entries that are not synced.
 void ClusterModel::lose_power(Node& node, int64_t off_us) {
   node.is_up = false;
   ++node.boot;

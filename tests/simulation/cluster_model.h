@@ -41,9 +41,9 @@ enum class Mutation : uint8_t {
   kPromiseBlocksNothing,  // safe, but leaders change for no reason
   kAbsentMayLead,         // a leader needs no alive/<id> of its own
   kLeavesLate,            // a replica whose link has ended stays in sync for seconds
-  kRevokesEarly,          // an ending leader gives its lease back whatever the list says
+  kRevokesEarly,          // an ending leader revokes its lease before its data are safe
   kIgnoresRewind,         // only documents of higher revisions are read
-  kLeadsEmpty,            // a leader whose disk is gone does not know it
+  kLeadsEmpty,            // a leader that lost its disk claims to have all data
   kMovedWhileNamed,       // only a leader lets clients wait, not its successor
   kServesBeforeRole,      // a leader acknowledges before its server has the role
   kThreadLoads,           // the thread that keeps the lease waits for a load

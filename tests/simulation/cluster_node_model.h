@@ -50,10 +50,10 @@ struct ClusterModel::Node {
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    uint64_t life = 0;  // `life` of the replica when it acknowledged
+    uint64_t life = 0;  // `life` of the replica's process that acknowledged
   };
-  std::map<std::string, Ack> acks;  // of a leader, in its epoch
-  size_t acknowledged = 0;          // of a leader: the entries whose replies have left
+  std::map<std::string, Ack> acks;  // in a leader: the replicas' Acks of this epoch
+  size_t acknowledged = 0;          // in a leader: number of entries that clients saw acknowledged
 
   // The machine and its disk.
   uint64_t boot = 1;

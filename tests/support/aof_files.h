@@ -132,7 +132,7 @@ struct Reading {
   Commands commands;
 };
 
-// Scans the bytes and, unless they are damaged, replays their sound part.
+// Scans the bytes and, unless they are damaged, replays their valid prefix.
 inline Reading read(std::string bytes, const persistence::AofLimits& limits = {}) {
   virtual_disk::VirtualDisk disk;
   disk.put("dir/file", std::move(bytes));

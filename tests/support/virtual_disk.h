@@ -364,7 +364,8 @@ class VirtualDisk final : public FileSystem {
     return node == directory->second.names.end() ? nullptr : node->second.get();
   }
 
-  // Moves the first `count` changes of names to the disk.
+  // Writes the first `count` creations, renames and removals of files to the disk, so that they
+  // survive a power cut.
   void commit(size_t count) {
     for (size_t i = 0; i < count; ++i) {
       for (const auto& [directory, name, node] : changes_[i]) {

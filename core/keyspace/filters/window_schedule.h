@@ -3,9 +3,9 @@
 // WindowSchedule: the keys that may hold filters with a window of time, and when each must be
 // checked. It lets a leader find due rotations without a scan of all keys.
 //
-// Only names are stored, without databases. A name stays correct if its key is moved or databases
-// are swapped, and Entry::set_filter() records every filter that gets a name. If a name no longer
-// holds a filter, the caller of take_due() detects that.
+// Only the names of keys are stored, without databases. A name stays correct if its key is moved or
+// databases are swapped, and Entry::set_filter() records every filter that gets a name. If a name
+// no longer holds a filter, the caller of take_due() detects that.
 //
 // Invariants: a name whose filter has something to forget is recorded here, or held by the caller
 // that took it out.
@@ -42,8 +42,9 @@ class WindowSchedule {
   std::optional<Name> take_due(int64_t now_ms);
   // Makes the check of every name due now.
   void bring_all();
-  // Puts a name back, unless it was recorded again since. The name of a missing key is also kept: a
-  // filter is named before it is inserted into its table.
+  // Puts a name back, unless record() has added it again after take_due(). The name of a missing
+  // key is also put back, because record() is called before the filter's entry is inserted into its
+  // table.
   void put_back(Name name, int64_t due_ms);
   bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
 

@@ -5,10 +5,10 @@
 //
 // A member joins in three steps, so that it has every acknowledged write when etcd lists it:
 //
-//   wanted ──► replies wait for it, too ──► goal: the stream's end ──► has acknowledged the goal
+//   in `wanted` ──► replies wait for the member ──► goal := end of stream ──► goal acknowledged
 //
-// Writes that were acknowledged before the first step lie below the goal. Later ones wait for the
-// member.
+// The goal lies after all writes that were acknowledged before the first step. Replies to later
+// writes wait for the member.
 //
 // Thread safety: belongs to one thread.
 #pragma once
@@ -29,8 +29,8 @@ class JoiningList {
   // Returns the joining members, whose acknowledgements replies must wait for, too.
   std::vector<std::string> ids() const;
   // Returns the members of `wanted` that may be in the list now. `wanted` is the list that the
-  // leader wants. `tick` is the number of the present set of facts. The owner must update the set
-  // of members that replies wait for before it collects the next set of facts.
+  // leader wants. `tick` is the number of the present ReplicationFacts. Before the owner collects
+  // the next ReplicationFacts, it must make replies wait for the members of ids().
   std::vector<std::string> step(const Shard& shard, std::vector<std::string> wanted,
                                 const ReplicationFacts& facts, uint64_t tick);
 

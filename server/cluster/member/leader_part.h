@@ -58,7 +58,8 @@ class LeaderPart {
   // The leader of `epoch` has stopped acknowledging for good.
   void resigned(std::string_view shard, uint64_t epoch, int64_t now_us);
 
-  // Starts to hand the shard over. Errors: the reply to the client; nothing has changed then.
+  // Starts to hand the shard over. Errors: the reply to the client. After an error the state is
+  // unchanged.
   core::Result<> hand_over(const Shard& shard, std::string_view target, int64_t now_us);
   std::string successor(const Shard& shard) const;
   void writes_held(uint64_t offset);
@@ -103,9 +104,9 @@ class LeaderPart {
   ReturnCheck return_check_;
   uint64_t epoch_ = 0;
   bool needs_new_epoch_ = false;
-  int64_t begun_us_ = 0;           // when it learned that it leads
-  int64_t lapsed_us_ = 0;          // when it detected the end of its permit; 0: it has not
-  int64_t etcd_confirmed_us_ = 0;  // when the last question was sent that etcd has confirmed
+  int64_t begun_us_ = 0;           // time at which this node learned that it leads
+  int64_t lapsed_us_ = 0;          // time at which the permit was found expired; 0: not expired
+  int64_t etcd_confirmed_us_ = 0;  // time at which the last request that etcd confirmed was sent
   int64_t stepped_us_ = 0;
   int64_t resumed_us_ = 0;  // time at which the process continued after a pause
   int64_t renew_again_us_ = 0;

@@ -5,7 +5,7 @@
 // that take_actions() returns, and reports their outcomes. Member uses no sockets, threads or
 // clocks.
 //
-//   topology names another leader ──► replica: promises; campaigns if alive/<leader> stays gone
+//   topology names another leader ──► replica: campaigns when etcd lacks alive/<leader>
 //   topology names this node ───────► leader: asks etcd, else its members, and extends its permit
 //
 // Invariants: while clocks' rates differ by less than 10 %, no two members of a shard have a permit
@@ -45,8 +45,8 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Advances the member to the given time. Must be called when the facts change, and at least 20
-  // times within PermitTimes::ask_us.
+  // Advances the member to the given time. Must be called when the state of the replication
+  // changes, and at least 20 times within PermitTimes::ask_us.
   void tick(int64_t now_us, const ReplicationFacts& facts);
 
   // Adopts the topology that etcd has, from a watch or a read, if it supersedes the known one.
@@ -66,8 +66,8 @@ class Member {
   // that topology is older than the known one, a leader continues as if etcd did not answer.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
-  // `revision` is that of the written topology, for kCommitted. Before the owner reports kRefused,
-  // it reports the topology that etcd has.
+  // `revision` is the revision of the written topology, for kCommitted. Before the owner reports
+  // kRefused, it reports the topology that etcd has.
   void topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outcome,
                         uint64_t revision = 0);
   void promise_answered(int64_t now_us, uint64_t call, std::string_view peer, bool is_promised);
@@ -90,8 +90,8 @@ class Member {
   // called for any other answer.
   void successor_serves(int64_t now_us, std::string_view shard, uint64_t epoch);
 
-  // Executes CLUSTER FAILOVER on the leader. Errors: the reply to the client; nothing has changed
-  // then.
+  // Executes CLUSTER FAILOVER on the leader. Errors: the reply to the client. After an error the
+  // state is unchanged.
   core::Result<> hand_over(int64_t now_us, std::string_view target);
   // Returns the member that would lose the fewest writes by taking over; empty if none could take
   // over.
@@ -102,8 +102,8 @@ class Member {
   // Called when this node ends and its stream ends at `offset`. A leader removes from the list of
   // members in sync the members that lack a part of the stream.
   void close_list(int64_t now_us, uint64_t offset);
-  // Returns whether other members may take over as soon as alive/<own id> is gone. They may if
-  // every member on the list has all acknowledged writes.
+  // Returns whether this node may now delete its key alive/<id>, so that another member takes over.
+  // It may if every other member on the list of members in sync has all acknowledged writes.
   bool may_leave() const;
 
   std::vector<MemberAction> take_actions();

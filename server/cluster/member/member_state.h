@@ -61,7 +61,7 @@ struct MemberState {
   TopologyFault fault = TopologyFault::kNone;  // fault of the topology that etcd has
   std::optional<IdSet> alive;                  // ids of the live nodes; nullopt: not known yet
   ReplicationFacts facts;
-  uint64_t tick = 0;  // increases with each new set of facts
+  uint64_t tick = 0;  // number of calls of Member::tick(), each of which sets `facts`
   JoiningList joining;
   KeptEpoch kept;
   TopologyCalls calls;

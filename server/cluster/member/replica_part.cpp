@@ -10,13 +10,14 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kForceUs = 10'000'000;
-// The time before a member campaigns after the leader's key is gone. If etcd has ended the lease of
-// a living leader too early, the leader writes its key again within this time. If the leader's
-// stream still arrives, the leader is alive and etcd may be slow, so the longer time applies.
+// A member campaigns when etcd has had no key alive/<leader> for kGraceUs. If etcd has ended the
+// lease of a living leader too early, the leader writes its key again within this time. While the
+// leader's stream still arrives, the leader is alive and etcd may be slow. Then the member waits
+// for the longer kHeardGraceUs.
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
-// If a leader died before this node's start, its key alive/<id> is gone after this time. That holds
-// even if etcd has changed its own leader.
+// If a leader died before this node's start, its key alive/<id> has been deleted when this time has
+// passed since the start. That holds even if etcd has changed its own leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
 // A restarted leader that answers gets this long to register in etcd: five node timeouts. It may
 // first wait four of them for the answers of the other members.
@@ -81,7 +82,7 @@ void ReplicaPart::ask_peers(const Shard& shard, bool is_forced, int64_t now_us) 
   leader_has_all_ = false;
   std::vector<std::string> peers;
   for (const std::string& id : shard.insync) {
-    // A leader to which this node was connected has died since. It is not asked, because it has no
+    // A leader to which this process was connected is not asked: it has died, and it has no
     // acknowledged data that this node lacks.
     const bool is_asked = id != shard.leader || !has_connected_;
     if (id != state_.options.id && is_asked && !is_forced) peers.push_back(id);

@@ -50,8 +50,8 @@ class ReplicaPart {
  private:
   bool leader_is_gone(const Shard& shard) const;
   void look_at_leader(const Shard& shard, int64_t now_us);
-  // Returns whether this node's copy is older than its start, and the leader has acknowledged more
-  // writes since.
+  // Returns whether this node certainly lacks acknowledged writes. It does if its data are from
+  // before the start of the process and the leader has been alive since that start.
   bool is_behind_for_sure() const { return leader_has_lived_ && !has_connected_; }
   void ask_peers(const Shard& shard, bool is_forced, int64_t now_us);
   bool yields_to_leader(int64_t now_us);
@@ -60,7 +60,7 @@ class ReplicaPart {
   MemberState& state_;
   Election election_;
   int64_t promised_until_us_ = 0;
-  // The last time at which there was no sign that the leader is gone.
+  // The last time at which, as far as this node knows, etcd had the leader's key alive/<id>.
   int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
@@ -70,7 +70,7 @@ class ReplicaPart {
   int64_t yielding_since_us_ = 0;
   // True once this process was connected to the leader of its shard.
   bool has_connected_ = false;
-  // True once the leader was alive since the start of this process.
+  // True once the leader is known to have been alive after the start of this process.
   bool leader_has_lived_ = false;
 };
 

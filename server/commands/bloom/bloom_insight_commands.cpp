@@ -64,7 +64,8 @@ class PairWriter {
   protocol::ReplyWriter& reply_;
 };
 
-// The fractions of the capacity for which the residue is predicted.
+// The fill levels, as fractions of the capacity, for which the reply predicts the residue: the
+// share of items that could not be deleted.
 struct Load {
   std::string_view name;
   double share;

@@ -82,7 +82,7 @@ core::Result<> DataReplacer::place_files(const std::string& path, bool has_base)
     if (!made) return made;
   }
   // From here on, a start without an append log loads the new data. A start with an append log
-  // loads the old data until the log begins again.
+  // loads the old data until the log has been reopened with the new base.
   auto placed = parts_.files.rename(path, writer_.snapshot_path());
   if (placed) placed = parts_.files.sync_directory(".");
   if (!placed && has_base) (void)parts_.files.remove(temporary_base());

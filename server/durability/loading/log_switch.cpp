@@ -168,8 +168,9 @@ core::Result<> LogSwitch::open_recovered(Recovered recovered) {
   return {};
 }
 
-// Until the log has its base, a restart loads the previous data. After a failed sync it may load
-// even fewer data.
+// Opens the log if needed, and writes the base that the log lacks. Until the base is written, a
+// restart loads the previous data. If a sync of the previous log has failed, the end of that log
+// may be missing, too.
 core::Result<> LogSwitch::complete() {
   if (!wants_log_) return {};
   {

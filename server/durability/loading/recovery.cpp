@@ -363,8 +363,8 @@ class Recovery {
     auto position = position_;
     for (const ValidatedFile& file : files) {
       if (file.is_snapshot) continue;
-      // The position of commands after the last position line is unknown.
-      // Commands without a position end what an earlier file knows.
+      // The position of commands after the last position line is unknown. So a file that ends with
+      // such commands makes the position of the earlier files invalid.
       if (file.scan.command_count > 0 || file.scan.position) position = file.scan.position;
     }
     const bool is_whole = is_replica() || parts_.figures.foreign_keys == 0;

@@ -7,11 +7,12 @@
 // syncs for all waiting replies. No other thread waits for the end of a sync: it continues, and is
 // notified.
 //
-// If syncs take a millisecond or less on average, the I/O thread whose clients wait syncs. Handing
-// the sync to another thread would cost more. Otherwise the log's own thread syncs, so that no I/O
-// thread waits for the disk. If a sync answered several clients, the log's thread delays the next
-// sync until as many clients wait again. The delay is at most twice the duration of the last sync.
-// Clients that write in a loop then share one sync, instead of falling into ever smaller groups.
+// If syncs take a millisecond or less on average, an I/O thread syncs for its own waiting clients.
+// To hand such a sync to another thread would take longer. Otherwise the log's own thread syncs, so
+// that no I/O thread waits for the disk. If a sync answered several clients, the log's thread
+// delays the next sync until as many clients wait again. The delay is at most twice the duration of
+// the last sync. Clients that write in a loop then share one sync, instead of falling into ever
+// smaller groups.
 //
 // While a sync of `everysec` takes more than two seconds, replies to writes wait for its end. So
 // the loss by a power cut stays bounded.
@@ -76,7 +77,7 @@ class AppendLog final : public ReplyLog {
   bool is_safe(uint64_t offset) const override;
   bool fails() const override;
   std::string failure_text() const override;
-  // Returns whether there is a file that replies depend on.
+  // Returns whether the append log is in use, so that replies to writes may have to wait for it.
   bool is_open() const;
   bool syncs_before_replies() const override { return is_open() && is_always(); }
   // Writes pending bytes, unless appendfsync is `always`: then commit() writes and syncs.

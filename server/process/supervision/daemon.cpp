@@ -22,8 +22,8 @@ core::Error failure(std::string_view act) {
                       std::generic_category().message(errno))};
 }
 
-// Waits until the daemon is ready or has ended. Returns the exit status of
-// the process that started it.
+// Waits until the daemon is ready or has ended. Returns the exit status for the foreground process,
+// which called this function.
 int await_daemon(pid_t daemon, int report) {
   char byte = 0;
   ssize_t got = -1;

@@ -2,9 +2,9 @@
 //
 // Supervisor: notifies the service manager of the server's state, as `supervised` asks.
 //
-// Invariants: without a service manager nothing is sent. "Ready" is sent once, and before the end.
-// While data are loading, the manager's startup timeout is extended.
-// Thread safety: tick() on one thread; the others from any.
+// Invariants: without a service manager nothing is sent. READY=1 is sent at most once, and never
+// after STOPPING=1. While data are loading, the manager's startup timeout is extended.
+// Thread safety: one thread calls tick(). Any thread may call the other members.
 // Source: sd_notify(3), sd_watchdog_enabled(3).
 #pragma once
 

@@ -83,7 +83,8 @@ class ReplicaController {
   core::Result<> begin_failover(const FailoverRequest& request, Locking locking);
   core::Result<> abort_failover(Locking locking);
   // Implements PSYNC … FAILOVER: the leader at `address` has paused its writes and asks to follow
-  // this server. Errors: the error reply; `history` is not the one followed so far.
+  // this server. Errors: the error reply, for example if `history` is not the id of the history
+  // that this replica has followed.
   core::Result<> take_over(std::string_view history, std::string_view address, Locking locking);
   // Executes the due steps of a failover. Must be called when a replica has acknowledged, and
   // periodically. REQUIRES: no stripe lock is held.
@@ -93,7 +94,8 @@ class ReplicaController {
   void run();
   // Called whenever a session has ended.
   void end_session(const core::Error& cause, const ReplicaSession& session, uint64_t generation);
-  // Retries the link soon, because the cause of its failure may be gone.
+  // Shortens the delay before the next attempt to connect to the leader. Called when the cause of
+  // the failure may have been removed.
   void retry_soon();
   void change_target(std::optional<Target> target);
   bool is_wanted(uint64_t generation) const {
@@ -102,7 +104,7 @@ class ReplicaController {
   void record_writes_ended(uint64_t attempt);
   // Ends the attempt and resumes writes. REQUIRES: the replication's apply_mutex().
   void end_failover();
-  // Called when the target has accepted the role. `generation` is that of the session to the
+  // Called when the target has accepted the role. `generation` identifies the session to the
   // target.
   void finish_failover(uint64_t generation);
   // Called when the target has rejected the request, or the link to it is lost. This server leads
@@ -111,7 +113,7 @@ class ReplicaController {
 
   const Parts parts_;
   core::keyspace::Keyspace& keyspace_;
-  Leader& leader_;  // the part that serves this server's own replicas
+  Leader& leader_;  // sends the stream to this server's own replicas
   PauseGate& pause_;
   ReplicaFigures figures_;
   const std::unique_ptr<LinkFailures> failures_;

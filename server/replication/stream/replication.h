@@ -51,8 +51,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   uint64_t offset() const;
   Backlog& backlog() const { return *backlog_; }
 
-  // Sets the part that serves this server's replicas; null for none. The listener calls this
-  // itself.
+  // Sets the object that serves this server's replicas; null for none. The listener calls this
+  // function itself.
   void set_listener(StreamListener* listener) { listener_ = listener; }
 
   // Sets the stream position of the loaded data. Must be called before clients are served. A
@@ -66,7 +66,7 @@ class Replication final : public StreamPosition, public OwnChanges {
 
   // Starts to record the stream on a leader, for its first replica.
   void begin_backlog();
-  // Forgets the history of a leader's stream, because no replica has asked for it for long. Has no
+  // Frees the backlog of a leader, because no replica has been connected for a long time. Has no
   // effect on a replica.
   void end_backlog();
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamListener: the interface by which Replication notifies the part that serves this server's
+// StreamListener: the interface by which Replication notifies Leader, which serves this server's
 // replicas.
 //
-// Thread safety: both may be called from any thread, with or without stripe locks.
+// Thread safety: any thread may call both functions, with or without stripe locks.
 #pragma once
 
 namespace server {

@@ -86,7 +86,8 @@ TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
   }
 }
 
-// Tests big arrays first, and then small arrays, which the kernels check together.
+// The arrays become smaller: the kernels check each big array alone, and then all small arrays
+// together.
 TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
   SCOPED_TRACE(kKernelSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};

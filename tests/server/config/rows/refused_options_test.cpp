@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Directives that restrict access and that this server cannot carry out must end the start.
+// The start must fail if the configuration has a directive that restricts access and that this
+// server does not support.
 #include "server/config/option_table.h"
 #include "tests/server/config/config_fixture.h"
 

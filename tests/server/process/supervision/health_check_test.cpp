@@ -137,7 +137,7 @@ class HealthCheckTest : public ::testing::Test {
         SSL_write(tls.get(), "+PONG\r\n", 7);
       }
       ::shutdown(descriptor, SHUT_WR);
-      // Waits until the other side has read everything and closed.
+      // Waits until the health check has read the reply and closed its connection.
       while (::recv(descriptor, question.data(), question.size(), 0) > 0) {
       }
       ::close(descriptor);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Leader over pairs of sockets, with its thread but without a process: its messages and their
-// order.
+// Tests which messages the Leader sends to replicas, and their order. Pairs of sockets in the test
+// process replace the connections to replicas.
 #include "server/replication/leader/leader.h"
 
 #include <gtest/gtest.h>
