@@ -14,8 +14,8 @@
 //
 // Invariants: after the first error done() is true, so loops end, and all reads return empty
 // values. Later errors do not replace the first.
-// Thread safety: none; one user at a time. The cursor holds views of the arguments and error texts,
-// which must outlive the cursor.
+// Thread safety: one thread at a time may use an object. The cursor holds views of the arguments
+// and error texts, which must outlive the cursor.
 // Source: error texts of Redis 7.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // ClusterHost: connects a cluster node to its server: to the replication and to waiting clients.
 //
-// Thread safety: that of NodeHost.
+// Thread safety: the same threads call the members as those of NodeHost, see node_host.h.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,8 @@
 //
 // Invariants: run() returns only when all connections, coroutines and threads of the server have
 // ended.
-// Thread safety: request_stop() may be called from any thread; the rest from the main thread.
+// Thread safety: any thread may call request_stop(). Only the main thread may call the other
+// members.
 #pragma once
 
 #include <functional>

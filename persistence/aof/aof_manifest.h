@@ -9,7 +9,7 @@
 // Invariants: sequence numbers are positive, and those of the incremental files increase strictly.
 // File names are names, not paths. parse(encode()) returns an equal value. Truncated manifests of
 // Bloomery are rejected.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 // Source: docs/formats.md, "Append log"; the rules of Redis 7.0.
 #pragma once
 

@@ -4,7 +4,7 @@
 // twice.
 //
 // Invariants: after rewind() the same bytes are read again.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <sys/types.h>

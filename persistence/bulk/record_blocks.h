@@ -6,7 +6,7 @@
 // little-endian length. Records may be empty, and nothing else is stripped from a line.
 // Invariants: the blocks are the stream without gaps; the parts of a block are whole records too.
 // Memory for a record is at most about twice the bytes of it that have arrived.
-// Thread safety: none; one user at a time. The free functions are pure.
+// Thread safety: one thread at a time may use an object. The free functions are pure.
 #pragma once
 
 #include <cstddef>

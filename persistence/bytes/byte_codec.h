@@ -11,8 +11,8 @@
 // Invariants: a reader never passes the end of its bytes. After the first fault ok() stays false
 // and every read returns zeros or nothing, so one check at the end suffices. A length is not
 // trusted: nothing is allocated for it.
-// Thread safety: none; one user at a time. A reader's bytes and a writer's target must outlive the
-// reader or writer.
+// Thread safety: one thread at a time may use an object. A reader's bytes and a writer's target
+// must outlive the reader or writer.
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
 

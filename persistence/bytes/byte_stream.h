@@ -4,7 +4,7 @@
 // memory.
 //
 // Invariants: a write accepts all bytes or fails; a read that returns nothing means the end.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // Invariants: the sink receives pieces of the buffer's size, except the last one. Appended bytes
 // are read once, into the buffer; only the copy is checksummed and written. After the first error
 // nothing more is written to the sink.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 

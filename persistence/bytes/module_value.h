@@ -5,7 +5,8 @@
 //
 // Invariants: an unexpected tag is a fault, and so is anything but the end mark after the last
 // field. The value of an unknown module can always be skipped.
-// Thread safety: none; one user at a time. The StreamReader or ByteWriter must have no other user.
+// Thread safety: one thread at a time may use an object. The StreamReader or ByteWriter must have
+// no other user.
 // Source: docs/formats.md, "Module values".
 #pragma once
 

@@ -5,7 +5,7 @@
 //
 // Invariants: size() <= capacity(); clear() and shrink() keep the memory. Growth invalidates
 // pointers into the bytes.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 // error() describes the fault and its offset. The size of a string is limited by the source's bound
 // times the best compression ratio; nothing is allocated for it here. The source is read no further
 // than requested, rounded up to the buffer.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
 

@@ -3,7 +3,7 @@
 // AppendFileSink: writes a snapshot's byte stream to an AppendFile. write_whole_file(): writes a
 // whole file at once.
 //
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <string>

@@ -2,7 +2,7 @@
 //
 // InputFileSource: reads a snapshot's byte stream from an InputFile.
 //
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include "persistence/bytes/byte_stream.h"

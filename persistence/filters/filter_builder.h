@@ -10,7 +10,7 @@
 // filter is written in any of its forms, that form is accepted and gives an equal filter. So a
 // layer is validated only by fields that are written again, and no other field is kept. Bits that
 // no probe reaches are zero. After the first fault nothing more is allocated.
-// Thread safety: none; one user at a time. The budget must outlive the builder.
+// Thread safety: one thread at a time may use an object. The budget must outlive the builder.
 // Source: docs/formats.md, "Checks".
 #pragma once
 

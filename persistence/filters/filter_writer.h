@@ -5,7 +5,7 @@
 //
 // Invariants: if the writer writes to chunks, each byte of an array that forked processes share is
 // read once, in order.
-// Thread safety: none; one user at a time, who holds the lock of the filter's key.
+// Thread safety: one thread at a time may use an object. It must hold the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
 

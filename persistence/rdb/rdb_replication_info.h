@@ -2,7 +2,7 @@
 //
 // RdbReplicationInfo: the position of a snapshot in the replication stream, from its AUX fields.
 //
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 // Source: docs/replication.md, "Snapshots".
 #pragma once
 

@@ -10,7 +10,7 @@
 //
 // Invariants: every byte of a value is copied to the buffer once, and only the copy is checksummed
 // and written. After the sink's first error nothing more is written; finish() returns the error.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 

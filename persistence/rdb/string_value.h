@@ -3,7 +3,7 @@
 // Reads strings of keys from their stored form directly into an entry.
 //
 // Invariants: the entry has the encoding that SET of the same text would give it.
-// Thread safety: the entry is not in a keyspace yet.
+// Thread safety: one thread at a time may use the entry, which is not in a keyspace yet.
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
 

@@ -3,7 +3,7 @@
 // PasswordHash: the SHA-256 of a password. The password itself is not stored.
 //
 // Invariants: the time of a comparison does not depend on the secret.
-// Thread safety: pure functions of values.
+// Thread safety: pure functions.
 // Source: OpenSSL's CRYPTO_memcmp (https://www.openssl.org/docs/man3.0/man3/CRYPTO_memcmp.html).
 #pragma once
 

@@ -5,7 +5,8 @@
 // written in parentheses.
 //
 // Invariants: applying describe() to an empty selector gives an equal one.
-// Thread safety: none; constant once it is part of a published user.
+// Thread safety: one thread at a time may change a selector. It is constant once it is part of a
+// published user.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/, "Selectors".
 #pragma once
 

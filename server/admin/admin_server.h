@@ -8,7 +8,7 @@
 //
 // Invariants: at most kConnectionsMax connections. A further one replaces the connection that has
 // been idle longest, so slow clients block no one.
-// Thread safety: open(), start() and stop() from the main thread, in this order.
+// Thread safety: the main thread calls open(), start() and stop(), in this order.
 // Source: RFC 9112; conf/bloomery.conf, http-port.
 #pragma once
 

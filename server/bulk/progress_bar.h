@@ -5,7 +5,7 @@
 //
 // Invariants: writes when a step begins, otherwise at most ten times a second; clear() erases the
 // whole line.
-// Thread safety: none; one thread at a time may use an object.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // ClusterCounters: this node's counters about its shard, for metrics and CLUSTER INFO.
 //
-// Thread safety: written by the cluster's thread, read by any.
+// Thread safety: only the cluster's thread may write the counters. Any thread may read them.
 #pragma once
 
 #include <array>

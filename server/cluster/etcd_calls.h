@@ -9,7 +9,7 @@
 // member. With TLS the member's certificate must be valid and must name its host name or address. A
 // reply's header has at most 16 KiB. Its body, or a line of a stream's body, has at most
 // kEtcdReplyBytesMax.
-// Thread safety: none; everything runs on the io_context's thread.
+// Thread safety: only the thread that runs the io_context may use an object.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/, RFC 9112,
 // https://www.boost.org/doc/libs/1_81_0/libs/beast/doc/html/beast/ref.html.
 #pragma once

@@ -4,7 +4,7 @@
 //
 // Invariants: a watch reports each change once, in the order of revisions, however often its
 // connection breaks. Between failed attempts it waits 50 ms at first, and at most a second.
-// Thread safety: none; everything runs on the io_context's thread.
+// Thread safety: only the thread that runs the io_context may use an object.
 // Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
 #pragma once
 

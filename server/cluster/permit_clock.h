@@ -2,7 +2,7 @@
 //
 // The clock of permits. It continues while the machine sleeps, and never goes back.
 //
-// Thread safety: any thread.
+// Thread safety: any thread may call the function.
 // Source: CLOCK_BOOTTIME in https://man7.org/linux/man-pages/man2/clock_gettime.2.html.
 #pragma once
 

@@ -9,7 +9,7 @@
 // Invariants: a change by another thread raises no false alarm. That thread journals under the
 // key's exclusive lock, so the append is counted before its change is visible here. Keys beyond the
 // first kKeysMax and arrays of more than kArrayBytesMax are not compared.
-// Thread safety: that of Context.
+// Thread safety: the thread that runs the command calls run_handler().
 #pragma once
 
 #ifndef NDEBUG

@@ -4,7 +4,7 @@
 //
 // Invariants: the lock is released when the process and its forked children have ended, however
 // they end. A child closes it after all sockets. The empty file stays.
-// Thread safety: descriptor() from any thread, the others from one.
+// Thread safety: any thread may call descriptor(). One thread at a time may call the other members.
 // Source: flock(2).
 #pragma once
 

@@ -6,7 +6,7 @@
 // time of fewer than 16 ticks has a bucket of its own.
 //
 // Invariants: a histogram has one writing thread, so adding needs no locked instruction.
-// Thread safety: reading is allowed from every thread and gives recent values.
+// Thread safety: any thread may read the histogram, and gets recent values.
 // Source: Tene, HdrHistogram, 2012 (buckets of equal width within each power of two).
 #pragma once
 

@@ -4,7 +4,8 @@
 //
 // Invariants: after open() the sockets match the configuration; a change is applied as a whole or
 // not at all.
-// Thread safety: open() before the threads run; all others from any thread.
+// Thread safety: open() must be called before other threads start. Any thread may call the other
+// members.
 // Source: Redis' bind syntax ("*", "-::1" for an optional address).
 #pragma once
 

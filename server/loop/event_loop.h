@@ -8,7 +8,7 @@
 //
 // Invariants: a round is one event of Asio, or the events of one poll of the sockets. `end_round`
 // follows each round, and nothing runs in between.
-// Thread safety: post() from any thread; run() on one.
+// Thread safety: any thread may call post(). One thread calls run().
 // Source: Boost.Asio 1.81, io_context::run_one.
 #pragma once
 

@@ -4,7 +4,7 @@
 // calls of wake() post nothing until the next arm().
 //
 // Invariants: arm() followed by a check misses no event: an event after the check posts the task.
-// Thread safety: wake() from any thread; arm() and disarm() on the loop's thread.
+// Thread safety: any thread may call wake(). Only the loop's thread may call arm() and disarm().
 #pragma once
 
 #include <atomic>

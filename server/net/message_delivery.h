@@ -4,7 +4,7 @@
 //
 // Invariants: each call does a bounded amount of work, so other clients are served during a flood
 // of messages. No lock is held while connections are written to.
-// Thread safety: must be called on the thread itself.
+// Thread safety: must be called by the thread whose inbox is read.
 #pragma once
 
 #include "server/net/io_threads.h"
@@ -13,7 +13,7 @@
 
 namespace server::net {
 
-// Delivers all messages, in several rounds of the loop if necessary.
+// Delivers all messages, in several iterations of the event loop if necessary.
 void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking);
 
 // Delivers all lines for the thread's monitors. Closes monitors that do not keep up.

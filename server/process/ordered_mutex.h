@@ -5,7 +5,7 @@
 // Invariants: a thread that holds a mutex waits only for mutexes of a later LockRank. Debug builds
 // assert it; in release builds it is only a std::mutex. A thread that already holds a mutex may not
 // take it again. try_lock() never waits and so may be out of order.
-// Thread safety: that of std::mutex.
+// Thread safety: any thread may lock it, like a std::mutex.
 // Source: docs/architecture.md, "Locks".
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // RateSampler: INFO's instantaneous rates: commands and bytes per second.
 //
-// Thread safety: one thread samples; the gauges may be read from any.
+// Thread safety: one thread calls sample(). Any thread may read the gauges.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Statistics: counters of each I/O thread, which INFO adds up.
 //
 // Invariants: a Counter has one writing thread, so adding needs no locked instruction.
-// Thread safety: reading a Counter is allowed from every thread and gives a recent value.
+// Thread safety: any thread may read a Counter, and gets a recent value.
 #pragma once
 
 #include <array>
@@ -53,8 +53,8 @@ struct CommandCounters {
 };
 
 // CommandTrail: the names of the commands that a thread started last, for a crash report.
-// Invariants: names outlive the process' last command. Thread safety: one thread writes, any thread
-// reads.
+// Invariants: names outlive the process' last command. Thread safety: only the thread that owns the
+// trail may write to it. Any thread may read it.
 class CommandTrail {
  public:
   static constexpr size_t kLength = 16;

@@ -2,7 +2,8 @@
 //
 // CapturedLog: the log messages written during its lifetime.
 //
-// Thread safety: one at a time, while no other thread logs.
+// Thread safety: only one object may exist at a time, and no other thread may log during its
+// lifetime.
 #pragma once
 
 #include <spdlog/sinks/ostream_sink.h>

@@ -4,7 +4,7 @@
 // with children that save nothing. Its only write is APPEND, whose replay reveals commands that
 // were applied twice.
 //
-// Thread safety: that of Durability.
+// Thread safety: one thread at a time may call the members. Any thread may use the Durability.
 #pragma once
 
 #include <gtest/gtest.h>

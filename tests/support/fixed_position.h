@@ -3,7 +3,8 @@
 // FixedPosition: a replication stream that stays at offset 17, for code that saves it with the
 // data.
 //
-// Thread safety: that of StreamPosition; the settings belong to one thread.
+// Thread safety: any thread may call the members, but no thread may change the data members during
+// a call.
 #pragma once
 
 #include <optional>

@@ -2,7 +2,7 @@
 //
 // set_option: sets an option of a test's configuration, even if clients may not set it.
 //
-// Thread safety: that of Config::set().
+// Thread safety: any thread may call the function.
 #pragma once
 
 #include <gtest/gtest.h>

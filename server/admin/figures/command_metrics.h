@@ -4,7 +4,8 @@
 //
 // Invariants: only commands that were called, rejected or failed are listed. A histogram's counts
 // never fall from one bucket to the next.
-// Thread safety: that of Statistics.
+// Thread safety: any thread may call the functions, because Statistics' counters may be read from
+// any thread.
 // Source: the names of prometheus-redis-exporter.
 #pragma once
 

@@ -9,7 +9,7 @@
 //
 // Invariants: at most kLargestMax filters are stored. While tables grow, the sums may count a
 // filter twice.
-// Thread safety: none; no locks are held between calls.
+// Thread safety: one thread at a time may use an object. No locks are held between calls.
 #pragma once
 
 #include <cstdint>

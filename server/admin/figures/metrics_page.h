@@ -3,8 +3,8 @@
 // Writes the text of the page /metrics.
 //
 // Invariants: the page passes `promtool check metrics`.
-// Thread safety: that of Services. The values are read one after another and are no consistent
-// snapshot.
+// Thread safety: any thread may call the functions. The values are read one after another and are
+// no consistent snapshot.
 // Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
 #pragma once
 

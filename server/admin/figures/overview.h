@@ -2,8 +2,8 @@
 //
 // overview_of: returns the statistics of the whole server that the dashboard shows.
 //
-// Thread safety: that of Services. The values are read one after another and are no consistent
-// snapshot.
+// Thread safety: any thread may call the function. The values are read one after another and are no
+// consistent snapshot.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -3,7 +3,7 @@
 // LatestTask: a thread that runs one task at a time. A newer task replaces one that has not begun,
 // because only the newest role and the newest file matter.
 //
-// Thread safety: run() may be called from any thread; start() and stop() from one.
+// Thread safety: any thread may call run(). One thread at a time may call start() and stop().
 #pragma once
 
 #include <condition_variable>

@@ -3,7 +3,8 @@
 // Creates the view of the cluster that a node publishes, from cluster.json and the list of live
 // nodes.
 //
-// Thread safety: none; the view that is returned never changes.
+// Thread safety: one thread at a time may use an object. Any thread may use the returned view,
+// which never changes.
 #pragma once
 
 #include <memory>

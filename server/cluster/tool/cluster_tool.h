@@ -4,7 +4,7 @@
 //
 // Invariants: the topology is changed by one transaction that compares its revision. A change whose
 // outcome is unknown is requested again until it is known. A refused command has changed nothing.
-// Thread safety: none; calls block.
+// Thread safety: one thread at a time may use an object. Calls block.
 // Source: docs/cluster.md.
 #pragma once
 

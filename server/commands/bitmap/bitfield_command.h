@@ -3,7 +3,7 @@
 // Declares the handlers of BITFIELD and BITFIELD_RO, and their use of the key, for the rows in
 // bitmap_commands.cpp.
 //
-// Thread safety: that of Context.
+// Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
 #include "server/dispatch/command.h"

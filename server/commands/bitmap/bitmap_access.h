@@ -3,7 +3,8 @@
 // Helpers of the bitmap commands. They return string values as bytes, parse bit offsets, and
 // provide space to write bits.
 //
-// Thread safety: that of Context; functions that take a key need its lock.
+// Thread safety: the thread that runs the command calls the functions. Functions with a key as
+// argument require the key's lock.
 #pragma once
 
 #include <algorithm>

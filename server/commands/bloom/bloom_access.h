@@ -2,7 +2,7 @@
 //
 // Helpers by which the BF.* commands find and change the filter of a key.
 //
-// Thread safety: that of Context.
+// Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
 #include <string_view>

@@ -3,7 +3,7 @@
 // Helpers for BF.* commands with items. They create the filter of an add, and reply to adds.
 // Includes item_batch.h.
 //
-// Thread safety: that of Context.
+// Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
 #include <optional>

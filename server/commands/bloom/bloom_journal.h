@@ -7,7 +7,8 @@
 //
 // Invariants: every listed item counted when it was added, so replay need not look it up (see
 // ScalableFilter::replay_add).
-// Thread safety: that of Context. All functions require the key's exclusive lock.
+// Thread safety: the thread that runs the command calls the functions, and must hold the key's
+// exclusive lock.
 // Source: docs/formats.md, "Append log".
 #pragma once
 

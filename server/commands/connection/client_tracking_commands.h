@@ -3,7 +3,7 @@
 // Declares the handlers of CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR. Their rows are in
 // client_commands.cpp.
 //
-// Thread safety: that of Context.
+// Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
 namespace server {

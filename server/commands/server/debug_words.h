@@ -3,7 +3,7 @@
 // Declares the subcommands of DEBUG about keys, replies and settings. The subcommands that reload
 // data are in debug_commands.cpp, together with the table.
 //
-// Thread safety: handlers run on the thread of their session.
+// Thread safety: the thread that runs the command calls the handlers.
 #pragma once
 
 namespace server {

@@ -2,7 +2,7 @@
 //
 // Replies to ROLE on a replica, and returns replication offsets.
 //
-// Thread safety: that of Context.
+// Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
 #include "server/dispatch/context.h"

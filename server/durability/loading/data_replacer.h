@@ -5,7 +5,8 @@
 // Invariants: after any failure memory and disk hold all of the old data, all of the new, or
 // nothing. Clients get LOADING during the replacement, and none of their commands is running when
 // the old data are dropped.
-// Thread safety: one call at a time, by a thread that holds neither the stream nor a stripe.
+// Thread safety: one thread at a time may call the members. It must hold neither the stream's mutex
+// nor the lock of a stripe.
 #pragma once
 
 #include <functional>

@@ -8,8 +8,8 @@
 // Invariants: a damaged file ends the recovery with an error that gives the file's name and the
 // offset, and nothing on disk is changed. After success the keyspace contains all data of the
 // files.
-// Thread safety: one call, while no client is served. Other threads may read the load's counters
-// meanwhile.
+// Thread safety: called once, before clients are served. During the call other threads may read the
+// load's counters.
 // Source: docs/formats.md, "Snapshots" and "Append log".
 #pragma once
 

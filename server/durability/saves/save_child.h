@@ -9,7 +9,7 @@
 // asks the kernel to kill it when the parent ends. If the parent is killed earlier, the child may
 // live on until it is scheduled, and the next server waits for its lock (DirectoryLock). The
 // temporary file is removed if it is unfinished.
-// Thread safety: one thread at a time; figures() from any thread.
+// Thread safety: any thread may call figures(). One thread at a time may call the other members.
 // Source: fork(2): only the forking thread exists in the child. The allocator's pthread_atfork
 // handlers make malloc usable, so the child may allocate, but it must take no lock of the server.
 #pragma once

@@ -2,8 +2,8 @@
 //
 // TransferSaver: writes a snapshot for replicas rather than to `dump.rdb`.
 //
-// Thread safety: start() from any thread that holds no stripe lock; finish() by the thread that
-// found the child ended.
+// Thread safety: any thread that holds no stripe lock may call start(). The thread that detects the
+// end of the child calls finish().
 #pragma once
 
 #include <functional>

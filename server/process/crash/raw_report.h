@@ -4,8 +4,8 @@
 // file.
 //
 // Invariants: after prepare_reports() no function here allocates memory or takes a lock.
-// Thread safety: prepare_reports() is called once, before other threads start; the rest may be
-// called from any thread.
+// Thread safety: prepare_reports() is called once, before other threads start. Any thread may call
+// the other functions.
 // Source: signal-safety(7), backtrace(3).
 #pragma once
 

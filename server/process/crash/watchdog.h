@@ -9,7 +9,7 @@
 //
 // Invariants: while the watch is off, the watchdog has no thread. Each watched thread is then asked
 // only once, for its id.
-// Thread safety: set_period() and stop() on one thread at a time.
+// Thread safety: one thread at a time may call set_period() and stop().
 // Source: Redis' watchdog-period; signal-safety(7).
 #pragma once
 

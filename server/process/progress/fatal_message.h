@@ -2,8 +2,8 @@
 //
 // Reports the message of a process that must end, to its log and to the terminal.
 //
-// Thread safety: any thread. log.cpp implements the function, because it knows where the log is
-// written.
+// Thread safety: any thread may call the function. log.cpp implements the function, because it
+// knows where the log is written.
 #pragma once
 
 #include <string_view>

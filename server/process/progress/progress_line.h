@@ -4,7 +4,7 @@
 //
 // Invariants: writes at most ten times a second, and at each change of the work's name; clear()
 // erases the line.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // start_thread(): starts threads that the server needs to work.
 //
-// Thread safety: any thread.
+// Thread safety: any thread may call the function.
 // Source: pthread_create(3), EAGAIN.
 #pragma once
 

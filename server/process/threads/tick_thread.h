@@ -2,8 +2,8 @@
 //
 // TickThread: a thread that calls a function every 50 ms, sooner when woken.
 //
-// Thread safety: wake() and is_running() from any thread; start() and stop() from one. It may start
-// again after stop().
+// Thread safety: any thread may call wake() and is_running(). One thread at a time may call start()
+// and stop(). start() may be called again after stop().
 #pragma once
 
 #include <atomic>

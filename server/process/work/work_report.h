@@ -8,7 +8,7 @@
 //
 // Invariants: work that ends within kFirstLineUs leaves no line in the log, and none is left on the
 // terminal when the report is destroyed.
-// Thread safety: none; one user at a time.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 // process ends when it loads a filter of an unknown module. So a foreign replica that cannot hold
 // all kinds of filters is not served.
 //
-// Thread safety: none; Leader guards it.
+// Thread safety: one thread at a time may use an object. Leader's mutex guards it.
 // Source: docs/replication.md, "Replicas of another kind".
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // ReplicaSnapshot: a snapshot that a child is writing for replicas.
 //
-// Thread safety: none; Leader guards it.
+// Thread safety: one thread at a time may use an object. Leader's mutex guards it.
 #pragma once
 
 #include <optional>

@@ -42,8 +42,7 @@ SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
 
 // Returns the time until a snapshot for the replica starts. A snapshot in a file starts at once. A
 // diskless one waits for more replicas, because none can join it later. The snapshot for a member
-// of this server's shard starts at once, so that a rolling restart of the cluster does not wait
-// longer for the member.
+// of this server's shard starts at once, so that a rolling restart of the cluster waits less.
 int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
   const bool is_of_own_shard = !replica.traits.node_id.empty();
   if (!policy.is_diskless || !replica.traits.takes_eof_mark || is_of_own_shard) return 0;

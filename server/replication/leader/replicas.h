@@ -8,7 +8,7 @@
 //
 // Invariants: all replicas that a snapshot serves accept its form. Times are monotonic and given by
 // the caller.
-// Thread safety: none; Leader guards it.
+// Thread safety: one thread at a time may use an object. Leader's mutex guards it.
 // Source: docs/replication.md, "The leader"; Redis 7.0.15 for the delays and timeouts.
 #pragma once
 

@@ -7,8 +7,8 @@
 // other sockets for half of that time. The other sockets receive nothing during the delay, and
 // their peers may have the same timeout. The write then continues without the socket. Only the
 // piece that is being written is buffered.
-// Thread safety: one thread, in a forked child. The parent, which shares the sockets, notices the
-// shutdown.
+// Thread safety: used by the single thread of a forked child. The parent shares the sockets, so it
+// notices when the child shuts one down.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,8 @@
 // bytes to send, or until a socket accepts more.
 //
 // Invariants: a wake() after the last check ends the next sleep at once, so no append is missed.
-// Thread safety: wake() and interrupt() from any thread; the rest belongs to the leader's thread.
+// Thread safety: any thread may call wake() and interrupt(). Only the leader's thread may call the
+// other members.
 #pragma once
 
 #include <atomic>

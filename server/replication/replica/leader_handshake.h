@@ -9,7 +9,7 @@
 //
 // Invariants: commands are appended to the given output. After an outcome other than kNone, no line
 // is accepted.
-// Thread safety: none; one thread at a time may use an object.
+// Thread safety: one thread at a time may use an object.
 // Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
 #pragma once
 

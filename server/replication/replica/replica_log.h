@@ -5,7 +5,7 @@
 // Invariants: synced_offset() never exceeds the part of the stream that is on disk. It counts bytes
 // of the leader's stream, while the log counts its own bytes. If there are too many marks, new ones
 // are merged into the last one. synced_offset() then lags, but is never too high.
-// Thread safety: none; used by the link's thread.
+// Thread safety: only the thread of the link to the leader may use an object.
 // Source: docs/replication.md.
 #pragma once
 

@@ -15,7 +15,7 @@
 // stream's bytes up to the last unit that was returned before the latest next(). Memory is
 // allocated for received bytes only: a snapshot is passed on in the pieces that arrive. After
 // kFailed all calls have no effect.
-// Thread safety: none; one thread at a time may use an object.
+// Thread safety: one thread at a time may use an object.
 // Source: PSYNC of Redis 7.0; docs/replication.md.
 #pragma once
 

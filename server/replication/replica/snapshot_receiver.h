@@ -6,7 +6,7 @@
 //   "$SIZE" and SIZE bytes; or "$EOF:MARK", bytes, MARK (40 characters)
 //
 // Invariants: the result does not depend on how the received bytes are split; no bytes are kept.
-// Thread safety: none; one thread at a time may use an object.
+// Thread safety: one thread at a time may use an object.
 // Source: PSYNC of Redis 7.0; docs/replication.md.
 #pragma once
 

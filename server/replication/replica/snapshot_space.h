@@ -3,7 +3,7 @@
 // SnapshotSpace: checks the disk space for a leader's snapshot, and reports progress. A snapshot
 // that does not fit, or has no end, is stopped while there is space left for the append log.
 //
-// Thread safety: one thread.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <cstdint>

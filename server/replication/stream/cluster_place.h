@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterPlace: the facts that servers of a cluster exchange when a replica connects, and the epoch
-// of the history from which the data are.
+// ClusterPlace: the values that servers of a cluster exchange when a replica connects, and the
+// epoch of the history that the data come from.
 //
-// Thread safety: any thread.
+// Thread safety: any thread may read and write the atomic values. `node_id` is set before other
+// threads start.
 // Source: docs/cluster.md.
 #pragma once
 

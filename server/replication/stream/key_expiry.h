@@ -9,7 +9,8 @@
 //
 // Invariants: nothing is deleted while data are being loaded or writes are paused. Without expired
 // keys, a tick costs a few microseconds.
-// Thread safety: one thread. It takes stripe locks, so the caller must hold none.
+// Thread safety: belongs to one thread. Its members lock stripes, so the caller must not hold the
+// lock of a stripe.
 // Source: Redis' activeExpireCycle(), which limits the processor time to the same percentages.
 #pragma once
 

@@ -10,7 +10,7 @@
 // appended pieces make no difference. A group is returned only once its EXEC has arrived. Memory is
 // allocated for bytes that have arrived, not for announced ones. After kError, reset() must be
 // called.
-// Thread safety: none; one thread at a time may use an object.
+// Thread safety: one thread at a time may use an object.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
 

@@ -6,7 +6,8 @@
 // Invariants: a tick is bounded and checks only filters that may be due. No window rotates while
 // data are being loaded, writes are paused or another server leads. Without such filters a tick is
 // one load.
-// Thread safety: one thread. It takes stripe locks, so the caller must hold none.
+// Thread safety: belongs to one thread. Its members lock stripes, so the caller must not hold the
+// lock of a stripe.
 #pragma once
 
 #include <functional>

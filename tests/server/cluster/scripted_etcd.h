@@ -2,7 +2,7 @@
 //
 // ScriptedEtcd: a member of etcd with scripted answers, on the io_context of the client under test.
 //
-// Thread safety: none; one thread runs the io_context.
+// Thread safety: only the thread that runs the io_context may use an object.
 #pragma once
 
 #include <fmt/format.h>

@@ -5,8 +5,8 @@
 //
 // Invariants: sections come in table order, each at most once, whatever the order and number of
 // names.
-// Thread safety: that of Services. The values are read one after another and are no consistent
-// snapshot.
+// Thread safety: any thread may call the functions. The values are read one after another and are
+// no consistent snapshot.
 #pragma once
 
 #include <span>

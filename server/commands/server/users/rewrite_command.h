@@ -2,7 +2,7 @@
 //
 // CONFIG REWRITE: writes the present options and users to the configuration file.
 //
-// Thread safety: a handler, on the thread of its session.
+// Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
 #include "server/config/config.h"
