@@ -78,7 +78,7 @@ class HeapCount {
   std::atomic<size_t> thread_count_{0};
 };
 
-// Registers the calling thread for as long as it lives.
+// Registers the calling thread until it ends.
 class CountedThread {
  public:
   CountedThread()

@@ -264,7 +264,7 @@ RequestParser::Step RequestParser::fail(std::string_view reason) {
   return Step::kError;
 }
 
-// Resets all per-request state, whatever kind of request came before.
+// Resets the state of both kinds of requests, arrays and inline requests.
 void RequestParser::start_request() {
   phase_ = Phase::kStart;
   position_ = 0;

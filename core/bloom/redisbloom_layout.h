@@ -75,7 +75,7 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   // Like size(), but with given bits per item, for layers whose bits_per_item() is stored.
   static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);
   // Plans a layer of the older form. The size of the array is rounded up to a power of two. The
-  // capacity of the plan includes the items for which this makes room.
+  // capacity of the plan includes the items that fit because of this rounding.
   static std::optional<LayerPlan> size_rounded(uint64_t capacity, double error_rate);
 };
 

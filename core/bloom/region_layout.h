@@ -15,7 +15,7 @@
 // Invariants: geometry.cell_bits is r. A line has D = 512 r / (r + 1) item bits, rounded down,
 // followed by one flag for each of its regions. So an item's flags are in lines that it touches
 // anyway. Three words follow the last line: number of set bits, its maximum, and number of flags
-// set. When the set bits reach their maximum there is no room, whatever the item count. Bits that
+// set. When the set bits reach their maximum, the layer is full for any item count. Bits that
 // removals leave behind increase the error rate like all others.
 // Thread safety: check() calls may run in parallel; the others need exclusive access to the array.
 // Source: docs/bloom_math.md, "Regions"; Rothenberg, Macapuna, Verdi, Wiesmaier 2010, "The
@@ -73,7 +73,7 @@ struct RegionLayout {
   // Predicted share of the items that could not be removed, each considered separately. For a
   // filter without removals, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);
-  // Fill ratio computed from the array, whatever was added and removed.
+  // Fill ratio computed from the set bits of the array, so that it is right after removals.
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double items_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double error_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
@@ -88,7 +88,7 @@ struct RegionLayout {
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash);
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found);
-  // Adds an item. `capacity` is that of the layer and decides when the layer is full.
+  // Adds an item. `capacity` is the capacity of the layer and decides when the layer is full.
   static Insertion insert(uint64_t* words, const Geometry& geometry, uint64_t capacity,
                           ItemHash hash);
   static bool insert_new(uint64_t* words, const Geometry& geometry, uint64_t capacity,

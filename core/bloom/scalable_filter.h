@@ -69,7 +69,7 @@ class ScalableFilter {
                                                         const MemoryBudget& budget,
                                                         int64_t start_ms = 0);
   // Plans the first layer (of each generation, if there is a window) without allocating it. Errors:
-  // as create(), except for memory.
+  // the same as of create(), except insufficient memory.
   static Result<LayerPlan> plan(const FilterParameters& asked);
   // Builds a filter from parts, the oldest layer first. Errors: parts that no filter can have.
   // `window` has the window's settings and as many layers as there are parts.

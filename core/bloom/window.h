@@ -56,7 +56,7 @@ class Window {
     bool operator==(const Generation&) const = default;
   };
 
-  // A window with one generation of one layer. Windows of items begin at 0 whatever `start` is.
+  // A window with one generation of one layer. A window of items begins at 0 and ignores `start`.
   // REQUIRES: valid settings.
   Window(const WindowSettings& settings, int64_t start);
   // Restores a window from untrusted parts, the oldest generation first; nullopt if they are

@@ -29,7 +29,7 @@ namespace core::bloom {
 
 class BulkFilter {
  public:
-  // `budget` and `team` must outlive the filter. Errors: as ScalableFilter::create.
+  // `budget` and `team` must outlive the filter. Errors: the same as of ScalableFilter::create().
   static Result<std::unique_ptr<BulkFilter>> create(const FilterParameters& asked,
                                                     const MemoryBudget& budget, ThreadTeam& team);
 

@@ -60,8 +60,9 @@ class SlotSizes {
 // Calls visit(const Entry&) for the keys of the slot in database 0, expired ones included, until it
 // returns false. The visitor may only read and collect. Unless the caller holds the lock, it is
 // released after each kSlotScanStep buckets. Then a key that is there all the time is visited at
-// least once, as by SCAN. If no key of the slot comes or goes meanwhile, the walk ends at the last
-// one. Returns the number of buckets it has read. REQUIRES: keyspace.place_by_slot().
+// least once, as by SCAN. If no key of the slot is added or removed during the walk, the walk ends
+// at the last key of the slot. Returns the number of buckets it has read. REQUIRES:
+// keyspace.place_by_slot().
 inline constexpr unsigned kSlotScanStep = 512;
 template <class Visit>
 uint64_t for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Visit&& visit) {

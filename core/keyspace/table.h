@@ -57,9 +57,9 @@ class Table {
   void prefetch(uint64_t hash, PrefetchStep step) const;
 
   // Calls visitor(Entry&) for the entries of one cursor position and returns the next cursor, 0 at
-  // the end. An entry present during a whole scan is visited at least once, whatever is inserted,
-  // erased or resized between the calls. The visitor must not change the table. Any cursor value is
-  // valid.
+  // the end. An entry present during a whole scan is visited at least once. Between the calls other
+  // entries may be inserted or erased, and the table may be resized. The visitor must not change
+  // the table. Any cursor value is valid.
   template <class Visitor>
   uint64_t scan(uint64_t cursor, Visitor&& visitor) const;
   // Calls visitor(Entry&) for every entry. The visitor must not change the table.

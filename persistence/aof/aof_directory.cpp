@@ -127,7 +127,7 @@ core::Result<> AofDirectory::remove_temporaries(const std::string& directory,
                               (directory == path_ && (name == names_.temporary_manifest() ||
                                                       name == names_.temporary_incremental()));
     // appendfilename may be any word, even one that looks like a temporary name of Bloomery. So a
-    // file that the log uses is kept whatever its name is.
+    // file that the log uses is kept even if it has such a name.
     if (!is_temporary || name == names_.name() || manifest.lists(name)) continue;
     const std::string path = fmt::format("{}/{}", directory, name);
     if (auto removed = files_.remove(path); !removed) return removed;

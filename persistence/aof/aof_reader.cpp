@@ -105,7 +105,7 @@ class Scanner {
     if (!transaction_offset_) settle();
   }
 
-  // Marks all bytes read so far as sound.
+  // Extends the valid prefix to all bytes read so far.
   void settle() {
     scan_.sound_bytes = checksum_.size_bytes();
     scan_.checksum = checksum_;

@@ -232,7 +232,8 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
   const auto size = files_.size_bytes(new_base_path);
   if (!size) return size.error();
   if (auto renamed = files_.rename(new_base_path, path_of(name)); !renamed) return renamed;
-  // After a failure the disk may have either manifest, so the files of both are kept.
+  // After a failure the disk may have the old or the new manifest, so the files of both manifests
+  // are kept.
   auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
   if (!saved) return saved;
   manifest_ = std::move(manifest);

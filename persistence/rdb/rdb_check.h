@@ -24,7 +24,7 @@ namespace persistence {
 using RdbCounts = std::map<uint64_t, std::map<std::string, uint64_t>>;
 
 struct RdbSummary {
-  RdbReadResult file;  // facts about the file; after an error they have their defaults
+  RdbReadResult file;  // results of read_rdb(); after an error they have their defaults
   std::vector<std::pair<std::string, std::string>> aux;
   RdbCounts keys;
   RdbCounts foreign;  // numbers of keys of types that this server does not support

@@ -71,8 +71,8 @@ struct RdbPlace {
   std::string temporary;
 };
 
-// Writes the snapshot. Returns the numbers of bytes and keys written. Errors: those of the sink;
-// after the first one nothing more is written.
+// Writes the snapshot. Returns the numbers of bytes and keys written. Errors: the errors of the
+// sink. After the first error no more bytes are written.
 core::Result<RdbProgress> write_rdb(ByteSink& sink, const core::keyspace::Keyspace& keyspace,
                                     const RdbWriteOptions& options);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandTable: the facts about commands that access rules need: names, containers and categories.
-// Built once from the command registry in dispatch/, which this folder must not include.
+// CommandTable: the properties of commands that access rules need: names, containers and
+// categories. Built once from the command registry in dispatch/, which this folder must not
+// include.
 //
 // Invariants: an index here is the index of the registered command. A container precedes its
 // subcommands. Renaming a command does not change the name that rules use.

@@ -97,8 +97,8 @@ void AdminServer::start() {
   Parts& parts = *parts_;
   if (parts.doors.empty()) return;
   for (const auto& door : parts.doors) {
-    // The thread accepts few connections per round, so that existing connections are still served
-    // when many clients connect at once.
+    // The thread accepts few connections per iteration of its event loop, so that existing
+    // connections are still served when many clients connect at once.
     door->start({.accept = [&parts](int descriptor) { parts.admit(descriptor); },
                  .accepts_per_round_max = [] { return 16; }});
   }

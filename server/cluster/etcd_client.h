@@ -102,8 +102,8 @@ class EtcdClient {
   void grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler);
   // Extends the lease. ttl_s of the reply is 0 if the lease no longer exists.
   void keep_alive(uint64_t lease, EtcdHandler<EtcdLeaseReply> handler);
-  // Revokes the lease, which deletes its keys. If the lease is gone, etcd refuses the call with
-  // kNotFound.
+  // Revokes the lease, which deletes its keys. If the lease no longer exists, etcd refuses the call
+  // with kNotFound.
   void revoke(uint64_t lease, EtcdHandler<EtcdRevokeReply> handler);
 
   // Starts a watch, and returns its number, which is never 0. The handler may cancel the watch that

@@ -4,7 +4,7 @@
 // parts of the process that these commands use, including the network and other code above
 // dispatch/.
 //
-// Built once by Server, which owns all of it. No logic lives here. Types are only declared: a
+// Built once by Server, which owns all of it. It contains no logic. Types are only declared: a
 // source includes the headers of those that it uses.
 // Thread safety: stated at each member.
 #pragma once

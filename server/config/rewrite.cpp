@@ -137,8 +137,8 @@ class Rewriter {
     return value == text;
   }
 
-  // If several lines set the option, only the last one counts. Moves it to the place of the first
-  // one.
+  // If several lines set the option, only the last of these lines has an effect. Moves that line to
+  // the position of the first one.
   void drop_stale(const Option& option, const std::vector<OptionLine>& lines) {
     if (option.accumulates || option.line_writer != nullptr) return;
     lines_[lines.front().line] = lines_[lines.back().line];

@@ -213,8 +213,8 @@ class Context {
     reply.error(kWrongType);
     return Found<Entry>::other_kind();
   }
-  // Finds the string as find_string() does, but always counts the lookup like GET, whatever flags
-  // the command has.
+  // Finds the string as find_string() does, but always counts the lookup as GET does, regardless of
+  // the command's flags.
   Found<Entry> find_string_to_read(const KeyRef& key) {
     const auto found = find_string(key);
     if (command->has(kWrite)) count_lookup(key, !found || *found != nullptr);

@@ -2,7 +2,7 @@
 //
 // Environment: references to the parts of the process that dispatching and data commands use.
 //
-// Built once by Server, which owns all of it. No logic lives here. Types are forward-declared: a
+// Built once by Server, which owns all of it. It contains no logic. Types are forward-declared: a
 // file includes the headers of those that it uses.
 // Thread safety: stated at each member.
 #pragma once

@@ -6,7 +6,7 @@
 // data stay readable when the renames change.
 //
 // Invariants: names are unique; every row was checked (`check_row`); entries never move, so a
-// `const RegisteredCommand*` stays valid for the life of the process. Indices are dense.
+// `const RegisteredCommand*` stays valid until the process ends. Indices are dense.
 // Thread safety: immutable after construction.
 #pragma once
 

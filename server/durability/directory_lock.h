@@ -27,8 +27,8 @@ class DirectoryLock {
   // a child that holds the lock and the sockets until it is scheduled. Errors: another server holds
   // the lock.
   core::Result<> take(std::chrono::milliseconds patience);
-  // Changes the working directory, and locks the new one instead. Errors: the reason; nothing has
-  // changed then.
+  // Changes the working directory, and locks the new one instead. Errors: the reason. After an
+  // error the directory and its lock are unchanged.
   core::Result<> move_to(const std::string& directory);
   // Returns the descriptor that holds the lock, -1 before take().
   int descriptor() const { return descriptor_; }

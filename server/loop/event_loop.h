@@ -6,8 +6,8 @@
 // Polling Asio takes three system calls, polling the set of sockets takes one. So the set is polled
 // again while it has events, and Asio is polled after kSocketsPerWait sockets at the latest.
 //
-// Invariants: a round is one event of Asio, or the events of one poll of the sockets. `end_round`
-// follows each round, and nothing runs in between.
+// Invariants: an iteration of the loop, called round, handles one event of Asio or the events of
+// one poll of the sockets. `end_round` is called directly after each round.
 // Thread safety: any thread may call post(). One thread calls run().
 // Source: Boost.Asio 1.81, io_context::run_one.
 #pragma once
@@ -24,7 +24,7 @@ namespace server::net {
 class EventLoop {
  public:
   // Limit on the number of sockets that are served after a timer or a posted function has become
-  // due and before it runs. The sockets of the round that is already running do not count.
+  // due and before it runs. The sockets of the running iteration do not count.
   static constexpr size_t kSocketsPerWait = 32;
 
   EventLoop(asio::io_context& context, SocketSet& sockets, std::function<void()> end_round)

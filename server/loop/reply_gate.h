@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // ReplyGate: passes one thread's replies from the commands to the clients. It collects the replies
-// of a round and commits the append log once for all of them. It sends replies that are safe, and
-// holds the others until they are.
+// of one iteration of the event loop and commits the append log once for all of them. It sends
+// replies that are safe, and holds the others until they are.
 //
 // A sink's commands append to replies(). add() then closes the sink's part, which is sent by
-// flush() or when the round ends. Replies that depend on journal bytes not yet in the log are held
-// by their sink. They are released when the log has the bytes. If the log fails, each write is
-// answered with an error instead. Replies to writes may also wait for acknowledgements of replicas.
+// flush() or at the end of the iteration. Replies that depend on journal bytes not yet in the log
+// are held by their sink. They are released when the log has the bytes. If the log fails, each
+// write is answered with an error instead. Replies to writes may also wait for acknowledgements of
+// replicas.
 //
 // Invariants: a sink gets its replies in the order of its commands. No reply is sent before
-// is_safe() holds for the offsets that it depends on. A sink with a part lives until the
-// round ends.
+// is_safe() holds for the offsets that it depends on. A sink with a part exists until the iteration
+// ends.
 // Thread safety: belongs to one I/O thread.
 #pragma once
 
@@ -121,7 +122,7 @@ class ReplyGate {
   bool may_acknowledge() const;
   bool is_safe(const Needs& needs) const;
 
-  // If there are more bytes of replies than this, they are flushed before the round ends, while
+  // Replies of more bytes than this are flushed before the iteration of the event loop ends, while
   // they are still in the cache.
   static constexpr size_t kGatheredMax = size_t{32} << 10;
   // A part of at least this size is handed to its sink without a copy.

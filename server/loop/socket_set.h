@@ -59,7 +59,7 @@ class SocketSet {
   static constexpr size_t kEventsPerRound = 256;
   asio::posix::basic_stream_descriptor<Executor> set_;
   std::array<epoll_event, kEventsPerRound> events_{};
-  // Index of the next event of this round, so that remove() can drop undelivered events of its
+  // Index of the next event of the last poll, so that remove() can drop undelivered events of its
   // socket.
   size_t next_ = 0;
   size_t count_ = 0;

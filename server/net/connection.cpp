@@ -75,8 +75,8 @@ void Connection::close() {
   stream_->close();
   timer_.cancel();
   thread_.connections.forget(session_->id);
-  // The connection object lives until the round of the event loop ends, but its memory is freed
-  // now.
+  // The connection object exists until the iteration of the event loop ends, but its buffers are
+  // freed now.
   output_.forget();
   session_->output_buffer_bytes.store(0, std::memory_order_relaxed);
   session_->output_buffer_capacity_bytes.store(0, std::memory_order_relaxed);
@@ -135,7 +135,7 @@ void Connection::proceed(std::string_view fresh) {
     if (state_ == State::kClosed) return thread_.gate.drop_fresh();
     state_ = next;
     thread_.gate.add(*this);
-    // Usually the client's replies are sent when the round of the event loop ends.
+    // Usually the client's replies are sent at the end of the event loop's iteration.
     if (state_ == State::kReading) return publish_buffer_sizes();
     thread_.gate.flush();
   } while (!output_.is_held() && settle());

@@ -2,8 +2,8 @@
 //
 // Connections: the connections of one I/O thread, by session id.
 //
-// Invariants: a removed connection lives until the round ends, because the caller may be one of its
-// own functions.
+// Invariants: a removed connection exists until the iteration of the event loop ends, because the
+// caller may be one of its own functions.
 // Thread safety: belongs to the I/O thread; count() from any thread.
 #pragma once
 

@@ -2,8 +2,8 @@
 //
 // IoThreads: the threads that serve connections, each with a loop of its own.
 //
-// Invariants: a connection lives on one thread from accept to close; other threads post tasks to
-// that thread. When a round of the loop ends, its replies are being sent.
+// Invariants: a connection belongs to one thread from accept to close; other threads post tasks to
+// that thread. At the end of an iteration of the event loop, the replies of its commands are sent.
 // Thread safety: loop.post(), the wakers and connections.count() from any thread; everything else
 // of an IoThread from that thread only.
 #pragma once

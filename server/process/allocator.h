@@ -29,7 +29,7 @@ AllocatorFigures allocator_figures();
 uint64_t heap_bytes();
 // Corrects heap_bytes() by the allocator's statistics, which include the allocator's own tables and
 // the threads that are not counted (core/thread_heap.h). Takes some 30 microseconds. Does nothing
-// if another thread allocates meanwhile.
+// if another thread allocates during the call.
 void correct_heap_bytes();
 // Returns the name of the allocator: "jemalloc-5.3.0", "libc" or "sanitizer".
 std::string allocator_name();

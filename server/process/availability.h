@@ -23,8 +23,7 @@ class Availability {
     kTooFewReplicas = 1U << 3,
     kReadOnlyReplica = 1U << 4,
     kStaleReplica = 1U << 5,
-    // True if this server is a node of a cluster. The flag is set for the whole life of the
-    // process.
+    // True if this server is a node of a cluster. The flag does not change while the process runs.
     kInCluster = 1U << 6,
   };
 

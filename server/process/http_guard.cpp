@@ -17,7 +17,8 @@ void warn_of_http(std::string_view client_address, int64_t now_ms) {
   constexpr int64_t kPauseMs = 60'000;
   static std::atomic<int64_t> last_ms{std::numeric_limits<int64_t>::min() / 2};
   int64_t last = last_ms.load();
-  // If the clock was set back, the warning must not be suppressed for long.
+  // If the clock was set back, the next warning is logged at once, because the old time limit might
+  // suppress warnings for hours.
   if (now_ms >= last && now_ms - last < kPauseMs) return;
   if (!last_ms.compare_exchange_strong(last, now_ms)) return;
   log_warning(

@@ -10,7 +10,8 @@
 //
 // Invariants: a client that was sent the value of a key is notified of the key's next change, after
 // that value. A row is used for one notification and then removed. When all clients that have
-// tracked are gone, the table is empty and commands do not call this class: see ChangeListeners.
+// tracked keys have disconnected, the table is empty and commands do not call this class: see
+// ChangeListeners.
 // Thread safety: all members may be called from any thread, also under stripe locks.
 // Source: redis.io/docs/manual/client-side-caching; docs/architecture.md, "Client-side caching".
 #pragma once

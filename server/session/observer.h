@@ -30,7 +30,7 @@ class Session;
 class SlowLog;
 class TickClock;
 
-// The facts about a command that has ended.
+// The arguments and the duration of a command that has ended.
 struct Observed {
   // Returns whether the word at `index` is a secret. Null if the command has no secret arguments.
   using Hides = bool (*)(std::span<const std::string_view> words, size_t index);

@@ -213,7 +213,7 @@ class Session : public ClientBuffers {
   // Called when the session ends. Reverts the effects of a command outside the session, such as a
   // replica's link.
   std::function<void()> on_end;
-  // The reply that a command waits for; no other command runs meanwhile.
+  // The reply that a command waits for. The session runs no other command during the wait.
   std::unique_ptr<AwaitedReply> awaited;
 
   // The shared members below are constant after the session is registered.

@@ -105,7 +105,7 @@ TEST(Glob, CaseIsIgnoredOnRequest) {
   EXPECT_TRUE(glob_matches("MAX*", "maxmemory", LetterCase::kIgnored));
   EXPECT_TRUE(glob_matches("[A-M]ax", "Max", LetterCase::kIgnored));
   EXPECT_FALSE(glob_matches("[^m]ax", "Max", LetterCase::kIgnored));
-  EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));  // case of escapes matters
+  EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));  // an escape keeps its case
 }
 
 TEST(Glob, RandomPatternsAgreeWithTheNaiveModel) {

@@ -84,8 +84,9 @@ void ClusterModel::record_safe(ShardFacts& facts) {
   }
 }
 
-// Records the writes whose replies a leader releases when they wait for the members in sync. A
-// leader without any has the only copies, which survive a power cut once they are on its disk.
+// Records the writes whose replies a leader releases when they wait for the members in sync. If no
+// other member is in sync, the leader has the only copies, which survive a power cut once they are
+// on its disk.
 void ClusterModel::record_acknowledged(Node& leader) {
   if (options_.faults != Faults::kAckedWrites || !serves(leader)) return;
   const auto found =

@@ -200,7 +200,7 @@ void ClusterModel::load_slowly() {
   });
 }
 
-// The next member fails when all have caught up.
+// The next member fails when all members have caught up.
 void ClusterModel::fail_one_member() {
   if (now_us_ > end_us_ - kQuietSeconds * kSecond) return;
   at(pick(20 * kSecond, 30 * kSecond), [this] { fail_one_member(); });
@@ -301,7 +301,7 @@ void ClusterModel::clear_disk(Node& node) {
 }
 
 // Restarts the node with its id and an empty disk, before or after its lease has ended. The other
-// members may be down then.
+// members may be down at that moment.
 void ClusterModel::come_back_empty(Node& leader) {
   clear_disk(leader);
   at(pick(10 * kMs, 10 * kSecond), [this, &leader] { start(leader, false); });

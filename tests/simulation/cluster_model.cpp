@@ -190,7 +190,8 @@ void ClusterModel::watch(Node& node) {
   const uint64_t version = etcd_->alive_version();
   std::optional<IdSet> alive;
   if (version != node.seen_alive) alive = etcd_->alive();
-  // A member that learns late of the leader's death may have more than the one that takes over.
+  // A member that learns late of the leader's death may have more entries than the member that
+  // takes over.
   const bool is_quiet =
       options_.faults == Faults::kHandovers || options_.faults == Faults::kLeaderPowerCuts;
   const int64_t late_us = !is_quiet && chance(0.01) ? pick(0, 3 * kSecond) : delay();
@@ -241,7 +242,7 @@ void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, W
     if (!etcd_stalls_) return;
     way_us = etcd_down_until_us_ - now_us_ + pick(0, 50 * kMs);
   }
-  // A call that was sent arrives even if its sender has died meanwhile.
+  // A call that was sent arrives even if its sender dies before the arrival.
   at(way_us, [this, call, &node, is_reliable, life = node.life, carry_out = std::move(carry_out)] {
     Work answer = carry_out(node);
     const bool is_lost = is_cut(node, nullptr) || (!is_reliable && chance(0.005));

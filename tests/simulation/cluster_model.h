@@ -32,25 +32,25 @@ namespace simulation {
 enum class Mutation : uint8_t {
   kNone,
   kNoWait,                // a new leader acknowledges at once
-  kPermitFromReply,       // a permit counts from when the answer came
+  kPermitFromReply,       // a permit's time starts at the answer, not at the request
   kLeaseIsPermit,         // a leader serves while its lease is kept alive
   kStaleReads,            // a permit is confirmed by an etcd member that lags
-  kSilenceIsPromise,      // a member that does not answer counts as one that promised
+  kSilenceIsPromise,      // a member that does not answer counts as if it had promised
   kForgetsEpoch,          // a restart forgets the epoch
-  kSuccessorNeverWaits,   // every new leader believes that the old one has resigned
-  kPromiseBlocksNothing,  // safe, but leaders change for no reason
-  kAbsentMayLead,         // a leader needs no alive/<id> of its own
-  kLeavesLate,            // a replica whose link has ended stays in sync for seconds
+  kSuccessorNeverWaits,   // a new leader assumes that the former leader has resigned
+  kPromiseBlocksNothing,  // promises end at once, so leaders change needlessly
+  kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
+  kLeavesLate,            // a replica counts as in sync for seconds after its link ends
   kRevokesEarly,          // an ending leader revokes its lease before its data are safe
-  kIgnoresRewind,         // only documents of higher revisions are read
+  kIgnoresRewind,         // a node ignores a document of a lower revision in a restored etcd
   kLeadsEmpty,            // a leader that lost its disk claims to have all data
-  kMovedWhileNamed,       // only a leader lets clients wait, not its successor
+  kMovedWhileNamed,       // a member that is about to lead redirects clients
   kServesBeforeRole,      // a leader acknowledges before its server has the role
   kThreadLoads,           // the thread that keeps the lease waits for a load
   kFirstRegistered,       // a restarted leader does not report its position
-  kAsksNoMember,          // a leader believes that no power cut has shortened its log
-  kCandidateWithoutLog,   // a member does not know that its log fails
-  kLeaderWithoutLog,      // a leader does not know that its log fails
+  kAsksNoMember,          // a leader assumes that no power cut has shortened its log
+  kCandidateWithoutLog,   // a member ignores that its append log fails
+  kLeaderWithoutLog,      // a leader ignores that its append log fails
   kAcknowledgesEarly,     // replies to writes do not wait for the members in sync
 };
 
@@ -72,17 +72,18 @@ enum class Faults : uint8_t {
   // keeps is written to etcd, and the leader dies.
   kRestoredEtcd,
   // All nodes and etcd lose their power, and etcd is back last. If no other member has more on its
-  // disk than the leader, nothing on the leader's disk is lost.
+  // disk than the leader, no entry on the leader's disk may be lost.
   kPowerCuts,
   // The leader loses its power, or both members do, and etcd does not. The end of the leader's log
-  // is lost. Nothing is lost that a replica still has.
+  // is lost. No entry that a replica still has may be lost.
   kLeaderPowerCuts,
-  // Append logs fail, and leaders die meanwhile. A member whose log works leads soon, and no other.
+  // While append logs fail, leaders die. Soon a member whose log works must lead, and no member
+  // whose log fails.
   kFailingLogs,
   // Replies to writes wait for the members in sync. Members fail one at a time, and no acknowledged
   // write is lost.
   kAckedWrites,
-  // Loads of snapshots take long, and meanwhile the leader hands over. No lease may end.
+  // Replicas load snapshots slowly, and the leader hands over during the load. No lease may end.
   kSlowLoads,
   // Nothing fails, and leaders hand over. No client is redirected more than twice for one request.
   kHandovers,

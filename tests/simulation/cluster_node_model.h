@@ -69,7 +69,7 @@ struct ClusterModel::Node {
 
 struct ClusterModel::ShardFacts {
   std::string name;
-  uint64_t serving_epoch = 0;  // highest epoch in which a leader replied
+  uint64_t serving_epoch = 0;  // highest epoch in which a leader replied to a client
   const Node* serving = nullptr;
   Log safe;  // entries that every member in sync had on its disk at one time
 };

@@ -181,7 +181,7 @@ RunOptions with(Faults faults, uint64_t seed, int members, Mutation mutation = M
   return options;
 }
 
-// The fault of the first run that has one.
+// Returns the fault of the first run that violates an invariant; empty if no run does.
 std::string first_fault(Faults faults, int members, Mutation mutation) {
   std::string fault;
   for (uint64_t i = 0; i < kMutatedRunsMax && fault.empty(); ++i) {

@@ -118,8 +118,8 @@ class ClientsFixture : public CommandTest {
       ASSERT_EQ(::send(sockets.far, bytes.data(), bytes.size(), MSG_NOSIGNAL),
                 static_cast<ssize_t>(bytes.size()));
     }
-    // Sends more bytes than a socket buffers, and serves meanwhile. Returns false if the server
-    // closes the connection or stops reading.
+    // Sends more bytes than a socket buffers, and runs the server's event loop while it sends.
+    // Returns false if the server closes the connection or stops reading.
     bool send_all(std::string_view bytes) const {
       int refusals = 0;
       while (!bytes.empty() && refusals < 2 && !is_closed()) {

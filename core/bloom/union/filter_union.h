@@ -30,7 +30,8 @@ Result<uint64_t> union_bytes(UnionInputs inputs);
 // Decides whether a layer of the union may hold more items than its error rate allows.
 enum class Overfill : uint8_t { kRefused, kAllowed };
 
-// Returns the union. Errors: as union_bytes(); a layer that would be too full; a failed allocation.
+// Returns the union. Errors: the errors of union_bytes(), a layer that would be too full, a failed
+// allocation.
 Result<std::unique_ptr<ScalableFilter>> unite(UnionInputs inputs, Overfill overfill);
 
 }  // namespace core::bloom

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Election: decides which member in sync campaigns first when the leader is gone. A candidate asks
-// the other members how much of the history they have. The member with the most history campaigns
-// at once. Each other member campaigns later, if no member before it has done so.
+// Election: decides which member in sync campaigns first when etcd no longer has the leader's key
+// alive/<id>. A candidate asks the other members how much of the history they have. The member with
+// the most history campaigns at once. Each other member campaigns later, if no member before it has
+// done so.
 //
 //   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──rank × 300 ms──► due
 //     ▲                   └───────────────── cancel() ────────────┘

@@ -18,8 +18,8 @@
 
 namespace server::cluster {
 
-// The part of a shard's history that a node has. `epoch` is that of the leader that wrote the
-// history: the own epoch of a leader, or the epoch of a replica's leader. It is 0 after a start.
+// The part of a shard's history that a node has. `epoch` is the epoch of the leader that wrote the
+// history: of this node if it leads, else of the leader that it follows. It is 0 after a start.
 struct HistoryPosition {
   uint64_t epoch = 0;
   uint64_t offset = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Questions of a leader to the members in sync: how much of the history they have, and whether they
-// can take over.
+// Implements a leader's questions to the members in sync: how much of the history they have, and
+// whether they can take over.
 //
 // Thread safety: belong to one thread; times are given by the caller.
 #pragma once
@@ -19,7 +19,7 @@ namespace server::cluster {
 // whether they can take over, and hands over to the first that can.
 class SuccessorSearch {
  public:
-  // Longer than a handover takes.
+  // Interval between two attempts, longer than a handover takes.
   static constexpr int64_t kAskEveryUs = 2'000'000;
 
   explicit SuccessorSearch(MemberState& state) : state_(state) {}
@@ -45,17 +45,17 @@ class SuccessorSearch {
   int64_t ask_again_us_ = 0;
 };
 
-// ReturnCheck: a leader that was restarted may have lost its data, or the newest of them. Then it
-// leaves the shard to the members that have them. After a power cut it asks all members in sync
-// whether one of them has more. A member that cannot take over yet gives no position, and is asked
-// again.
+// ReturnCheck: decides whether a restarted leader may lead again. It may have lost its data or the
+// newest of its data. Then it leaves the shard to the members that have these data. After a power
+// cut it asks all members in sync whether one of them has more data. A member that cannot take over
+// yet gives no position, and is asked again.
 class ReturnCheck {
  public:
   explicit ReturnCheck(MemberState& state) : state_(state) {}
 
-  // The topology names this node as the leader.
+  // Called when the topology names this node as the leader.
   void begin(int64_t now_us);
-  // This node leads. From now on its data are in memory.
+  // Called when this node serves as the leader, so its data are in memory.
   void led() { has_led_ = true; }
   void look_at_others(const Shard& shard, int64_t now_us);
   // Asks the members that have not answered, if their answers are needed.
@@ -63,9 +63,10 @@ class ReturnCheck {
   void answered(uint64_t call, std::string_view peer,
                 const std::optional<HistoryPosition>& position);
 
-  // REQUIRES for both: this node leads the shard, and an earlier life of it may have led.
+  // REQUIRES for both functions: this node leads the shard, and an earlier process of this node may
+  // have led.
   bool has_lost_data(const Shard& shard, int64_t now_us) const;
-  // Returns whether other members may learn how much this node has. They do while it asks them.
+  // Returns whether this node may answer members that ask for its position in the history.
   bool has_log_or_is_alone(const Shard& shard, int64_t now_us) const;
 
  private:
@@ -78,8 +79,8 @@ class ReturnCheck {
   }
 
   MemberState& state_;
-  bool has_led_ = false;           // in this life of the process
-  int64_t others_missing_us_ = 0;  // when a member in sync was last not alive
+  bool has_led_ = false;           // true once this process has served as the leader
+  int64_t others_missing_us_ = 0;  // last time at which some member in sync was not alive
   IdSet have_no_more_;
   uint64_t first_call_ = 0;
   int64_t ask_again_us_ = 0;

@@ -33,7 +33,7 @@ bool ReplicaPart::leader_is_gone(const Shard& shard) const {
 
 bool ReplicaPart::can_stand(const Shard& shard, int64_t now_us) const {
   // A topology whose epoch is below the kept epoch is old, because the shard has had another leader
-  // since. This node does not act on it.
+  // after that topology. This node then does not campaign.
   return shard.is_insync(state_.options.id) && state_.facts.has_whole_copy &&
          state_.facts.log_works && shard.epoch >= state_.kept.epoch() &&
          now_us >= state_.options.started_us + state_.options.times.wait_us &&

@@ -107,7 +107,7 @@ class Peers::Link {
 
   std::optional<std::string> ask(const std::string& command) {
     const auto end = SteadyClock::now() + limit_;
-    // A link that was kept from an earlier call may have ended since.
+    // A link that was kept after an earlier call may have been closed by the peer.
     if (socket_ != nullptr) {
       if (auto line = exchange(command, end)) return line;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// NodeClient: sends commands to one server by RESP, and reads the facts that bloomery-cluster
-// needs.
+// NodeClient: sends commands to one server by RESP, and reads the server's state for
+// bloomery-cluster.
 //
 // Invariants: every call ends within three seconds. With TLS a server's certificate is checked
 // against the authorities before anything is sent. As with redis-cli, the host name is not checked.
@@ -75,7 +75,7 @@ class NodeClient {
   protocol::ReplyParser parser_;
 };
 
-// The facts that a server reports about itself.
+// The state that a server reports about itself.
 struct NodeFacts {
   Node node;  // the node, with the address that clients use
   bool in_cluster_mode = false;
@@ -100,11 +100,11 @@ struct NodeFacts {
   bool link_is_up = true;  // true if a replica's link to its leader works
 };
 
-// Asks a server for its facts. Errors: those of NodeClient, and a reply that is not as expected.
+// Asks a server for its state. Errors: errors of NodeClient, and a reply of an unexpected form.
 core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access);
 
-// Asks for the server's cluster.json, by CLUSTERX TOPOLOGY. Errors: those of NodeClient, and a
-// reply that is not as expected.
+// Asks for the server's cluster.json, by CLUSTERX TOPOLOGY. Errors: errors of NodeClient, and a
+// reply of an unexpected form.
 core::Result<NodeFile> ask_kept(const Address& address, const NodeAccess& access);
 
 // Returns the value of the line "name:value" in INFO's text; empty if there is none.

@@ -23,13 +23,13 @@ constexpr size_t kColumns = 8;
 constexpr int64_t kReconnectS = 2;
 using Row = std::array<std::string, kColumns>;
 
-// The known facts about one member of a shard.
+// The known state of one member of a shard.
 struct MemberLine {
   const Node* node = nullptr;
   bool leads = false;
   bool alive = false;
   bool in_sync = false;
-  const NodeFacts* facts = nullptr;  // facts that the member reports; null: no answer
+  const NodeFacts* facts = nullptr;  // state that the member reports; null: no answer
 
   // True if another process answers at the member's address, for example a server that was started
   // with an empty directory.

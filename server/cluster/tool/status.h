@@ -21,7 +21,7 @@ struct ClusterStatus {
   TopologyVersion version;
   std::vector<std::string> alive;  // ids of the live nodes
 
-  // The servers' facts in the order of the topology's nodes; nullopt: no answer.
+  // The state that each server reports, in the order of the topology's nodes; nullopt: no answer.
   std::vector<std::optional<NodeFacts>> facts;
 
   // Returns whether every shard has a live leader.

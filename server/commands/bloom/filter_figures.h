@@ -86,7 +86,7 @@ struct FilterFigures {
 FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
 // Returns how many items fit before a layer is added, or before a filter that does not grow is
-// full. Returns nullopt for a window that makes room by dropping its oldest items.
+// full. Returns nullopt for a window that drops its oldest items when it is full.
 std::optional<uint64_t> items_left_in(const core::bloom::ScalableFilter& filter);
 
 // Returns the fraction of bits that are set, with layers weighted by size. Reads the same bits as

@@ -97,8 +97,8 @@ uint64_t Eviction::obtainable_bytes() const {
   if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
   if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
   // While eviction lags behind earlier requests, only small requests are accepted. A request of the
-  // size of a small string is harmless, because any other command may add a string of that size
-  // meanwhile.
+  // size of a small string is harmless, because any other command may also add a string of that
+  // size.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
   if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;

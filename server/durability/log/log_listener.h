@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LogListener: notified of AppendLog's progress and of its failure.
+// LogListener: the interface by which AppendLog reports its progress and its failure.
 //
 // Thread safety: called from any thread that writes or syncs the log, also within commit().
 #pragma once

@@ -25,7 +25,7 @@ using core::keyspace::Locking;
 
 constexpr int64_t kRetryForkUs = 5 * core::kSecondUs;
 // Delay before a failed rewrite is retried while the log has no valid base. The delay is short,
-// because clients cannot write meanwhile.
+// because clients cannot write until the rewrite succeeds.
 constexpr int64_t kRetryNeededBaseUs = 5 * core::kSecondUs;
 
 }  // namespace

@@ -36,8 +36,8 @@ class SaveChild {
   using Figures = SaveFigures;
   using Work = SaveWork;
 
-  // Forks a child that saves. REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork
-  // failed.
+  // Forks a child that saves. REQUIRES: no thread changes the keyspace during the call. Errors: the
+  // fork failed.
   static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work,
                                                         ChildDescriptors descriptors);
   // Saves at once, in this process. Used by tests with an in-memory file system, which cannot see a

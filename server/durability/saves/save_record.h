@@ -20,7 +20,7 @@ struct SaveRecord {
   bool last_was_ok = true;
 };
 
-// SaveEnd: facts about a child that has ended.
+// SaveEnd: the result and the statistics of a child that has ended.
 struct SaveEnd {
   core::Result<> result;
   // True if this server stopped the child, so that no error of the disk is assumed.

@@ -27,7 +27,7 @@ class Statistics;
 // effect in builds whose sanitizer reports crashes.
 void install_crash_log(const std::string& log_file);
 
-// While an instance lives, crash reports include the last commands of these statistics. There may
+// While an instance exists, crash reports include the last commands of these statistics. There may
 // be only one instance at a time.
 class CrashTrails {
  public:

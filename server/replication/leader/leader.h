@@ -97,8 +97,8 @@ class Leader final : public StreamListener {
   void start();
   void stop();
 
-  // Turns the session's connection into a replica's. Errors: the reply to the client; nothing has
-  // changed then.
+  // Turns the session's connection into the connection of a replica. Errors: the reply to the
+  // client. After an error the connection is unchanged.
   core::Result<> attach(const std::shared_ptr<Session>& session, const Request& request);
   // Called when the connection has ended.
   void detach(uint64_t session_id);

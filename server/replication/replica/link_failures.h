@@ -47,7 +47,8 @@ class LinkFailures {
 
   // Returns the pause after the last failure.
   int64_t pause_ms() const;
-  // Returns the cause of the last failure; empty if the link never failed, or has worked since.
+  // Returns the cause of the last failure; empty if the link never failed, or has worked after the
+  // last failure.
   std::string cause() const;
   // Returns whether several attempts in a row made no progress. Their other log lines are then
   // suppressed.

@@ -42,7 +42,7 @@ class Failover {
   using State = FailoverState;
   using Request = FailoverRequest;
   using Address = FailoverRequest::Address;
-  // The facts about a replica that this leader knows.
+  // The state of a replica, as this leader knows it.
   struct Candidate {
     Address address;
     bool is_online = false;
@@ -56,7 +56,7 @@ class Failover {
 
   State state() const { return state_.load(std::memory_order_acquire); }
 
-  // Starts an attempt. Errors: the reply to the client; nothing has changed then.
+  // Starts an attempt. Errors: the reply to the client. After an error the state is unchanged.
   core::Result<> begin(const Request& request, bool is_replica,
                        std::span<const Candidate> candidates, int64_t now_us);
   // Returns the number of the attempt. Events of other attempts are ignored.

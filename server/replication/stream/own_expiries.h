@@ -5,7 +5,7 @@
 //
 // Invariants: a key is recorded from its change until it is deleted, has no expiry, or has expired.
 // At most a million keys are recorded; other expired keys are hidden from readers. As in Redis, a
-// recorded key expires here even if the leader's stream has written it since.
+// recorded key expires here even if the leader's stream has overwritten it.
 // Thread safety: all members may be called from any thread. tick() takes stripe locks, so the
 // caller must hold none.
 // Source: Redis' expireSlaveKeys().

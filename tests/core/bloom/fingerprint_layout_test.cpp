@@ -81,7 +81,7 @@ TEST(FingerprintLayoutTest, FullTableIsUnchangedByAnInsertion) {
       ASSERT_EQ(bytes_of(layer), before);
     }
     EXPECT_GE(layer.item_count(), capacity);
-    // Deleting an item makes room for another one.
+    // After an item was deleted, another item fits.
     EXPECT_EQ(layer.remove<FingerprintLayout>(table_item(kTableSeed, 0)), Removal::kGone);
     EXPECT_TRUE(layer.mark<FingerprintLayout>(table_item(kTableSeed, 0)));
   }

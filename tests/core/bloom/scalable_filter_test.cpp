@@ -184,7 +184,7 @@ TEST_P(ScalableFilterTest, BudgetIsCheckedBeforeAllocating) {
   ASSERT_FALSE(filter);
   EXPECT_THAT(filter.error().message, StartsWith("ERR Insufficient memory to create filter"));
   EXPECT_THAT(filter.error().message, HasSubstr(std::to_string(planned_bytes(parameters))));
-  // The filter would be larger than any address space, so it is rejected whatever the budget says.
+  // The filter would be larger than any address space, so it is rejected with any budget.
   parameters.capacity = uint64_t{1} << 47;
   const auto huge = ScalableFilter::create(parameters, kUnlimited);
   ASSERT_FALSE(huge);

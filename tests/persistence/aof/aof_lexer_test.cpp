@@ -91,7 +91,8 @@ TEST_F(AofLexerTest, EveryTruncationCutsAnItem) {
   }
 }
 
-// The lexer never waits for more bytes than the file has, whatever is announced.
+// The lexer never waits for more bytes than the file has, even if a length in the file announces
+// more.
 TEST_F(AofLexerTest, LengthBeyondTheFileIsACut) {
   open("*2\r\n$3\r\nSET\r\n$60000000000\r\nabc");
   EXPECT_EQ(next(), Item::kCut);

@@ -130,7 +130,7 @@ TEST_F(DispatcherTest, OutOfMemoryStopsWhatTakesMore) {
   EXPECT_EQ(run({"SET", "a", "1"}), error(kOutOfMemory));
   EXPECT_EQ(run({"GET", "a"}), kNull);
   EXPECT_EQ(run({"DEL", "a"}), integer(0));
-  // Queuing a command takes memory, whatever the command is.
+  // Queuing takes memory for any command.
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"GET", "a"}), error(kOutOfMemory));
   EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of previous errors."));

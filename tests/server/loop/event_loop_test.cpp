@@ -41,7 +41,7 @@ TEST(EventLoop, RunsWhatOtherThreadsPost) {
   NoSockets sockets(context);
   auto work = asio::make_work_guard(context);
   constexpr int kPosts = 10'000;
-  int count = 0;  // only the loop's thread uses it
+  int count = 0;  // used by the loop's thread only
   EventLoop loop(context, sockets, [&] {
     if (count == 2 * kPosts) work.reset();
   });
@@ -106,7 +106,8 @@ TEST_F(EventLoopSocketsTest, SocketsThatAreAlwaysReadyHoldUpNoPost) {
   first_.make_ready();
   second_.make_ready();
   loop_.run();
-  // Asio may poll its descriptors once more before it runs functions posted meanwhile.
+  // Asio may poll its descriptors once more before it runs functions that were posted during the
+  // poll.
   constexpr size_t kOfAWait = 2 + EventLoop::kSocketsPerWait;
   EXPECT_GE(reported, kOfAWait);
   EXPECT_LE(reported, 2 * kOfAWait);

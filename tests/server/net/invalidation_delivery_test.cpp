@@ -35,7 +35,7 @@ class InvalidationDeliveryTest : public ClientsFixture {
     run(words_in(line));
     return reader_.news();
   }
-  // As news_after(), but the reader first runs the command `read` on the key.
+  // Does the same as news_after(), but the reader first runs the command `read` on the key.
   Texts news_after_reading(const std::string& read, const std::string& write) {
     reader_.call(read);
     EXPECT_THAT(reader_.news(), IsEmpty()) << read;

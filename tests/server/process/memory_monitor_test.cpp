@@ -69,7 +69,7 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
   memory.set_reclaimer(&reclaimer);
   memory.set_limit(memory.refresh() + 200 * kMiB);
   for (int i = 0; i < 8; ++i) {
-    EntryPtr entry = entry_with_filter(100'000'000);  // its array takes 121 MB
+    EntryPtr entry = entry_with_filter(100'000'000);  // the filter's array has 121 MB
     ASSERT_FALSE(memory.fits(100 * kMiB));
     // Touches 32 MiB of the array. These pages return to the system only when the array is freed.
     const auto bytes = entry->filter().mutable_layer_bits(0).bytes();

@@ -245,7 +245,7 @@ void acl_log(Context& ctx) {
     ctx.reply.number(static_cast<double>(age_ms) / 1000);
     ctx.reply.bulk("client-info");
     ctx.reply.bulk(std::string_view(entry.denied.client).substr(0, entry.denied.client.find('\n')));
-    // The fields from here on are those of Redis 7.2 and later.
+    // Redis has the fields from here on since version 7.2.
     ctx.reply.bulk("entry-id");
     ctx.reply.integer(static_cast<int64_t>(entry.id));
     ctx.reply.bulk("timestamp-created");

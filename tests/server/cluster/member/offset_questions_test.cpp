@@ -91,7 +91,8 @@ TEST_F(OffsetQuestionsTest, LeaderThatLacksTheNewestLeavesTheShard) {
   EXPECT_EQ(all<ChangeTopology>().size(), 1U);
 }
 
-// Its data are in memory, whatever happened before the process started.
+// A leader that has led has all its data in memory, even if a power cut preceded the start of its
+// process.
 TEST_F(OffsetQuestionsTest, LeaderThatHasLedAsksNoMember) {
   is_same_boot_ = false;
   be(kA);

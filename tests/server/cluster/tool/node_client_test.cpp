@@ -15,8 +15,7 @@
 namespace server::cluster {
 namespace {
 
-// A server that answers the first request with `reply`, whatever the request is, and closes the
-// connection.
+// A server that answers any first request with `reply`, and closes the connection.
 class OneReply {
  public:
   explicit OneReply(std::string reply) {
