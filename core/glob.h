@@ -117,7 +117,7 @@ class Glob {
   size_t size_min_ = 0;  // minimum size of a matching text
   uint64_t head_ = 0;    // prefix pattern: its first bytes, and a mask of the bytes that exist
   uint64_t head_mask_ = 0;
-  size_t prefix_text_size_min_ = kNoPrefix;  // prefix pattern: minimum size of a text
+  size_t prefix_text_size_min_ = kNoPrefix;  // prefix pattern: minimum size of a matching text
   // A matching text begins with the first run. If the pattern has a star, the text ends with the
   // last run.
   std::vector<Run> runs_;

@@ -70,8 +70,8 @@ class Journal {
     bool has_appended_ = false;
   };
 
-  // Returns whether the journal is active. An inactive journal ignores commands, at the cost of one
-  // load.
+  // Returns whether the journal is active. An inactive journal ignores commands after it has read
+  // one atomic flag.
   bool is_active() const { return active_.load(std::memory_order_acquire); }
   // Activates the journal for an append log, which must take() all bytes appended from now on.
   void set_active(bool active);
@@ -80,7 +80,7 @@ class Journal {
   // stay alive until it is removed.
   void set_second_sink(StreamSink* sink);
   // Publishes a command that changes nothing to the second sink only, if there is one. In a Group
-  // it keeps its position among the other commands. `database` is that of the client, for the
+  // it keeps its position among the other commands. `database` is the client's database, for the
   // SELECT in the stream as in Redis; nullopt for a command of the server itself.
   void publish_to_replicas(Words words, std::optional<unsigned> database = std::nullopt);
   // Suspends the journal while data are being loaded: it ignores all commands.

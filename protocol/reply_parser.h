@@ -3,7 +3,7 @@
 // ReplyParser reads replies (RESP2 and RESP3, without streamed types) from a buffer that the caller
 // owns. It is used by the health check, replication and tests.
 //
-// Contract: that of RequestParser. After every call, whatever its status, the caller drops
+// Contract: the same as of RequestParser. After every call, whatever its status, the caller drops
 // consumed() bytes from the front. kNeedMore also consumes the elements that are already in the
 // tree.
 //

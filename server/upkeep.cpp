@@ -49,8 +49,8 @@ void Upkeep::on_expired(unsigned database, std::string_view key) {
 }
 
 void Upkeep::on_evicted(unsigned database, std::string_view key) {
-  // A transaction that needs memory evicts keys of other clients, who may write these keys again
-  // before it ends. So the DEL is journalled outside its group.
+  // A transaction that needs memory evicts keys, which other clients may write again before the
+  // transaction ends. So the DEL is journalled outside the transaction's group.
   services_.journal.append_alone(database, std::array<std::string_view, 2>{"DEL", key});
   notify_listeners(KeyEvent::kEvicted, database, key);
 }

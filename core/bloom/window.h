@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Window: the generations of a filter that forgets, and the time at which a new one begins.
+// Window: the generations of a filter that forgets old items, and the time at which a new
+// generation begins.
 //
 // A grid of g points divides a window of length W. Generation i begins at origin + floor(i W/g) and
 // ends where the next one begins. Items are added to the newest generation and are forgotten W

@@ -73,7 +73,8 @@ uint64_t for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Vi
   uint64_t buckets = 0;
   bool wants_more = true;
   std::optional<uint32_t> changes;
-  // A resize shows a key twice. Two keys of one hash only make the walk longer.
+  // The hashes of the visited keys, because a resize may show a key twice. If two keys have the
+  // same hash, the walk may only take longer.
   std::unordered_set<uint64_t> seen;
   do {
     const StripeLock guard = keyspace.lock(mask, LockMode::kShared);

@@ -69,7 +69,7 @@ class RunningChecksum {
 
 // Appends the header of Bloomery's files: the version line and a checksum line over it. With the
 // checksum line, a flipped bit cannot make the file look like another server's. REQUIRES:
-// `checksum` is that of an empty file.
+// `checksum` is the checksum of an empty file.
 void append_aof_header(std::string& bytes, RunningChecksum& checksum);
 
 // Ends a batch: adds `batch` to the checksum, then appends the checksum line and adds it too.

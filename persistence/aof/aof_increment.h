@@ -29,9 +29,9 @@ class AofIncrement {
   AofIncrement() = default;
   // Creates a file. Its header is on the disk when the call returns.
   static core::Result<AofIncrement> create(FileSystem& files, const std::string& path);
-  // Continues a sound file of Bloomery after its last byte read. If a tail was cut off, whole
-  // commands may follow the last checksum line. In that case another checksum line is appended and
-  // synced, so that a later power cut cannot affect these commands.
+  // Continues a valid file of Bloomery after the last byte that was read. If a tail was cut off,
+  // whole commands may follow the last checksum line. In that case another checksum line is
+  // appended and synced, so that a later power cut cannot affect these commands.
   static core::Result<AofIncrement> resume(std::shared_ptr<AppendFile> file, uint64_t size_bytes,
                                            const RunningChecksum& checksum);
 

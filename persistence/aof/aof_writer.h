@@ -47,7 +47,7 @@ class AofWriter {
   AofWriter& operator=(const AofWriter&) = delete;
 
   // The size and checksum of the newest incremental file, at which the log continues. Used only if
-  // Bloomery wrote the file and it is sound.
+  // Bloomery wrote the file and the file is valid.
   struct Tail {
     uint64_t size_bytes = 0;
     RunningChecksum checksum;
@@ -129,7 +129,7 @@ class AofWriter {
   std::shared_ptr<AppendFile> lost_;  // file whose sync has failed; null if there is none
   std::string batch_;                 // commands taken from the journal and not written yet
   uint64_t batch_end_ = 0;            // journal offset of the end of the batch
-  size_t covered_bytes_ = 0;          // size of the start of batch_ that the next base contains
+  size_t covered_bytes_ = 0;          // bytes at the start of batch_ that the next base contains
   uint64_t older_bytes_ = 0;          // size of the files before current_
   uint64_t base_size_bytes_ = 0;
 };

@@ -27,7 +27,7 @@ std::string foreign_type_name(uint8_t type, RdbDialect dialect);
 bool can_skip_foreign(uint8_t type, RdbDialect dialect);
 
 // HashTemplates: the templates that a snapshot of Redis 8.10 defines before its keys. A hash with a
-// template stores only values; their number is that of the template's fields.
+// template stores only values, as many as the template has fields.
 class HashTemplates {
  public:
   // Reads a template after its opcode.

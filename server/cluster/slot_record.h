@@ -4,7 +4,7 @@
 // slots on purpose writes their checksum into the key `slots` beside the topology, in the same
 // transaction. A document with changed slots and another checksum is refused.
 //
-// Invariants: a topology whose slots are those of the last accepted topology is always accepted.
+// Invariants: a topology with the same slots as the last accepted topology is always accepted.
 // Thread safety: belongs to one thread; slots_checksum() is pure.
 // Source: docs/cluster.md, "In etcd".
 #pragma once

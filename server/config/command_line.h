@@ -20,7 +20,7 @@ namespace server {
 // `kCheckSnapshot`: the argument after the option is the path.
 // `kCheckLog`: parse_log_check() reads the arguments.
 // `kBuildFilter`: the arguments are those of server/bulk/build_options.h.
-// `kExportSnapshot`: those of server/bulk/export_snapshot.h.
+// `kExportSnapshot`: the arguments are those of server/bulk/export_snapshot.h.
 // `kCheckHealth`: the other arguments are the server's own.
 enum class Launch {
   kServe,

@@ -39,8 +39,8 @@ std::vector<Option> compatibility_options();
 // Returns the options without effect from other releases of Redis and from Valkey. Defined in
 // rows/newer_options.cpp.
 std::vector<Option> newer_options();
-// Returns the directives that restrict access or choose the data, and that this server cannot carry
-// out. Any value but the default ends the start. Defined in rows/refused_options.cpp.
+// Returns the directives that restrict access or choose the data, and that this server does not
+// support. A start with any value but the default fails. Defined in rows/refused_options.cpp.
 std::vector<Option> refused_options();
 // Returns why values that are valid one by one cannot be used together; empty if they can.
 // `text_of` returns the value of an option.

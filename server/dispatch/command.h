@@ -29,7 +29,8 @@ class Context;
 // Runs the command. REQUIRES: the number of arguments fits the row's arity.
 using Handler = void (*)(Context&);
 
-// Facts that dispatch needs. COMMAND reports the first group to clients, under Redis' names.
+// Flags of a command, which the dispatcher evaluates. COMMAND reports the first group of flags to
+// clients, under Redis' names.
 enum Flag : uint32_t {
   // The command may change keys: it takes exclusive locks, and is rejected while writes are paused.
   kWrite = 1U << 0,

@@ -3,7 +3,8 @@
 // DirectoryLock: keeps a second server out of a data directory.
 //
 // Invariants: the lock is released when the process and its forked children have ended, however
-// they end. A child closes it after all sockets. The empty file stays.
+// they end. A child closes the lock's descriptor after all sockets. The empty lock file is not
+// deleted.
 // Thread safety: any thread may call descriptor(). One thread at a time may call the other members.
 // Source: flock(2).
 #pragma once

@@ -20,7 +20,7 @@ struct DurabilityParts : DataParts {
   SaveMachine machine{};
   // Waits for running commands; null if no command runs concurrently.
   CommandDrain* commands = nullptr;
-  // Notified of the append log's progress; null if no reply waits for the log.
+  // The object that is notified of the append log's progress; null if no reply waits for the log.
   LogListener* log_listener = nullptr;
   // Limit on how long startup waits for the directory's lock, which a killed server's child may
   // hold.

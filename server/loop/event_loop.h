@@ -6,8 +6,8 @@
 // Polling Asio takes three system calls, polling the set of sockets takes one. So the set is polled
 // again while it has events, and Asio is polled after kSocketsPerWait sockets at the latest.
 //
-// Invariants: an iteration of the loop, called round, handles one event of Asio or the events of
-// one poll of the sockets. `end_round` is called directly after each round.
+// Invariants: an iteration of the loop handles one event of Asio or the events of one poll of the
+// sockets. `end_round` is called directly after each iteration.
 // Thread safety: any thread may call post(). One thread calls run().
 // Source: Boost.Asio 1.81, io_context::run_one.
 #pragma once

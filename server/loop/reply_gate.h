@@ -127,8 +127,8 @@ class ReplyGate {
   static constexpr size_t kGatheredMax = size_t{32} << 10;
   // A part of at least this size is handed to its sink without a copy.
   static constexpr size_t kHandedOverMin = size_t{256} << 10;
-  // Capacity of the reply buffer that is retained between rounds. The buffer belongs to no client,
-  // so no client's limit applies to it.
+  // Capacity of the reply buffer that is retained between iterations of the event loop. The buffer
+  // belongs to no client, so no client's limit applies to it.
   static constexpr size_t kReplyBytesKept = size_t{256} << 10;
 
   ReplyLog& log_;

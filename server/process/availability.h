@@ -3,7 +3,7 @@
 // Availability: the conditions that restrict service: loading, a disk that accepts no writes,
 // replication, membership of a cluster.
 //
-// Invariants: any() is one load, so that every command can check it.
+// Invariants: any() only reads one atomic variable, so that every command can call it.
 // Thread safety: all members may be called from any thread.
 #pragma once
 

@@ -121,7 +121,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   }
 
   // Returns whether used memory plus `extra_bytes`, which are about to be allocated, exceeds the
-  // limit. Costs two loads while the calling thread has allocated little since its last call.
+  // limit. Only reads two variables while the calling thread has allocated little since its last
+  // call.
   bool over_limit(uint64_t extra_bytes = 0) const {
     const uint64_t limit = limit_bytes();
     return limit != 0 && (extra_bytes != 0 || may_have_grown(limit)) && look(limit, extra_bytes);

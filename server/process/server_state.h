@@ -3,7 +3,7 @@
 // ServerState: state that durability and replication set and every command reads, without a
 // dependency on either.
 //
-// Invariants: each check made by every command is one load.
+// Invariants: a check that every command makes only reads one atomic variable.
 // Thread safety: all members may be used from any thread.
 #pragma once
 
@@ -46,8 +46,9 @@ enum class KeyEvent : uint8_t {
   kBloomRotation,
 };
 
-// The kinds of listeners that exist for changed and missing keys. If there are none, the check is
-// one load. A caller that sets a bit must expect that commands already running do not see it.
+// The kinds of listeners that exist for changed and missing keys. If there are none, the check only
+// reads one atomic variable. A caller that sets a bit must expect that commands already running do
+// not see it.
 class ChangeListeners {
  public:
   enum Kind : uint8_t {

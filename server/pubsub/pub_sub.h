@@ -185,8 +185,8 @@ class PubSub {
   const ByName& at(SubscriptionKind kind) const { return names_[static_cast<size_t>(kind)]; }
   // Finds the patterns that match the channel. mutex_ is locked by `lock` before and after the
   // call, and unlocked while patterns are matched. All patterns that have a subscriber when the
-  // function returns have been matched. If patterns keep changing for many rounds, the newest
-  // patterns are left out, as if their clients had subscribed after the message.
+  // function returns have been matched. If the patterns change again and again during the call, the
+  // newest patterns are left out, as if their clients had subscribed after the message.
   Patterns matching_patterns(std::string_view channel, std::unique_lock<std::mutex>& lock);
   static uint64_t shared_bytes_of(const std::string& name, const Pattern* pattern);
   // Counts the names that have subscribers. REQUIRES: the caller holds mutex_.

@@ -17,7 +17,8 @@ namespace server {
 
 class Session;
 
-// Makes `user` the session's user. `version` is that of the users when it was found.
+// Makes `user` the session's user. `version` is the version of all users at the time when `user`
+// was found.
 void set_user(Session& session, std::shared_ptr<const acl::User> user, uint64_t version);
 // Sets the state of a new connection: the default user, logged in if it needs no password.
 void set_default_user(Session& session, const acl::Users& users);

@@ -87,8 +87,8 @@ class PlayedLeader {
     say(snapshot);
     say(mark);
   }
-  // Waits for the ACK of this offset. Returns false if the link ends first, or nothing arrives for
-  // long.
+  // Waits for the ACK of this offset. Returns false if the link ends first, or if no bytes arrive
+  // before the timeout.
   bool await_ack(uint64_t offset) {
     const std::string wanted = fmt::format("{}", offset);
     for (Words words = read_command(); !words.empty(); words = read_command()) {

@@ -3,7 +3,7 @@
 // Faults of the operating system for the system tests. A library to preload (LD_PRELOAD),
 // controlled by environment variables:
 //
-//   LATE_CHILD_MS=n   a forked child starts n milliseconds late
+//   LATE_CHILD_MS=n a forked child starts n milliseconds late
 //   FORKS_MAX=n       fork() works n times and then fails, as at a limit on processes
 //   THREADS_MAX=n     the same for pthread_create()
 //   NO_CLOSE_RANGE=1  close_range() fails as on a kernel that lacks it

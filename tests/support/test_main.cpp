@@ -32,7 +32,7 @@ class OneThreadListener final : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-// Replace the functions of the C library, also for libraries that the test uses.
+// These functions replace those of the C library, also for libraries that the test uses.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*function)(void*), void* argument) {
   forbidden_call = "pthread_create()";

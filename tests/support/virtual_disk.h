@@ -8,9 +8,9 @@
 // remains of unsynced bytes and entries. A failed write leaves half of its bytes in the file. On a
 // full disk it leaves as many bytes as fit.
 //
-// Changes of names reach the disk in their order, as in a journaling file system. Syncing a
-// directory also syncs all changes before its last change. A rename is done completely or not at
-// all.
+// Creations, renames and removals of files reach the disk in their order, as in a journaling file
+// system. Syncing a directory syncs its changes, and all changes of other directories before its
+// last change. A rename is done completely or not at all.
 //
 // Invariants: a later sync never repairs a failed one: the bytes are lost in a power cut. Files
 // that are open during cut_power() belong to a dead process, and fail afterwards.
@@ -429,7 +429,7 @@ class VirtualDisk final : public FileSystem {
   mutable std::mutex mutex_;
   // The members below are guarded by mutex_.
   std::map<std::string, Directory> directories_;
-  // Changes of names that are not on the disk yet.
+  // Creations, renames and removals of files that are not on the disk yet.
   std::vector<Change> changes_;
   std::minstd_rand random_;
   uint64_t operations_ = 0;

@@ -55,7 +55,7 @@ class LeaderPart {
                        const std::optional<HistoryPosition>& position) {
     return_check_.answered(call, peer, position);
   }
-  // The leader of `epoch` has stopped acknowledging for good.
+  // Called when the leader of `epoch` has stopped acknowledging for good.
   void resigned(std::string_view shard, uint64_t epoch, int64_t now_us);
 
   // Starts to hand the shard over. Errors: the reply to the client. After an error the state is
@@ -69,7 +69,7 @@ class LeaderPart {
   // Called when this node ends. From now on, the list of members in sync holds only this node and
   // the members that have the stream up to `offset`.
   void close_list(uint64_t offset) { closed_offset_ = offset; }
-  // Returns whether the list in etcd holds only these members.
+  // Returns whether etcd has stored the list that close_list() describes.
   bool is_list_closed(const Shard& shard) const;
   // Returns all members that may be on the list in etcd, with or without the pending change.
   IdSet possible_successors(const Shard& shard) const;

@@ -10,12 +10,12 @@
 //
 // Invariants: while clocks' rates differ by less than 10 %, no two members of a shard have a permit
 // at the same time. Once a leader has served in an epoch, no member gets a permit in a lower epoch.
-// Both hold whatever changes etcd loses, delays or executes late, and however early or late leases
-// end. A restarted leader first writes a new epoch, because it does not remember its requests to
-// etcd, or whether it had resigned. Once the topology has changed, etcd refuses all older requests.
-// A leader also writes a new epoch if the topology has an epoch in which it leads and that it has
-// not written. Then another process has its id. Only the process that owns alive/<id> can write an
-// epoch in which the id leads.
+// Both guarantees hold even if etcd loses changes or executes them late, and if leases end too
+// early or too late. A restarted leader first writes a new epoch, because it does not remember its
+// requests to etcd, or whether it had resigned. Once the topology has changed, etcd refuses all
+// older requests. A leader also writes a new epoch if the topology names it as leader in an epoch
+// that this process has not written. Then another process has its id. Only the process that owns
+// alive/<id> can write an epoch in which the id leads.
 // Thread safety: belongs to one thread; times are monotonic, of this machine, given by the caller.
 // Source: permit.h for the leases. The takeover is a compare-and-swap,
 // https://etcd.io/docs/v3.4/learning/api/#transaction.
@@ -125,11 +125,12 @@ class Member {
   IdSet required_acks() const;
   // Returns whether etcd has answered this leader recently.
   bool etcd_answers(int64_t now_us) const;
-  // Returns whether this leader has lost its data in a restart, or may have lost the newest. It
-  // then leaves the shard to the members that have them, and alive/<own id> must not be written.
-  // Without any data it waits until every member in sync was alive long enough to take over. With
-  // an old snapshot it waits at most that long after its start. The same holds after a power cut,
-  // until all members in sync have said that they do not have more.
+  // Returns whether this leader has lost its data in a restart, or may have lost its newest data.
+  // It then leaves the shard to the members that have these data, and alive/<own id> must not be
+  // written. Without any data it waits until every member in sync was alive long enough to take
+  // over. With an old snapshot, and after a power cut, it waits at most that long after its start.
+  // After a power cut the wait ends earlier if all members in sync have answered that they do not
+  // have more data.
   bool has_lost_data(int64_t now_us) const;
 
  private:

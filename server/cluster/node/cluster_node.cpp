@@ -295,9 +295,10 @@ void ClusterNode::alive_seen(const IdSet& alive) {
 }
 
 void ClusterNode::settle() {
-  // A permit's end is published at once, and its beginning after the view. The service is published
-  // after the view, by which a deposed leader redirects clients. But a new leader lets clients wait
-  // before it publishes that it leads. Otherwise both would answer CLUSTERDOWN for a moment.
+  // A permit's end is published at once, and its beginning after the view. A deposed leader
+  // publishes its service after the view, by which it redirects clients. A new leader lets clients
+  // wait before it publishes the view. In the opposite order clients would get CLUSTERDOWN for a
+  // moment.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
   const uint64_t revision = member_->topology().revision;
@@ -360,7 +361,7 @@ void ClusterNode::show_service() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  // The comparison requires this very revision, because a restored etcd may have an older one.
+  // The comparison requires exactly this revision, because a restored etcd may have an older one.
   const EtcdTxn txn{
       {EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
   client_->txn(txn, [this, action](const EtcdResult<EtcdTxnReply>& result) {
@@ -392,7 +393,7 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   client_->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
     const int64_t now_us = permit_clock_us();
     if (!result.answered()) {
-      // If etcd refuses this attempt, an earlier one may still be executed.
+      // If etcd refuses this attempt, it may still execute an earlier attempt.
       member_->topology_changed(now_us, call, ChangeOutcome::kUnknown);
     } else if (result.reply.succeeded) {
       member_->topology_changed(now_us, call, ChangeOutcome::kCommitted, result.reply.revision);

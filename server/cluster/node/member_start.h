@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The knowledge of a Member at the start of its process: from cluster.json, the configuration and
-// the machine.
+// Collects the options of a Member at the start of its process from cluster.json, the configuration
+// and the machine.
 //
 // Thread safety: free functions.
 #pragma once
@@ -17,7 +17,7 @@ class Config;
 
 namespace server::cluster {
 
-// Identifies the time since the machine was started; "" if the system does not say it.
+// Returns an id that changes whenever the machine is started; "" if the system provides none.
 std::string boot_id();
 
 MemberOptions member_options(const NodeFile& file, const PermitTimes& times, const Config& config);

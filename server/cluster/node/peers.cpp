@@ -97,8 +97,8 @@ class Peers::Link {
       Call call = std::move(calls_.front());
       calls_.pop_front();
       lock.unlock();
-      // The call may have waited in the queue, behind a call to the same node that was not
-      // answered.
+      // The call is not sent if its time has passed, because it may have waited for an earlier call
+      // that was not answered.
       auto line = left_ms(call.end) > 0 ? ask(call.command) : std::nullopt;
       if (!line) socket_.reset();
       answer(std::move(call.handler), std::move(line));

@@ -74,7 +74,8 @@ std::string_view state_of(const MemberLine& line) {
   return line.in_sync ? "in sync" : "not in sync";
 }
 
-// Returns how many bytes a replica is behind; nullopt if either side has not answered.
+// Returns how many bytes a replica lags behind its leader; nullopt if the replica or its leader has
+// not answered.
 std::optional<int64_t> lag_of(const MemberLine& line, const MemberLine& leader) {
   if (line.leads || line.facts == nullptr || leader.facts == nullptr) return std::nullopt;
   return std::max<int64_t>(0, leader.facts->offset - line.facts->offset);

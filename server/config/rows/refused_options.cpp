@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of directives that restrict access or choose the data, and that this server cannot carry
-// out. Any value but the default ends the start. CONFIG SET refuses it.
+// The rows of directives that restrict access or choose the data, and that this server does not
+// support. With any value but the default, the start fails, and CONFIG SET refuses it.
 #include <fmt/format.h>
 
 #include <algorithm>

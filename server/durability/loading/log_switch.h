@@ -58,7 +58,7 @@ class LogSwitch {
   // rejected until a rewrite has made a base. REQUIRES: the caller has claimed the save slot.
   void begin_afresh(bool is_empty);
   // Implements CONFIG SET dir: calls `change` while nothing uses the files. Errors: the append log
-  // or a save uses them, or those of `change`. The caller may hold stripe locks.
+  // or a save uses the files, or `change` has failed. The caller may hold stripe locks.
   core::Result<> change_directory(const std::function<core::Result<>()>& change);
 
  private:

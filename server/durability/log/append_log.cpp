@@ -218,8 +218,8 @@ void AppendLog::step() {
     if (is_retry) next_retry_us_ = now_us + core::kSecondUs;
     write_and_report();
   }
-  // The stream also advances without commands. If this write fails, the next command reports the
-  // failure.
+  // The position is also written without commands, because the stream advances without them. If
+  // this write fails, the write of the next command reports the failure.
   if (now_us >= next_position_us_ && !fails()) {
     next_position_us_ = now_us + core::kSecondUs;
     (void)files_->writer().write_position();

@@ -3,8 +3,8 @@
 // LogFiles: the append log on disk. It has a set of files, opens a new file for a rewrite, and
 // replaces the base. It also knows whether a start from these files would restore the keyspace.
 //
-// Invariants: those of AofWriter and AofDirectory. Files with discarded data are replaced before a
-// sync counts.
+// Invariants: the invariants of AofWriter and AofDirectory hold. Files with discarded data are
+// replaced before a sync counts.
 // Thread safety: any thread may read the counters, and may call write() and sync() of the writer.
 // The other functions need one thread at a time: one that has locked all stripes, or that has
 // claimed the save slot.

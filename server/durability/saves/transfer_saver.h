@@ -23,8 +23,7 @@ class SaveSlot;
 struct SaveEnd;
 
 struct SnapshotTransfer {
-  // True if the snapshot must not contain anything that is added after the fork (see
-  // save_slot.cpp).
+  // True if the snapshot must contain no bits that are set after the fork (see save_slot.cpp).
   bool is_exact = false;
   // Called with the snapshot's position in the stream, while no data change. Returns the
   // descriptors that the child needs. Errors: no replica is left to send to.

@@ -21,7 +21,7 @@ namespace server {
 
 class SocketSink final : public persistence::ByteSink {
  public:
-  // `descriptors` are those of the sockets, which must be non-blocking.
+  // `descriptors` are the descriptors of non-blocking sockets.
   SocketSink(const std::vector<int>& descriptors, int64_t timeout_s, const core::Clock& clock);
 
   // Writes the bytes to all sockets. Errors: no socket is left.

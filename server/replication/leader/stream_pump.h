@@ -46,8 +46,8 @@ class StreamPump {
   // sleep, and does not sleep if it returns true.
   void sleep(const std::vector<Flow>& flows, int timeout_ms,
              const std::function<bool()>& is_wanted);
-  // Ends the sleep because there are bytes to send. If the thread is awake, the call costs only one
-  // load.
+  // Ends the sleep because there are bytes to send. If the thread is awake, the call only reads one
+  // atomic variable.
   void wake();
   // Ends the present sleep. If the thread is awake, its next sleep ends at once.
   void interrupt();

@@ -5,7 +5,7 @@
 //
 //   PING ─► AUTH, REPLCONF … ─► PSYNC ─► +CONTINUE: the stream continues after offset()
 //                                  ├──► +FULLRESYNC: a snapshot of id() and offset() comes
-//                                  └──► refused: SYNC; a snapshot of nothing known comes
+//                                  └──► refused: SYNC; a snapshot without id and offset comes
 //
 // Invariants: commands are appended to the given output. After an outcome other than kNone, no line
 // is accepted.

@@ -47,7 +47,8 @@ bool OwnExpiries::tick(core::keyspace::Keyspace& keyspace, int64_t now_ms) {
     if (entry != nullptr && entry->has_expiry() && !entry->expired(now_ms)) continue;
     {
       const std::scoped_lock lock(mutex_);
-      // If clear() was called since, the leader is responsible for the key again, so the key stays.
+      // If clear() was called after the key was chosen, the leader is responsible for the key
+      // again, so the key is not deleted.
       if (keys_.erase(key) == 0) continue;
     }
     if (entry != nullptr && entry->has_expiry()) keyspace.expire(database, ref);

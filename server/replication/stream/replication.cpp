@@ -152,7 +152,8 @@ void Replication::set_role(bool is_replica) {
 }
 
 void Replication::become_replica() {
-  // A transaction that is being executed has written only to this server's log so far.
+  // The changes of a transaction that is being executed are not in the stream yet, so the data
+  // differ from the stream.
   if (persistence::Journal::has_open_group()) record_divergence();
   {
     const std::scoped_lock role_lock(feed_->mutex());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Effects of crashes and failing disks on an append log file. Torn tails keep all whole commands,
-// damage is rejected, and other data are never read.
+// Effects of crashes and failing disks on an append log file. All whole commands before a torn tail
+// are read, a damaged file is rejected, and no command is read that was not written.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -153,7 +153,8 @@ TEST_F(AofDamageTest, WrongLastChecksumIsDamage) {
   EXPECT_EQ(reading.scan.fault_offset, bytes.size() - kChecksumLineBytes);
 }
 
-// Zeros a block that was not written before a power cut, although a later one was.
+// Fills a block with zeros, as if a power cut had prevented its write but not the write of a later
+// block.
 std::string with_hole(std::string bytes, size_t begin, size_t end) {
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
             bytes.begin() + static_cast<std::ptrdiff_t>(end), '\0');

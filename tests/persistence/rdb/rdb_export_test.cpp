@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Exports: the keys copied for each server, the report of the others, and the state after each
-// fault.
+// Tests the export: the keys copied for each kind of server, the report of the skipped keys, and
+// the state after each fault.
 #include "persistence/rdb/rdb_export.h"
 
 #include <fmt/format.h>

@@ -50,7 +50,7 @@ class HostileNumbersTest : public CommandTest {
   }
 };
 
-// SETBIT, GETBIT, BITFIELD, SETRANGE around every relevant power of two.
+// Tests SETBIT, GETBIT, BITFIELD and SETRANGE with offsets around every relevant power of two.
 TEST_F(HostileNumbersTest, SizesThatOverflow) {
   for (const std::string limit : {"512mb", "9223372036854775807"}) {
     run({"CONFIG", "SET", "proto-max-bulk-len", limit});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Malformed values. docs/security.md lists the faults of other servers that each test covers.
-// BLOOMERY_SECURITY_ROUNDS makes the random ones longer; BLOOMERY_SEED replays them.
+// BLOOMERY_SECURITY_ROUNDS makes the random tests longer; BLOOMERY_SEED replays them.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -203,8 +203,8 @@ TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
 }
 
-// The header is the one that RedisBloom gives for this reservation. Its other commands would depend
-// on the receiver's configuration.
+// The header is the one that RedisBloom gives for this reservation. The effect of RedisBloom's
+// other commands would depend on the receiver's configuration.
 TEST_F(JournalEffects, FiltersOfRedisBloomAreMadeByTheirHeader) {
   run({"CONFIG", "SET", "bf-layout", "redisbloom"});
   const std::string header = " 1 " + vectors::read("redisbloom/scandump/empty/00.bin") + ";";

@@ -127,7 +127,7 @@ TEST(RegistryTest, RenamedCommandsHaveOnlyTheirNewName) {
   EXPECT_EQ(registry->find("get"), nullptr);
   ASSERT_NE(registry->find("FETCH"), nullptr);
   EXPECT_EQ(registry->find("fetch")->row->name, "get");
-  // A name that has become free may be reused.
+  // A name that an earlier rename has freed may be given to another command.
   ASSERT_EQ(renamed({{"get", "fetch"}, {"set", "get"}}, registry), "");
   EXPECT_EQ(registry->find("get")->row->name, "set");
 }

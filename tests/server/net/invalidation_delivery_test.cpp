@@ -233,7 +233,7 @@ TEST_F(InvalidationDeliveryTest, LeadersChangesInvalidate) {
 TEST_F(InvalidationDeliveryTest, NewsStandsBetweenRepliesThatAreReadSlowly) {
   const std::string big(1'000'000, 'x');
   run({"SET", "big", big});
-  constexpr int kRounds = 60;  // more rounds than the number of messages retained for a client
+  constexpr int kRounds = 60;  // more iterations than messages are retained for a client
   std::string request;
   for (int i = 0; i < kRounds; ++i) request += request_of({"GET", "big"});
   reader_.send(request);

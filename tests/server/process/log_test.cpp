@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Restores the log of the process afterwards.
+// The destructor restores the log of the process.
 class LogTest : public ConfigTest {
  protected:
   ~LogTest() override {

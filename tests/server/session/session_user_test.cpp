@@ -63,7 +63,7 @@ TEST_F(SessionUserTest, ASessionEndsWithItsUser) {
   log_in("alice");
   users_.remove("alice");
   EXPECT_FALSE(refresh_user(session_, users_));
-  // A new user of the same name is a different one.
+  // A user that is created again under the same name is a different user.
   set("alice", {"on", "+@all"});
   EXPECT_FALSE(refresh_user(session_, users_));
 }

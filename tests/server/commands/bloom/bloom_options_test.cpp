@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Expiry of filters that is set at their creation. bloom_commands_test.cpp tests the other options.
+// Tests the expiry that a command gives to a filter that it creates. bloom_commands_test.cpp tests
+// the other options.
 #include "server/commands/bloom/bloom_options.h"
 
 #include <string>

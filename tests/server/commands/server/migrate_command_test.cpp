@@ -67,7 +67,8 @@ TEST_F(MigrateCommandTest, UnreachableTargetLeavesTheKey) {
 TEST_F(MigrateCommandTest, ClosedClientAbandonsItsTransfer) {
   const ReservedPort port;
   run({"SET", "k", "v"});
-  // The transfer to this port fails. The test passes whether or not it has failed already.
+  // The transfer to this port fails. The test passes whether or not the transfer has failed
+  // already.
   run({"MIGRATE", "127.0.0.1", std::to_string(port.port()), "k", "0", "60000"});
   client_->session->awaited.reset();
   EXPECT_EQ(run({"GET", "k"}), bulk("v"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which thread writes and syncs the append log. No client that waits for the log may be forgotten.
+// Tests which thread writes and syncs the append log, and that every client that waits for the log
+// gets its reply.
 #include "server/durability/log/append_log.h"
 
 #include <gtest/gtest.h>

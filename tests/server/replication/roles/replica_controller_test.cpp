@@ -136,7 +136,7 @@ TEST_F(ReplicaControllerTest, EndedLinkDoesNotRevokeALaterHandover) {
   ASSERT_TRUE(gate_.await_arrivals(1));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
   gate_.open();
-  // Without FAILOVER in this server's PSYNC, the heir would remain a replica, and no server would
+  // Without FAILOVER in this server's PSYNC, the target would remain a replica, and no server would
   // lead.
   EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);

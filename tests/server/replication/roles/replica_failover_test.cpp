@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FAILOVER, from its start to the handover or back.
+// Tests FAILOVER from its start to the handover, or to the point at which this server leads again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -121,7 +121,7 @@ TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
       for (const auto& [cursor, offset] : cursors) needed = std::min(needed, offset);
       ASSERT_EQ(backlog.end_offset(), begin + all.size());
       ASSERT_LE(backlog.first_offset(), needed);
-      // Whole blocks are freed, so some more bytes may stay.
+      // Only whole blocks are freed, so the backlog may keep a few more bytes.
       ASSERT_GE(backlog.first_offset() + (32U << 10), needed);
       const uint64_t at = needed + random() % (begin + all.size() - needed + 1);
       const size_t size_max = random() % 300'000;

@@ -42,7 +42,8 @@ TEST(ReplicationIds, ContinueTheEarlierHistoryUpToItsEnd) {
   EXPECT_TRUE(ids.are_continued_from(old_id, 101));
   EXPECT_FALSE(ids.are_continued_from(old_id, 102));
   EXPECT_TRUE(ids.are_continued_from(ids.id, 102));
-  // A server without an earlier history has zeros as second id. No replica may continue from them.
+  // A server without an earlier history has zeros as second id. No replica may continue from this
+  // id.
   EXPECT_FALSE(ReplicationIds().are_continued_from(std::string(40, '0'), 1));
 }
 
