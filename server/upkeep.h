@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Upkeep: changes to the keyspace without a command. Expired keys are deleted, eviction keeps
-// maxmemory, time windows of filters rotate, and the table of tracked keys is trimmed.
+// Upkeep: changes to the keyspace without a command. It deletes expired keys, evicts keys while
+// memory exceeds maxmemory, rotates the time windows of filters, and trims the table of tracked
+// keys.
 //
 // Invariants: a deleted key is journalled as DEL and reported to all listeners, under the key's
 // lock. A window's rotation is also journalled and reported under the key's lock. The keyspace and

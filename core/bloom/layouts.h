@@ -93,7 +93,8 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
   { Layout::residue_now(words, geometry, count) } -> std::same_as<double>;
   // Predicted share of items whose removal returns kStays, in a filter without earlier removals.
   { Layout::predicted_residue(geometry, rate) } -> std::same_as<double>;
-  // True if the members above can produce these bits. Touches no untouched page.
+  // Returns whether a sequence of additions and removals can have produced the bits. Does not read
+  // pages that were never written.
   { Layout::is_sound(bits, geometry, count) } -> std::same_as<bool>;
 };
 

@@ -106,7 +106,7 @@ class Avx2Mask {
  public:
   BLOOMERY_AVX2 Avx2Mask() : low_(_mm256_setzero_si256()), high_(low_) {}
 
-  // Adds the position in the lowest nine bits.
+  // Sets the mask's bit whose index is in the lowest nine bits of `positions`.
   BLOOMERY_AVX2 void add(uint64_t positions) {
     // A shift by more than 63 gives zero, so each position sets a bit in its own word only.
     const __m256i one = _mm256_set1_epi64x(1);

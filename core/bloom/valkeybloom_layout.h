@@ -20,8 +20,8 @@ class ValkeyBloomProbes {
  public:
   ValkeyBloomProbes(ItemHash hash, const Geometry& geometry)
       : hash_(hash), sum_(hash.first), bit_count_(geometry.bit_count) {}
-  // Returns the next bit index. The first two probes use the plain hashes. Later hashes are first
-  // reduced by a prime.
+  // Returns the next bit index. The first two probes use the hashes unchanged. Every later hash is
+  // first reduced modulo a prime.
   uint64_t next() {
     constexpr uint64_t kLargestPrime = 0xFFFFFFFFFFFFFFC5;
     const unsigned index = index_++;

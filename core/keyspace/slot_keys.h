@@ -74,7 +74,7 @@ uint64_t for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Vi
   bool wants_more = true;
   std::optional<uint32_t> changes;
   // The hashes of the visited keys, because a resize may show a key twice. If two keys have the
-  // same hash, the walk may only take longer.
+  // same hash, no key is skipped, but the walk may take longer.
   std::unordered_set<uint64_t> seen;
   do {
     const StripeLock guard = keyspace.lock(mask, LockMode::kShared);

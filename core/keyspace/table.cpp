@@ -30,7 +30,7 @@ constexpr size_t kEmptyBucketsPerStep = 16;
 // Larger arrays come from calloc, whose pages take no memory until they are used.
 constexpr size_t kCallocBytesMin = size_t{1} << 20;
 constexpr size_t kCacheLineBytes = 64;
-// Number of depths from which random_entry() draws.
+// Number of positions in a bucket's chain among which random_entry() chooses.
 constexpr uint64_t kRandomDepth = 16;
 
 constexpr uint64_t kLowBits = 0x7F7F7F7F7F7F7F7FU;

@@ -11,8 +11,8 @@
 // With several threads the caller's thread finds the boundaries of the keys. All threads decode
 // keys and call the visitor's entry(), in no defined order. The fault of a damaged source is then
 // determined by a second reading with one thread.
-// Thread safety: a pure function of its source. Calls the visitor on the caller's thread, except
-// entry() with several threads.
+// Thread safety: a pure function of its source. Calls the visitor on the caller's thread. With
+// several threads, all of them call the visitor's entry(), also at the same time.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 

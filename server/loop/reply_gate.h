@@ -11,9 +11,8 @@
 // replicas.
 //
 // Invariants: a sink gets its replies in the order of its commands. No reply is sent before
-// is_safe() holds for the offsets that it depends on. A sink with a part exists until the iteration
-// ends.
-// Thread safety: belongs to one I/O thread.
+// is_safe() holds for the offsets that it depends on. A sink whose part is not sent yet must exist
+// until the iteration of the event loop ends. Thread safety: belongs to one I/O thread.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +75,8 @@ class ReplyGate {
   // runs.
   void set_acks(WriteAcks* acks) { acks_ = acks; }
 
-  // Returns the buffer to which commands append their replies, after the added parts.
+  // Returns the buffer to which commands append their replies. Its bytes follow those of the parts
+  // that were added before.
   protocol::OutputBuffer& replies() { return replies_; }
   // Returns the replies since the last add().
   std::string_view fresh() const { return replies_.view().substr(fresh_begin_); }

@@ -23,8 +23,8 @@
 
 namespace server::net {
 
-// AnnouncedBytes: positions in the first stored request that its announced sizes determine, as
-// offsets from its start.
+// AnnouncedBytes: positions in the first buffered request, as offsets from the request's start.
+// They are computed from the sizes that the request announces.
 struct AnnouncedBytes {
   // Offset of the end of the argument that is arriving; 0 outside an argument.
   size_t end = 0;

@@ -72,7 +72,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
  private:
   enum class State : uint8_t {
     kReading,     // the connection waits for input
-    kRunning,     // more commands can be executed at once
+    kRunning,     // further commands can be executed without waiting for an event
     kPaused,      // CLIENT PAUSE holds a command back
     kBlocked,     // a command waits for replicas, disks or other threads
     kSlowReader,  // the connection waits until the client has read replies

@@ -52,7 +52,7 @@ enum class KeyEvent : uint8_t {
 class ChangeListeners {
  public:
   enum Kind : uint8_t {
-    kOwnChanges = 1U << 0,  // a replica records changes by its own clients
+    kOwnChanges = 1U << 0,  // this replica listens to changes by its own clients
     kEvents = 1U << 1,      // there are listeners to keyspace notifications
     kTracking = 1U << 2,    // there are clients with CLIENT TRACKING
   };

@@ -105,7 +105,8 @@ TEST(Glob, CaseIsIgnoredOnRequest) {
   EXPECT_TRUE(glob_matches("MAX*", "maxmemory", LetterCase::kIgnored));
   EXPECT_TRUE(glob_matches("[A-M]ax", "Max", LetterCase::kIgnored));
   EXPECT_FALSE(glob_matches("[^m]ax", "Max", LetterCase::kIgnored));
-  EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));  // an escape keeps its case
+  // An escaped character is compared with its case.
+  EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));
 }
 
 TEST(Glob, RandomPatternsAgreeWithTheNaiveModel) {

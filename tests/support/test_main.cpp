@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The main program of the unit tests. With BLOOMERY_ONE_THREAD, a test fails if it starts a thread
-// or listens on a socket: it belongs to the programs that run under ThreadSanitizer.
+// or listens on a socket. Such a test must be listed in threaded_tests.txt, for the programs that
+// run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #if defined(BLOOMERY_ONE_THREAD) && !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)

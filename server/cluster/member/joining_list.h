@@ -26,7 +26,7 @@ namespace server::cluster {
 class JoiningList {
  public:
   void clear() { members_.clear(); }
-  // Returns the joining members, whose acknowledgements replies must wait for, too.
+  // Returns the joining members. Replies must also wait for the acknowledgements of these members.
   std::vector<std::string> ids() const;
   // Returns the members of `wanted` that may be in the list now. `wanted` is the list that the
   // leader wants. `tick` is the number of the present ReplicationFacts. Before the owner collects

@@ -58,7 +58,7 @@ struct MemberState {
   const MemberOptions options;
   std::vector<MemberAction> actions;
   TopologyVersion topology;
-  TopologyFault fault = TopologyFault::kNone;  // fault of the topology that etcd has
+  TopologyFault fault = TopologyFault::kNone;  // error in the topology that etcd stores
   std::optional<IdSet> alive;                  // ids of the live nodes; nullopt: not known yet
   ReplicationFacts facts;
   uint64_t tick = 0;  // number of calls of Member::tick(), each of which sets `facts`

@@ -44,7 +44,8 @@ std::string markdown_of(const std::vector<std::string>& lines) {
   return text;
 }
 
-// Returns the options and the names of the paragraph's examples, each once.
+// Returns the names of the paragraph's options and of the options that its examples set, without
+// duplicates.
 std::vector<std::string> heading_names(const SampleParagraph& paragraph) {
   std::vector<std::string> names = paragraph.options;
   for (const std::string& example : paragraph.examples) {

@@ -50,7 +50,8 @@ class LogSwitch {
   // Called before the process ends. Ensures that the log is open and complete, if it is requested.
   // REQUIRES: the caller has claimed the save slot.
   core::Result<> complete();
-  // Called before all data are replaced. Closes the log, and calls `also` while nothing changes.
+  // Called before all data are replaced. Closes the log, and calls `also` while no
+  // command can change the data.
   // REQUIRES: the caller holds the stream's mutex and has claimed the save slot.
   void close_with(const std::function<void()>& also);
   // Called when all data were replaced. The base is the file at temporary_base(), or one without

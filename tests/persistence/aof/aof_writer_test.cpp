@@ -72,7 +72,8 @@ class AofWriterTest : public ::testing::Test {
     auto loaded = load_manifest(disk_, "./log/" + names_.manifest());
     return loaded ? *loaded : AofManifest();
   }
-  // Values that the commands of the file set, followed by "damaged" or "torn" if the file is.
+  // Returns the values that are set by the file's commands. Appends "damaged" or "torn" if the file
+  // is damaged or torn.
   std::vector<std::string> values(int sequence) const {
     std::vector<std::string> found;
     const auto reading = aof_files::read(bytes(sequence));

@@ -226,7 +226,7 @@ constexpr Command newer(Command row, std::string_view since) {
   return row;
 }
 
-// Returns the row of a subcommand for clients that has arguments.
+// Returns the table row of a subcommand that clients may call and that takes arguments.
 template <void (*answer)(Context&)>
 constexpr Command question_of(std::string_view name, int arity, std::string_view syntax,
                               std::string_view summary, std::string_view tips = {}) {
