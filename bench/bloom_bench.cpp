@@ -323,8 +323,8 @@ void run(uint64_t items, double error_rate, Contestant<Filters>&... contestants)
     const uint64_t count = std::min(added_at_once, items - start);
     (contestants.add({kPresent, start, 1, count}, Way(turn % kWays)), ...);
   }
-  // At an error rate of one in a million, 4,000,000 absent items for each of the three ways give
-  // about twelve false positives. Each way has its own absent items.
+  // At an error rate of one in a million, 4,000,000 absent items for each value of Way give about
+  // twelve false positives in total. No absent item is looked up with two values of Way.
   const auto per_way = std::clamp(uint64_t(4 / error_rate), uint64_t{1} << 20, uint64_t{4'000'000});
   const uint64_t chunk_items = std::min(kChunkItems, items);
   const uint64_t step = items / chunk_items;
@@ -357,7 +357,7 @@ void compare(uint64_t items, double error_rate, bool with_peers) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A long run prints each row at once, even to a file.
+  // Flushes the output after each row, so that the rows of a long run appear early even in a file.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   uint64_t items = 1'000'000;
   bool with_peers = false, is_valid = true;

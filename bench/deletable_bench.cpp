@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Compares deletable filters with a plain native filter. Prints bits per item and the time of adds,
-// lookups and deletions, hashing included. Prints false positives and residue after rounds of
-// replaced items at several loads. Prints the number of items that a long run of random operations
-// has lost.
+// lookups and deletions, hashing included. After rounds of replaced items at several loads, prints
+// false positives and the residue: the share of deleted items that the filter still finds. Prints
+// the number of items that a long run of random operations has lost.
 //
 // Usage: deletable_bench [--quick] [--timings] [--seed n]
 #include <fmt/format.h>

@@ -33,10 +33,10 @@ using namespace core::bloom;
 
 constexpr uint64_t kPresent = 1;
 constexpr uint64_t kAbsent = 2;
-// Items of a turn, at most. A multiple of a batch.
+// Maximum number of items per turn; a multiple of the batch size.
 constexpr uint64_t kTurnItems = 1024 * kEngineBatchItems;
 constexpr uint64_t kLookupTurns = 15;
-// Small filters are filled again until they have had this number of adds.
+// A small filter is cleared and filled again until about this number of adds has been measured.
 constexpr uint64_t kAddsMin = 4'000'000;
 
 class Native final : public Contestant {
@@ -78,14 +78,15 @@ class Native final : public Contestant {
  private:
   static std::string_view view(const Item& item) { return {item.data(), item.size()}; }
   std::span<const ItemHash> hashes_of(std::span<const Item> items) const {
-    // Static, so that each batch need not clear them.
+    // The arrays are static, so that they are not cleared again for each batch.
     static std::array<std::string_view, kEngineBatchItems> views;
     static std::array<ItemHash, kEngineBatchItems> hashes;
     for (size_t i = 0; i < views.size(); ++i) views[i] = view(items[i]);
     hash_(views, hashes);
     return hashes;
   }
-  // A filter in use has touched its pages, and Boost's constructor clears its array.
+  // Touches all pages, as in a filter that has been in use. Boost's constructor touches the pages
+  // of its array, too, because it clears the array.
   void touch_pages() {
     const std::span<std::byte> bytes = filter_->mutable_layer_bits(0).bytes();
     for (size_t i = 0; i < bytes.size(); i += 4096) static_cast<volatile std::byte&>(bytes[i]) = {};
