@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Base64 with padding, in the alphabet that JSON documents use.
+// Base64 with padding, in the standard alphabet, which ends with '+' and '/'.
 //
 // Invariants: only canonical text is decoded. Its length is a multiple of four, unused bits before
 // the padding are zero, and it contains no line ends.

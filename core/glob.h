@@ -68,7 +68,8 @@ class Glob {
   bool is_prefix_with(std::string_view text, uint64_t head) const {
     return text.size() >= prefix_text_size_min_ && ((head ^ head_) & head_mask_) == 0;
   }
-  // True if the pattern matches. REQUIRES: is_prefix_with().
+  // True if the pattern matches the text. REQUIRES: is_prefix_with() has returned true for the
+  // text.
   bool matches_behind_head(std::string_view text) const {
     return size_min_ <= sizeof head_ || matches(text);
   }

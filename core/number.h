@@ -17,7 +17,7 @@
 namespace core {
 
 // Accepts only the canonical text of an integer: no '+', spaces, leading zeros or "-0". As in
-// Redis, the same rule applies to announced lengths and arguments.
+// Redis, this rule applies to integer arguments and to the lengths in a RESP message.
 inline std::optional<int64_t> parse_int64(std::string_view text) {
   constexpr size_t kDigitsMax = std::numeric_limits<int64_t>::digits10 + 1;
   if (text == "0") return 0;

@@ -14,12 +14,12 @@ namespace core {
   asm volatile("");
 }
 
-// A line that was fetched for reading may be shared with a cache of other cores. Then each write
-// waits until it is exclusive, and writes wait for each other.
+// A line that was fetched for reading may be shared with another core's cache. Each write then
+// waits for exclusive access to its line, and the writes wait for each other.
 [[gnu::always_inline]] inline void prefetch_for_write(const void* address) {
 #if defined(__x86_64__)
-  // __builtin_prefetch() would emit the instruction only for processors that are known to have it.
-  // The others ignore it.
+  // __builtin_prefetch() would emit prefetchw only if the compiler's target is known to support it.
+  // Processors without prefetchw ignore the instruction.
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
 #else
   __builtin_prefetch(address, 1);

@@ -52,8 +52,8 @@ uint64_t load_big_endian(std::span<const uint8_t> bytes, size_t index) {
 }
 
 #if defined(__x86_64__)
-// Baseline x86-64 has no popcnt instruction. A branch selects this function instead of an ifunc,
-// because ifunc resolvers run before the sanitizers' runtimes are initialized.
+// Baseline x86-64 has no popcnt instruction. The caller selects this function by a branch. It does
+// not use an ifunc, because ifunc resolvers run before the sanitizers' runtimes are initialized.
 [[gnu::target("popcnt")]] uint64_t count_with_popcnt(std::span<const uint8_t> bytes) {
   return count_all(bytes);
 }

@@ -209,9 +209,9 @@ class HalvedTable {
   }
 
  private:
-  // The result, ANDed with the highest bit of each slot, marks the slots that are zero, like that
-  // of FingerprintTable::zeros(). Order of the words: low and high half of the first bucket, then
-  // of the second.
+  // As with FingerprintTable::zeros(), the result ANDed with the highest bit of each slot marks the
+  // slots that are zero. Order of the words: low and high half of the first bucket, then of the
+  // second.
   BLOOMERY_AVX2 __m256i zeros(const Places& places) const {
     const auto& [first, second] = places.buckets;
     const __m256i halves = _mm256_set_m128i(load(second), load(first));

@@ -55,7 +55,7 @@ struct FingerprintLayout {
                                        double error_rate) {
     return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
   }
-  // The native series of error rates; 0 below kMinErrorRate.
+  // Error rate of layer `index` in the native layout's series; 0 if it is below kMinErrorRate.
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
   static double next_error_rate(const FilterParameters& parameters, uint32_t index,
                                 double /*last_rate*/) {

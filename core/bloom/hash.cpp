@@ -67,8 +67,8 @@ uint32_t murmur_32(std::string_view item, uint32_t seed) {
   return hash ^ (hash >> 15);
 }
 
-// SipHash-1-3 over the item's length in eight bytes, followed by the item. A Rust slice, and so
-// valkey-bloom, is hashed that way.
+// SipHash-1-3 over the item's length in eight bytes, followed by the item. Rust hashes slices this
+// way, and valkey-bloom hashes its items as slices.
 class SipHash13 {
  public:
   SipHash13(uint64_t key0, uint64_t key1)

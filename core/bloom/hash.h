@@ -48,7 +48,7 @@ class ItemHasher {
   ItemHash operator()(std::string_view item) const;
   // Hashes many items. `hashes` is as long as `items`.
   void operator()(std::span<const std::string_view> items, std::span<ItemHash> hashes) const;
-  // True if both hash every item alike.
+  // True if both hashers give the same hash for every item.
   bool operator==(const ItemHasher& other) const {
     return layout_ == other.layout_ &&
            (layout_row(layout_).has_fixed_hash || settings_ == other.settings_);

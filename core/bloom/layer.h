@@ -86,13 +86,14 @@ class Layer {
   bool mark(ItemHash hash) {
     return insert<Layout>(hash) == Insertion::kAdded;
   }
-  // Adds the items without found[i], in order, and sets found[i] for those that were present.
-  // REQUIRES: room for all items; the layout clears no bits.
+  // Adds, in order, the items whose found[i] is false. Sets found[i] for the items that were
+  // present.
   template <class Layout>
   void mark_group(std::span<const ItemHash> hashes, std::span<bool> found) {
     item_count_ += Layout::mark_group(bits_.words(), geometry(), hashes, found);
   }
-  // As insert_new() of each item. REQUIRES: as mark_group().
+  // Adds and counts every item, like insert_new(). REQUIRES: room for all items; the layout clears
+  // no bits; `unused` is as long as `hashes`.
   template <class Layout>
   void mark_new_group(std::span<const ItemHash> hashes, std::span<bool> unused) {
     std::ranges::fill(unused, false);
@@ -124,8 +125,8 @@ class Layer {
   bool is_emptied_by(Removal removal) const {
     return removal == Removal::kGone && item_count_ == 0;
   }
-  // Removes the items whose outcome is kAbsent, with the same result as one remove() each. If
-  // `ends_empty` is true, stops after a removal that empties the layer and returns true.
+  // Calls remove() for each item whose outcome is kAbsent, or removes the whole group with the same
+  // result. If `ends_empty` is true, stops after a removal that empties the layer and returns true.
   template <class Layout>
   bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes,
                     bool ends_empty) {
@@ -156,9 +157,8 @@ class Layer {
   uint16_t hash_count_ = 0;
   uint8_t lines_per_lookup_ = 0;
   bool is_rounded_ : 1 = false;
-  // The fields of the filter are kept in the layer's padding. A filter of one layer is this layer
-  // and one more word, so the filter's other state is stored here. An extra pointer would enlarge
-  // each of many small filters.
+  // Fields named filter_ belong to the ScalableFilter, not to the layer. They use the layer's
+  // padding, because separate fields or a pointer would enlarge each of many small filters.
   bool filter_is_chain_ : 1 = false;
   uint8_t filter_layout_ : 6 = 0;
   uint16_t cell_bits_ = 0;

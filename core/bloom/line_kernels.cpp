@@ -247,7 +247,8 @@ const LineKernels* avx2_line_kernels() {
 }
 
 namespace {
-// False before the constructors of this file have run. The portable kernels give the same results.
+// Before this constant is initialized it is false. The portable kernels are used until then; they
+// give the same results.
 const bool has_avx2 = avx2_line_kernels() != nullptr;
 }  // namespace
 

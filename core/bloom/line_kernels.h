@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The inner loops of the native layout, in portable C++ and for each instruction set that measures
-// faster. The implementation is chosen at first use.
+// faster. The implementation is chosen before main() starts.
 //
 // Invariants: all kernels read and write the same bits and return the same results; a fuzzer and
 // line_kernels_test compare them.
@@ -40,7 +40,8 @@ struct LineShape {
   LineShape(const Geometry& geometry)  // implicit: a shape is a view of a geometry
       : line_count(geometry.bit_count / kLineBits),
         lines_per_lookup(geometry.lines_per_lookup),
-        // A division costs more than all other arithmetic of a lookup.
+        // Avoids the division for one line per lookup, because a division costs more than all other
+        // arithmetic of a lookup.
         bits_per_line(geometry.lines_per_lookup == 1
                           ? geometry.hash_count
                           : geometry.hash_count / uint32_t{geometry.lines_per_lookup}) {}

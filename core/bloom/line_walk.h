@@ -5,7 +5,7 @@
 // Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, if it sets bits,
 // `set(words, positions)`. all_set() has no branch that depends on bits. The loops are inlined, so
 // that a caller compiled for an instruction set gets them compiled for it too.
-// Thread safety: as the kernels.
+// Thread safety: the same as of line_kernels.h.
 // Source: docs/bloom_math.md, "The native layout"; Steele, Vigna 2021, "Computationally easy,
 // spectrally good multipliers".
 #pragma once
@@ -103,8 +103,8 @@ template <class Line>
 // while other lines are loaded. Prefetching all lines first would leave the core waiting.
 inline constexpr size_t kLinesAhead = 40;
 
-// Index of an item in a group. Not a byte: a write of a byte may change any object, so that the
-// compiler would read all others again.
+// Index of an item in a group. It is not a byte type: a byte may alias any object, so the compiler
+// would reload other values after each write.
 using ItemIndex = uint16_t;
 
 // The items of a group that are not found yet.
@@ -126,7 +126,7 @@ class OpenItems {
   size_t count_ = 0;
 };
 
-// The items of a group of which none is found yet: the usual case, which needs no list.
+// All items of a group, if no item is found yet. This usual case needs no list of indices.
 class AllItems {
  public:
   explicit AllItems(size_t count) : count_(count) {}
@@ -198,8 +198,8 @@ template <class Line, class Items>
   for (size_t i = 0; i < items.size(); ++i) {
     fetch(i + kLinesAhead);
     const LineWalk walk(hashes[items[i]], shape);
-    // The items that are left are listed later. The place of a write to that list depends on the
-    // result before it. Until the processor knows the place, it would not load the next line.
+    // The second loop lists the items that pass. If this loop wrote the list, each write address
+    // would depend on the previous result, which would delay the load of the next line.
     found[items[i]] = line.all_set(words + walk.word_index(), walk.positions());
   }
   if (others == 0) return;
@@ -296,7 +296,8 @@ template <class Line>
     }
     arrays_of_item[i] = passes;
   }
-  // A list of its own, as in check_listed(). Branch-free, because the results are unpredictable.
+  // This loop is separate from the checks for the reason given in check_listed(). It is
+  // branch-free, because the results are unpredictable.
   size_t passed_count = 0;
   for (size_t i = 0; i < hashes.size(); ++i) {
     passed[passed_count] = {static_cast<uint32_t>(i), arrays_of_item[i]};

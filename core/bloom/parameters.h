@@ -86,8 +86,8 @@ inline constexpr Seed kFixedSeed = {
     0x1D, 0x89, 0x8A, 0x73, 0x3E, 0x98, 0x88, 0x87, 0x30, 0x7F, 0x97, 0xCD, 0x28, 0x07, 0x33, 0x83};
 
 inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
-// Maximum number of layers of a native filter. It bounds a lookup, which visits every layer. The
-// other layouts have no more layers than about this number, because then their rates underflow.
+// Maximum number of layers of a native filter. It bounds a lookup, which visits every layer. In the
+// other layouts error rates underflow after about as many layers.
 inline constexpr uint32_t kMaxNativeLayers = 1024;
 // Maximum number of layers of any filter, in memory or in a file. With a tightening ratio near one,
 // rates never underflow.
@@ -192,7 +192,7 @@ struct ArrayFigures {
   // Share of items whose deletion returns kStays.
   double residue = 0;
 };
-// Returns nullopt for layouts without deletion. Needs up to some milliseconds.
+// Returns nullopt for layouts without deletion. Takes up to a few milliseconds.
 std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
                                           uint64_t item_count);
 // Returns only the fill ratio of ArrayFigures, in constant time.

@@ -77,7 +77,7 @@ struct RegionLayout {
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double items_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double error_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
-  // Present share of the items that cannot be removed. Needs about a millisecond.
+  // Present share of the items that cannot be removed. The computation takes about a millisecond.
   static double residue_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   // True if the three words agree with the lines. Reads the whole array except untouched pages.
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);

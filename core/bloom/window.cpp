@@ -15,8 +15,8 @@ int64_t clamped(int64_t position) {
 
 // Maximum ordinal, at which positions stay in range and products with the length do not overflow.
 uint64_t ordinal_max(const WindowSettings& settings) {
-  // A clock reaches a quarter of these ordinals. The other ordinals are reserved for grids that
-  // were moved back, because moving a grid does not change its ordinals.
+  // Positions up to kPositionMax use a quarter of these ordinals. The other ordinals are reserved
+  // for grids that were moved back, because moving a grid does not change its ordinals.
   return (4 * static_cast<uint64_t>(Window::kPositionMax) / settings.length + 1) *
          settings.generations;
 }

@@ -123,8 +123,7 @@ class Entry {
     // All threads read a hot key, so its cache line is written only if the bits change.
     if (use_bits() != bits) use_.store(bits, std::memory_order_relaxed);
   }
-  // Sets the time of use without counting a use. `clock_s` is in seconds on the clock of the
-  // caller.
+  // Sets the time of the last use to `clock_s`, in seconds of KeyUse's clock. Does not count a use.
   void touch(uint32_t clock_s) {
     set_use_bits(clock_s << kUseCountBits | (use_bits() & ((1U << kUseCountBits) - 1)));
   }

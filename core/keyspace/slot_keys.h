@@ -57,12 +57,12 @@ class SlotSizes {
   std::array<Slot, kSlotCount> slots_{};
 };
 
-// Calls visit(const Entry&) for the keys of the slot in database 0, expired ones included, until it
-// returns false. The visitor may only read and collect. Unless the caller holds the lock, it is
-// released after each kSlotScanStep buckets. Then a key that is there all the time is visited at
-// least once, as by SCAN. If no key of the slot is added or removed during the walk, the walk ends
-// at the last key of the slot. Returns the number of buckets it has read. REQUIRES:
-// keyspace.place_by_slot().
+// Calls visit(const Entry&) for the keys of the slot in database 0, including expired keys, until
+// visit() returns false. The visitor may only read and collect. Unless the caller holds the
+// stripe's lock, the function releases it after each kSlotScanStep buckets. Then, as in SCAN, a key
+// that is present during the whole walk is visited at least once. If no key of the slot is added or
+// removed during the walk, the walk ends at the last key of the slot. Returns the number of buckets
+// read. REQUIRES: keyspace.place_by_slot().
 inline constexpr unsigned kSlotScanStep = 512;
 template <class Visit>
 uint64_t for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Visit&& visit) {
@@ -73,8 +73,8 @@ uint64_t for_each_in_slot(Keyspace& keyspace, unsigned slot, Locking locking, Vi
   uint64_t buckets = 0;
   bool wants_more = true;
   std::optional<uint32_t> changes;
-  // The hashes of the visited keys, because a resize may show a key twice. If two keys have the
-  // same hash, no key is skipped, but the walk may take longer.
+  // Counts the visited keys by hash, because a resize may show a key twice. If two keys have the
+  // same hash, the count stays too low and the walk reads all buckets.
   std::unordered_set<uint64_t> seen;
   do {
     const StripeLock guard = keyspace.lock(mask, LockMode::kShared);

@@ -6,8 +6,9 @@
 #include "core/keyspace/keyspace.h"
 
 #ifdef BLOOMERY_TSAN
-// ThreadSanitizer's deadlock detector aborts if a thread holds more than 64 locks, which all
-// stripes plus one other lock exceed. Data races are still found. TSAN_OPTIONS overrides this.
+// ThreadSanitizer's deadlock detector aborts if a thread holds more than 64 locks. A thread that
+// holds all 64 stripes and one other lock exceeds this limit. Data races are still found.
+// TSAN_OPTIONS overrides this setting.
 extern "C" const char* __tsan_default_options();
 extern "C" const char* __tsan_default_options() {
   return "detect_deadlocks=0";

@@ -18,7 +18,8 @@ struct Stripe;
 
 enum class LockMode : uint8_t { kShared, kExclusive };
 
-// The behaviour at a stripe that another thread, or the caller itself, holds.
+// Whether to wait for a stripe that is locked, or to give up. With kSkip, the caller itself may
+// hold that lock.
 enum class StripeWait : uint8_t { kWait, kSkip };
 
 // A set of stripes, as one bit per stripe.

@@ -146,8 +146,9 @@ class Table {
 
 // The next cursor in reverse-binary order under `mask`.
 inline uint64_t next_scan_cursor(uint64_t cursor, uint64_t mask) {
-  // The increment starts at the highest bit, so all images of a bucket in a larger table are
-  // visited consecutively. A resize between two calls neither skips buckets nor restarts the scan.
+  // A larger table divides each bucket into several buckets, which agree in the low bits of their
+  // index. The increment starts at the highest bit, so these buckets are visited consecutively. A
+  // resize between two calls neither skips buckets nor restarts the scan.
   const auto reverse = [](uint64_t bits) {
     bits = (bits >> 1 & 0x5555555555555555U) | (bits & 0x5555555555555555U) << 1;
     bits = (bits >> 2 & 0x3333333333333333U) | (bits & 0x3333333333333333U) << 2;
@@ -191,8 +192,8 @@ uint64_t Table::scan(uint64_t cursor, Visitor&& visitor) const {
   const Buckets& small = main_.count < next_.count ? main_ : next_;
   const Buckets& large = main_.count < next_.count ? next_ : main_;
   visit_chain(&small.at[cursor & small.mask()], visitor);
-  // Visits all images of the small bucket in the large array, until the bits above the small mask
-  // wrap.
+  // Visits all buckets of the large array into which the small bucket is divided. The loop ends
+  // when the bits above the small mask wrap.
   do {
     visit_chain(&large.at[cursor & large.mask()], visitor);
     cursor = next_scan_cursor(cursor, large.mask());

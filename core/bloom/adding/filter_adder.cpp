@@ -22,8 +22,8 @@ class ScalableFilter::Adder {
   AddOutcome add(ItemHash hash) {
     if (filter_.window() != nullptr) {
       if (generation_room() == 0) {
-        // Journals contain only items that change the filter, so only such items may start a
-        // generation.
+        // Journals contain only items that change the filter. Therefore an item that changes
+        // nothing must not start a generation.
         if (is_add_without_effect<Layout>(hash)) return AddOutcome::kPresent;
         if (!rotate_by_items()) return AddOutcome::kCannotGrow;
       }
@@ -118,8 +118,8 @@ class ScalableFilter::Adder {
     return AddOutcome::kAdded;
   }
 
-  // Adds an item that no other layer contains. If the window refreshes, only layers of the newest
-  // generation count.
+  // Adds an item that no earlier layer contains. If the window refreshes, layers of older
+  // generations may contain the item.
   template <class Layout>
   AddOutcome add_to_last(ItemHash hash) {
     Layer& last = filter_.layers().back();
@@ -149,10 +149,11 @@ class ScalableFilter::Adder {
 
   template <class Layout>
   size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
-    std::array<bool, kGroupItems> is_old;  // for each item: a layer that takes no items has it
+    // True for each item found in a layer that accepts no more items.
+    std::array<bool, kGroupItems> is_old;
     std::ranges::fill(std::span(is_old).first(hashes.size()), false);
-    // Layers in which the items that are left were looked up. Those layers no longer change,
-    // so that after growth only the layer that was the last one is looked up.
+    // Number of layers, from the oldest on, in which all remaining items were already looked up.
+    // These layers accept no more items, so growth does not require another lookup in them.
     size_t checked = 0;
     size_t done = 0;
     while (done < hashes.size()) {

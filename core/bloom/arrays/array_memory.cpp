@@ -27,8 +27,9 @@ uint64_t round_up(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;
 }
 
-// With strict overcommit the kernel does not reserve memory for MAP_NORESERVE. A write to a page of
-// a file then kills the process if no memory is left. An anonymous mapping fails in mmap() instead.
+// With strict overcommit the kernel does not reserve memory for MAP_NORESERVE. If no memory is
+// left, a write to a page of the memory file then kills the process. An anonymous mapping fails in
+// mmap() instead.
 bool is_overcommit_strict() {
   constexpr int kNever = 2;
   int mode = 0;

@@ -97,8 +97,8 @@ class ArrayMemory {
   Tail* freed_ = nullptr;  // freed arrays that living children may read, linked by their tails
 };
 
-// Tracks one forked child: created before the fork, destroyed when the child has ended. Arrays that
-// the child may read keep their bits in between.
+// Tracks one forked child. The guard is created before the fork and destroyed when the child has
+// ended. While it exists, the memory of arrays that the child may read is not freed.
 class ArrayMemory::ChildGuard {
  public:
   explicit ChildGuard(ArrayMemory& memory = of_process())

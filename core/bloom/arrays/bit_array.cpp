@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kLineBytes = 64;
 
 uint64_t* allocate_on_heap(size_t size_bytes) {
-  // A cache line of the layout must not straddle two lines of the processor. Arrays of other sizes
-  // have no lines, and calloc wastes less memory for them.
+  // Layouts with cache lines need arrays that start at a line of the processor. An array whose size
+  // is not a multiple of a line has no such layout, and calloc wastes less memory for it.
   if (size_bytes % kLineBytes != 0) return static_cast<uint64_t*>(std::calloc(size_bytes, 1));
   void* memory = std::aligned_alloc(kLineBytes, size_bytes);
   if (memory == nullptr) return nullptr;

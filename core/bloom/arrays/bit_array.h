@@ -6,8 +6,8 @@
 // of kMappedBytes or more are mapped: they cost memory only for touched pages. A child that saves a
 // shared array sees a superset of the bits it had at the fork, and the parent copies no page. All
 // other arrays look to a child as they were at the fork. Members that work on the whole array leave
-// untouched pages untouched. The exceptions are words() and bytes(), whose callers must take care
-// of that.
+// untouched pages untouched. The exceptions are words() and bytes(): their callers must avoid
+// access to untouched pages.
 // Thread safety: reads may run in parallel. A write needs exclusive access to the words that it
 // changes; detach_from_children() needs exclusive access to the array.
 // Source: docs/bloom_math.md, "Memory".

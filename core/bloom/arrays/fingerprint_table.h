@@ -71,7 +71,7 @@ struct FingerprintPlaces {
   std::array<BucketPlace, 2> buckets;
 };
 
-// Word is the integer type as which a bucket is loaded.
+// A bucket is loaded as one integer of type Word.
 template <class Word>
 class FingerprintTable {
  public:

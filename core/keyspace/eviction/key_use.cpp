@@ -7,8 +7,8 @@
 namespace core::keyspace {
 namespace {
 
-// Returns random bits of a generator that each thread has for itself. The quality of the numbers
-// matters less than their cost.
+// Returns random bits from a thread-local generator. The quality of the numbers matters less than
+// their cost.
 uint32_t random_bits() {
   // The generator SplitMix64 (Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number
   // Generators").
@@ -26,7 +26,7 @@ uint32_t random_bits() {
 uint8_t KeyUse::count(uint32_t now_s, const UseRules& rules) const {
   constexpr uint32_t kMinute = 60;
   if (rules.decay_minutes == 0) return stored_count();
-  // Full minutes of the clock that have begun since the last use, as Redis counts them.
+  // Number of times that the clock has reached a full minute since the last use, as in Redis.
   const uint32_t minutes = (clock_s() % kMinute + idle_s(now_s)) / kMinute;
   const uint32_t lost = minutes / rules.decay_minutes;
   return static_cast<uint8_t>(stored_count() - std::min<uint32_t>(stored_count(), lost));

@@ -3,8 +3,8 @@
 // FilterKinds: the number of filters of each layout in this process. From these numbers a leader
 // learns, without a scan of all keys, which layouts its replicas must support.
 //
-// Invariants: a filter is counted before its entry becomes visible to other threads, and until it
-// is freed.
+// Invariants: a filter is counted from before its entry becomes visible to other threads until the
+// filter is freed.
 // Thread safety: all members may be called from any thread, also while stripe locks are held.
 #pragma once
 
