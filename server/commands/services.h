@@ -4,8 +4,8 @@
 // parts of the process that these commands use, including the network and other code above
 // dispatch/.
 //
-// Built once by Server, which owns all of it. It contains no logic. Types are only declared: a
-// source includes the headers of those that it uses.
+// Server builds the object, and owns all parts that it refers to. The struct contains no
+// logic. Types are forward-declared: a source file includes the headers of the types that it uses.
 // Thread safety: stated at each member.
 #pragma once
 

@@ -47,11 +47,12 @@ struct CommandLine {
 // line in the error text.
 CommandLine parse_command_line(std::span<const std::string> arguments);
 
-// LogCheck: the log that --check-aof checks, and the end of the log to cut off.
+// LogCheck: the arguments of --check-aof: the log to check, and what to remove from its end.
 struct LogCheck {
-  std::string path;  // path of the log; empty if the arguments are invalid
-  bool cuts_torn_end = false;
-  std::optional<uint64_t> keeps_until_s;  // Unix time in seconds; later commands are cut off
+  std::string path;            // path of the log; empty if the arguments are invalid
+  bool cuts_torn_end = false;  // --fix: an incomplete last command is removed
+  // --truncate-to-timestamp: Unix time in seconds. Later commands are removed.
+  std::optional<uint64_t> keeps_until_s;
 };
 
 // Parses the arguments without the program's name: --check-aof, the path, and --fix or

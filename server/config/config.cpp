@@ -31,7 +31,8 @@ bool has_wildcard(std::string_view pattern) {
   return pattern.find_first_of("*?[") != std::string_view::npos;
 }
 
-// Formats the error of a start as one line, because a reply cannot contain several lines.
+// Converts the error with which the next start would fail into an error reply, which must be one
+// line.
 core::Error next_start_error(const core::Error& error) {
   return {fmt::format("ERR the next start would fail: {}", without_line_ends(trim(error.message)))};
 }
@@ -53,11 +54,11 @@ Config::Config() : texts_(option_table().size()) {
   for (size_t i = 0; i < table.size(); ++i) {
     Value value{table[i].default_text, 0};
     if (!value.text.empty()) {
-      // The empty text is every string's default. The parser is skipped, because it may reject an
-      // empty text.
+      // An option whose default is empty keeps the initial empty value. Its parser is not called,
+      // because the parser may reject an empty text.
       auto parsed = parse_single_text(table[i], value.text, "");
-      // Only the start directory may be invalid: it may have been removed. All other defaults are
-      // constants of the table.
+      // Only the default of `dir` may be invalid: it is the directory of the start, which may have
+      // been removed. All other defaults are constants of the table.
       assert(parsed || i == static_cast<size_t>(OptionId::kDir));
       if (parsed) value = std::move(*parsed);
     }
@@ -104,8 +105,8 @@ std::vector<std::string> ListenOptions::bind_addresses() const {
 }
 
 uint64_t Config::client_memory_limit_bytes() const noexcept {
-  // As in Redis, a limit by maxmemory-clients is at least kLeastBytes. With a lower limit no client
-  // could connect to raise the limit again.
+  // As in Redis, a limit below kLeastBytes is raised to kLeastBytes. With a lower limit no client
+  // could connect to change maxmemory-clients.
   constexpr double kLeastBytes = 128 * 1024;
   const auto setting = static_cast<double>(integer(OptionId::kMaxMemoryClients));
   const double bytes =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Checks hosts and ports of other servers in the configuration, REPLICAOF and REPLCONF. Hosts and
-// ports are written to files, INFO and the log, so every received one is validated here.
+// Validates the hosts and ports of other servers, which come from the configuration, REPLICAOF and
+// REPLCONF. The server writes them to files, INFO and the log, so they must not contain separators.
 //
 // Invariants: a valid host contains no space, no control character and no separator of INFO's
 // lines.

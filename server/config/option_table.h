@@ -27,8 +27,8 @@ std::optional<size_t> find_option(std::string_view name);
 // These functions return the parts of the table that are defined in rows/.
 std::vector<Option> memory_options();
 std::vector<Option> cluster_options();
-// Returns the options that Redis' tests need, and those for the way in which signals end the
-// server.
+// Returns the options for tests, on the source addresses of links, and on the way in which a signal
+// ends the server.
 std::vector<Option> test_options();
 std::vector<Option> replica_options();
 std::vector<Option> leader_options();

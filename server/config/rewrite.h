@@ -27,7 +27,8 @@ std::string rewrite_config_text(
     std::string_view old_text, std::span<const std::string> texts,
     const std::optional<std::vector<std::string>>& user_lines = std::nullopt);
 
-// Returns the old text, with a line added for each option that has a value and no line.
+// Returns the old text, with a line added for each option that has no line and whose value is not
+// the empty text.
 std::string with_all_options(std::string_view old_text, std::span<const std::string> texts);
 
 // Returns the value that a start from a file of this text would give each row of option_table().

@@ -44,8 +44,8 @@ Parsed<Value> parse_node_id(const Option& option, Words words, const std::string
 // Parses Redis' letters of event classes. The scalar has their EventClass bits.
 Parsed<Value> parse_keyspace_events(const Option& option, Words words, const std::string& current);
 
-// These functions parse a rate between 0 and 1, with RedisBloom's error texts. The first one lowers
-// rates above 0.25 to 0.25.
+// These functions parse a rate between 0 and 1, with RedisBloom's error texts.
+// parse_bloom_error_rate() replaces rates above 0.25 by 0.25.
 Parsed<Value> parse_bloom_error_rate(const Option& option, Words words, const std::string& current);
 Parsed<Value> parse_bloom_ratio(const Option& option, Words words, const std::string& current);
 // Parses an integer, with RedisBloom's error text for the range.

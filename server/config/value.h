@@ -28,8 +28,8 @@ Parsed<Value> parse_single_text(const Option& option, const std::string& text,
 std::vector<std::string> write_lines(const Option& option, const std::string& text);
 
 // MemoryText: the result of parsing bytes with an optional unit: k = 1000, kb = 1024 and so on up
-// to gb. Has no value if the text is malformed or the product exceeds 2^63-1. `overflowed`
-// distinguishes the two.
+// to gb. `bytes` is nullopt if the text is malformed or the product exceeds 2^63-1. `overflowed` is
+// true only if the product is too big.
 struct MemoryText {
   std::optional<int64_t> bytes;
   bool overflowed = false;

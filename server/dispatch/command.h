@@ -104,7 +104,7 @@ struct KeyRange {
   int last = 0;
   int step = 1;
   uint16_t use = 0;
-  std::string_view note{};  // reason for `use`, which COMMAND shows if it is not obvious
+  std::string_view note{};  // the field "notes" of COMMAND, which explains `use`; usually empty
 
   // Index of the argument that holds the number of keys; 0 if there is none. If set, `last` is
   // unused.
@@ -114,15 +114,15 @@ struct KeyRange {
   // The upper-case keyword that precedes the keys. The search starts at argument `first`. Without
   // the keyword the range has no keys.
   std::string_view keyword{};
-  // If this keyword comes later, an empty argument at `first` is not a key: the keys follow the
-  // keyword.
+  // A keyword such as KEYS of MIGRATE. If the argument at `first` is empty and this keyword occurs
+  // after it, that argument is no key. A second range has the keys after the keyword.
   std::string_view empty_before{};
 };
 
 using Arguments = std::span<const std::string_view>;
 
-// Returns the index of the argument after the keyword. That is the first key, if the keyword is
-// present.
+// Returns the index of the first key, which is the argument after the keyword. Without the keyword,
+// the result is beyond the last argument.
 int first_key_behind_keyword(const KeyRange& range, Arguments args);
 inline int first_key_of(const KeyRange& range, Arguments args) {
   return range.keyword.empty() ? range.first : first_key_behind_keyword(range, args);
@@ -218,12 +218,13 @@ class SlotUnion {
 // The tip for commands whose reply depends on more than the values of their keys.
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 
-// Precomputed permissions that a command needs in addition to the command itself. kMore means that
-// the full check is necessary.
+// The permissions on keys and channels that a user needs in addition to the permission to run the
+// command. They are precomputed. kMore: has_plain_rights() cannot decide and returns false.
 struct Needs {
   enum Kind : uint8_t { kNothing, kFirstArgument, kMore };
   Kind kind = kMore;
-  // Bits of acl::Access needed for the first argument, or more bits than needed.
+  // Bits of acl::Access that the key in the first argument needs. If they depend on the arguments,
+  // all bits that may be needed are set.
   uint8_t access = 0;
 };
 

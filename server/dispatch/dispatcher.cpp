@@ -55,7 +55,7 @@ std::string arity_text(const RegisteredCommand& command) {
   return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
 }
 
-// As in Redis, the error for a monitor's command is the one for a replica.
+// The error for a client in MONITOR mode that accesses keys. As in Redis, the text names replicas.
 constexpr std::string_view kMonitorReachesForKeys = "ERR Replica can't interact with the keyspace";
 
 // Returns whether check_arguments() must be called, which is rarely the case.

@@ -96,7 +96,7 @@ class Dispatcher {
   // word. If it is unknown, replies with an error and returns null.
   const RegisteredCommand* resolve(Context& ctx, const RegisteredCommand* command);
   // Looks the command up and hashes its first key. Returns false if the arguments hold no key.
-  // `before`: the request before it, or null.
+  // `before` is the preceding request of the pipeline, or null.
   bool prepare(Request& request, const Request* before);
   void prefetch(std::span<Request> requests, int64_t now_ms);
   // Prefetches parts of the value for requests with the same key. REQUIRES: the key's lock is held.
@@ -120,7 +120,8 @@ class Dispatcher {
   // Returns whether refusal() and is_held_back() must be called at all.
   bool may_be_refused(const Context& ctx, uint32_t flags) const;
   bool may_be_held_back() const;
-  // Returns whether the command must wait, for the end of a pause or for the subscribers' threads.
+  // Returns whether the command must wait for the end of a pause or a hold, or until the threads of
+  // subscribers have taken earlier messages.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
   // Returns whether a command that was routed here fails only because this server has just become a
   // replica. The view that names the new leader follows soon, so the client waits.

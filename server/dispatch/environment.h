@@ -2,8 +2,8 @@
 //
 // Environment: references to the parts of the process that dispatching and data commands use.
 //
-// Built once by Server, which owns all of it. It contains no logic. Types are forward-declared: a
-// file includes the headers of those that it uses.
+// Server builds the object, and owns all parts that it refers to. The struct contains no
+// logic. Types are forward-declared: a source file includes the headers of the types that it uses.
 // Thread safety: stated at each member.
 #pragma once
 

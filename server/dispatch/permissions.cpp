@@ -28,8 +28,8 @@ uint8_t access_of(uint16_t use) {
   return static_cast<uint8_t>((reads ? acl::kRead : 0) | (writes ? acl::kWriteAccess : 0));
 }
 
-// Returns the index of the first key that the selector denies, or 0, the command's name, if it
-// denies none.
+// Returns the index of the argument that is the first key denied by the selector. Returns 0 if no
+// key is denied; argument 0 is the command's name and never a key.
 size_t denied_key(const acl::Selector& selector, const Command& row, Arguments args) {
   if (selector.allows_all_keys() || row.keys[0].first == 0) return 0;
   const uint16_t exact_use = row.key_use == nullptr ? uint16_t{0} : row.key_use(args);

@@ -24,9 +24,9 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  // Locks the working directory. Retries for `patience` if it is locked. A killed server may leave
-  // a child that holds the lock and the sockets until it is scheduled. Errors: another server holds
-  // the lock.
+  // Locks the working directory. If it is locked, retries for `patience`, because the forked child
+  // of a killed server holds the lock and the sockets until the child exits. Errors: the directory
+  // is still locked.
   core::Result<> take(std::chrono::milliseconds patience);
   // Changes the working directory, and locks the new one instead. Errors: the reason. After an
   // error the directory and its lock are unchanged.

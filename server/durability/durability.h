@@ -70,9 +70,9 @@ class Durability {
   // must outlive this object's threads.
   void set_stream(StreamPosition* stream);
 
-  // Must be called first. Locks the directory, lets clients wait for the data, and applies the
-  // options that change at run time. Waits for a killed server's child, see DirectoryLock. Errors:
-  // another server has the directory.
+  // Must be called first. Locks the directory, which may wait for a killed server's child (see
+  // DirectoryLock::take()). From then on clients get LOADING. Registers the hooks for options that
+  // change at run time. Errors: another server has locked the directory.
   core::Result<> prepare();
   // Loads the existing data and opens the append log. An error must end the process.
   core::Result<> recover(ReplayerFactory make_replayer);

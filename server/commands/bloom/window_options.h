@@ -22,8 +22,8 @@ namespace server {
 // Bloomery adds START milliseconds.
 class WindowWords {
  public:
-  // In BF.INSERT, ITEMS after the length is the window's unit only if options and another ITEMS
-  // follow.
+  // BF.INSERT has another ITEMS before its list of items. In kInsert, ITEMS after the length is
+  // therefore the window's unit only if options and a second ITEMS follow.
   enum class Form : uint8_t { kReserve, kInsert };
 
   WindowWords() = default;

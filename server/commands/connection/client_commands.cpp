@@ -84,8 +84,8 @@ int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
     if (session->id == ctx.session.id) {
       ctx.session.close_after_reply = true;
     } else {
-      // As in Redis, buffers of the stream that only this replica uses are freed before the reply.
-      // The replica's connection ends later, on another thread.
+      // As in Redis, stream buffers that only the killed replica uses are freed before the reply.
+      // The killed replica's connection ends later, on another thread.
       if (session->peer == Peer::kReplica) ctx.services.leader.detach(session->id);
       session->request_kill();
     }
@@ -194,7 +194,7 @@ void client_pause(Context& ctx) {
   }
   PauseGate& pause = ctx.services.pause;
   pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
-  // Inside EXEC the command cannot wait, so running writes may end after its reply.
+  // Inside EXEC, CLIENT PAUSE cannot wait for running writes, so they may end after its reply.
   if (ctx.in_exec) return ctx.reply.ok();
   DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
   pause.drain([end = reply.end] { end({}); });

@@ -5,8 +5,8 @@
 // Invariants: a filter without options accepts all clients, except the caller if `skips_self` is
 // set.
 // Thread safety: accepts() reads only the members of a session that threads share.
-// Source: https://redis.io/docs/latest/commands/client-kill/ and the same page of Valkey 8.1, where
-// both commands take the same options and ID takes several ids.
+// Source: https://redis.io/docs/latest/commands/client-kill/ and Valkey 8.1's page on CLIENT KILL.
+// In Valkey, CLIENT LIST and CLIENT KILL have the same options, and ID accepts several ids.
 #pragma once
 
 #include <cstdint>

@@ -83,8 +83,8 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   std::iota(places.begin(), places.end(), size_t{0});
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
-  // The positions of the prefixes that the next prefix in sort order may begin with. Each of these
-  // prefixes begins with the previous one.
+  // A stack of positions. Each of its prefixes begins with the prefix below it in the stack. The
+  // next prefix in sort order may begin with any of them.
   std::vector<size_t> open;
   for (const size_t place : places) {
     while (!open.empty() && !prefixes[place].starts_with(prefixes[open.back()])) open.pop_back();

@@ -216,8 +216,8 @@ void hello(Context& ctx) {
   ctx.reply.bulk(ctx.environment.state.is_in_cluster() ? "cluster" : "standalone");
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.environment.state.is_replica ? "replica" : "master");
-  // As in Valkey 8.1, the zone is sent for clients that prefer replicas in their own availability
-  // zone.
+  // As in Valkey 8.1, HELLO reports this server's availability zone, because some clients prefer
+  // replicas in their own zone.
   if (!zone.empty()) {
     ctx.reply.bulk("availability_zone");
     ctx.reply.bulk(zone);

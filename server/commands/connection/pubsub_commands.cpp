@@ -47,9 +47,9 @@ int64_t published_count(const Subscriptions& subscriptions, SubscriptionKind kin
   return static_cast<int64_t>(count);
 }
 
-// Returns whether this server is a node of a cluster of several servers. A message to a channel
-// that is no shard channel would reach only this server's subscribers, so such channels are
-// rejected. Subscriptions to local channels are an exception.
+// Returns whether this server is a node of a cluster of several servers. There, a message to an
+// ordinary channel would reach only this server's subscribers. So commands on ordinary channels
+// are rejected, except for subscriptions to local channels (see is_local_channel()).
 bool is_cut_off(const Context& ctx) {
   return ctx.has_one_database() &&
          !ctx.services.cluster.view_of(ctx.session.thread_index).is_emulated();

@@ -66,8 +66,8 @@ void exec(Context& ctx) {
   session.watched_keys.store(0, std::memory_order_relaxed);
   session.watched_bytes.store(0, std::memory_order_relaxed);
 
-  // Like a save or a role change, EXEC locks the stream before the stripes, so that no deadlock
-  // occurs. A replayer already holds the stream.
+  // Like a save or a role change, EXEC locks the stream's mutex before the stripes, so that no
+  // deadlock occurs. A replayer already holds the stream's mutex.
   std::unique_lock<OrderedMutex> stream;
   if ((transaction.queued_flags & kWholeKeyspace) != 0 &&
       session.origin == CommandOrigin::kClient) {
@@ -111,7 +111,7 @@ void watch(Context& ctx) {
     const auto lock = ctx.keyspace().lock_exclusive(key);
     if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
       transaction.watched.push_back({ctx.session.database, std::string(name)});
-      // The memory includes the name twice, because the keyspace's table stores it, too.
+      // The name counts twice, because the keyspace's table of watches stores a second copy.
       ctx.session.watched_bytes.fetch_add(sizeof(Transaction::WatchedKey) + 2 * name.size(),
                                           std::memory_order_relaxed);
     }

@@ -17,8 +17,8 @@ namespace server {
 
 inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range";
 
-// Parses the number. Errors: not an integer, or no such database. Numbers beyond 32 bits have a
-// separate text.
+// Parses the number. Errors: not an integer, or no such database. Integers beyond 32 bits get an
+// error text of their own.
 inline core::Result<unsigned> parse_database_index(std::string_view text, unsigned count) {
   const auto index = core::parse_int64(text);
   if (!index) return core::Error{std::string(protocol::kNotAnInteger)};

@@ -140,7 +140,7 @@ void reply_expiry(Context& ctx, Unit unit, Base base) {
   if (entry == nullptr) return ctx.reply.integer(-2);
   if (!entry->has_expiry()) return ctx.reply.integer(-1);
   const int64_t time_ms = entry->expires_at_ms() - (base == Base::kNow ? ctx.now_ms : 0);
-  // The division rounds without adding first, because the latest expiry would overflow.
+  // Rounds after the division, because adding 500 before it would overflow for the latest expiry.
   const int64_t time_s = time_ms / 1000 + (time_ms % 1000 >= 500 ? 1 : 0);
   ctx.reply.integer(unit == Unit::kSeconds ? time_s : time_ms);
 }

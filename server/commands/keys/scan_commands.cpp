@@ -44,8 +44,8 @@ class CopiedNames {
   std::vector<size_t> ends_;
 };
 
-// ExpiredNames: expired keys that a listing has found. As in Redis they are deleted then, which
-// matters if active expiry is off.
+// ExpiredNames: expired keys that a listing has found. As in Redis, the listing command deletes
+// these keys, which matters if active expiry is off.
 class ExpiredNames {
  public:
   void add(std::string_view name) {
@@ -151,7 +151,8 @@ std::optional<std::string> first_own_key(const Context& ctx, const OwnKeys& own)
 
 /* RANDOMKEY */
 void randomkey(Context& ctx) {
-  // The random generator needs no cryptographic quality, but each thread needs its own one.
+  // Each thread has its own generator, because generators are not thread-safe. The numbers need no
+  // cryptographic quality.
   thread_local std::mt19937_64 random(std::random_device{}());
   const OwnKeys own(ctx);
   constexpr int kDrawsMax = 100;

@@ -200,9 +200,9 @@ void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
                      difference(figures.resident.total_bytes, figures.used_bytes));
 }
 
-// The sum of the first four values minus lazyfree.pending equals total.allocated. The resident
-// parts of the heap, of filters, buffers and files add up to process.resident, except for stacks
-// and static variables.
+// Writes the components of total.allocated and of process.resident. The first four values minus
+// lazyfree.pending add up to total.allocated. The resident bytes of the heap, filters, buffers and
+// files add up to process.resident without stacks and static variables.
 void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("heap.allocated", figures.parts.heap_bytes);
   stats.bytes("filters.reserved", figures.parts.array_bytes);

@@ -175,7 +175,7 @@ class AwaitedMigration final : public AwaitedReply {
     DumpedKey dumped{.name = key.name};
     if (entry == nullptr) return dumped;
     const Admission admission(services_.config, services_.memory, CommandOrigin::kClient);
-    // The payload needs memory, and packing it needs as much again.
+    // The payload and the buffer that compresses it may each need as much memory as the value.
     if (!admission.memory_suffices(2 * entry->memory_bytes())) {
       return core::Error{std::string(kOutOfMemory)};
     }

@@ -106,7 +106,8 @@ class AwaitedAcks final : public AwaitedReply {
  private:
   const Services& services_;
   const Wanted wanted_;
-  // Number of demotions when the command started. After a demotion, offsets refer to other writes.
+  // How often this server had been demoted from leader to replica when the command started. After
+  // another demotion, stream_offset_ no longer identifies the writes before the command.
   const uint64_t demotions_;
   const uint64_t stream_offset_;
   const uint64_t log_offset_;  // end of this server's append log when the command started

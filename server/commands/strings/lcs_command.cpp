@@ -3,8 +3,7 @@
 // LCS returns the longest common subsequence of two strings.
 //
 // Source: Wagner & Fischer, "The String-to-String Correction Problem" (JACM, 1974). If several
-// answers are equally long, the walk back through the table decides; ours takes the path of Redis
-// 7.
+// subsequences are equally long, matches() selects the one that Redis 7 selects.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -175,8 +174,7 @@ struct Texts {
 };
 
 // Copies both strings, so that no lock is held while the table is computed. The table is far bigger
-// than the copies. Errors: the strings have other types, the options are wrong, or the table is too
-// big.
+// than the copies. Errors: a key holds no string, the options are wrong, or the table is too big.
 core::Result<Texts> copy_texts(Context& ctx, const core::Result<LcsOptions>& options) {
   const auto lock = ctx.lock_keys();
   const Entry* const a = ctx.find(ctx.key(1));

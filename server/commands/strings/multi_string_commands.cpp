@@ -51,7 +51,8 @@ std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Argument
   return values;
 }
 
-// Sets all keys. Returns false if memory ran out on the way. The earlier keys are then set.
+// Sets the keys in order. Returns false if memory runs out. The keys set until then keep their new
+// values.
 bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
   std::vector<std::string_view> scratch;
   const Arguments words = original_words(ctx, scratch);
@@ -139,7 +140,8 @@ void journal_pair(const Context& ctx, const MsetexRequest& request, size_t index
   ctx.journal({"SET", key, text, "PXAT", Decimal(request.expires_at_ms).text()});
 }
 
-// Sets all keys. Returns false if memory ran out on the way. The earlier keys are then set.
+// Sets the keys in order, with their expiry. Returns false if memory runs out. The keys set until
+// then keep their new values.
 bool store_expiring(Context& ctx, const MsetexRequest& request, std::vector<NewValue>& values) {
   const persistence::Journal::Group group(ctx.environment.journal);
   for (size_t i = 0; i < request.pairs.size(); i += 2) {

@@ -26,8 +26,8 @@ class NewValue {
   [[nodiscard]] bool prepare(const Context& ctx) {
     return text_.size() < kBigTextBytes || copy(ctx);
   }
-  // Does the same as prepare(), for a caller that does not read the text after it has unlocked the
-  // key.
+  // Does the same as prepare(), but moves a big text instead of copying it if possible. The caller
+  // must not read the text after unlocking the key.
   [[nodiscard]] bool take_or_prepare(const Context& ctx) {
     return text_.size() < kBigTextBytes || take_argument(ctx, text_, bytes_) || copy(ctx);
   }

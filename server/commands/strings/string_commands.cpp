@@ -69,8 +69,8 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     expires_at_ms = *at_ms;
   }
   const KeyRef key = ctx.key(1);
-  // This object is declared before the lock, so that the text stays readable under the lock even if
-  // the value is not stored.
+  // `value` may own the bytes of `text`. It is declared before the lock, so that `text` stays
+  // readable until the lock is released, even if the value is not stored.
   NewValue value(text);
   if (!value.take_or_prepare(ctx)) return ctx.reply.error(kOutOfMemory), std::nullopt;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The rows of directives that restrict access or choose the data, and that this server does not
-// support. With any value but the default, the start fails, and CONFIG SET refuses it.
+// support. A value other than the default makes the start fail, and CONFIG SET rejects it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 struct RefusedRow {
   std::string_view name, default_text;
-  // The advice names the alternative on this server.
+  // The advice is a part of the error text. It states what the operator can do instead.
   std::string_view advice;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Admission: the limits that apply to a command, by its origin. No other code in commands/ reads
-// the configured limits and the free memory.
+// Admission: the memory limits that apply to a command, by its origin. Commands read the configured
+// limits and the free memory only through an Admission.
 //
-// Both limits apply to a client's command. A command from a journal, a leader or a snapshot was
-// accepted earlier, perhaps under other limits. Rejecting it would lose data, so it is executed.
-// Only a failed allocation is an error for every origin.
+// Both the limits and the free memory restrict a client's command. A command from a journal, a
+// leader or a snapshot was accepted earlier, perhaps under other limits. Rejecting it would lose
+// data, so it is executed. Only a failed allocation is an error for every origin.
 //
 // Invariants: for all origins except kClient, no limit applies.
 // Thread safety: any thread may copy and use an Admission.
@@ -69,7 +69,7 @@ class Admission {
   // Returns the memory that one request may allocate now. The call is slow, because it queries the
   // system.
   uint64_t obtainable_memory_bytes() const;
-  // A command of a client whose memory is checked.
+  // A client's command, for which the functions below check memory.
   struct Asked {
     const Session& session;
     std::span<const std::string_view> arguments;

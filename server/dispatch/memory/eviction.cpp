@@ -172,8 +172,9 @@ Eviction::Outcome Eviction::evict_until(const EvictionSettings& settings, uint64
     const uint64_t freed = choice.candidate ? evict_key(*choice.candidate, settings) : 0;
     misses = freed > 0 ? 0 : misses + 1;
     slice.freed_bytes += freed;
-    // Other threads evict too. A deletion may take memory, for example for an invalidation. That
-    // must not evict further keys.
+    // excess_bytes() may be 0 earlier, because other threads also evict. It may stay above 0,
+    // because a deletion can allocate memory, for example for an invalidation message. Such memory
+    // must not cause further evictions, so this slice frees at most its initial excess.
     const bool is_paid = slice.freed_bytes >= slice.excess_bytes;
     if (is_paid || excess_bytes(extra_bytes) == 0) return Outcome::kDone;
     if (++slice.keys % keys_per_look != 0) continue;

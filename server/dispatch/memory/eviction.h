@@ -91,7 +91,7 @@ class Eviction final : public RoomMaker {
   // unless `is_exact`. Counting the keys of all databases takes longer than evicting one key.
   Databases databases(int64_t now_us, bool is_exact) const;
   Outcome evict(const Order& order);
-  // One slice of time, with the numbers of evicted keys and of missed candidates.
+  // One slice of time in which evict_until() evicts keys, and its progress.
   struct Slice {
     int64_t start_us;
     int64_t limit_us;

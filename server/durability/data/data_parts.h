@@ -2,7 +2,7 @@
 //
 // DataParts: references to the parts that saving, loading and replicating the data set work on.
 //
-// Types are forward-declared: a file includes the headers of those that it uses.
+// Types are forward-declared: a source file includes the headers of the types that it uses.
 // Thread safety: stated at each member.
 #pragma once
 

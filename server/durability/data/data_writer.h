@@ -3,8 +3,8 @@
 // DataWriter: writes the keyspace to a file, as a snapshot or as a base of the append log. Takes
 // the locks that prevent changes of the keyspace and the stream during the write.
 //
-// Invariants: the stream is held before the stripes are locked; under both, the data match their
-// position in the stream.
+// Invariants: the stream's mutex is locked before the stripes. While a thread holds the mutex and
+// all stripes, the data match their position in the stream.
 // Thread safety: all members may be called from any thread, and in a forked child.
 #pragma once
 
@@ -41,8 +41,8 @@ class DataWriter {
   // mutex already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
   [[nodiscard]] core::keyspace::StripeLock lock_stripes(Locking locking) const;
-  // Returns the position of the data in the stream. REQUIRES, also for resumable_position(): the
-  // stream's mutex is held.
+  // Returns the position of the data in the stream. position() and resumable_position() require
+  // that the stream's mutex is held.
   std::optional<persistence::RdbReplicationInfo> position() const;
   // Returns the position if a server that starts from these data may continue the stream from
   // there.
@@ -55,8 +55,8 @@ class DataWriter {
   // because they contain the process id.
   persistence::RdbPlace snapshot_place() const;
 
-  // Writes the keyspace to a file. REQUIRES, also for the next function: no thread changes the
-  // keyspace.
+  // These functions write the keyspace to a file. They require that no thread changes the keyspace
+  // during the call.
   core::Result<> write_snapshot(const persistence::RdbPlace& place,
                                 const persistence::RdbWriteOptions& options) const;
   core::Result<> write_base(persistence::AofBaseFormat format, const std::string& path,

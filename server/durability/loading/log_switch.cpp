@@ -35,7 +35,8 @@ constexpr int64_t kRetryOpenUs = 5 * core::kSecondUs;
 }  // namespace
 
 core::Result<> LogSwitch::await() {
-  // While data are being loaded, the append log is not switched. The end of loading starts it.
+  // While data are being loaded, the append log is neither opened nor closed. The switch happens
+  // when the load has ended.
   if (parts_.state.availability.has(Availability::kLoading)) return {};
   constexpr std::chrono::seconds kWaitMax{1};
   std::unique_lock lock(mutex_);
@@ -97,8 +98,9 @@ bool LogSwitch::may_begin() {
 std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
   const core::Result<> done;
   if (wants_log_ == log_.is_open()) {
-    // A log whose files still hold discarded data, and that could not be started again, is
-    // abandoned.
+    // The log is closed, as requested. If all data were replaced and the log could not be opened
+    // again, its files still hold the old data. These files are no longer needed, so writes are
+    // accepted.
     if (!wants_log_ && log_.files().are_stale()) {
       log_.files().set_stale(false);
       parts_.state.availability.end(Availability::kAppendLogFails);
@@ -168,9 +170,9 @@ core::Result<> LogSwitch::open_recovered(Recovered recovered) {
   return {};
 }
 
-// Opens the log if needed, and writes the base that the log lacks. Until the base is written, a
-// restart loads the previous data. If a sync of the previous log has failed, the end of that log
-// may be missing, too.
+// Opens the log if needed, and writes its base if the log has none. Until the base is written, a
+// restart loads the previous data. If a sync of the previous log has failed, these data may lack
+// the last writes of that log.
 core::Result<> LogSwitch::complete() {
   if (!wants_log_) return {};
   {
@@ -219,8 +221,8 @@ core::Result<> LogSwitch::begin_with_base(bool is_empty) {
 }
 
 core::Result<> LogSwitch::change_directory(const std::function<core::Result<>()>& change) {
-  // The lock is only tried. Its holder may wait for stripes, and the holder of those stripes may
-  // wait for the CONFIG SET that calls this function.
+  // Waiting for switch_mutex_ could deadlock. Its holder may wait for stripes, and the thread that
+  // holds those stripes may wait for the CONFIG SET that calls this function.
   const std::unique_lock one_at_a_time(switch_mutex_, std::try_to_lock);
   if (!one_at_a_time || wants_log_ || log_.is_open()) {
     return core::Error{"the append log is in use there, see appendonly"};

@@ -114,7 +114,8 @@ int64_t offset_of(const Context& ctx, const Shard& shard, const Node& node) {
   const std::string& own_id = view_of(ctx).own_id();
   if (node.id == own_id) return replication_offset(ctx);
   if (!shard.has_member(own_id)) return 0;
-  // For its leader, a replica reports its own offset, although the leader may be slightly ahead.
+  // A replica does not know the exact offset of its leader. It reports its own offset instead,
+  // which may be slightly lower.
   if (node.id == shard.leader) return replication_offset(ctx);
   return replica_offset(ctx, node.id);
 }

@@ -21,7 +21,8 @@ namespace {
 using cluster::MemberQueue;
 using cluster::PeerAnswered;
 
-// Lets the Member's thread reply. `ask` is called with a MemberQueue& and a PeerAnswered.
+// Defers the reply, which the Member's thread will send. Calls `ask` with the MemberQueue& that
+// passes the request to this thread, and the PeerAnswered that completes the reply.
 template <class Ask>
 void answer_later(Context& ctx, Ask ask) {
   MemberQueue* const queue = ctx.services.member;

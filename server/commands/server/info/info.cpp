@@ -15,8 +15,8 @@ using protocol::equals_ignore_case;
 enum class Presence : uint8_t {
   kDefault,     // INFO without section names, INFO all and INFO everything include the section
   kAll,         // INFO all and INFO everything include the section
-  kEverything,  // INFO everything and INFO modules include the section, which is about a module
-  kNamed,  // only INFO with its name includes the section, because another one has the same fields
+  kEverything,  // INFO everything and INFO modules include the section, as if a module wrote it
+  kNamed,       // none, because the section repeats values of another section
 };
 
 struct Section {

@@ -70,7 +70,7 @@ void write_cluster(const Source& source, Lines& lines);
 void write_keyspace(const Source& source, Lines& lines);
 void write_bloom(const Source& source, Lines& lines);
 void write_bloom_defrag(const Source& source, Lines& lines);
-// Writes the two fields of the Bloom section that the proposal for Valkey's Bloom module defines.
+// Writes the section Bloom. The proposal for Valkey's Bloom module defines its two fields.
 void write_bloom_objects(const Source& source, Lines& lines);
 
 }  // namespace server::info
