@@ -5,8 +5,8 @@
 // A peer in its handshake is not authenticated, but it uses memory and counts towards maxclients. A
 // handshake may take ten seconds. At most half of maxclients may be in a handshake. At that
 // limit, a new peer replaces the oldest handshake if that handshake has lasted at least a second.
-// Otherwise new peers wait in the kernel's queue, because all clients connect at once after a
-// restart.
+// Otherwise new peers wait in the kernel's queue. So clients that all connect at the same time
+// after a restart do not end each other's handshakes.
 //
 // Thread safety: belongs to I/O thread 0.
 #pragma once

@@ -30,7 +30,7 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
     // Called before a peer is accepted. While the function returns false, peers wait in the
     // system's queue.
     std::function<bool()> has_room = [] { return true; };
-    // Limit on the number of peers accepted in a row, because the thread's other work must wait.
+    // Limit on the number of peers that are accepted before the thread does its other work.
     std::function<int64_t()> accepts_per_round_max = [] { return 256; };
   };
   using Opened = core::Result<std::shared_ptr<ListeningSocket>>;
@@ -64,7 +64,8 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
  private:
   using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol, Executor>;
 
-  // The common part of open_tcp() and open_unix(). `error` is the error of the steps before it.
+  // The common part of open_tcp() and open_unix(). `error` is the result of the steps that the
+  // caller has already done.
   Opened listen(int backlog, ErrorCode error);
   // These functions require that the caller holds mutex_.
   void await();

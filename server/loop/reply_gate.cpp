@@ -46,7 +46,7 @@ void ReplyGate::flush() {
 void ReplyGate::pass_on(const Part& part, size_t begin) {
   std::string_view replies = replies_.view().substr(begin, part.end - begin);
   protocol::OutputBuffer* whole = nullptr;
-  // A large part is always the last one, because add() flushes.
+  // A part of this size is always the last one, because add() then calls flush().
   if (replies.size() >= kHandedOverMin && &part == &parts_.back()) [[unlikely]] {
     replies_.consume(begin);
     replies = replies_.view();

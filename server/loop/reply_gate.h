@@ -4,15 +4,16 @@
 // of one iteration of the event loop and commits the append log once for all of them. It sends
 // replies that are safe, and holds the others until they are.
 //
-// A sink's commands append to replies(). add() then closes the sink's part, which is sent by
-// flush() or at the end of the iteration. Replies that depend on journal bytes not yet in the log
-// are held by their sink. They are released when the log has the bytes. If the log fails, each
-// write is answered with an error instead. Replies to writes may also wait for acknowledgements of
-// replicas.
+// Commands append their replies to replies(). The replies since the last add() are fresh. add()
+// makes them a part, which belongs to one sink. flush() sends the parts, at the latest at the end
+// of the iteration. Replies that depend on journal bytes not yet in the log are held by their sink.
+// They are released when the log has the bytes. If the log fails, each write is answered with an
+// error instead. Replies to writes may also wait for acknowledgements of replicas.
 //
 // Invariants: a sink gets its replies in the order of its commands. No reply is sent before
 // is_safe() holds for the offsets that it depends on. A sink whose part is not sent yet must exist
-// until the iteration of the event loop ends. Thread safety: belongs to one I/O thread.
+// until the iteration of the event loop ends.
+// Thread safety: belongs to one I/O thread.
 #pragma once
 
 #include <cstddef>

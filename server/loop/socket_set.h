@@ -8,7 +8,7 @@
 // epoll set, and Asio waits for the set as if it were one socket.
 //
 // Invariants: a watcher is called only between add() and remove(); calls are never nested.
-// Thread safety: all members on the thread that runs the io_context.
+// Thread safety: all members must be called on the thread that runs the io_context.
 // Source: epoll(7), "an epoll file descriptor can itself be polled".
 #pragma once
 

@@ -8,8 +8,8 @@
 // read into separate memory (BigArgument).
 //
 // Invariants: for a client that has not logged in, at most kUnknownBytesMax are allocated. The
-// memory exceeds the need of an announced command by at most one read and an eighth. Only the first
-// stored request can have a big argument in separate memory, and only one.
+// memory exceeds the size of an announced command by at most one read plus an eighth of the memory.
+// Only the first stored request can have an argument in separate memory, and at most one argument.
 // Thread safety: none; belongs to one connection.
 #pragma once
 
@@ -44,7 +44,7 @@ class ClientInput {
   ClientInput& operator=(const ClientInput&) = delete;
 
   // The destination of the next read. Bytes that do not fit into `place` are read into the thread's
-  // buffer. If `place` is empty, all bytes are.
+  // buffer. If `place` is empty, all bytes are read into that buffer.
   struct Room {
     std::span<char> place;
     size_t size_max;  // maximum number of bytes to read

@@ -350,7 +350,8 @@ void Connection::close_over_output_limit() {
 void Connection::update_interest() {
   uint32_t interest = 0;
   if (is_in(State::kReading) || is_in(State::kRunning)) interest |= EPOLLIN;
-  // The wait may be long, so the connection of a client that disconnects is closed.
+  // A blocked command may wait for long. EPOLLRDHUP reports a client that disconnects in the
+  // meantime, so that its connection is closed.
   if (is_in(State::kBlocked)) interest |= EPOLLRDHUP;
   if (output_.wants_to_send()) interest |= EPOLLOUT;
   if (interest == interest_) return;

@@ -9,7 +9,7 @@
 //
 // Invariants: belongs to one I/O thread, which owns the connection until it is closed. While
 // replies are held for the append log, nothing is read or executed.
-// Thread safety: all members from that thread only.
+// Thread safety: all members must be called on that I/O thread.
 #pragma once
 
 #include <memory>

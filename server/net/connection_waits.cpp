@@ -16,7 +16,7 @@
 namespace server::net {
 namespace {
 
-// Time after which a client with waiting commands that has read no reply is closed.
+// A client whose commands wait is closed if it has read none of its replies for this time.
 constexpr std::chrono::milliseconds kStalledMax{60'000};
 
 }  // namespace
@@ -60,7 +60,7 @@ void Connection::await_end_of_pause() {
   // Limit on the wait for the end of a pause, so that a jump of the wall clock does not block
   // clients forever.
   constexpr int64_t kWaitMaxMs = 1000;
-  // A hold on writes has no end time. The gate wakes the connection when the hold ends.
+  // A hold on writes has no end time. PauseGate wakes the connection when the hold ends.
   const bool has_no_end = services_.pause.holds_writes() || awaits_cluster(services_.cluster);
   const int64_t left_ms =
       has_no_end ? kWaitMaxMs : services_.pause.end_ms() - services_.clock.wall_ms();

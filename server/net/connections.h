@@ -2,9 +2,9 @@
 //
 // Connections: the connections of one I/O thread, by session id.
 //
-// Invariants: a removed connection exists until the iteration of the event loop ends, because the
-// caller may be one of its own functions.
-// Thread safety: belongs to the I/O thread; count() from any thread.
+// Invariants: a removed connection exists until the iteration of the event loop ends, because a
+// function of the connection itself may have removed it.
+// Thread safety: belongs to the I/O thread. Any thread may call count().
 #pragma once
 
 #include <atomic>

@@ -4,8 +4,8 @@
 //
 // Invariants: a connection belongs to one thread from accept to close; other threads post tasks to
 // that thread. At the end of an iteration of the event loop, the replies of its commands are sent.
-// Thread safety: loop.post(), the wakers and connections.count() from any thread; everything else
-// of an IoThread from that thread only.
+// Thread safety: any thread may call loop.post(), the wakers and connections.count(). All other
+// members of an IoThread must be used on that thread.
 #pragma once
 
 #include <pthread.h>

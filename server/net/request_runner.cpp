@@ -28,8 +28,8 @@ constexpr size_t kReplyBatchBytes = size_t{256} << 10;
 constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
 constexpr size_t kLoggedNameBytesMax = 64;
 
-// Returns whether a replica may send the command after its PSYNC. As in Redis, a replica that sends
-// a command for a reply or for keys is disconnected.
+// Returns whether a replica may send the command after its PSYNC. As in Redis, a replica is
+// disconnected if it sends a command that uses keys or has a reply.
 bool may_come_from_replica(std::string_view command) {
   constexpr std::array<std::string_view, 3> kNames = {"replconf", "psync", "sync"};
   return std::ranges::any_of(

@@ -8,7 +8,7 @@
 //
 // Invariants: commands run in order, each once. A command that is held back is parsed again later
 // and run then. Does not access the socket.
-// Thread safety: none; belongs to one connection, a batch and a gate to one thread.
+// Thread safety: none. A runner belongs to one connection. A batch and a gate belong to one thread.
 #pragma once
 
 #include <array>

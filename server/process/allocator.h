@@ -24,11 +24,11 @@ struct AllocatorFigures {
 AllocatorFigures allocator_figures();
 
 // Returns the bytes of all blocks in use. Blocks that a thread has freed and caches for its next
-// allocations do not count. With jemalloc the result is exact, and the call takes some ten
+// allocations do not count. With jemalloc the result is exact, and the call takes about ten
 // nanoseconds per thread.
 uint64_t heap_bytes();
 // Corrects heap_bytes() by the allocator's statistics, which include the allocator's own tables and
-// the threads that are not counted (core/thread_heap.h). Takes some 30 microseconds. Does nothing
+// the threads that are not counted (core/thread_heap.h). Takes about 30 microseconds. Does nothing
 // if another thread allocates during the call.
 void correct_heap_bytes();
 // Returns the name of the allocator: "jemalloc-5.3.0", "libc" or "sanitizer".

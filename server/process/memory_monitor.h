@@ -40,8 +40,8 @@ class RoomMaker {
   // limit, or begins to do so. Returns false if no key may be evicted. REQUIRES: the caller holds
   // no stripe lock.
   virtual bool make_room(uint64_t bytes) = 0;
-  // Evicts keys until `bytes` fit below the limit, or begins to do so. Returns true if they may be
-  // allocated. The caller may hold stripe locks.
+  // Evicts keys until `bytes` fit below the limit, or begins to do so. Returns whether the caller
+  // may allocate `bytes`. The caller may hold stripe locks.
   virtual bool make_room_for(uint64_t bytes) = 0;
   // Returns the largest size that make_room_for() can provide now.
   virtual uint64_t obtainable_bytes() const = 0;
@@ -93,7 +93,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   Parts parts() const;
   // Measures the parts, and updates the values that other members return without a measurement.
   Parts measure() const;
-  // Adds up the parts. The call takes some ten nanoseconds per thread.
+  // Adds up the parts. The call takes about ten nanoseconds per thread.
   uint64_t refresh() const { return measure().used(); }
   // Returns the result of the last measure().
   uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
@@ -103,10 +103,10 @@ class MemoryMonitor final : public core::MemoryBudget {
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
-  // Returns the most memory that one request may get if keys are evicted. The call takes some 30
+  // Returns the most memory that one request may get if keys are evicted. The call takes about 30
   // microseconds, because it queries the system.
   uint64_t obtainable_bytes() const;
-  // Queries the system, and sets the base of available_bytes(). The call takes some 30
+  // Queries the system, and sets the base of available_bytes(). The call takes about 30
   // microseconds.
   uint64_t measure_available() const;
   // Must be called several times a second. Measures the memory, and corrects the counts by the
@@ -132,7 +132,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Limit on the bytes that all threads together may allocate before over_limit() adds up the parts
   // again.
   static constexpr uint64_t kUnseenBytesMax = uint64_t{512} << 10;
-  // Available memory is measured again once arrays took this fraction of it (one in eight).
+  // Available memory is measured again once new arrays have used an eighth of it.
   static constexpr uint64_t kPartPerMeasurement = 8;
 
   // The last comparison of used memory with the limit by one thread.

@@ -3,9 +3,9 @@
 // OrderedMutex: a mutex with a rank in the server's lock order.
 //
 // Invariants: a thread that holds a mutex waits only for mutexes of a later LockRank. Debug builds
-// assert it; in release builds it is only a std::mutex. A thread that already holds a mutex may not
-// take it again. try_lock() never waits and so may be out of order.
-// Thread safety: any thread may lock it, like a std::mutex.
+// assert this rule; a release build only uses a std::mutex. A thread must not lock a mutex that it
+// already holds. try_lock() never waits, so the rule does not apply to it.
+// Thread safety: any thread may lock an OrderedMutex, like a std::mutex.
 // Source: docs/architecture.md, "Locks".
 #pragma once
 

@@ -52,7 +52,7 @@ enum class KeyEvent : uint8_t {
 class ChangeListeners {
  public:
   enum Kind : uint8_t {
-    kOwnChanges = 1U << 0,  // this replica listens to changes by its own clients
+    kOwnChanges = 1U << 0,  // this replica must record changes by its own clients
     kEvents = 1U << 1,      // there are listeners to keyspace notifications
     kTracking = 1U << 2,    // there are clients with CLIENT TRACKING
   };
@@ -98,9 +98,9 @@ struct ServerState {
   std::atomic<bool> expires_actively{true};
   // True if the periodic tasks are paused. DEBUG PAUSE-CRON sets the flag.
   std::atomic<bool> is_cron_paused{false};
-  // The number of commands that only Bloomery knows, for filters that other servers can also hold.
-  // It is incremented before the command is journalled. Replicas of other kinds then need a new
-  // snapshot.
+  // Counts the executed commands that other kinds of servers do not know, on filters that such
+  // servers can hold. A command is counted before it is journalled. Replicas of other kinds then
+  // need a new snapshot.
   std::atomic<uint64_t> own_words{0};
   // The number of effective changes since the start, from which INFO computes
   // rdb_changes_since_last_save. Every write changes it, so it shares no cache line with the fields

@@ -36,8 +36,8 @@ struct ClientTracking {
   bool is_broken = false;  // true if the client that messages are redirected to has disconnected
   uint64_t redirect = 0;   // id of the client that messages are redirected to; 0 for none
 
-  // Set by CLIENT CACHING for the next command. Holds the container of CLIENT CACHING, whose
-  // subcommands do not consume the setting.
+  // Set by CLIENT CACHING for the next command. Points to the container command CLIENT, whose
+  // subcommands do not consume the setting. Null without a setting.
   const RegisteredCommand* caching_family = nullptr;
   std::set<std::string, std::less<>> prefixes;
 };

@@ -3,15 +3,16 @@
 // Tracking: the keys that clients have read or the prefixes that they watch, and the invalidations
 // sent to those clients.
 //
-// A read is recorded before the client reads the key. A change removes the key's row and puts one
-// invalidation into the inboxes of the threads of all clients in it. Each thread asks the session
-// whether and how to notify it. Changes for prefixes are collected on the writer's thread and sent
-// when it is otherwise idle, each key once.
+// A read is recorded before the client reads the key. A key's row lists the clients that have read
+// the key. A change of the key removes the row, and puts one invalidation into the inbox of each
+// thread that serves such a client. That thread asks each client's session whether and how to
+// notify the client. Changes of keys with watched prefixes are collected for the writer's thread,
+// each key once. That thread sends them when it next delivers messages.
 //
-// Invariants: a client that was sent the value of a key is notified of the key's next change, after
-// that value. A row is used for one notification and then removed. When all clients that have
-// tracked keys have disconnected, the table is empty and commands do not call this class: see
-// ChangeListeners.
+// Invariants: a client that has read a key is notified of the key's next change. The notification
+// is sent after the value that the client has read. A row is used for one notification and then
+// removed. When all clients that have tracked keys have disconnected, the table is empty and
+// commands do not call this class: see ChangeListeners.
 // Thread safety: all members may be called from any thread, also under stripe locks.
 // Source: redis.io/docs/manual/client-side-caching; docs/architecture.md, "Client-side caching".
 #pragma once

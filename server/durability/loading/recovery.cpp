@@ -349,8 +349,8 @@ class Recovery {
     }
     if (!files.empty()) {
       const ValidatedFile& last = files.back();
-      // Writing does not continue in a file of another kind of server, because its commands are not
-      // effects.
+      // A file of another kind of server holds commands as clients sent them, not their effects. So
+      // the log does not continue in such a file.
       if (!last.file.is_base && !last.is_snapshot && last.scan.has_effect_semantics) {
         recovered.tail = {last.scan.sound_bytes, last.scan.checksum};
       }

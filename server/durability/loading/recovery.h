@@ -50,7 +50,7 @@ struct RecoveryParts {
   LoadFigures& figures;
   const std::atomic<bool>& is_cancelled;
   ReplayerFactory make_replayer;
-  // Called after each piece of a snapshot; may be empty.
+  // Called after each piece of a snapshot has been read; may be empty.
   std::function<void()> on_piece;
   // Returns false to abandon the load of a snapshot. Must be thread-safe. Not called if it is
   // empty.
@@ -69,7 +69,7 @@ struct Recovered {
 };
 
 core::Result<Recovered> recover(const RecoveryParts& parts);
-// Loads only the snapshot file, which must exist, including its expired keys.
+// Loads only the snapshot file, which must exist. Keys that have expired are loaded too.
 core::Result<> recover_snapshot(const RecoveryParts& parts);
 
 }  // namespace server

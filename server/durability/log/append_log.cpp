@@ -24,8 +24,8 @@ namespace {
 constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
 // Interval at which the log's thread checks whether the next sync is due.
 constexpr std::chrono::microseconds kTick{100'000};
-// If a replica's log cannot be written, the replica reads no more of the stream beyond this number
-// of unwritten bytes. The buffer may have twice this size.
+// If more bytes than this are not written to a replica's log, the replica stops reading its
+// leader's stream. The buffer that holds these bytes may be twice as large.
 constexpr uint64_t kBytesBehindMax = uint64_t{32} << 20;
 // Timer slack of the log's thread. The default of 50 µs is as long as a sync of a fast disk.
 constexpr unsigned long kTimerSlackNs = 1000;
@@ -133,7 +133,7 @@ void AppendLog::write() {
   if (!writer().is_open() || is_always()) return;
   const uint64_t end = journal_.end_offset();
   // If the disk fails, only the log's thread retries. While a sync is overdue, nothing more is
-  // written. Otherwise replies would leave whose writes a power cut would lose.
+  // written. Otherwise clients would get replies to writes that a power cut would lose.
   if (!fails() && !sync_is_overdue()) write_and_report();
   // If bytes are still unwritten, the log's thread is woken, for example to sync the previous file
   // after the start of a rewrite.

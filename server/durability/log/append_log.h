@@ -91,8 +91,8 @@ class AppendLog final : public ReplyLog {
   void wake();
   // Writes and syncs all pending bytes on the calling thread. After an error fails() is true.
   core::Result<> flush();
-  // Called by a replica before it reads more of its leader's stream. Errors: the log fails, or it
-  // lacks too many bytes of the stream.
+  // Called by a replica before it reads more of its leader's stream. Errors: the log fails, a sync
+  // is overdue, or too many bytes of the stream are not written to the log.
   core::Result<> takes_more() const;
   // Applies the option `aof-timestamp-enabled`.
   void set_timestamps(bool enabled);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// LogFiles: the append log on disk. It has a set of files, opens a new file for a rewrite, and
-// replaces the base. It also knows whether a start from these files would restore the keyspace.
+// LogFiles: the set of files of the append log. Opens a new file for a rewrite, and replaces the
+// base. Also knows whether a start from these files would restore the keyspace.
 //
-// Invariants: the invariants of AofWriter and AofDirectory hold. Files with discarded data are
-// replaced before a sync counts.
+// Invariants: the invariants of AofWriter and AofDirectory hold. While the files contain discarded
+// data (are_stale()), no sync makes a write safe.
 // Thread safety: any thread may read the counters, and may call write() and sync() of the writer.
 // The other functions need one thread at a time: one that has locked all stripes, or that has
 // claimed the save slot.
@@ -39,14 +39,16 @@ class LogFiles {
   core::Result<> open_found(persistence::AofManifest manifest,
                             const std::optional<persistence::AofWriter::Tail>& tail,
                             uint64_t files_bytes, bool needs_base);
-  // Begins a log whose base is not written yet. Until it is, a start finds the previous data.
+  // Begins a log whose base is not written yet. Until the base is written, a start loads the
+  // previous data.
   core::Result<> open_without_base(persistence::AofManifest manifest);
   // Returns whether the log needs a new base, because it has none or its sync has failed.
   bool needs_new_base() const { return writer_.needs_base() || writer_.has_lost_sync(); }
   // Replaces the base. The log need not be open.
   core::Result<> replace_base(const std::string& path, persistence::AofBaseFormat format);
 
-  // Returns whether the files still contain discarded data, which a start would load.
+  // Returns whether the files contain data that were discarded from the keyspace, for example by a
+  // full sync. A start would load these data.
   bool are_stale() const { return are_stale_; }
   void set_stale(bool are_stale) { are_stale_ = are_stale; }
 

@@ -27,8 +27,9 @@ class ReplyLog {
   virtual std::string failure_text() const = 0;
   // Writes as many pending bytes as possible without waiting.
   virtual void write() = 0;
-  // Writes, and syncs if replies wait for a sync, as far as possible now. `clients` is the number
-  // of clients that have begun to wait since the thread's last call.
+  // Writes pending bytes, and syncs them if replies wait for a sync. Does not wait while another
+  // thread writes or syncs. `clients` is the number of clients that have begun to wait since the
+  // calling thread's last call.
   virtual void commit(size_t clients) = 0;
 
  protected:

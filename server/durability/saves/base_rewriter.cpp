@@ -54,7 +54,8 @@ void BaseRewriter::start() {
   const bool had_lost_sync = log_.writer().has_lost_sync();
   core::Result<> ready;
   if (log_.is_open()) ready = log_.files().writer().prepare_rotation();
-  // A lost sync must be reported here, because no later sync would report it.
+  // If the sync of prepare_rotation() has failed, the failure must be reported here, because no
+  // later sync would report it.
   if (!ready && !had_lost_sync && log_.writer().has_lost_sync()) {
     log_.report_failure(ready.error().message);
   }
@@ -91,8 +92,9 @@ core::Result<> BaseRewriter::fork() {
 void BaseRewriter::finish(const SaveEnd& end) {
   core::Result<> result = end.result;
   // The base may contain bits that were set after the fork. Their commands must be in the log
-  // before the new base counts. Otherwise a start would load data that are newer than the log's
-  // last position. After a lost sync the log has no position after the base, so it is not flushed.
+  // before a start can load the new base. Otherwise a start would load data that are newer than the
+  // log's last position. After a failed sync the log contains no position after the base, so it is
+  // not flushed.
   if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
   // The replies that wait for the replaced file are checked again.

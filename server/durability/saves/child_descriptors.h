@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ChildDescriptors: the inherited descriptors that a forked child keeps or closes last. It closes
-// all others at once, so that sockets and files are closed when the parent ends.
+// ChildDescriptors: the inherited descriptors that a forked child keeps or closes last. The child
+// closes all others immediately, so that none of them stays open when the parent ends.
 //
 // Thread safety: a value shared by threads needs a lock. close_unneeded() must be called in a
 // process with one thread.
@@ -21,8 +21,8 @@ struct ChildDescriptors {
   int closed_last = -1;
 };
 
-// Closes all descriptors but the standard and the kept ones. Errors: the system denies both ways to
-// close or list them; some are still open then.
+// Closes all descriptors except the standard streams and the kept ones. Errors: the system denies
+// close_range(), and the open descriptors cannot be listed. Some descriptors then stay open.
 core::Result<> close_unneeded(const ChildDescriptors& descriptors);
 
 }  // namespace server

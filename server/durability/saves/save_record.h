@@ -23,7 +23,7 @@ struct SaveRecord {
 // SaveEnd: the result and the statistics of a child that has ended.
 struct SaveEnd {
   core::Result<> result;
-  // True if this server stopped the child, so that no error of the disk is assumed.
+  // True if this server killed the child. The failure then does not mean that the disk failed.
   bool was_stopped = false;
   int64_t ran_s = 0;
   uint64_t copied_bytes = 0;  // memory that was copied because the parent or the child wrote to it
@@ -48,7 +48,8 @@ class SaveHistory {
     const std::scoped_lock lock(mutex_);
     note(false);
   }
-  // Records a save in this process. INFO has only a few fields for such a save.
+  // Records a save that this process made without a child. Updates only the last result and the
+  // number of saves.
   void record_saved_here(bool is_ok) {
     const std::scoped_lock lock(mutex_);
     record_.last_was_ok = is_ok;

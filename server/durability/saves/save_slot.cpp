@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// A child shares big arrays and may see bits that are set after the fork. That is harmless if the
-// stream after the snapshot is applied as effects. If its commands are executed again (another kind
-// of server produces or reads the stream), the snapshot must be exact. The child then first copies
-// the arrays' contents while the parent holds all stripe locks, so the snapshot contains no later
-// bits.
+// A child shares big arrays and may see bits that are set after the fork. Such bits are harmless if
+// the stream after the snapshot is applied as effects (docs/architecture.md, "The journal"). If the
+// stream's commands are executed again (another kind of server produces or reads the stream), the
+// snapshot must be exact. The child then first copies the arrays' contents while the parent holds
+// all stripe locks, so the snapshot contains no later bits.
 #include "server/durability/saves/save_slot.h"
 
 #include <mutex>
@@ -28,7 +28,7 @@
 namespace server {
 namespace {
 
-// Copies the arrays. Runs in the child, whose copies are its own memory.
+// Copies the shared arrays into memory of the child. Runs in the child.
 core::Result<> detach_arrays(const core::keyspace::Keyspace& keyspace) {
   bool fits = true;
   for (unsigned i = 0; i < keyspace.database_count(); ++i) {
@@ -116,7 +116,7 @@ std::optional<SaveEnd> SaveSlot::take_ended() {
   const std::scoped_lock lock(mutex_);
   if (child_ == nullptr) return std::nullopt;
   const auto result = child_->poll();
-  // The child need not wait after a lost sync, because its new base replaces the lost bytes.
+  // After a failed sync the child need not wait, because its new base replaces the unsynced bytes.
   const persistence::AofWriter& writer = log_.writer();
   if (!writer.awaits_sync() || writer.has_lost_sync()) child_->let_begin();
   if (!result) return std::nullopt;

@@ -2,7 +2,8 @@
 //
 // Saves: the three kinds of save, one at a time. Starts and completes them.
 //
-// Thread safety: all members may be called from any thread; start_what_is_due() from one.
+// Thread safety: only one thread may call start_what_is_due(). Any thread may call the other
+// members.
 #pragma once
 
 #include <functional>
@@ -38,8 +39,9 @@ class Saves {
   // If the child has ended, renames its file into place; otherwise reports its progress.
   void poll();
   void start_what_is_due();
-  // Claims SaveTask::kSave, and stops a running child unless `spares` returns true. Returns false
-  // if `is_over` returns true, because the caller's task was cancelled.
+  // Waits until it has claimed the slot for SaveTask::kSave. Kills a running child unless `spares`
+  // returns true. If `is_over` returns true, the caller's task was cancelled: stops waiting and
+  // returns false.
   bool claim_from_child(const std::function<bool()>& spares, const std::function<bool()>& is_over);
 
  private:

@@ -5,9 +5,10 @@
 //
 // Invariants: a failed save leaves the file as it is. A snapshot states its position in the
 // replication stream if that is certain.
-// Thread safety: all members may be called from any thread. If two threads save, only one gets the
-// slot. A save during a rewrite is serialized. The functions that take Locking must not be called
-// by a thread that holds some stripes but not all.
+// Thread safety: all members may be called from any thread. If two threads save, one claims the
+// slot, and the other gets an error. A save during a rewrite does not claim the slot: the stream's
+// mutex serializes such saves. The functions that take Locking must not be called by a thread that
+// holds some stripes but not all.
 #pragma once
 
 #include <atomic>
@@ -34,8 +35,8 @@ class SnapshotSaver {
   // Implements BGSAVE: forks a child, or records that a child must be forked when another task
   // ends. REQUIRES: the caller holds no stripe lock.
   core::Result<SaveStart> start(bool may_wait);
-  // Implements BGSAVE inside EXEC, whose writes have not reached the stream: records that a child
-  // must be forked.
+  // Implements BGSAVE inside EXEC: records that a child must be forked later. It cannot be forked
+  // now, because the transaction's writes have not reached the stream.
   core::Result<SaveStart> schedule();
   // Forks a child if one is scheduled or a save point is reached.
   void start_if_due();
@@ -49,7 +50,7 @@ class SnapshotSaver {
   // Does the same as save_claimed(), for a caller that also holds the stream's mutex.
   core::Result<> save_held(Locking locking);
 
-  // Called when the data equal a file that was loaded.
+  // Called when the data were loaded from files. Save points count time and changes from this call.
   void record_loaded();
   SaveRecord record() const { return history_.record(); }
   int64_t last_save_s() const { return last_save_s_; }

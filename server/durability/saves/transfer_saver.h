@@ -25,7 +25,7 @@ struct SaveEnd;
 struct SnapshotTransfer {
   // True if the snapshot must contain no bits that are set after the fork (see save_slot.cpp).
   bool is_exact = false;
-  // Called with the snapshot's position in the stream, while no data change. Returns the
+  // Called with the snapshot's position in the stream, while no thread can change data. Returns the
   // descriptors that the child needs. Errors: no replica is left to send to.
   std::function<core::Result<std::vector<int>>(const persistence::RdbReplicationInfo&)> prepare;
   // Writes the snapshot. Called in the child.
@@ -39,7 +39,7 @@ class TransferSaver {
   TransferSaver(const DataWriter& writer, SaveSlot& slot) : writer_(writer), slot_(slot) {}
 
   // Forks a child that sends a snapshot. Errors: another child saves, there is no stream, or the
-  // fork failed. finished() is then called only if prepare() was.
+  // fork failed. After an error, finished() has been called if and only if prepare() had succeeded.
   core::Result<> start(SnapshotTransfer transfer);
   // Completes a save after its child has ended, and releases the slot.
   void finish(const SaveEnd& end);

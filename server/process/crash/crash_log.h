@@ -27,8 +27,8 @@ class Statistics;
 // effect in builds whose sanitizer reports crashes.
 void install_crash_log(const std::string& log_file);
 
-// While an instance exists, crash reports include the last commands of these statistics. There may
-// be only one instance at a time.
+// While an instance exists, crash reports include the names of the last commands that `statistics`
+// has recorded. At most one instance may exist at a time.
 class CrashTrails {
  public:
   explicit CrashTrails(const Statistics& statistics);

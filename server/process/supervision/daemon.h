@@ -8,7 +8,8 @@
 // The starter waits until the daemon is ready or has ended, so that its exit status reports which.
 // Until then the daemon writes its messages to the terminal.
 //
-// Thread safety: detach() in a process with one thread; become_silent() from any thread, once.
+// Thread safety: detach() must be called while the process has only one thread. Any thread may call
+// become_silent(), once.
 // Source: daemon(7).
 #pragma once
 
@@ -28,8 +29,8 @@ class Daemon {
   // Returns the exit status in the starter, and nullopt in the daemon. Errors: the daemon could not
   // be started.
   core::Result<std::optional<int>> detach();
-  // Called when the daemon is ready. Lets the starter exit, and writes nothing more to its
-  // terminal. No effect in a process that is no daemon.
+  // Called when the daemon is ready. Lets the starter exit, and writes nothing more to the
+  // starter's terminal. Has no effect in a process that is not a daemon.
   void become_silent();
 
  private:

@@ -131,7 +131,7 @@ std::string reachable_address(std::string address) {
   return address;
 }
 
-// AddressInfo: the first address of a host name, on which the server listens.
+// AddressInfo: owns the addresses of a host name. The server listens on the first address.
 using AddressInfo = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 AddressInfo look_up(const std::string& address, int64_t port, int& error) {
   addrinfo hints{};

@@ -39,8 +39,8 @@ HealthQuestion take_health_question(std::vector<const char*>& arguments);
 
 // Sends PING to the port, the TLS port or the unix socket, whichever comes first in the
 // configuration, on this machine. Tries the addresses of `bind` one after the other until one is
-// healthy. A server that demands a password serves; one that is loading does not yet. With the
-// default limits it takes at most about five seconds.
+// healthy. A server that demands a password counts as serving. A server that is loading does not.
+// With the default limits the check takes at most about five seconds.
 Health check_health(const Config& config, HealthQuestion question = HealthQuestion::kServes,
                     const HealthLimits& limits = {});
 

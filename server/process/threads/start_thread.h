@@ -13,8 +13,9 @@
 namespace server {
 
 // Starts the thread. `name` has at most 15 characters, for ps(1) and debuggers, and is set when
-// this function returns. At a limit on threads the process ends at once, with a message and status
-// 1. An exception would destroy objects that running threads use.
+// this function returns. If the system denies another thread, the process ends at once, with a
+// message and status 1. The function does not throw, because an exception would destroy objects
+// that running threads use.
 std::thread start_thread(const std::string& name, std::function<void()> run);
 
 }  // namespace server

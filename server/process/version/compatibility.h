@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Defines the versions of Redis and RedisBloom that this server reports. Clients use its features
-// only with new versions. redis-py and jedis need at least Redis 7.4.0, test suites and GUIs need
-// RedisBloom 2.8.20. BLOOMERY_VERSION is the version of this server.
+// Defines the versions of Redis and RedisBloom that this server reports. Clients use some features
+// only if the reported version is new enough. redis-py and jedis need at least Redis 7.4.0. Test
+// suites and GUIs need RedisBloom 2.8.20. BLOOMERY_VERSION is the version of this server.
 #pragma once
 
 #include <cstdint>

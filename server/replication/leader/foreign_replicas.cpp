@@ -17,8 +17,8 @@ using core::bloom::LayoutRow;
 ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
     : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
-  // The result is ignored, because commands for filters that were deleted before now are not in
-  // this leader's stream.
+  // This call only records the present totals. The stream contains no commands for filters that
+  // were deleted before this leader started, so the result is ignored.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {
@@ -45,14 +45,14 @@ core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) 
     next_log_us_ = now_us + kLogEveryUs;
     log_warning("Replica {} is refused: {}", address, *found);
   }
-  // After an error other than NOMASTERLINK, Redis would send SYNC on the same connection. If SYNC
-  // were accepted, the replica would never acknowledge.
+  // After an error other than NOMASTERLINK, Redis would send SYNC on the same connection. A replica
+  // that uses SYNC never acknowledges.
   return core::Error{fmt::format("NOMASTERLINK the replica is refused: {}", *found)};
 }
 
 std::optional<core::bloom::LayoutId> ForeignReplicas::layout_not_held(
     std::string_view policy) const {
-  // The modules have the same name, so a replica can have only one of them.
+  // RedisBloom and valkey-bloom have the same module name, so a replica can load only one of them.
   bool holds_foreign = false;
   for (const LayoutRow& row : core::bloom::layout_rows()) {
     if (kinds_.count(row.id) == 0) continue;
@@ -71,7 +71,8 @@ bool ForeignReplicas::take_unheld_filters() {
     const uint64_t total = kinds_.total(row.id);
     if (total == seen) continue;
     seen = total;
-    // A replica can have only one module, and `auto` does not know which.
+    // A replica can load only one module. With `auto` this leader does not know which module that
+    // is, so a filter in another layout than the last one counts as not held.
     const bool is_held = policy == "auto"
                              ? row.is_foreign && module_layout_.value_or(row.id) == row.id
                              : policy == row.name;

@@ -183,7 +183,7 @@ void Leader::drop_foreign(int64_t now_us) {
   const auto obstacle = foreign_->obstacle();
   for (const auto id : foreign) {
     // A replica that still waits for its snapshot stays connected, because the snapshot contains
-    // the effects of such commands.
+    // the effects of the commands that the replica does not know.
     const bool has_stream = links_.at(id)->cursor.has_value();
     if (obstacle) {
       drop(id, *obstacle);
@@ -335,9 +335,9 @@ void Leader::add_to_stream(int64_t now_us) {
   // The flag is reset even without replicas, because the thread does not sleep while it is set.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (replication_.is_replica() || replicas_->empty()) return;
-  // While kEnding is held, nothing is added, because the stream must end where the final snapshot
-  // does. PING and GETACK are still added during a failover, and while a shutdown waits for
-  // replicas. They keep links alive and request acknowledgements.
+  // While writes are held with kEnding, nothing is added, because the stream must end where the
+  // final snapshot does. PING and GETACK are still added during a failover, and while a shutdown
+  // waits for replicas. They keep links alive and request acknowledgements.
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
                        !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
   // GETACK is sent through the journal, which stops feeding the stream when this server becomes a

@@ -14,8 +14,7 @@
 // replica that cannot hold the keys that the stream creates. Memory for slow replicas is part of
 // the backlog, bounded by client-output-buffer-limit. A replica serves sub-replicas the same way,
 // but adds nothing to the stream.
-// Thread safety: all members may be called from any thread; members marked so must not be called
-// while holding stripe locks.
+// Thread safety: any thread may call the public members.
 // Source: docs/replication.md, "The leader".
 #pragma once
 
@@ -133,8 +132,8 @@ class Leader final : public StreamListener {
   };
 
   void run();
-  // Executes one pass. Returns the replicas that can receive bytes, and whether they receive the
-  // stream.
+  // Does one iteration of the thread's work, except sending. Returns the connections to which this
+  // process may send, and for each whether it gets the stream.
   std::vector<StreamFlow> step();
   void finish(const PumpOutcome& outcome);
 

@@ -85,8 +85,8 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
-  // A failed fork leaves a result. Without a result no child was started, so the snapshot is tried
-  // again soon.
+  // If the fork has failed, finished() has set the result. Without a result, start() failed before
+  // the fork. The snapshot is then dropped and tried again soon.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;
@@ -158,7 +158,7 @@ void Leader::finish_snapshot(int64_t now_us) {
       drop(id, "");
     }
   }
-  // The file can be removed at once: replicas that still receive it have it open.
+  // The file can be removed now, because each connection that sends it has opened it.
   if (is_file) (void)parts_.files.remove(snapshot.path);
   update_write_gate_locked(now_us);
 }

@@ -6,8 +6,8 @@
 // Invariants: owns a duplicate of the socket's descriptor, so that it never writes to a reused
 // number. Sends without blocking; it buffers only short texts. With TLS the bytes go through the
 // session's stream, from which an I/O thread reads at the same time.
-// Thread safety: belongs to the leader's thread once it is listed there; shut_down() may be called
-// by any thread.
+// Thread safety: once Leader has listed an object, only the leader's thread may use it. Any thread
+// may call shut_down().
 #pragma once
 
 #include <cstdint>
@@ -61,8 +61,8 @@ class ReplicaSender {
   // These functions append texts and the snapshot that precede the stream.
   void send_file(Descriptor file, uint64_t size_bytes);
 
-  // Sends pending bytes, and also the stream if `flows`. `buffer` is scratch space. Adds the number
-  // of sent bytes to `sent`.
+  // Sends pending bytes. If `flows` is true, also sends the stream. `buffer` is scratch space. Adds
+  // the number of sent bytes to `sent`.
   Progress pump(const Backlog& backlog, bool flows, std::span<char> buffer, uint64_t& sent);
 
   // Ends the connection in both directions; bytes in the kernel's buffer are still delivered.
