@@ -75,8 +75,8 @@ uint64_t random_hash_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-// Builds the registry. An error names the first rename-command line that fails together with the
-// lines before it.
+// Builds the registry. An error names the first rename-command line that is invalid, alone or
+// because of the lines before it.
 core::Result<std::unique_ptr<Registry>> make_registry(const OtherDirectives& directives) {
   const std::span<const NamedValue> renames = directives.renamed_commands;
   auto registry = Registry::create(renames);
@@ -352,7 +352,8 @@ core::Result<> Server::start() {
   config_.follow(OptionId::kMaxMemory, [&parts, this] {
     parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
   });
-  // In a cluster, the node uses the option to time its permits, so it must not change.
+  // In a cluster, the node times its permits by cluster-node-timeout, so the option must not
+  // change.
   if (ClusterMode{config_.integer(OptionId::kClusterEnabled)} != ClusterMode::kYes) {
     config_.follow(OptionId::kClusterNodeTimeout, [] {});
   }

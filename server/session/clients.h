@@ -39,10 +39,10 @@ class Clients {
   // Updates the sum for one session. Called on the session's thread when its memory may have
   // changed. Costs an atomic write only if the memory has changed.
   void count_memory(Session& session);
-  // Enforces maxmemory-clients after the sum has grown: closes the biggest clients until all others
-  // use less than `limit_bytes`. Exempt are replicas, the link to the leader and clients with
-  // NO-EVICT. If closing all other clients does not suffice, the next attempt is made by
-  // evict_over(). Returns whether clients were evicted, whose threads must close the connections.
+  // Enforces maxmemory-clients after the sum has grown: evicts the biggest clients until the rest
+  // use less than `limit_bytes`. Replicas, the link to the leader and clients with NO-EVICT are
+  // exempt. If evicting all other clients does not suffice, only evict_over() tries again. Returns
+  // whether clients were evicted. The threads of evicted clients must close the connections.
   bool keep_below(uint64_t limit_bytes) {
     if (is_over(limit_bytes) && !is_futile_.load(std::memory_order_relaxed)) [[unlikely]]
       return evict_over(limit_bytes);
@@ -70,7 +70,8 @@ class Clients {
   std::atomic<uint64_t> evicted_count_{0};
   // Sum of the sessions' counted_bytes. The updates of two threads may arrive in either order.
   std::atomic<int64_t> sum_bytes_{0};
-  std::atomic<bool> is_futile_{false};  // true if no further client may be evicted
+  // True if the sum exceeded the limit even after every client that is not exempt was evicted.
+  std::atomic<bool> is_futile_{false};
 
   // This mutex is held while a thread chooses clients to evict. It is locked before mutex_.
   std::mutex evicting_;

@@ -30,8 +30,8 @@ std::vector<std::string_view> masked_words(const Observed& observed) {
   return words;
 }
 
-// Returns the word whose bytes the command has stored in a key, so that other threads may change
-// them; null if there is none.
+// Returns the word whose bytes the command has stored in a key; null if there is none. Other
+// threads may change the bytes of a stored word.
 const BigArgument* stored_word(const Session& session) {
   const BigArgument* const big = session.big_argument;
   return big != nullptr && big->is_taken() ? big : nullptr;

@@ -3,7 +3,7 @@
 // OutputLimit: checks whether one client's unsent replies exceed client-output-buffer-limit.
 //
 // Invariants: the period of the soft limit begins at the first check that finds the limit exceeded.
-// A check that finds the limit kept ends the period.
+// It ends at the next check that finds the replies within the limit.
 // Thread safety: none; belongs to one connection.
 // Source: Redis 7.0.15, conf/bloomery.conf under client-output-buffer-limit.
 #pragma once

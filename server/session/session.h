@@ -205,7 +205,7 @@ class Session : public ClientBuffers {
   // A word of the running request that has separate memory; otherwise null.
   BigArgument* big_argument = nullptr;
   Transaction transaction;
-  // True after a command that may write has run; the connection resets the flag.
+  // Set when a write command has run; the connection resets the flag.
   bool has_written = false;
   size_t replies_begin = 0;  // offset of this read's first reply in the thread's buffer
   Subscriptions subscriptions;

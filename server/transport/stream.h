@@ -3,9 +3,9 @@
 // Stream: receives and sends a peer's bytes without blocking. A connection accesses its socket only
 // through a Stream. Encryption is another kind of Stream.
 //
-// Invariants: after close(), or once broken, nothing is received and nothing sent. Bytes left
-// inside the stream after receive() are incomplete until the descriptor is readable again, so
-// waiting for the descriptor misses nothing.
+// Invariants: after close(), or once broken, nothing is received and nothing sent. After receive(),
+// the stream holds no bytes that it could return before the descriptor is readable again. So a
+// caller that waits for the descriptor misses nothing.
 // Thread safety: none, unless the kind of stream states otherwise.
 // Source: recv(2), readv(2), send(2).
 #pragma once
@@ -36,8 +36,8 @@ class Stream {
   static constexpr size_t kExtraBytesMax = size_t{16} << 10;
 
   virtual ~Stream() = default;
-  // Reads at most `size_max` bytes from the socket, to `first` and, when that is full or empty, to
-  // `second`. REQUIRES: together they have room for size_max + kExtraBytesMax bytes.
+  // Reads at most `size_max` bytes from the socket. Fills `first`, which may be empty, and then
+  // `second`. REQUIRES: both together have room for size_max + kExtraBytesMax bytes.
   virtual Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) = 0;
   // Sends the bytes. If `bytes` is empty, sends only bytes that are still inside the stream.
   virtual Outcome send(std::string_view bytes) = 0;

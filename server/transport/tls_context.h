@@ -4,9 +4,9 @@
 // outgoing ones.
 //
 // Invariants: contexts are immutable; existing connections keep theirs after a reload.
-// Renegotiation and compression are off. The server's side asks for certificates as
-// tls-auth-clients says; the client's side always verifies the server's chain, and, as Redis, not
-// its host name.
+// Renegotiation and compression are off. The server's side requests certificates as
+// tls-auth-clients says. The client's side always verifies the server's certificate chain. As in
+// Redis, it does not verify the host name.
 // Thread safety: settings and contexts are values that any thread may share.
 // Source: OpenSSL 3.0, SSL_CTX_new(3); redis.conf 7.0, "TLS/SSL".
 #pragma once

@@ -40,9 +40,9 @@ SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
   return is_marked ? SnapshotForm::kMarked : SnapshotForm::kFile;
 }
 
-// Returns the time until a snapshot for the replica starts. A snapshot in a file starts at once. A
-// diskless one waits for more replicas, because none can join it later. The snapshot for a member
-// of this server's shard starts at once, so that a rolling restart of the cluster waits less.
+// Returns the time until a snapshot for the replica starts. A snapshot in a file starts without
+// delay. A diskless one waits for more replicas, because none can join it later. A member of this
+// server's shard does not wait, so that a rolling restart of the cluster is faster.
 int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
   const bool is_of_own_shard = !replica.traits.node_id.empty();
   if (!policy.is_diskless || !replica.traits.takes_eof_mark || is_of_own_shard) return 0;
@@ -170,7 +170,8 @@ std::vector<Replicas::Id> Replicas::timed_out(int64_t timeout_s, int64_t now_us)
 std::vector<Replicas::Id> Replicas::keep_alive() const {
   std::vector<Id> waiting;
   for (const auto& [id, replica] : replicas_) {
-    // While a child process writes to a socket, this process must not.
+    // While a child process writes to a replica's socket, this process must not write to that
+    // socket.
     const bool waits_for_file =
         replica.state == State::kSnapshot && replica.form == SnapshotForm::kFile;
     if (replica.state == State::kWaits || waits_for_file) waiting.push_back(id);

@@ -6,8 +6,8 @@
 //   add() ──► kWaits ──begin()──► kSnapshot ──finish_snapshot()──► kFile, kAwaitsAck ──► kOnline
 //   add_online() ────────────────────────────────────────────────────────────────────► kOnline
 //
-// Invariants: all replicas that a snapshot serves accept its form. Times are monotonic and given by
-// the caller.
+// Invariants: all replicas that receive a snapshot accept its SnapshotForm. Times are monotonic and
+// given by the caller.
 // Thread safety: one thread at a time may use an object. Leader's mutex guards it.
 // Source: docs/replication.md, "The leader"; Redis 7.0.15 for the delays and timeouts.
 #pragma once
@@ -32,7 +32,7 @@ struct Replica {
   using State = ReplicaState;
 
   ReplicaTraits traits;
-  bool sends_acks = true;  // false for a replica that sent SYNC, which may never acknowledge
+  bool sends_acks = true;  // false for a replica that sent SYNC: it need not send acknowledgements
   State state = State::kWaits;
   SnapshotForm form = SnapshotForm::kMarked;  // form of the snapshot that the replica receives
 
@@ -63,7 +63,8 @@ class Replicas {
   struct Policy {
     bool is_diskless = true;
     int64_t delay_s = 0;
-    // Number of waiting replicas that starts a diskless snapshot; 0: no limit.
+    // If this many replicas wait, a diskless snapshot starts before the delay has passed. If 0, the
+    // number of waiting replicas has no effect.
     int64_t count_max = 0;
   };
   using Batch = ReplicaBatch;

@@ -68,8 +68,7 @@ void SocketSink::await_room(size_t size) {
   for (const Receiver& receiver : receivers_) {
     if (receiver.sent < size) waited.push_back({receiver.descriptor, POLLOUT, 0});
   }
-  // Limit on one wait for the sockets, so that the time allowed to each socket is checked in
-  // between.
+  // Limit on the time of one poll(), so that drop_slow() is called often enough.
   constexpr int64_t kLongestPauseMs = 1000;
   const int64_t pause_ms = std::clamp<int64_t>(timeout_us_ / 10'000, 1, kLongestPauseMs);
   (void)::poll(waited.data(), waited.size(), static_cast<int>(pause_ms));

@@ -2,11 +2,11 @@
 //
 // SocketSink: writes the same bytes to several sockets, waiting for the slow ones.
 //
-// Invariants: a socket gets all bytes in order or is shut down. It is shut down if its peer has
-// disconnected, or if it accepts no byte for `timeout_s`. It is also shut down if it delays the
-// other sockets for half of that time. The other sockets receive nothing during the delay, and
-// their peers may have the same timeout. The write then continues without the socket. Only the
-// piece that is being written is buffered.
+// Invariants: a socket gets all bytes in order or is shut down. A socket is shut down if its peer
+// has disconnected, or if it accepts no byte for `timeout_s`. It is also shut down if it delays the
+// other sockets by half of `timeout_s`. The other sockets receive nothing during a delay, and their
+// peers may have the same timeout. After the shutdown, the write continues with the other sockets.
+// Only the piece that is being written is buffered.
 // Thread safety: used by the single thread of a forked child. The parent shares the sockets, so it
 // notices when the child shuts one down.
 #pragma once
@@ -37,7 +37,8 @@ class SocketSink final : public persistence::ByteSink {
     bool is_gone = false;
   };
   void send(Receiver& receiver, std::string_view bytes);
-  // Shuts down the sockets that exceeded their time for a piece. Its writing started at `begun_us`.
+  // Shuts down the sockets that are too slow with the present piece. `size` is the size of the
+  // piece, and `begun_us` is the time at which its write began.
   void drop_slow(size_t size, int64_t begun_us);
   static void shut_out(Receiver& receiver);
   void await_room(size_t size);

@@ -3,7 +3,8 @@
 // StreamPump: sends replicas their pending bytes without blocking. It sleeps until there are more
 // bytes to send, or until a socket accepts more.
 //
-// Invariants: a wake() after the last check ends the next sleep at once, so no append is missed.
+// Invariants: no append is missed: a wake() after sleep() has checked for unsent bytes ends the
+// sleep.
 // Thread safety: any thread may call wake() and interrupt(). Only the leader's thread may call the
 // other members.
 #pragma once
@@ -42,8 +43,8 @@ class StreamPump {
   StreamPump(Backlog& backlog, const core::Clock& clock);
 
   Outcome pump(const std::vector<Flow>& flows);
-  // Sleeps until there is work, or for the timeout. Calls `is_wanted` once wake() can end the
-  // sleep, and does not sleep if it returns true.
+  // Sleeps until there is work, or for the timeout. Does not sleep if `is_wanted` returns true. A
+  // wake() during or after the call of `is_wanted` ends the sleep.
   void sleep(const std::vector<Flow>& flows, int timeout_ms,
              const std::function<bool()>& is_wanted);
   // Ends the sleep because there are bytes to send. If the thread is awake, the call only reads one

@@ -7,7 +7,7 @@
 //   INFO
 //
 // Code that ends the link returns an Error with the cause and, in parentheses, the option that may
-// help. All of them arrive in record_end().
+// help. All these errors are passed to record_end().
 //
 // Invariants: the pause before the next attempt doubles until the stream has made progress. The
 // kind of failure determines its maximum, and how long a stream must work to count as progress. A
@@ -30,7 +30,7 @@ class LinkFailures {
     kNoLink,    // there is no connection, or the leader does not serve at present
     kCut,       // the connection was lost after the stream had begun
     kUnusable,  // this server cannot use the leader's stream
-    kInVain,    // this server cannot use the stream, for which the leader had made a snapshot
+    kInVain,    // like kUnusable, but the leader had already made a snapshot
     kRefused,   // this server has rejected the data, and would reject them again
   };
 
@@ -50,8 +50,8 @@ class LinkFailures {
   // Returns the cause of the last failure; empty if the link never failed, or has worked after the
   // last failure.
   std::string cause() const;
-  // Returns whether several attempts in a row made no progress. Their other log lines are then
-  // suppressed.
+  // Returns whether several attempts in a row made no progress. If so, the only log line of an
+  // attempt is that of record_end().
   bool is_repeating() const;
 
  private:

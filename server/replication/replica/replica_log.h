@@ -2,9 +2,10 @@
 //
 // ReplicaLog: the part of the applied stream that a replica's own append log holds.
 //
-// Invariants: synced_offset() never exceeds the part of the stream that is on disk. It counts bytes
-// of the leader's stream, while the log counts its own bytes. If there are too many marks, new ones
-// are merged into the last one. synced_offset() then lags, but is never too high.
+// A mark pairs an offset of the leader's stream with an offset of the log, because the two count
+// different bytes. If there are too many marks, a new one replaces the last one.
+// Invariants: synced_offset() never exceeds the part of the stream that is on disk. It lags if
+// marks were replaced.
 // Thread safety: only the thread of the link to the leader may use an object.
 // Source: docs/replication.md.
 #pragma once
@@ -30,8 +31,8 @@ class ReplicaLog {
   // Called when all bytes up to `offset` have been applied and journalled. Asks the log to write
   // them.
   void record_applied(int64_t offset);
-  // Returns the offset up to which the applied stream is on disk. Returns 0 if that is unknown, and
-  // -1 if there is no log that can restore it.
+  // Returns the offset up to which the applied stream is on disk; 0 if the offset is unknown.
+  // Returns -1 if there is no log, or the log cannot restore the data.
   int64_t synced_offset();
 
  private:

@@ -300,8 +300,8 @@ void ReplicaSession::begin_stream(bool has_own_stream, unsigned database) {
   figures_.read_offset = link_->offset();
 }
 
-// Records that the link works. Must be called after the server has begun to serve clients the
-// received data. REQUIRES: apply_mutex() is held.
+// Records that the link works. Must be called after clients have gained access to the received
+// data. REQUIRES: apply_mutex() is held.
 void ReplicaSession::record_link_up() {
   figures_.state = ReplicaLinkState::kConnected;
   was_up_ = true;

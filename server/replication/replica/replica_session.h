@@ -44,8 +44,8 @@ class ReplicaSession {
     ReplicaFigures& figures;
     LinkFailures& failures;
     const ReplayerFactory& make_replayer;
-    // Returns false once the session was cancelled or given up. While apply_mutex() is held, a
-    // session can be given up, but no role changes.
+    // Returns false once the session must end, because the server stops, the target has changed, or
+    // a change is announced. While apply_mutex() is held, a change can be announced, but not made.
     std::function<bool()> is_wanted;
     // Called when the leader has accepted PSYNC.
     std::function<void()> on_accepted = [] {};
@@ -59,7 +59,7 @@ class ReplicaSession {
   // Runs the connection until it ends, and returns the cause. INFO and the log show its message,
   // which names the option that may help, if any.
   core::Error run(const Target& target);
-  // Returns whether the session has reached the stream.
+  // Returns whether the session was ready to apply the stream.
   bool was_up() const { return was_up_; }
   // Returns the kind of the failure. REQUIRES: run() has returned.
   LinkFailures::Kind failure_kind() const;

@@ -26,7 +26,8 @@
 namespace server {
 namespace {
 
-// A replica sends little, so a peer with this much unread input does not read.
+// Limit on the unsent bytes. A replica sends little, so a leader with more unread bytes has stopped
+// reading.
 constexpr size_t kUnsentBytesMax = size_t{1} << 20;
 constexpr size_t kHandshakeReadBytes = size_t{16} << 10;
 

@@ -104,8 +104,8 @@ class ReplicaController {
   void record_writes_ended(uint64_t attempt);
   // Ends the attempt and resumes writes. REQUIRES: the replication's apply_mutex().
   void end_failover();
-  // Called when the target has accepted the role. `generation` identifies the session to the
-  // target.
+  // Called when the target has accepted the role. `generation` is the value that generation_ had
+  // when the session with the target started.
   void finish_failover(uint64_t generation);
   // Called when the target has rejected the request, or the link to it is lost. This server leads
   // again.

@@ -100,8 +100,8 @@ void ReplicaController::drive_failover() {
   const std::scoped_lock stream(replication.apply_mutex());
   // Several threads may get here after an acknowledgement. Only one hands the role over.
   if (failover_->state() != Failover::State::kAwaitsSync) return;
-  // The stripe locks prevent that expired keys add to the stream. hold_stream() prevents that the
-  // leader's thread adds GETACK or PING.
+  // The stripe locks prevent deletions of expired keys from being added to the stream.
+  // hold_stream() prevents the leader's thread from adding GETACK or PING.
   const auto stripes =
       keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kShared);
   replication.hold_stream();

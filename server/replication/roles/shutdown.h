@@ -11,8 +11,8 @@
 // Invariants: the saved data, and the offset that replicas must reach, include every acknowledged
 // write, because no write is running then. An attempt that fails or is aborted leaves the server as
 // it was.
-// Thread safety: all members may be called from any thread that holds no stripe lock. The data are
-// saved by an I/O thread, for which begin() does not wait, or by look().
+// Thread safety: all members may be called from any thread that holds no stripe lock. An I/O thread
+// or the caller of look() saves the data. begin() does not wait for that.
 // Source: SHUTDOWN as in Redis 7.0.15.
 #pragma once
 

@@ -49,7 +49,8 @@ class Backlog final : public persistence::StreamSink {
   uint64_t replica_bytes() const { return replica_bytes_.load(std::memory_order_relaxed); }
   // Returns the number of bytes kept; 0 while inactive.
   uint64_t kept_bytes() const {
-    const uint64_t first = first_offset();  // must be read before the end, which only grows
+    // Both offsets grow. The start is read first, because it could otherwise exceed the end.
+    const uint64_t first = first_offset();
     return is_active() ? end_offset() - first : 0;
   }
   uint64_t first_offset() const { return first_.load(std::memory_order_acquire); }

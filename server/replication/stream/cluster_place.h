@@ -16,14 +16,15 @@ namespace server {
 
 struct ClusterPlace {
   // Epoch in which this server leads its shard or follows its leader; 0 otherwise. Each side of a
-  // link rejects another epoch.
+  // replication link rejects a peer that has another epoch.
   std::atomic<uint64_t> epoch{0};
   // Epoch in which this server leads, once its role has changed; 0 otherwise.
   std::atomic<uint64_t> led_epoch{0};
-  // Epoch of the leader whose history the data were from before this server led; 0 if unknown. The
-  // append log keeps it.
+  // Epoch of the history that the data are from; 0 if unknown. It does not apply while led_epoch is
+  // set. The append log stores led_epoch if it is set, and otherwise this epoch.
   std::atomic<uint64_t> history_epoch{0};
-  // True while a full sync replaces the data, or after it has lost them.
+  // True while a full sync replaces the data, and after a full sync that deleted the data and
+  // failed.
   std::atomic<bool> is_torn{false};
   // This node's id, by which its leader identifies it: the node need not connect from its announced
   // address. Must be set before the threads start.

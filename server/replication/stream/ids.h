@@ -36,8 +36,8 @@ struct ReplicationIds {
   void shift(uint64_t offset);
   // Does the same as shift(), but the new history gets the given id.
   void shift_to(std::string_view new_id, uint64_t offset);
-  // Returns whether this server's history contains the stream from byte `asked_offset` on, the
-  // first byte that a replica lacks.
+  // Returns whether the history `asked_id` before the byte `asked_offset` is part of this server's
+  // history. `asked_offset` is the first byte that the replica lacks.
   bool are_continued_from(std::string_view asked_id, int64_t asked_offset) const;
 };
 

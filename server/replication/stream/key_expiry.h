@@ -3,9 +3,8 @@
 // KeyExpiry: deletes expired keys in the background. A leader deletes all of them. A replica
 // deletes only those that its own clients wrote.
 //
-// A period lasts from one tick to the next. Expiry uses at most the part of a processor's time in a
-// period that active-expire-effort allows. It runs in slices, and clients are served between two
-// slices.
+// A period lasts from one tick to the next. In each period, the option active-expire-effort limits
+// the processor time of expiry. Expiry runs in slices, and clients are served between two slices.
 //
 // Invariants: nothing is deleted while data are being loaded or writes are paused. Without expired
 // keys, a tick costs a few microseconds.
@@ -48,8 +47,8 @@ class KeyExpiry {
 
  private:
   bool may_expire() const;
-  // Deletes expired keys for one slice. Posts itself while keys are due and the period has time
-  // left.
+  // Deletes expired keys for one slice. Posts the next slice if keys are still due and the period
+  // has time left.
   void run_slice();
   void expire_own();
   // Updates the statistics at the end of a period.

@@ -128,8 +128,9 @@ class Replication final : public StreamPosition, public OwnChanges {
   void set_role(bool is_replica);
   void update_availability();
   void notify_stream_replaced() const;
-  // Returns the position line for an append log that ends at that offset of the journal. It is
-  // empty if the position is unknown or the journal has grown.
+  // Returns the position line for an append log that ends at the offset `journal_end` of the
+  // journal. The line is empty if the position is unknown, or if the journal has grown beyond that
+  // offset.
   std::string position_line(uint64_t journal_end);
 
   const Parts parts_;

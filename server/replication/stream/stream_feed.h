@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamFeed: the link from journal to backlog on a leader, and which end of the journal belongs to
-// the backlog's end. A position line of the append log relies on it.
+// StreamFeed: the link from journal to backlog on a leader. It also records which offset of the
+// journal corresponds to the backlog's end. Position lines of the append log rely on that offset.
 //
 // A node of a cluster restores a position before it has a role. Until then the backlog only shows
 // whether the data have changed, for example by expiry.
@@ -39,8 +39,8 @@ class StreamFeed {
   }
   bool is_on() const { return is_on_; }
 
-  // Called on a replica: the data at the journal's end belong to the backlog's end, after which the
-  // stream has selected this database.
+  // Called on a replica when its data match the backlog's end. Records that this end corresponds to
+  // the journal's end. `database` is the one that the stream has selected there.
   void record_applied(unsigned database) {
     database_ = database;
     applied_end_ = journal_.end_offset();

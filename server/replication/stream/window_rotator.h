@@ -32,7 +32,8 @@ class WindowRotator {
     persistence::Journal& journal;
     const ServerState& state;
     const PauseGate& pause;
-    // Called for each rotation under the key's lock, after watchers were notified. It may be empty.
+    // Called for each rotation under the key's lock, after watchers were notified. An empty
+    // function is not called.
     std::function<void(unsigned database, std::string_view key)> on_rotation{};
   };
   explicit WindowRotator(const Parts& parts, core::keyspace::WindowSchedule& schedule =
