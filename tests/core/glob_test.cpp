@@ -211,7 +211,8 @@ TEST(Glob, PrefixesMatchWithoutTheSlowPath) {
       }
     }
   }
-  // The head has only eight bytes, so a longer pattern must also be compared with the text itself.
+  // The head holds only the first eight bytes of the text, so a longer pattern must also be
+  // compared with the text itself.
   EXPECT_TRUE(is_prefix_with("123456789*", "12345678x"));
   EXPECT_FALSE(Glob("123456789*").matches_behind_head("12345678x"));
   for (const std::string_view pattern : {"", "a", "*a", "a?*", "a*b", "[a]*", "?*", "a*b*"}) {

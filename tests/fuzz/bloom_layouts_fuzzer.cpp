@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts if two ways of doing the same to a Bloom filter differ. The pairs are portable and SIMD
-// kernels, a filter and its clone, and adding or deleting in batches and one by one.
+// Aborts if two equivalent operations on Bloom filters give different results. The pairs are
+// portable and SIMD kernels, a filter and its clone, and adding or deleting in batches and one by
+// one.
 //
 // The first byte of an input chooses the layout, whether the filter scales and whether it has a
 // window. The second chooses the capacity, the third the error rate. Each further byte is an item
@@ -115,7 +116,7 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
       simd->check_group(std::span(right_views).first(count), group, right_found);
       require(left_found == right_found, "SIMD group differs");
     }
-    // Every second group is marked at once, and the others item by item.
+    // Every second group is marked in one call, and the other groups are marked item by item.
     if (start / kGroupItems % 2 == 1) {
       require(portable.mark_group(left.words(), geometry, group, left_found) ==
                   simd->mark_group(right.words(), geometry, group, right_found),

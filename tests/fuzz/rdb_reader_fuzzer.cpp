@@ -58,7 +58,7 @@ bool read(uint8_t way, std::string_view bytes, Keyspace& keyspace) {
     Socket socket(bytes);
     return bool(persistence::read_rdb(socket, loader, SmallBudget(), options));
   }
-  // If the size of the source is known, it must suffice to bound the allocations.
+  // The known size of this source must bound the allocations, because the budget has no limit.
   persistence::MemorySource memory(bytes);
   return bool(persistence::read_rdb(memory, loader, core::UnlimitedMemory(), options));
 }

@@ -310,7 +310,8 @@ TEST_F(FingerprintFilterTest, EmptyOlderLayersAreDropped) {
   EXPECT_EQ(filter->layer_info(0).capacity, second.capacity);
   EXPECT_EQ(filter->parameters().capacity, second.capacity);
   expect_same(*filter, *reassembled(*filter));
-  // The caller of the deletion frees the dropped layers where no client waits.
+  // The caller of the deletion must take the dropped layers, and can free them while no client
+  // waits.
   const auto dropped = filter->take_dropped();
   ASSERT_NE(dropped, nullptr);
   EXPECT_EQ(dropped->layer_count(), 1U);

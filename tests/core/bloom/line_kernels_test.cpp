@@ -86,8 +86,8 @@ TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
   }
 }
 
-// The arrays become smaller: the kernels check each big array alone, and then all small arrays
-// together.
+// The arrays are in descending order of size. The kernels check each big array alone, and then all
+// small arrays together.
 TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
   SCOPED_TRACE(kKernelSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};
@@ -124,7 +124,8 @@ TEST(LineKernelsTest, ItemsAreFoundInAnyArray) {
   }
 }
 
-// Some items are marked as found before, some repeat, and the array is with or without prefetching.
+// Some items count as found before the call, and some items repeat. The sizes of the array are
+// below and above the minimum size for prefetching.
 TEST(LineKernelsTest, MarkGroupEqualsMarkingEachItem) {
   SCOPED_TRACE(kKernelSeed);
   std::mt19937_64 random(kKernelSeed);

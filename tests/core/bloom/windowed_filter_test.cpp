@@ -237,7 +237,7 @@ TEST(WindowedFilter, ItemWindowForgetsByCount) {
       }
       expect_as_twin(*filter, *replica);
     }
-    // Generations that hold no more than planned never grow.
+    // No generation receives more items than its capacity, so each has one layer.
     EXPECT_LE(filter->layer_count(), static_cast<size_t>(generations) + 1);
   }
 }

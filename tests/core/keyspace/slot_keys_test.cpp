@@ -92,7 +92,8 @@ TEST_F(SlotKeysTest, ListingEndsAtTheLastKey) {
   EXPECT_LT(sum, 15 * of_most) << "half of the stripe's buckets on average";
 }
 
-// The number of keys says nothing about the unread ones after a read one was deleted.
+// The deletion of a listed key lowers the slot's count of keys. The listing must not conclude from
+// the lower count that it has listed all keys.
 TEST_F(SlotKeysTest, ListingMissesNoKeyWhenOthersGo) {
   constexpr int kKeys = 10'000;
   constexpr size_t kDeleted = 500;

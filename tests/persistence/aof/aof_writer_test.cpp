@@ -385,7 +385,7 @@ TEST_F(AofWriterTest, PositionLineBelongsToTheLastCommand) {
   EXPECT_EQ(values(1), (Values{"a", "b"}));
 }
 
-// Data that were not written when the log was switched off must not start the next log.
+// A command that was pending when the log was switched off must not become part of the next log.
 TEST_F(AofWriterTest, CloseDiscardsFilesAndPendingCommands) {
   open();
   append("a");

@@ -191,7 +191,8 @@ TEST(StreamReader, FaultsHaveAnOffset) {
       {"\xC4\x01", "offset 1: a string has a form that does not exist"},
       {"\x82\x01", "offset 0: a length has a form that does not exist"},
       {"\x81\x01", "offset 0: the bytes end here too early"},
-      // Packed strings that claim more than their bytes can expand to, or nothing.
+      // A packed string that announces more bytes than its data can expand to, and one that
+      // announces no bytes.
       {std::string("\xC3\x03\x81\x00\x00\x00\x40\x00\x00\x00\x00"
                    "abc",
                    14),

@@ -70,8 +70,8 @@ TEST(BitArrayCodec, RunsAreTheLinesWithBits) {
 TEST(BitArrayCodec, ShortGapsJoinRunsAndLongRunsAreSplit) {
   const BitArray bits = array_of(3 * kMiB, {0, 64 + 256, 70'000, 70'064, 70'128});
   const auto joined = runs_of(bits, {256, 128});
-  // One run covers lines 0 and 5 with the gap between them, the other three adjacent lines. Both
-  // are split into pieces of at most 128 bytes.
+  // The first run covers lines 0 and 5 and the gap between them. The second run covers three
+  // adjacent lines. Both runs are split into pieces of at most 128 bytes.
   const std::vector<Piece> expected{{0, line_with(0) + std::string(64, '\0')},
                                     {128, std::string(128, '\0')},
                                     {256, std::string(64, '\0') + line_with(0)},

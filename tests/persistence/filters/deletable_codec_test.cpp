@@ -123,8 +123,8 @@ TEST(DeletableCodec, CountsMustAgreeWithTheBits) {
   }
 }
 
-// A snapshot that contains a filter whose chunks are still being loaded must be readable. A DUMP
-// payload must be complete.
+// A filter whose chunks are still being loaded is accepted in a snapshot, but rejected in a DUMP
+// payload.
 TEST(DeletableCodec, SnapshotKeepsAPartlyLoadedFilter) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 100, 90);

@@ -133,8 +133,8 @@ TEST(FilterChunks, HeadersThatLieAreRefused) {
     header.replace(c.offset, c.bytes.size(), c.bytes);
     EXPECT_FALSE(decode_chunk_header(header, kUnlimited)) << c.what;
   }
-  // A header that is truncated there has the size of a header of RedisBloom 2.2, which had 32-bit
-  // capacities.
+  // A header that is truncated to this size may be accepted, because it looks like a header of
+  // RedisBloom 2.2, which has 32-bit capacities.
   constexpr size_t kOldSize = 69;
   for (size_t size = 0; size < good.size(); ++size) {
     if (size == kOldSize) continue;

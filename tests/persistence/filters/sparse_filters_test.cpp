@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters with more room than items are written and read in all forms without memory for their
-// zeros.
+// Filters that are nearly empty are written and read in all forms. This allocates no memory for the
+// zeros of their arrays.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -140,7 +140,8 @@ TEST(WindowCodec, ForgedNumbersAreRejectedOrConsistent) {
   EXPECT_GT(refused, 300);
 }
 
-// Memory for the next generation is not checked, so it must be as large as the others.
+// A rotation does not check the memory budget, so the decoder must reject a capacity that would
+// make the next generation larger than the others.
 TEST(WindowCodec, CapacityMustBeThatOfTheGenerations) {
   const FilterPtr filter = make_forgetful({10'000, WindowUnit::kMilliseconds, 4, false});
   const std::string header = filter_forms::encode_chunk_header(*filter);

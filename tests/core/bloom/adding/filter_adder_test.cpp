@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Adds in groups give the same filter and the same answers as adds of one item.
+// Adding items in groups gives the same filter and the same answers as adding them one by one.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST_P(FilterAdderTest, GroupsThatGrowEqualSingleAdds) {
   }
 }
 
-// Items that are present are answered also where the filter has no room for others.
+// A present item gets its answer even if the filter has no room for new items.
 TEST_P(FilterAdderTest, GroupsWithoutRoomEqualSingleAdds) {
   const support::Budget nothing(0);
   std::mt19937_64 random(kAdderSeed);

@@ -228,7 +228,7 @@ TEST(BitArrayTest, ZerosAreWrittenOverBitsOnly) {
   const std::vector<std::byte> zeros(array.bytes().size() - 1000);
   array.write(500, zeros);
   EXPECT_LT(array_bytes() - before_bytes, kFewPages);
-  // Set bits at both ends of the array, which were not overwritten.
+  // The write did not cover the ends of the array, so their set bits remain.
   EXPECT_EQ(array.count_ones(), 6U);
   const std::vector<std::byte> ones(10000, std::byte{255});
   array.write(4090, ones);
@@ -284,7 +284,7 @@ TEST(BitArrayTest, DetachedArrayIsInvisibleToChildren) {
       }));
   EXPECT_EQ(array.words()[17], 47U);
   array.words()[17] = 42;
-  // A detach within the child must not use offsets of its parent's next arrays.
+  // The array that the parent creates must not overwrite the bits that the child has detached.
   EXPECT_TRUE(child_sees_no_change(
       array, [&] { (void)array.detach_from_children(); },
       [&] {

@@ -45,8 +45,8 @@ class SlowTable {
     return false;
   }
 
-  // The format of docs/formats.md: buckets start at the low bits of a line, and so do slots in
-  // buckets.
+  // Returns the table in the format of docs/formats.md. The first bucket is in the lowest bits of a
+  // line. The first slot is in the lowest bits of a bucket.
   std::vector<uint64_t> words() const {
     std::vector<uint64_t> words(kLines * kLineBits / 64);
     for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
