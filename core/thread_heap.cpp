@@ -6,7 +6,7 @@
 #include <shared_mutex>
 #include <vector>
 
-// mallctl() is null if another allocator than jemalloc is linked.
+// mallctl() is null if the linked allocator is not jemalloc.
 extern "C" [[gnu::weak]] int mallctl(const char* name, void* old_value, size_t* old_size,
                                      void* new_value, size_t new_size);
 
@@ -62,8 +62,8 @@ class HeapCount {
   uint64_t bytes() const {
     const std::shared_lock lock(mutex_);
     uint64_t freed = 0;
-    // Reads the freed bytes first: if a free is counted, the allocation of its block must be
-    // counted too.
+    // The freed bytes are read before the allocated bytes. So the sum includes the allocation of
+    // every block whose free it includes.
     for (const Counters& thread : threads_) freed += value_of(thread.freed);
     uint64_t allocated = ended_bytes_;
     for (const Counters& thread : threads_) allocated += value_of(thread.allocated);

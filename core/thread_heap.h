@@ -19,9 +19,10 @@
 namespace core {
 
 // Starts counting for the calling thread, including its earlier allocations. Must be called by each
-// thread that allocates for longer than one command.
+// thread whose allocations may outlive one command.
 void count_thread_heap();
-// Bytes in use, modulo 2^64: counted threads may have freed blocks that other threads allocated.
+// Bytes in use, modulo 2^64. The sum wraps below 0 if counted threads have freed more bytes of
+// uncounted threads than they have in use.
 uint64_t counted_heap_bytes();
 // Number of counted threads that are alive.
 size_t counted_thread_count();

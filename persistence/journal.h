@@ -9,8 +9,8 @@
 //
 // Invariants: for every key, the order of appends is the order of changes, because the key's lock
 // is held around both. A Group reaches the journal whole or not at all, and its keys stay locked
-// until it does. SELECT precedes a command if the command before it in the same stream has another
-// database, and the first command after restate_database().
+// until it does. SELECT precedes a command if the preceding command of the same stream is for
+// another database. SELECT also precedes the first command after restate_database().
 // Thread safety: all members may be called from any thread, take() from one thread at a time.
 // Source: docs/architecture.md, "The journal".
 #pragma once
@@ -96,8 +96,8 @@ class Journal {
     return append_count_.load();
   }
 #endif
-  // Appends before this thread's Group and not as part of it, for a key that is unlocked before the
-  // Group ends.
+  // Appends a command outside of this thread's Group, so that it precedes the commands of the
+  // Group. Used for a key that is unlocked before the Group ends.
   void append_alone(unsigned database, Words words) {
     if (is_active()) write(database, words);
   }
@@ -108,7 +108,7 @@ class Journal {
   uint64_t end_offset() const {
     return end_.load(std::memory_order_acquire);
   }
-  // Calls `look` while no thread can append. Its arguments are the end of the log's stream and the
+  // Calls `look` while no thread can append. The arguments of `look` are end_offset() and the
   // database that is selected in the second sink's stream.
   template <class Look>
   void look_at_ends(Look&& look) {
@@ -131,7 +131,8 @@ class Journal {
   void append_group(const Group& group);
   // All functions below require that mutex_ is held.
 
-  // Writes the group's transaction for the log, or with `with_published` for the second sink.
+  // Writes the group's commands, between MULTI and EXEC if there are two or more. `with_published`
+  // is true for the second sink: it includes the commands of publish_to_replicas().
   static void write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected);
   // Writes bytes for both streams. `write` gets the database that is selected in both streams, or
@@ -157,8 +158,8 @@ class Journal {
   bool is_logged_ = false;
   bool is_suspended_ = false;
   StreamSink* second_sink_ = nullptr;
-  // The members that each append changes share one cache line, because it is often in another
-  // processor's cache.
+  // The members that each append changes share one cache line. That line is often in another
+  // processor's cache, so an append should transfer only one.
   alignas(kCacheLine) core::keyspace::RwLock mutex_;  // this lock is held while a command is copied
   std::string pending_;               // bytes that the log has not taken yet; guarded by mutex_
   uint64_t taken_ = 0;                // offset of pending_ in the stream; guarded by mutex_

@@ -105,7 +105,7 @@ class OutputBuffer {
 
  private:
   bool grow(size_t size_bytes);
-  // Provides room for bytes that will be dropped, after an overflow.
+  // After an overflow, provides writable memory for bytes that will be dropped.
   void make_scratch(size_t size_bytes);
   void resize(size_t capacity_bytes);
   void move_to_front();

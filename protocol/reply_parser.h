@@ -3,9 +3,9 @@
 // ReplyParser reads replies (RESP2 and RESP3, without streamed types) from a buffer that the caller
 // owns. It is used by the health check, replication and tests.
 //
-// Contract: the same as of RequestParser. After every call, whatever its status, the caller drops
-// consumed() bytes from the front. kNeedMore also consumes the elements that are already in the
-// tree.
+// Contract: as for RequestParser, `buffered` begins at the first byte that is not yet consumed.
+// After every call, whatever its status, the caller drops consumed() bytes from the front.
+// kNeedMore also consumes the elements that are already in the tree.
 //
 // Invariants: the result does not depend on how the bytes were divided. Announced sizes allocate
 // nothing. Sizes, counts and depth are checked against Limits before anything is built.

@@ -100,8 +100,8 @@ class ReplyWriter {
   // Writes a double with the fewest digits that parse to the same double: 0.01 and not
   // 0.01000000000000000021.
   void shortest_number(double value);
-  // Writes a verbatim string. `format` has three characters, such as "txt" or "mkd". RESP2 omits
-  // it.
+  // Writes a verbatim string. `format` has three characters, such as "txt" or "mkd". In RESP2 a
+  // bulk string without the format is written.
   void verbatim(std::string_view text, std::string_view format);
   // Writes a number. `digits` is a decimal integer of any size, with an optional '-'.
   void big_number(std::string_view digits);

@@ -12,7 +12,8 @@ namespace {
 
 // The minimum size of an argument, which is that of an empty bulk string: "$0\r\n\r\n".
 constexpr size_t kArgumentSizeMin = 6;
-// If a request had more slices than this, their storage is freed after it.
+// Limit on the number of slices whose memory is kept for the next request. A slice is the offset
+// and the size of one argument.
 constexpr size_t kSlicesKept = 256;
 
 struct Length {

@@ -63,14 +63,14 @@ class RequestParser {
             is_in_argument ? position_ + body_bytes_in_buffer() + kLineEndSize : 0};
   }
 
-  // Sets an argument that is stored elsewhere. `text` is the body at this offset of the first
-  // request. The buffer lacks that body and continues with the line end after it. Valid until that
-  // request is complete, or reset(). REQUIRES: an array of bulk strings, whose argument of
-  // text.size() bytes begins there.
+  // Sets an argument whose bytes are stored outside of the buffer. `text` is the body that begins
+  // at `offset` of the first request. The buffer omits the body and continues with the line end
+  // after it. The setting ends when that request is complete, or at reset(). REQUIRES: the request
+  // is an array of bulk strings, and an argument of text.size() bytes begins at `offset`.
   void set_apart(size_t offset, std::string_view text);
 
-  // Returns the reply line without '-' after kError. The connection should be closed after sending
-  // it.
+  // After kError, returns the error reply without its leading '-'. The connection should be closed
+  // after the reply has been sent.
   std::string_view error() const { return error_; }
 
   // Both setters take effect when the next header is read.

@@ -99,7 +99,8 @@ class CommandBaseWriter {
       if (error_) return;
       batch_ += piece;
       if (batch_.size() < kBatchBytes) return;
-      // The line that ends the batch must follow the command, so the checksum is updated first.
+      // The checksum line must follow the whole command. So the pieces before the end of the
+      // command are added to the checksum and written without that line.
       checksum_.update(batch_);
       write_batch();
     });

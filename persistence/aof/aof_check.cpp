@@ -17,8 +17,8 @@ namespace {
 
 using Condition = AofScan::Condition;
 
-// Returns whether the file is a manifest, by its name or by its first line that is not a comment.
-// No other file of a log begins with such a line.
+// Returns whether the file is a manifest: its name ends with ".manifest", or its first line after
+// the comments is that of a manifest. No other file of a log has such a line there.
 core::Result<bool> is_manifest(FileSystem& files, const std::string& path) {
   if (path.ends_with(".manifest")) return true;
   auto file = files.open_input(path);

@@ -2,9 +2,9 @@
 //
 // AofLexer divides the bytes of one append log file into commands and annotations.
 //
-// Invariants: memory holds at most twice the largest item, and never more than the file has left.
-// An announced length is first compared with the file's size. Views and spans are valid until the
-// next call of next(). The same bytes always give the same items.
+// Invariants: the buffer is at most twice as big as the largest item, and never bigger than the
+// unread rest of the file. An announced length is first compared with the file's size. Views and
+// spans are valid until the next call of next(). The same bytes always give the same items.
 // Thread safety: none.
 // Source: docs/formats.md, "Append log".
 #pragma once
@@ -60,7 +60,7 @@ class AofLexer {
   uint64_t offset() const { return offset_; }
   uint64_t end_offset() const { return offset_ + item_bytes_; }
 
-  // Returns the offset of the invalid byte after kWrong.
+  // After kWrong, returns the offset of the invalid byte.
   uint64_t wrong_offset() const { return offset_ + wrong_at_; }
   std::string_view reason() const { return reason_; }
 

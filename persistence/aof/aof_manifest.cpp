@@ -24,7 +24,8 @@ core::Error wrong(std::string_view place, std::string_view reason) {
   return {fmt::format("ERR bad append log manifest {}: {}", place, reason)};
 }
 
-// Returns the message of Redis, so that users find it by a search, followed by the reason.
+// Returns Redis' message for a damaged manifest, so that users find it by a search. The reason
+// follows the message.
 core::Error malformed(std::string_view place, std::string_view reason) {
   return wrong(place, fmt::format("Invalid AOF manifest file format, {}", reason));
 }

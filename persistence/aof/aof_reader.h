@@ -8,12 +8,13 @@
 // batch, which may be the whole file. The second pass reads the bytes from the page cache, and
 // verifies by the checksum that they have not changed.
 //
-// A file that ends too early is torn. A crash can cause that, and the prefix of whole commands is
-// valid. A file with a wrong byte anywhere else is damaged and is not used at all. In files of
-// Bloomery, checksum lines distinguish the two: no such line follows a torn place. There is one
-// exception, a hole. It consists of zero bytes from the last checksum line or the start of a block
-// up to the end of a block. A power cut leaves it if a block was not written yet but a later one
-// was.
+// A file is torn if a crash can explain its fault. Its prefix of whole commands is valid. A file
+// with any other fault is damaged and is not used at all. A file that ends inside a command or a
+// transaction is torn. A file of another server is also torn if its first wrong byte belongs to
+// zeros that reach the end of the file. A file of Bloomery is torn if no checksum line follows its
+// first wrong byte, or if that byte lies in a hole. A hole consists of zero bytes up to the end of
+// a block. It begins at the last checksum line or at the start of a block. A power cut leaves a
+// hole if a block was not written yet but a later block was.
 //
 // Invariants: a damaged file yields no command. The commands of replay_aof() depend on the bytes of
 // the valid prefix only. Memory: see AofLexer.
@@ -53,7 +54,8 @@ struct AofScan {
   RunningChecksum checksum;
 
   // The number of commands after the last checksum line of a file of Bloomery, included in
-  // command_count. If it is not 0, a write was torn there or that line is damaged.
+  // command_count. If it is not 0, a write was torn after these commands, or the checksum line that
+  // followed them is damaged.
   uint64_t unverified_count = 0;
 
   // The fault and its offset if the file is torn or damaged.

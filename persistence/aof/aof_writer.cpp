@@ -182,11 +182,12 @@ core::Result<> AofWriter::sync() {
 }
 
 core::Result<> AofWriter::prepare_rotation() {
-  // The file is synced now, so that its last sync has little left to do.
+  // The current file is synced before the rotation, so that its final sync has few bytes left to
+  // write.
   if (!has_lost_sync()) {
     if (auto synced = sync(); !synced) return synced;
   }
-  if (next_) return {};  // an attempt that ended before its rotation has left the file
+  if (next_) return {};  // an earlier attempt created the file but did not rotate
   AofManifest manifest = manifest_;
   const std::string name = manifest.add_incremental(place_.names).name;
   auto created = AofIncrement::create(files_, path_of(name));

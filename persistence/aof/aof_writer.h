@@ -46,8 +46,8 @@ class AofWriter {
   AofWriter(const AofWriter&) = delete;
   AofWriter& operator=(const AofWriter&) = delete;
 
-  // The size and checksum of the newest incremental file, at which the log continues. Used only if
-  // Bloomery wrote the file and the file is valid.
+  // The size and checksum of the newest incremental file. The log continues at the end of that
+  // file. Used only if Bloomery wrote the file and the file is valid.
   struct Tail {
     uint64_t size_bytes = 0;
     RunningChecksum checksum;

@@ -44,7 +44,7 @@ struct FilterFileRequest {
   RecordFormat format = RecordFormat::kLines;
   size_t block_bytes = RecordOptions{}.block_bytes;
   size_t record_bytes_max = kRecordBytesMax;
-  // The version that is written to the snapshot's AUX fields.
+  // The Redis version that is written to the snapshot's AUX field redis-ver.
   std::string server_version;
   int64_t created_at_s = 0;
   // A text that makes the name of the temporary file unique. The file lies in the output's

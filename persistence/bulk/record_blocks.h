@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// RecordBlocks: reads a stream of items in blocks of whole records, which threads can share.
+// RecordBlocks: reads a stream of items in blocks of whole records. A block is divided into parts,
+// which several threads can process concurrently.
 //
 // A record is either a line, where the last one may lack its line feed, or the bytes after a 32-bit
 // little-endian length. Records may be empty, and nothing else is stripped from a line.
-// Invariants: the blocks are the stream without gaps; the parts of a block are whole records too.
-// Memory for a record is at most about twice the bytes of it that have arrived.
+// Invariants: the blocks together equal the stream, and each part consists of whole records. The
+// buffer of an incomplete record is at most about twice as big as the bytes of the record that have
+// arrived.
 // Thread safety: one thread at a time may use an object. The free functions are pure.
 #pragma once
 

@@ -9,7 +9,7 @@
 //   if (!reader.ok()) return Error{"ERR Bad data format"};
 //
 // Invariants: a reader never passes the end of its bytes. After the first fault ok() stays false
-// and every read returns zeros or nothing, so one check at the end suffices. A length is not
+// and every read returns 0 or an empty view, so one check at the end suffices. A length is not
 // trusted: nothing is allocated for it.
 // Thread safety: one thread at a time may use an object. A reader's bytes and a writer's target
 // must outlive the reader or writer.
@@ -74,7 +74,7 @@ class ByteWriter {
   explicit ByteWriter(ChunkedOutput& out) : chunks_(&out) {}
 
   bool is_chunked() const { return chunks_ != nullptr; }
-  // Returns false if the bytes written from now on are lost.
+  // Returns false after an error of the ChunkedOutput: it drops all further bytes.
   bool ok() const { return chunks_ == nullptr || chunks_->ok(); }
   void bytes(std::string_view bytes) {
     if (chunks_ != nullptr) {

@@ -39,7 +39,7 @@ class ChunkedOutput {
   core::Result<> status() const { return error_ ? core::Result<>(*error_) : core::Result<>(); }
   // Returns the number of bytes that the sink has accepted.
   uint64_t sent_bytes() const { return sent_bytes_; }
-  // Returns the checksum of all bytes appended so far; 0 without `sums`.
+  // Returns the checksum of all bytes appended so far; 0 if Options::sums is false.
   uint64_t sum() const;
 
  private:

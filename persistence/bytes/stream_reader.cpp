@@ -357,8 +357,8 @@ bool StringReader::fail_unpacking() {
   return false;
 }
 
-// Unpacks by the library if all packed bytes are loaded. Returns false without any effect
-// otherwise; the slow path then finds the damaged byte.
+// Unpacks with the LZF library if all packed bytes are loaded. If that is impossible or fails,
+// returns false and consumes nothing. The slow path then finds the damaged byte.
 bool StringReader::unpack_whole(std::span<char> out) {
   // Limit on the size, because the library counts in `unsigned`.
   constexpr uint64_t kBytesMax = uint64_t{1} << 30;

@@ -8,10 +8,10 @@
 //   std::string out(text.size(), '\0');   // only after a check of the memory budget
 //   if (!text.read(out)) return reader.error();
 //
-// Invariants: after the first fault ok() stays false, every read returns zeros or nothing, and
-// error() describes the fault and its offset. The size of a string is limited by the source's bound
-// times the best compression ratio; nothing is allocated for it here. The source is read no further
-// than requested, rounded up to the buffer.
+// Invariants: after the first fault ok() stays false, every read returns 0, an empty view or false,
+// and error() describes the fault and its offset. The size of a string is at most the source's
+// size_bound() times the best compression ratio, and the reader allocates nothing for the string.
+// The reader reads at most one buffer ahead of the requested bytes.
 // Thread safety: one thread at a time may use an object.
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
@@ -57,7 +57,7 @@ class StreamReader {
   uint64_t offset() const { return loaded_bytes_ - static_cast<uint64_t>(end_ - next_); }
   // Returns an upper bound of the number of bytes that follow.
   uint64_t left_bound() const;
-  // Returns the CRC-64 of the bytes consumed; 0 without `sums`.
+  // Returns the CRC-64 of the bytes consumed; 0 if Options::sums is false.
   uint64_t sum();
 
   // The integers below are little-endian, except lengths.
@@ -74,8 +74,8 @@ class StreamReader {
   bool read(std::span<char> out);
   bool skip(uint64_t count);
   // Begins a capture: from now on, all bytes read or skipped are appended to `out`. A skip that
-  // would exceed `bytes_max` fails, and end_capture() can then undo it. REQUIRES: there is a
-  // source, and no read goes past the buffer until end_capture().
+  // would exceed `bytes_max` fails, and end_capture() can then undo it. REQUIRES: the reader has a
+  // source. Until end_capture(), each read() is smaller than the buffer; only skip() may be larger.
   void begin_capture(RawBytes& out, uint64_t bytes_max);
   // Ends the capture. Returns false if `bytes_max` was exceeded. The reader is then back where the
   // capture began, without the error, and `out` is as it was before.

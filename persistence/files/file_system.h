@@ -6,8 +6,8 @@
 // Invariants: an interrupted operation (EINTR) is retried, and a short write is continued. An error
 // names the operation, the path and the reason. New files are accessible to their owner only
 // (0600). Anything but a regular file is rejected without waiting.
-// Thread safety: several threads may use one FileSystem, but each file only one thread at a time.
-// As an exception, sync() may run in parallel with write().
+// Thread safety: several threads may use one FileSystem. Only one thread at a time may use a file,
+// except that sync() may run in parallel with write().
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 // open_file() opens files that options or command lines name, and files of the data directory. It
 // rejects anything but a regular file, unless the caller accepts streams.
 //
-// Invariants: the type of the opened descriptor is checked, not that of the path. So a path that
-// changes at the same time cannot evade the check. Only kStreamsWithWait waits for another process.
+// Invariants: open_file() checks the file type of the opened descriptor. So a path that is replaced
+// during the call cannot evade the check. Only kStreamsWithWait waits for another process.
 // Thread safety: free functions without shared state; a Descriptor belongs to one thread.
 // Source: open(2) under O_NONBLOCK, fifo(7).
 #pragma once
@@ -60,7 +60,7 @@ enum class FileKinds : uint8_t {
   // Accepts regular files only. Required for every file that may be opened while the server serves
   // clients.
   kRegular,
-  // Accepts also character devices, and FIFOs whose other end is open. Reads and writes never wait.
+  // Also accepts character devices, and FIFOs whose other end is open. Reads and writes never wait.
   // Used for the option `logfile`.
   kStreams,
   // Accepts the same files as kStreams, but waits for the other end of a FIFO and for its bytes.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes and reads bit arrays, either as plain bytes or as runs without the zeros between them.
+// Writes and reads bit arrays, either as plain bytes or as runs. A run is a sequence of non-zero
+// bytes with short gaps of zeros; the zeros between runs are not stored.
 //
-// Invariants: writing does not touch untouched pages, and reading does not touch pages of zeros.
-// Each byte is copied once before any decision depends on it, so bits may be set concurrently. The
-// boundaries of runs depend on the bits alone, so equal arrays have equal forms.
+// Invariants: a page of an array that was never touched uses no memory. Writing an array leaves
+// such pages untouched, and so does reading if the page would contain only zeros. Each byte is
+// copied once before any decision depends on it, so bits may be set concurrently. The boundaries of
+// runs depend on the bits alone, so equal arrays are stored as equal bytes.
 // Thread safety: pure functions; the arrays need their key's lock.
 // Source: docs/formats.md, "Filters".
 #pragma once
@@ -30,8 +32,8 @@ void for_each_run(const core::bloom::BitArray& bits, RunLimits limits, const Run
 
 // Writes bytes [from, to) of the array.
 void write_plain(ByteWriter& writer, const core::bloom::BitArray& bits, uint64_t from, uint64_t to);
-// Reads `size` bytes to bytes()[offset]. REQUIRES: the rest of the string and the rest of the array
-// have at least that size.
+// Reads `size` bytes of the string into the array, from byte `offset` on. REQUIRES: the string has
+// at least `size` bytes left, and so has the array after `offset`.
 bool read_plain(StringReader& in, core::bloom::BitArray& bits, uint64_t offset, uint64_t size);
 
 // Writes pairs of a number of zeros and a string of the bytes after them, until the array is

@@ -17,10 +17,10 @@ namespace persistence {
 class FilterWriter;
 class ModuleReader;
 
-// The version of filters without a big array. Big arrays are stored as runs, in the next version.
+// Version 1 stores filters without a big array. Version 2 stores big arrays as runs.
 inline constexpr unsigned kBloomeryVersion = 1;
 inline constexpr unsigned kBloomeryVersionWithRuns = 2;
-// This version has a word of feature bits in addition to the second version.
+// Version 3 adds a word of feature bits to version 2.
 inline constexpr unsigned kBloomeryVersionWithFeatures = 3;
 
 unsigned bloomery_version_of(const core::bloom::ScalableFilter& filter);
@@ -31,8 +31,9 @@ std::optional<core::bloom::Geometry> accept_bloomery(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
 
-// The parts that the forms of all Bloomery layouts share, including layouts with deletion
-// (deletable_codec.h). `Cells` decides whether each layer stores its Geometry::cell_bits.
+// The encodings of Bloomery's own layouts, including the layouts with deletion (deletable_codec.h),
+// have the parts below in common. `Cells` decides whether each layer stores its
+// Geometry::cell_bits.
 enum class Cells : uint8_t { kNone, kOfEachLayer };
 enum class Runs : uint8_t { kNone, kOfBigArrays };
 struct LayerForm {
@@ -41,7 +42,7 @@ struct LayerForm {
 };
 
 void write_settings(FilterWriter& out, const core::bloom::ScalableFilter& filter);
-// Returns the claimed number of layers.
+// Returns the number of layers that the input claims.
 uint64_t read_settings(ModuleReader& in, FilterBuilder& builder);
 // Writes big arrays as runs.
 void write_layers(FilterWriter& out, const core::bloom::ScalableFilter& filter, Cells cells);

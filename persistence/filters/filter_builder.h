@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterBuilder: builds a filter from untrusted bytes, for all stored forms.
+// FilterBuilder: builds a filter from untrusted bytes, for the decoders of all stored forms. A
+// stored form is one of the encodings of a filter: a module value, chunks, or the payload of
+// BF.LOAD.
 //
-// A decoder passes the claims of its bytes about each layer. The builder computes the layer's size
-// from capacity and error rate, compares it with the claim, checks the budget, and only then
-// allocates.
+// A decoder passes claims: the values that its input states about each layer, not validated yet.
+// The builder computes the layer's size from capacity and error rate, compares it with the claim,
+// checks the budget, and only then allocates.
 //
-// Invariants: apart from the bits, the resulting filter is one that its layout can create. If the
-// filter is written in any of its forms, that form is accepted and gives an equal filter. So a
-// layer is validated only by fields that are written again, and no other field is kept. Bits that
-// no probe reaches are zero. After the first fault nothing more is allocated.
+// Invariants: apart from the bits, the resulting filter is one that its layout can create. The
+// filter can be written in any of its stored forms, and reading that form gives an equal filter. So
+// a layer is validated only with fields that the encoder writes again, and no other field is kept.
+// Bits that no probe reaches are zero. After the first fault nothing more is allocated.
 // Thread safety: one thread at a time may use an object. The budget must outlive the builder.
 // Source: docs/formats.md, "Checks".
 #pragma once
@@ -90,8 +92,8 @@ class FilterBuilder {
   // The parameters must be set before the first layer, except values that the layout derives from
   // that layer.
   core::bloom::FilterParameters parameters;
-  // The window must be set if parameters.window is set. Its generations have as many layers as will
-  // be added.
+  // The window must be set if parameters.window is set. The caller must add exactly as many layers
+  // as the generations of the window have in total.
   std::unique_ptr<const core::bloom::Window> window;
 
   bool ok() const { return !error_; }

@@ -3,11 +3,11 @@
 // Encodes and decodes filters as module values, which is their form in snapshots and DUMP payloads.
 //
 // Invariants: a filter decoded from the output of encode_filter() has the same layers, bits and
-// growth. Filters of the redisbloom layout are written as by RedisBloom (`MBbloom--` 4), those of
-// valkey-bloom as by that module (`bloomfltr` 1). Native filters are written as `bloomery-`, with
-// version 1, 2 if some array is big, or 3 if they have a window or an estimated count. Deletable
-// filters are written as `bloomeryF` or `bloomeryR`. Encoding and decoding leave untouched pages
-// untouched.
+// growth. Filters of the redisbloom layout are written as RedisBloom writes them (`MBbloom--` 4).
+// Filters of the valkey-bloom layout are written as the module valkey-bloom writes them
+// (`bloomfltr` 1). Native filters are written as `bloomery-`, with version 1, 2 if some array is
+// big, or 3 if they have a window or an estimated count. Deletable filters are written as
+// `bloomeryF` or `bloomeryR`. Encoding and decoding leave untouched pages untouched.
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
 #pragma once
@@ -19,8 +19,9 @@
 
 namespace persistence {
 
-// Writes the module's id, the fields and the end mark. If `writer` writes to chunks, arrays that
-// forked processes share are read once, in order, and never packed, because their bits may change.
+// Writes the module's id, the fields and the end mark. If `writer` has a ChunkedOutput, each array
+// that forked processes share is read once, in order. It is not packed, because its bits may change
+// during the call.
 void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter, Packing packing);
 
 // Reads a payload after its type byte. The bits are read directly into the arrays. Errors: an

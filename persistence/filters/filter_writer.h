@@ -3,8 +3,8 @@
 // FilterWriter: writes the fields of a filter's module value. It writes bit arrays in the way that
 // their kind of memory requires.
 //
-// Invariants: if the writer writes to chunks, each byte of an array that forked processes share is
-// read once, in order.
+// Invariants: if the ByteWriter has a ChunkedOutput, each byte of an array that forked processes
+// share is read once, in order.
 // Thread safety: one thread at a time may use an object. It must hold the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LayoutCodec: describes how the filters of one layout are stored. There is one row for each
-// layout.
+// LayoutCodec: describes how the filters of one layout are stored. The table of codecs has one row
+// for each layout.
 //
 // Invariants: every layout of core/bloom/layouts.h has one row; module names and chunk options are
 // unique.

@@ -27,9 +27,9 @@ constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;
 
-// Returns the geometry of a layer whose modulus is 2^exponent. The capacity includes the items that
-// fit because the size was rounded up. So the bits that the capacity requires are at most the
-// modulus, and at least half of the modulus less one item.
+// Returns the geometry of a layer whose modulus is 2^exponent. The size in bits was rounded up to
+// 2^exponent, and the capacity was increased by the items that then fit. So the capacity requires
+// at most 2^exponent bits, and at least half as many less the bits of one item.
 std::optional<Geometry> rounded_geometry(const LayerClaim& claim, double per_item,
                                          Geometry geometry) {
   constexpr uint64_t kExponentMax = 54;
@@ -53,8 +53,8 @@ uint64_t words_of(uint64_t bit_count) {
   return (bit_count + 63) / 64 * 64;
 }
 
-// Only capacity, error rate and hash count validate the stored bit count. They are written again
-// unchanged, so an accepted layer is accepted again.
+// The stored bit count is validated only with capacity, error rate and hash count. The encoder
+// writes these three fields unchanged, so a layer that was accepted once is always accepted.
 std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be_rounded) {
   const auto per_item = RedisBloomLayout::bits_per_item(claim.error_rate, claim.hash_count);
   if (!per_item || !is_close(claim.bits_per_item, *per_item)) return std::nullopt;

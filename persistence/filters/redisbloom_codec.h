@@ -19,7 +19,7 @@ class ModuleReader;
 
 // The maximum of the options field, which chunk headers have too.
 inline constexpr uint64_t kRedisBloomOptionsMax = 15;
-// The largest factor that RedisBloom's BF.RESERVE accepts.
+// The largest growth factor (EXPANSION) that RedisBloom's BF.RESERVE accepts.
 inline constexpr uint64_t kRedisBloomGrowthMax = 32768;
 uint64_t redisbloom_options_of(const core::bloom::FilterParameters& parameters);
 uint64_t redisbloom_growth_of(const core::bloom::FilterParameters& parameters);

@@ -20,8 +20,9 @@ class ModuleReader;
 
 void encode_valkeybloom(FilterWriter& out, const core::bloom::ScalableFilter& filter);
 void decode_valkeybloom(ModuleReader& in, FilterBuilder& builder, unsigned version);
-// Most forms store neither a layer's error rate, which is derived from the filter's, nor the item
-// counts of older layers, which are full.
+// Implements LayoutCodec::accept. Most stored forms omit the error rate of a layer, which is
+// derived from the error rate of the filter. They also omit the item counts of older layers,
+// because these layers are full.
 std::optional<core::bloom::Geometry> accept_valkeybloom(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);

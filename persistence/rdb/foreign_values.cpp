@@ -134,7 +134,7 @@ void skip_stream_group(StreamReader& reader, int version) {
   if (version >= 5) skip_stream_ids(reader);
 }
 
-// A stream stores the message ids of its producers, with which it detects duplicates.
+// Skips the message ids of a stream's producers. Redis detects duplicate messages by these ids.
 void skip_stream_producers(StreamReader& reader) {
   skip_lengths(reader, 2);
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {

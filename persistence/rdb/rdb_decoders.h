@@ -4,7 +4,8 @@
 //
 // Invariants: the queue is bounded in bytes and batches. If it is full, submit() decodes on the
 // caller's thread. After the first error batches are dropped. The destructor waits for all threads.
-// Thread safety: one thread at a time may use an object. Several threads call `decode` at once.
+// Thread safety: one thread at a time may use an object. Several threads call `decode`
+// concurrently.
 #pragma once
 
 #include <condition_variable>

@@ -2,8 +2,8 @@
 //
 // RdbEntryReader: reads one key of a snapshot, its name and its value, as an Entry.
 //
-// Invariants: nothing is allocated for a length that exceeds the reader's bound or the budget.
-// After a fault the reader holds the error, and no entry is returned.
+// Invariants: nothing is allocated for a length that exceeds the reader's left_bound() or the
+// budget. After a fault the reader holds the error, and no entry is returned.
 // Thread safety: none; separate readers may work in parallel.
 // Source: docs/formats.md, "Snapshots".
 #pragma once

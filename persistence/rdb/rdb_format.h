@@ -42,8 +42,8 @@ inline constexpr uint8_t kFunction = 245;
 inline constexpr uint8_t kSlotInfo = 244;
 // In Redis this opcode introduces metadata of a key, in Valkey an import of slots.
 inline constexpr uint8_t kKeyMetaOrSlotImport = 243;
-// In Redis this opcode introduces the fields of a hash template, in Valkey a command in a snapshot
-// without a fork.
+// In Redis this opcode introduces the fields of a hash template. In Valkey it introduces a command,
+// in a snapshot that was saved without a fork.
 inline constexpr uint8_t kHashTemplateOrUpdate = 242;
 
 // The names of AUX fields.
@@ -55,8 +55,8 @@ inline constexpr std::string_view kAofBaseAux = "aof-base";
 inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
 inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
-// This field marks the snapshots of Bloomery. Commands after such a snapshot count items by their
-// effect.
+// This field marks the snapshots of Bloomery. Each add in the commands after such a snapshot was
+// new when it was journaled, so replay counts it without a check.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
 // This field is "1" if the replication stream after the snapshot comes from another kind of server.
 inline constexpr std::string_view kForeignStreamAux = "bloomery-foreign-stream";

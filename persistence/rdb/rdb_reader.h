@@ -6,13 +6,13 @@
 // Values whose type this server does not support are either skipped and reported, or rejected.
 //
 // Invariants: the source is read in pieces; the bits of a filter are read directly into its arrays.
-// Nothing is allocated for a length that exceeds the source's bound or the budget. Values read
-// before an error have reached the visitor, whose owner must discard them.
+// Nothing is allocated for a length that exceeds the source's size_bound() or the budget. After an
+// error the caller must discard the values that the visitor has received.
 // With several threads the caller's thread finds the boundaries of the keys. All threads decode
 // keys and call the visitor's entry(), in no defined order. The fault of a damaged source is then
 // determined by a second reading with one thread.
-// Thread safety: a pure function of its source. Calls the visitor on the caller's thread. With
-// several threads, all of them call the visitor's entry(), also at the same time.
+// Thread safety: a pure function of its source. Calls the visitor on the caller's thread. If
+// thread_count is above 1, all of the threads may call the visitor's entry() concurrently.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
@@ -31,13 +31,14 @@ namespace persistence {
 class RdbVisitor {
  public:
   virtual ~RdbVisitor() = default;
-  // An error of the visitor ends the reading and is returned with the offset in front.
+  // If the visitor returns an error, read_rdb() stops and returns that error with the offset before
+  // it.
   virtual core::Result<> aux(std::string_view /*name*/, std::string_view /*value*/) { return {}; }
   // Called with the expected number of keys of a database: a hint that may be wrong.
   virtual void size_hint(uint64_t /*database*/, uint64_t /*keys*/, uint64_t /*expires*/) {}
-  // Called for each string or filter, with its name and expiry, which may have passed. The last use
-  // of the entry is relative to time 0 of a clock that the visitor sets. The visitor checks that
-  // the database exists and that the key is new.
+  // Called for each string or filter, with its name and expiry, which may have passed. The access
+  // time of the entry is stored as if the current time were 0. The visitor adds the current time of
+  // its access clock. The visitor checks that the database exists and that the key is new.
   virtual core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) = 0;
   // Called for each skipped value, with the name of its type: "list", "module CMSk-TYPE", "function
   // library".

@@ -37,8 +37,8 @@ struct RdbProgress {
 };
 using RdbProgressCallback = std::function<void(const RdbProgress&)>;
 
-// The statistics of use that are written with a key. As in Redis, the eviction policy determines
-// which.
+// The access statistics that are written with a key. As in Redis, the eviction policy determines
+// whether the idle time, the frequency or neither is written.
 enum class WrittenUse : uint8_t { kNone, kIdleTime, kFrequency };
 
 struct RdbWriteOptions {

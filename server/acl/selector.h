@@ -21,8 +21,8 @@
 
 namespace server::acl {
 
-// The values of acl-pubsub-default, in the order of the option: the channels that a new selector
-// allows.
+// The channels that a new selector allows. The enumerators have the order of the values of the
+// option acl-pubsub-default.
 enum class ChannelDefault : uint8_t { kAllChannels, kResetChannels };
 
 // The ways in which a command accesses the value of a key.
@@ -54,7 +54,8 @@ class Selector {
     }
     return false;
   }
-  // Returns whether the channel is allowed. A pattern of PSUBSCRIBE must be allowed literally.
+  // Returns whether the channel is allowed. If `is_pattern` is true, `channel` is a pattern of
+  // PSUBSCRIBE and must equal an allowed pattern.
   bool allows_channel(std::string_view channel, bool is_pattern) const;
   bool is_unrestricted() const { return all_keys_ && all_channels_ && commands_.allows_all(); }
 

@@ -57,7 +57,7 @@ class Users {
   // Returns the user with the name; null if there is none.
   UserPtr find(std::string_view name) const;
   UserPtr default_user() const { return find(kDefaultUser); }
-  // Returns whether a new connection is logged in as the default user without a password.
+  // Returns whether a new connection is authenticated as the default user without AUTH.
   bool is_open() const noexcept { return is_open_.load(std::memory_order_relaxed); }
   // Returns whether the default user needs no password, even if that user is off.
   bool has_no_password() const noexcept { return has_no_password_.load(std::memory_order_relaxed); }

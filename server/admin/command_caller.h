@@ -35,7 +35,8 @@ class CommandCaller {
     std::string_view address;
     int database = 0;
   };
-  // Returns the reply in RESP3. While commands are held back, the reply is an error.
+  // Returns the reply in RESP3. If the command would have to wait (Outcome::kHeldBack or kBlocked),
+  // the reply is an error.
   protocol::Reply call(const Caller& caller, std::span<const std::string_view> arguments);
 
  private:
