@@ -115,7 +115,8 @@ ReplyParser::Step ReplyParser::read_one(std::string_view rest) {
   return deliver(std::move(reply));
 }
 
-// Consumes nothing until the whole string has arrived. Its short header is then read again.
+// Consumes nothing until the whole string has arrived. Until then each call reads the short header
+// of the string again.
 ReplyParser::Step ReplyParser::read_bulk(Reply reply, std::string_view rest, size_t line_size) {
   const auto size = core::parse_int64(rest.substr(1, line_size - kLineEndSize - 1));
   if (!size || *size < 0 || static_cast<size_t>(*size) > limits_.bulk_size_max_bytes) {

@@ -17,8 +17,8 @@ constexpr size_t kArgumentSizeMin = 6;
 constexpr size_t kSlicesKept = 256;
 
 struct Length {
-  const char*
-      next;  // position after the line; null if the line is incomplete or not in the fast form
+  // The position after the line. Null if the line is incomplete, or if resume() must parse it.
+  const char* next;
   size_t value;
 };
 

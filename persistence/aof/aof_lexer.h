@@ -37,8 +37,8 @@ class AofLexer {
     kWrong,  // the file contains an invalid byte
   };
 
-  // Reads the first `size_bytes` bytes of `file`, which is at its start. `file` must outlive the
-  // lexer.
+  // Creates a lexer of the first `size_bytes` bytes of `file`, which must outlive the lexer.
+  // REQUIRES: nothing has been read from `file`.
   AofLexer(InputFile& file, uint64_t size_bytes, const AofLimits& limits)
       : file_(file), size_bytes_(size_bytes), limits_(limits) {}
 

@@ -47,8 +47,8 @@ struct FilterFileRequest {
   // The Redis version that is written to the snapshot's AUX field redis-ver.
   std::string server_version;
   int64_t created_at_s = 0;
-  // A text that makes the name of the temporary file unique. The file lies in the output's
-  // directory.
+  // The process id, which makes the names of the temporary files unique. The files lie in the
+  // output's directory.
   int64_t process_id = 0;
   std::function<void(const BuildProgress&)> on_progress;
 };

@@ -5,6 +5,7 @@
 //
 // A record is either a line, where the last one may lack its line feed, or the bytes after a 32-bit
 // little-endian length. Records may be empty, and nothing else is stripped from a line.
+//
 // Invariants: the blocks together equal the stream, and each part consists of whole records. The
 // buffer of an incomplete record is at most about twice as big as the bytes of the record that have
 // arrived.

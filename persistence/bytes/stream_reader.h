@@ -144,8 +144,9 @@ class StringReader {
   bool read(std::span<char> out);
   // Does the same as read(), but is faster if the memory at `out` was never touched.
   bool read_fresh(std::span<char> out);
-  // Returns the next bytes without a copy: at most `size_max`, and only those loaded. They are
-  // valid until the reader is used again. Empty if the bytes must be unpacked, or after a fault.
+  // Returns the next bytes without a copy: at most `size_max`, and only as many as the StreamReader
+  // has loaded. The bytes are valid until the reader is used again. Empty if the bytes must be
+  // unpacked, or after a fault.
   std::string_view take_loaded(uint64_t size_max);
   // Does the same as take_loaded(), for the whole string. Returns nullopt if the string is not
   // contiguous in memory or must be unpacked. REQUIRES: no part of the string has been read.

@@ -65,8 +65,8 @@ class FileSystem {
   virtual core::Result<uint64_t> size_bytes(const std::string& path) = 0;
   // Renames a file. Errors: those of the operation and of check_replaceable().
   virtual core::Result<> rename(const std::string& from, const std::string& to) = 0;
-  // Returns an error if a file must not take this name, because it belongs to a device or a pipe,
-  // directly or by a link.
+  // Returns an error if `path` exists and is neither a regular file nor a link to one, for example
+  // a device or a pipe. Such a path must not be replaced.
   virtual core::Result<> check_replaceable(const std::string& path) {
     (void)path;
     return {};

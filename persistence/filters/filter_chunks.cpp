@@ -54,8 +54,8 @@ uint64_t tail_bytes_of(const LayoutCodec& codec) {
   return kTailBytes + (core::bloom::layout_row(codec.layout).takes_seed ? kSeedBytes : 0);
 }
 
-// The size of a header determines its format. The size of a window's header is computed later, from
-// the counts in the header.
+// The size of a header determines its format. The size of a windowed filter's header depends on
+// counts in the header, so only its minimum is checked here.
 std::optional<HeaderForm> form_of(uint64_t size, uint64_t layer_count, const LayoutCodec& codec,
                                   bool has_window) {
   if (has_window) {

@@ -29,8 +29,9 @@ void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter
 // refuses. If the bytes ended early or were damaged, reader.ok() is false.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
     StreamReader& reader, const core::MemoryBudget& budget);
-// Does the same as decode_filter() after the module's id, for snapshots. Accepts bits that disagree
-// with their counts, because a filter may be saved while it is being loaded in chunks.
+// Decodes a filter of a snapshot, whose module id has already been read. Unlike decode_filter(),
+// accepts bits that disagree with their counts, because a filter may be saved while it is being
+// loaded in chunks.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
 // Returns whether the arrays of all layers agree with their counts. Returns true if the layout's

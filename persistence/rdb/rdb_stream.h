@@ -35,8 +35,8 @@ class RdbStream {
   void header();
   // Selects the database of the keys that follow.
   void database(uint64_t index);
-  // Writes the number of keys, and of keys with an expiry, that follow in the database. Readers may
-  // ignore these numbers.
+  // Writes how many keys follow in the database, and how many of these keys have an expiry. Readers
+  // may ignore these numbers.
   void size_hint(uint64_t keys, uint64_t expires);
   // Writes a key. REQUIRES: the key has not been written to this database.
   void key(const core::keyspace::Entry& entry);

@@ -42,7 +42,8 @@ class User {
   // is published. Returns the first error, if any.
   std::optional<RuleFault> apply_all(std::span<const std::string_view> arguments);
 
-  // Sets the channels of selectors that are created from now on, also by `reset`.
+  // Sets the channels of selectors that are created from now on, including those that the rule
+  // `reset` creates.
   void set_channel_default(ChannelDefault channels) { new_channels_ = channels; }
 
   const std::string& name() const { return name_; }
@@ -64,8 +65,8 @@ class User {
   // Returns the rules that ACL LIST shows after the name.
   std::string describe() const;
 
-  // The number of this User object, which distinguishes users that had the same name at different
-  // times. Users assigns it.
+  // The id of the user, which Users assigns. It distinguishes users that had the same name at
+  // different times. The new User object of a changed user may have the same id (users.h).
   uint64_t id = 0;
 
  private:

@@ -3,8 +3,9 @@
 // Users: all users by name. Each change publishes new User objects and increments the version.
 // Sessions compare the version before each command and so notice the change.
 //
-// Invariants: there is always a user named "default". A published user never changes. Changing a
-// user keeps its id; deleting it and creating it again gives another id.
+// Invariants: there is always a user named "default". A published user never changes. set() keeps
+// the id of an existing user. A user gets another id if it is deleted and created again, or if
+// replace_all() changes its definition. The default user always keeps its id.
 // Thread safety: all members may be called from any thread. The version is read without a lock; a
 // caller that reads it before find() gets a user at least as new as the version.
 #pragma once
@@ -39,7 +40,8 @@ struct UserDefinition {
   size_t line = 0;
 };
 
-// The state of the default user if no definition names it.
+// The default user if no definition names it: a new user with all permissions and no password
+// (kOpen), or the existing user (kKept).
 enum class UndefinedDefault : uint8_t { kOpen, kKept };
 
 class Users {
