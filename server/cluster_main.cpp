@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// bloomery-cluster: makes and changes the topology of a cluster, which lies in etcd.
+// bloomery-cluster: creates and changes the topology of a cluster, which is stored in etcd.
 #include <fmt/format.h>
 
 #include <algorithm>

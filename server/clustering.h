@@ -61,8 +61,8 @@ class Clustering {
   // insync.
   InsyncAcks* acks() { return acks_.get(); }
 
-  // Prepares the mode that `cluster-enabled` selects. Sets `member` to this node's part in its
-  // shard, if it has one. Errors: why the server cannot start.
+  // Prepares the mode that `cluster-enabled` selects. If the cluster is not emulated, sets `member`
+  // to the queue of this node's Member. Errors: why the server cannot start.
   core::Result<> prepare(cluster::MemberQueue*& member);
   // Checks the loaded data. Must be called after recovery. Errors: why the data do not fit the
   // cluster.

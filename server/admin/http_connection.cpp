@@ -185,7 +185,8 @@ bool HttpConnection::send() {
   output_.shrink_to_fit();
   sent_ = 0;
   if (is_last_) {
-    // With TLS, close() sends the closing message instead of a shutdown of the socket.
+    // A TLS connection needs no shutdown of the socket, because close() sends TLS's closing
+    // message.
     if (!parts_.is_encrypted) ::shutdown(parts_.descriptor, SHUT_WR);
     enter(State::kLingers);
     return true;

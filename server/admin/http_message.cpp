@@ -91,7 +91,7 @@ std::optional<std::string> decode_url(std::string_view text, UrlPart part) {
       c = static_cast<char>(high * 16 + low);
       i += 2;
     }
-    // A key may contain a zero byte, but a path may not.
+    // A filter's key in a query may contain a zero byte, but a path may not.
     if (c == '\0' && part == UrlPart::kPath) return std::nullopt;
     decoded += c;
   }

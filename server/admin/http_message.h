@@ -3,7 +3,7 @@
 // HttpRequest and HttpResponse: the requests and answers of the admin port.
 //
 // Invariants: a request's path and query are decoded; the path holds no zero byte. Every response
-// forbids scripts, frames and caching, except those that the admin port's own page needs.
+// forbids frames, caching, and all scripts except files of the admin port.
 // Thread safety: each object belongs to one thread.
 // Source: RFC 9110, RFC 9112; Content Security Policy, https://www.w3.org/TR/CSP3/.
 #pragma once

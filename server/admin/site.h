@@ -3,9 +3,9 @@
 // Site: the answers of the admin port. A table lists the paths and the users that may read each.
 //
 //   /healthz, /readyz   every client: probes have no password
-//   /metrics            users of INFO; names of filters: users of BF.SCAN
+//   /metrics            users that may run INFO; names of filters only with BF.SCAN
 //   /, /*.js, /*.css    users that have logged in
-//   /api/               users of the command behind the answer (api.h)
+//   /api/               users that may run the command behind the answer (api.h)
 //
 // Invariants: GET and HEAD only read. A POST must carry kWriteHeader, which a page of another
 // origin cannot send, so a request that is made without the user's knowledge changes nothing.

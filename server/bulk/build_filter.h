@@ -2,7 +2,7 @@
 //
 // build_filter: runs `bloomery-server --build-filter`, from its arguments to its exit code.
 //
-// Invariants: a process that SIGINT or SIGTERM ends also leaves no temporary file.
+// Invariants: no temporary file remains, even if SIGINT or SIGTERM ends the process.
 // Thread safety: called once, by main().
 // Source: docs/offline_builder.md.
 #pragma once

@@ -2,7 +2,7 @@
 //
 // export_snapshot: runs `bloomery-server --export-rdb`, from its arguments to its exit code.
 //
-// Invariants: a process that SIGINT or SIGTERM ends also leaves no temporary file.
+// Invariants: no temporary file remains, even if SIGINT or SIGTERM ends the process.
 // Thread safety: called once, by main().
 // Source: docs/moving_out.md.
 #pragma once

@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 3> kFailoverCauses = {"handover", 
                                                                     "forced"};
 
 struct ClusterCounters {
-  // The number of takeovers of this node by FailoverCause.
+  // How often this node became the leader of its shard, by FailoverCause.
   std::array<std::atomic<uint64_t>, kFailoverCauses.size()> failovers{};
   // The number of times that the permit of this leader ended before it was extended.
   std::atomic<uint64_t> permit_lapses{0};

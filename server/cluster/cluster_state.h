@@ -59,9 +59,9 @@ class ClusterState {
     return {*seen.view, seen.service};
   }
   const View& view_of(size_t thread_index) { return look(thread_index).view; }
-  // Returns whether this server serves every command whose keys lie in the slot. A leader whose
-  // service is kUp does so for its slots, as in route(). Returns false until the thread has called
-  // look() for the newest view.
+  // Returns whether this server serves every command whose keys lie in the slot. As in route(), it
+  // does if it leads the slot's shard and its service is kUp. Returns false until the thread has
+  // called look() for the newest view.
   bool serves(size_t thread_index, unsigned slot) const {
     const Seen& seen = seen_[thread_index];
     return seen.version == version_.load(std::memory_order_acquire) && (*seen.served_slots)[slot];

@@ -218,7 +218,7 @@ void EtcdCalls::forget_token() {
 asio::awaitable<void> EtcdCalls::run(RunningPointer call) {
   const auto self = shared_from_this();  // keeps this object alive if a handler destroys the client
 
-  // The loop tries each endpoint once, and once more with a new token.
+  // The loop makes one attempt per endpoint, and one more if the call has requested a new token.
   for (size_t i = 0; i <= endpoints_.size() && !call->finished; ++i) {
     const bool done = co_await try_current(call);
     if (done) co_return;
@@ -270,8 +270,8 @@ asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
   co_return co_await connect(call->link);
 }
 
-// Returns whether the call is finished. It is if etcd has refused it, or if it may have changed
-// data and its outcome is unknown.
+// Returns whether the error finishes the call. It does if etcd has refused the call and a new token
+// would not help. It also does if the call may have changed data, so its outcome is unknown.
 bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
   call->last_error = error;
   if (is_refusal(error.code)) {

@@ -4,11 +4,11 @@
 // stream does not end. EtcdCalls chooses the member, authenticates, keeps idle connections and sets
 // all deadlines.
 //
-// Invariants: a change is sent once. A call moves to another member only if it was not sent yet, if
-// the reply excludes its execution, or if it only reads. All idle connections lead to the current
-// member. With TLS the member's certificate must be valid and must name its host name or address. A
-// reply's header has at most 16 KiB. Its body, or a line of a stream's body, has at most
-// kEtcdReplyBytesMax.
+// Invariants: a change is sent once. A call moves to another member in three cases only. The call
+// was not sent yet, the reply shows that etcd has not executed it, or it only reads. All idle
+// connections lead to the current member. With TLS the member's certificate must be valid and must
+// name its host name or address. A reply's header has at most 16 KiB. Its body, or a line of a
+// stream's body, has at most kEtcdReplyBytesMax.
 // Thread safety: only the thread that runs the io_context may use an object.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/, RFC 9112,
 // https://www.boost.org/doc/libs/1_81_0/libs/beast/doc/html/beast/ref.html.
@@ -133,7 +133,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   // Waits until there is a token, if one is needed. Returns kOk in EtcdError::code for success.
   boost::asio::awaitable<EtcdError> ensure_token();
   // Requests a token for all waiting calls. The request may take longer than a call, because etcd
-  // hashes the password slowly on purpose. A call that timed out must not restart it.
+  // hashes the password slowly on purpose. A call that timed out must not restart the request.
   boost::asio::awaitable<void> authenticate();
   boost::asio::awaitable<EtcdError> fetch_token();
   LinkPointer take_idle();

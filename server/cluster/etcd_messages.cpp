@@ -20,8 +20,8 @@ namespace json = boost::json;
 
 constexpr size_t kMessageBytesMax = 300;
 
-// Exception that is thrown and caught in this file only. A reply is nested, and each of its values
-// may be wrong.
+// Exception that is thrown and caught in this file only. It saves the functions that read nested
+// values from returning errors.
 struct BadReply {
   std::string text;
 };
@@ -168,7 +168,8 @@ EtcdWatchReply watch_reply(const json::object& object) {
   return reply;
 }
 
-// Errors of streams have their members in an object `error`. Other errors have a text of that name.
+// In an error of a stream, `error` is an object with the code and the message. In other errors,
+// `error` is a text, and the code is a member of the reply itself.
 EtcdError error_of(const json::object& reply) {
   const json::value* nested = find_in(reply, "error");
   const json::object& object =
@@ -185,8 +186,8 @@ EtcdError error_of(const json::object& reply) {
   return error;
 }
 
-// Parses a JSON object by `read`. Errors: those that `read` throws, and a text that is no JSON
-// object.
+// Parses a JSON object with the function `read`. Errors: the errors that `read` throws, and a text
+// that is no JSON object.
 template <class Read>
 auto parse_reply(std::string_view text, Read read)
     -> core::Result<decltype(read(std::declval<const json::object&>()))> {

@@ -24,8 +24,8 @@ constexpr milliseconds kDelayMax{1000};
 // etcd reports a watch's progress every ten minutes plus up to one minute of random delay.
 constexpr std::chrono::minutes kSilenceMax{15};
 
-// Returns the code of the text with which etcd has ended a watch: "rpc error: code =
-// PermissionDenied desc = …", or any text.
+// Returns the error with which etcd has ended a watch. The code is derived from cancel_reason,
+// which may be any text, such as "rpc error: code = PermissionDenied desc = …".
 EtcdError cancel_error(const EtcdWatchReply& reply) {
   if (reply.compact_revision != 0) {
     return {EtcdCode::kOutOfRange,

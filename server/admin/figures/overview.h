@@ -15,7 +15,7 @@ struct Services;
 namespace server::admin {
 
 // Returns INFO's fields, a histogram of the latencies of all commands, and whether the server is
-// ready. The page subtracts the histogram of its previous request.
+// ready. The page subtracts the histogram that its previous request returned.
 boost::json::object overview_of(Services& services);
 
 }  // namespace server::admin

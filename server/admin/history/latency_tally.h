@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // LatencyTally: the latencies of one command since the last update, computed from histograms that
-// only grow.
+// grow until CONFIG RESETSTAT clears them.
 //
-// Invariants: after CONFIG RESETSTAT the counts are lower than before, and then all counts are new
-// calls.
+// Invariants: a count that is lower than at the last update was reset, so it consists of new calls
+// only.
 // Thread safety: none.
 #pragma once
 
@@ -23,7 +23,8 @@ class LatencyTally {
  public:
   // Adds the calls since the last update to the current interval and to `all`.
   void update(const Statistics& statistics, size_t command_index, LatencyCounts& all);
-  // Returns the interval's percentile in ticks, or 0 without calls, and begins the next interval.
+  // Returns the interval's percentile in ticks; 0 if the interval has no calls. Then begins the
+  // next interval.
   double finish_interval(double percentage);
 
  private:

@@ -47,7 +47,7 @@ class Election {
     HistoryPosition position;
   };
 
-  // Returns how many of the peers that have answered campaign before this node.
+  // Counts the peers that campaign before this node, among the peers that have answered.
   size_t rank(HistoryPosition own) const;
 
   const std::string own_id_;

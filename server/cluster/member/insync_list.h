@@ -26,9 +26,9 @@ class InsyncList {
 
   // A new leader has no links yet, so the members on the list get time to connect.
   void begin(const Shard& shard, int64_t now_us);
-  // Updates each member's progress from the state of its link and its acknowledged offset. Must be
-  // called several times within the join and leave lags, because the interval between calls is part
-  // of the measured lag.
+  // Updates each member's progress from the state of its link and its acknowledged offset. The
+  // interval between calls adds to the measured lag. So it must be several times shorter than the
+  // lags at which replicas join and leave the list.
   void look(const Shard& shard, const ReplicationFacts& facts, int64_t now_us);
   // Returns the members that should be in the list, in the order of the shard's members.
   std::vector<std::string> wanted(const Shard& shard, int64_t now_us) const;

@@ -177,8 +177,8 @@ IdSet LeaderPart::possible_successors(const Shard& shard) const {
 }
 
 void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
-  // Until etcd has confirmed this epoch once, another leader may have changed the list, so promises
-  // of the members on it prove nothing.
+  // Until etcd has confirmed this epoch once, another leader may have changed the list of members
+  // in sync. So promises of the listed members prove nothing yet.
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LeaderPart: a Member's part as a leader. It extends its permit by asking etcd. While etcd does
-// not answer, it asks every member that could take over. It also keeps the list of members in sync,
-// and hands the shard over.
+// LeaderPart: implements a Member's role as leader. The leader extends its permit by asking etcd.
+// While etcd does not answer, the leader asks every member that could take over. The leader also
+// keeps the list of members in sync, and hands the shard over.
 //
 // A handover has the states of Handover::State. It is given up after one second:
 //
@@ -10,8 +10,9 @@
 //     ▲                         │ one second                    │ one second              │ new
 //     └─────────────────────────┴───────────────────────────────┴─────────────────────────┘ epoch
 //
-// Invariants: no permit begins before its epoch is on the disk, or in an epoch in which this node
-// led before its process restarted. A leader that has resigned serves again only in a new epoch.
+// Invariants: a permit begins only after its epoch is on the disk. No permit begins in an epoch in
+// which this node led before its process restarted. A leader that has resigned serves again only in
+// a new epoch.
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: see member.h.
 #pragma once
@@ -33,8 +34,8 @@ class LeaderPart {
  public:
   explicit LeaderPart(MemberState& state);
 
-  // `must_renew` is true if this node before its restart, or another process with its id, may have
-  // led in this epoch. Then this leader may serve only in the next epoch.
+  // `must_renew` is true if an earlier process of this node, or another process with this node's
+  // id, may have led in this epoch. Then this leader may serve only in the next epoch.
   void start(const Shard& shard, bool must_renew, int64_t now_us);
   void stop();
   void step(const Shard& shard, int64_t now_us);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Member: one server's part in its shard. Member decides whether the server leads and may
+// Member: the role of one server in its shard. Member decides whether the server leads and may
 // acknowledge, whether it takes over, and which leader it follows. The owner executes the actions
 // that take_actions() returns, and reports their outcomes. Member uses no sockets, threads or
 // clocks.
@@ -62,8 +62,9 @@ class Member {
   void topology_deleted(int64_t now_us);
 
   // The functions below report the outcomes of actions. The owner must report an outcome for every
-  // call, or "unknown" after a timeout. `newer` is the topology that was read, for kChanged. If
-  // that topology is older than the known one, a leader continues as if etcd did not answer.
+  // call, or "unknown" after a timeout. With ReadOutcome::kChanged, `newer` is the topology that
+  // was read. If that topology is older than the known one, a leader continues as if etcd did not
+  // answer.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
   // `revision` is the revision of the written topology, for kCommitted. Before the owner reports
@@ -86,7 +87,7 @@ class Member {
   // leader that waits for a new epoch.
   std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
   void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // Called when a peer has answered +OK to ReportResigned, because it leads and serves. Must not be
+  // Called when a peer has answered +OK to ReportResigned: the peer leads and serves. Must not be
   // called for any other answer.
   void successor_serves(int64_t now_us, std::string_view shard, uint64_t epoch);
 

@@ -125,8 +125,8 @@ struct Promote {
   uint64_t epoch = 0;
 };
 // Makes this node a replica of `leader`, in that leader's epoch. If `leader` is empty, the node
-// follows no leader. A newer Promote or Follow replaces one that has not begun, and cancels a load
-// that an older one has begun.
+// follows no leader. A newer Promote or Follow replaces an older one that has not begun. If an
+// older one is loading a snapshot, the load is canceled.
 struct Follow {
   std::string leader;
   uint64_t epoch = 0;

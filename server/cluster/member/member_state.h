@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MemberState: the state that a Member's two parts share, LeaderPart and ReplicaPart.
+// MemberState: the state that LeaderPart and ReplicaPart share. These two classes implement the
+// roles of a Member.
 //
 // Thread safety: belongs to one thread.
 #pragma once
@@ -29,8 +30,9 @@ struct MemberOptions {
   // Shard and epoch that were read from cluster.json at the start.
   std::string kept_shard = {};
   uint64_t kept_epoch = 0;
-  // True if the machine has not been restarted since it kept that epoch. Then the append log ends
-  // with the last acknowledged write. A power cut destroys the unsynced end.
+  // True if the machine has not been restarted since the node wrote kept_epoch. Then the append log
+  // ends with the last acknowledged write, because only a power cut destroys the log's unsynced
+  // end.
   bool is_same_boot = false;
   // cluster-write-acks insync: replies to writes wait for Member::required_acks().
   bool awaits_acks = false;

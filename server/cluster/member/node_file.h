@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// NodeFile: the contents of cluster.json, which a node of a cluster keeps on its disk. They are its
-// id, the last topology, the highest epoch of its shard, and where the server listened. The node
-// never falls behind that epoch. The machine's boot is kept with the epoch.
+// NodeFile: the contents of cluster.json, which a node of a cluster keeps on its disk. The file has
+// the node's id, the last topology, the highest epoch of its shard, and the addresses at which the
+// server listened. The node never uses a lower epoch than the kept one. The boot_id() of the
+// machine is kept with the epoch.
 //
 // Invariants: a written file is on the disk, whole, when write_node_file() returns.
 // Thread safety: free functions; one writer of a path at a time.
@@ -39,7 +40,7 @@ struct NodeFile {
   std::string etcd_cluster = {};  // cluster id of the etcd that stored the topology; "": unknown
   std::string cluster = {};       // cluster-name; "" in files of older versions
   std::string kept_boot = {};     // boot_id() when the epoch was kept; "" in older files
-  // As of the last announcement; nullopt in files of older versions.
+  // Where the server listened at the last announcement; nullopt in files of older versions.
   std::optional<Listening> listening = std::nullopt;
 };
 

@@ -6,8 +6,8 @@
 namespace server::cluster {
 namespace {
 
-// A member that has more data than this leader takes over within this time, once it is up: four
-// node timeouts.
+// If a running member has more data than this leader, that member takes over within this time,
+// which is four node timeouts.
 constexpr int64_t kPatienceAsks = 40;
 
 }  // namespace
@@ -43,7 +43,8 @@ void ReturnCheck::answered(uint64_t call, std::string_view peer,
 
 bool ReturnCheck::has_lost_data(const Shard& shard, int64_t now_us) const {
   if (shard.insync.size() < 2) return false;
-  // An empty disk holds no kept epoch either. The data may be with a member that is down now.
+  // The kept epoch is not checked, because an empty disk has none. A member that is down now may
+  // have the data.
   if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us();
   return has_old_snapshot(shard, now_us) || may_lack_newest(shard, now_us);
 }

@@ -45,10 +45,10 @@ class SuccessorSearch {
   int64_t ask_again_us_ = 0;
 };
 
-// ReturnCheck: decides whether a restarted leader may lead again. It may have lost its data or the
-// newest of its data. Then it leaves the shard to the members that have these data. After a power
-// cut it asks all members in sync whether one of them has more data. A member that cannot take over
-// yet gives no position, and is asked again.
+// ReturnCheck: decides whether a restarted leader may lead again. The leader may have lost all or
+// the newest of its data. Then it leaves the shard to the members that have these data. After a
+// power cut the leader asks all members in sync whether one of them has more data. A member that
+// cannot take over yet gives no position, and is asked again.
 class ReturnCheck {
  public:
   explicit ReturnCheck(MemberState& state) : state_(state) {}

@@ -19,10 +19,11 @@ constexpr int64_t kHeardGraceUs = 2'000'000;
 // If a leader died before this node's start, its key alive/<id> has been deleted when this time has
 // passed since the start. That holds even if etcd has changed its own leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
-// A restarted leader that answers gets this long to register in etcd: five node timeouts. It may
-// first wait four of them for the answers of the other members.
+// A restarted leader that answers gets this long to register in etcd: five node timeouts. Before it
+// registers, it may wait four node timeouts for the answers of the other members.
 constexpr int64_t kYieldAsks = 50;
-// The largest lag of a member behind the epoch of a leader that asks for its promise.
+// A member refuses a promise if the leader's epoch exceeds the epoch in the member's topology by
+// more than this number.
 constexpr uint64_t kEpochsAhead = 1000;
 
 }  // namespace
@@ -70,8 +71,9 @@ void ReplicaPart::step(const Shard& shard, int64_t now_us) {
   yields_to_leader(now_us) ? refused(now_us) : stand(shard);
 }
 
-// Returns whether this node waits before it takes over, because the leader of the topology has all
-// its data. After a power cut of both nodes, this node may register in etcd before that leader.
+// Returns whether this node waits before it takes over, because the leader in the topology has all
+// data of this node. After a power cut of both nodes, this node may register in etcd before that
+// leader.
 bool ReplicaPart::yields_to_leader(int64_t now_us) {
   if (!leader_has_all_) return false;
   if (yielding_since_us_ == 0) yielding_since_us_ = now_us;

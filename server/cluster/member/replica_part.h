@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicaPart: a Member's part as a replica. It promises its leader not to take over. When etcd no
-// longer has the leader's key, it campaigns to take over.
+// ReplicaPart: implements a Member's role as replica. The replica promises its leader not to take
+// over. When etcd no longer has the leader's key, the replica campaigns to take over.
 //
 // Invariants: a replica requests no takeover from etcd while its promise holds. It also requests
 // none within PermitTimes::wait_us of its start, because it does not remember its promises.

@@ -47,8 +47,8 @@ class Announcer {
   Announcer(EtcdClient& client, const EtcdKeys& keys, const Config& config, std::string own_id,
             std::optional<Listening> before, std::function<void(const Listening&)> keep);
 
-  // Sends the address to etcd again until the topology that the watch reports has it. Must be
-  // called often.
+  // Sends this node's address to etcd repeatedly, until the watch reports a topology with that
+  // address. Must be called often.
   void tick(int64_t now_us, const TopologyVersion& known);
 
  private:

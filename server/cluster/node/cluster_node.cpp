@@ -296,9 +296,9 @@ void ClusterNode::alive_seen(const IdSet& alive) {
 
 void ClusterNode::settle() {
   // A permit's end is published at once, and its beginning after the view. A deposed leader
-  // publishes its service after the view, by which it redirects clients. A new leader lets clients
-  // wait before it publishes the view. In the opposite order clients would get CLUSTERDOWN for a
-  // moment.
+  // redirects clients by the view, so it publishes its service after the view. A new leader lets
+  // clients wait before it publishes the view. In the opposite order clients would get CLUSTERDOWN
+  // for a moment.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
   const uint64_t revision = member_->topology().revision;
@@ -382,8 +382,8 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   txn.compares = {EtcdCompare::unchanged(keys_.topology, action.revision)};
   if (!action.gone.empty()) txn.compares.push_back(EtcdCompare::absent(keys_.alive(action.gone)));
   if (action.needs_own_alive) {
-    // Without a key of its own this node compares with kNever, a revision that no key has, so the
-    // change is refused.
+    // If this node has no key alive/<own id>, it compares with kNever, a revision that no key has.
+    // So etcd refuses the change.
     const uint64_t own = presence_->mod_revision();
     constexpr uint64_t kNever = 1;
     txn.compares.push_back(EtcdCompare::unchanged(keys_.alive(file_.id), own == 0 ? kNever : own));

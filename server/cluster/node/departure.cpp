@@ -11,7 +11,7 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kHandoverUs = 2'000'000;
-// After a handover, the node redirects clients that write for this time before it ends. A
+// The time after a handover in which the node still redirects clients that write, before it ends. A
 // redirection costs a client less than a lost connection.
 constexpr int64_t kLingerUs = 500'000;
 constexpr int64_t kCloseUs = 1'000'000;

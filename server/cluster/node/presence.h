@@ -40,7 +40,7 @@ class Presence {
   // lease early; 0 if there is no key.
   int64_t held_until_us() const { return mod_revision_ == 0 ? 0 : lease_until_us_; }
   bool etcd_answers() const { return etcd_answers_; }
-  // Called when the watch of the live nodes lacks this node's key. Writes the key again.
+  // Called when the watch of the live nodes does not list this node. The key is then written again.
   void key_is_missing() { mod_revision_ = 0; }
   // Revokes the lease, so that other nodes need not wait until it expires. `done` is always called.
   void leave(std::function<void()> done);

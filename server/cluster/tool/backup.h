@@ -46,7 +46,8 @@ std::string backup_json(const Backup& backup);
 core::Result<Backup> parse_backup(std::string_view text);
 
 // Returns the saved topology with other nodes. The first nodes lead the shards in the order of the
-// shards' names. The others become replicas in turn. Errors: fewer nodes than shards.
+// shards' names. The other nodes are assigned to the shards in turn, as replicas. Errors: fewer
+// nodes than shards.
 core::Result<Topology> plan_restore(const Backup& backup, std::vector<Node> nodes);
 
 }  // namespace server::cluster

@@ -46,7 +46,7 @@ class ClusterTool {
   core::Result<Done> fail_over(const std::string& shard, const std::optional<Address>& to,
                                bool force);
   // Asks the servers at `addresses`, and all servers in the topologies that they keep. Puts the
-  // newest topology into etcd. Only reports the plan if `writes` is false.
+  // newest topology into etcd. If `writes` is false, reports the plan and writes nothing.
   core::Result<Done> recover(const std::vector<Address>& addresses, bool writes);
   // Writes the topology and a snapshot of each shard's leader into a new directory.
   core::Result<Done> backup(const std::string& directory);

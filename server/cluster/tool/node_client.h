@@ -49,8 +49,9 @@ class NodeClient {
   // Sends a command and returns its reply. Errors: no answer in time, and errors that the server
   // returns.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
-  // Handle a reply that is not RESP: send() sends a command, and read_some() reads some bytes of
-  // the reply. Errors: the connection has ended, or nothing was received in time.
+  // These two functions handle a reply that is not RESP: send() sends a command, and read_some()
+  // reads some bytes of the reply. Errors: the connection has ended, or nothing was received in
+  // time.
   core::Result<> send(const std::vector<std::string>& words);
   core::Result<std::string> read_some();
 

@@ -37,8 +37,8 @@ const Node* node_at(const Topology& topology, const Address& address);
 core::Result<Topology> plan_create(std::vector<Node> nodes, unsigned replicas);
 
 // Makes the node a replica of the shard. If `shard` is empty, the shard with the fewest members is
-// used. A server with an empty directory has a new id. It replaces the member that had its address
-// and is not among `alive`.
+// used. A server that restarts with an empty directory has a new id. So the node replaces a member
+// that had the node's address and is not among `alive`.
 core::Result<Topology> plan_add(Topology topology, const std::vector<std::string>& alive, Node node,
                                 std::string_view shard);
 

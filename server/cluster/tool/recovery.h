@@ -37,8 +37,8 @@ struct Recovery {
 
 // Plans the recovery. `stored` is the topology in etcd; nullopt if there is none. `store_revision`
 // is the revision of etcd's whole store. `record` is the record of the slots, by which servers may
-// refuse the stored topology. Errors: no server keeps a topology, or the newest one is older than
-// another in a shard.
+// refuse the stored topology. Errors: no server keeps a topology, or a server keeps a higher epoch
+// of a shard than the newest topology has.
 core::Result<Recovery> plan_recovery(const std::optional<TopologyVersion>& stored,
                                      uint64_t store_revision, const std::vector<KeptFile>& kept,
                                      const SlotRecord& record = SlotRecord());
