@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Declares the handlers of BITFIELD and BITFIELD_RO, and their use of the key, for the rows in
-// bitmap_commands.cpp.
+// Declares the handlers of BITFIELD and BITFIELD_RO, and a function that returns BITFIELD's key
+// flags, for the table of commands in bitmap_commands.cpp.
 //
 // Thread safety: the thread that runs the command calls the functions.
 #pragma once
@@ -13,7 +13,7 @@ namespace server {
 void bitfield(Context& ctx);
 void bitfield_ro(Context& ctx);
 
-// Returns that the key is only read if every subcommand is GET.
+// Returns the flags of a read-only key if every subcommand is GET; otherwise the flags of a write.
 uint16_t bitfield_key_use(Arguments args);
 
 }  // namespace server

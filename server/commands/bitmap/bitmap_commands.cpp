@@ -80,7 +80,8 @@ BitRange parse_count_range(ArgumentCursor& cursor) {
   return range;
 }
 
-// Parses "[start [end [BYTE | BIT]]]" of BITPOS, which parses the unit before the end.
+// Parses "[start [end [BYTE | BIT]]]" of BITPOS. An error in the unit takes precedence over an
+// error in `end`.
 BitRange parse_position_range(ArgumentCursor& cursor) {
   BitRange range;
   const size_t count = cursor.remaining();

@@ -72,8 +72,8 @@ Entry* peek_filter(const Context& ctx, const KeyRef& key) {
   return serves ? entry : nullptr;
 }
 
-// Returns `finds_all`, whether the lookup found all items. If so, records the access here, because
-// no find() follows. REQUIRES: the key's shared lock.
+// Called after a lookup. If the lookup found all items, no find() follows, so the access is
+// recorded here. Returns `finds_all`. REQUIRES: the key's shared lock.
 bool end_look(const Context& ctx, Entry& entry, bool finds_all) {
   if (finds_all && !ctx.session.no_touch.load(std::memory_order_relaxed)) record_access(ctx, entry);
   return finds_all;

@@ -4,7 +4,7 @@
 //
 // Each BF.DEL may undo one add that answered 1. An item that was added this way and not deleted is
 // never lost. Deleting an item that was never added is a client error, and may remove another item.
-// core/bloom/layouts.h states the same for the layouts.
+// The concept DeletableLayout in core/bloom/layouts.h requires this behavior of a layout.
 #include <algorithm>
 
 #include "core/bloom/scalable_filter.h"

@@ -2,11 +2,12 @@
 //
 // Writes the effects of BF.* commands to the journal. A new filter is journalled with all its
 // settings, so that replay does not depend on the configuration. Only items that were new are
-// listed. A filter in another server's layout is created by that server's commands. RedisBloom:
-// BF.LOADCHUNK with the header. valkey-bloom: BF.INSERT with TIGHTENING and SEED.
+// listed. The journal creates a filter in another server's layout by a command of that server. For
+// RedisBloom it is BF.LOADCHUNK with the header, for valkey-bloom BF.INSERT with TIGHTENING and
+// SEED.
 //
-// Invariants: every listed item counted when it was added, so replay need not look it up (see
-// ScalableFilter::replay_add).
+// Invariants: every listed item increased the filter's item count when it was added, so replay need
+// not look the item up (see ScalableFilter::replay_add).
 // Thread safety: the thread that runs the command calls the functions, and must hold the key's
 // exclusive lock.
 // Source: docs/formats.md, "Append log".
@@ -31,9 +32,9 @@ void journal_added(const Context& ctx, const KeyRef& key, const core::bloom::Sca
 void journal_cleared(const Context& ctx, const KeyRef& key,
                      const core::bloom::ScalableFilter& filter);
 
-// Must be called before a command that only Bloomery knows is journalled for the filter. If the
-// filter has the layout of another server, replicas that run that server cannot apply the command
-// and need a new snapshot.
+// If a command on the filter exists only in Bloomery, this function must be called before the
+// command is journalled. If the filter has the layout of another server, replicas that run that
+// server cannot apply the command and need a new snapshot.
 void announce_own_words(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
 // Must be called before COPY is journalled, because RedisBloom cannot copy a filter.

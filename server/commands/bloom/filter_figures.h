@@ -44,7 +44,7 @@ struct FilterFigures {
   // Size of the layer that growing would add; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes;
 
-  // Returns how many items exceed what the generations can hold without growing.
+  // Returns the number of items above the capacities of the generations.
   uint64_t items_over() const {
     const uint64_t room = generation_parameters(parameters).capacity;
     uint64_t sum = 0;
@@ -71,7 +71,7 @@ struct FilterFigures {
     return sum;
   }
   bool is_deletable() const { return core::bloom::layout_row(parameters.layout).clears_bits; }
-  // Returns the mean residue over all items.
+  // Returns the fraction of all items that deletion cannot remove.
   double residue() const {
     double sum = 0;
     for (const LayerFigures& layer : layers) {
@@ -81,8 +81,8 @@ struct FilterFigures {
   }
 };
 
-// Computes statistics from the bits: all bits up to read_bytes, and a sample of about that size in
-// bigger filters.
+// Computes statistics from the bits. Reads all bits of a filter of at most read_bytes, and a sample
+// of about read_bytes of a bigger filter.
 FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
 // Returns how many items fit before a layer is added, or before a filter that does not grow is

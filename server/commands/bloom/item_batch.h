@@ -3,7 +3,7 @@
 // ItemBatch: buffers for the hashes and answers of one command with many items. Each thread reuses
 // its own ItemBatch. Also EarlyHash and EarlyBatch: hashes computed before the key is locked.
 //
-// Invariants: hashes, outcomes, removals and found are as long as the items of the last hash(),
+// Invariants: hashes, outcomes, removals and found have one element per item of the last hash(),
 // until release_large().
 // Thread safety: of_thread() gives each thread its own ItemBatch.
 #pragma once
@@ -49,7 +49,8 @@ class ItemBatch {
     return {found_.data(), found_.size()};
   }
 
-  // Frees the memory of a huge command before the thread ends. Must be called after each command.
+  // Frees buffers for more than kKeptItemsMax items, which the thread would otherwise keep. Must be
+  // called after each command.
   void release_large() {
     release_if_large(hashes_);
     release_if_large(outcomes_);
