@@ -36,7 +36,8 @@ void ClusterModel::check(Node& node) {
   if (epoch == facts.serving_epoch) return;
   facts.serving_epoch = epoch;
   const Node* const former = std::exchange(facts.serving, &node);
-  // If etcd refuses a handover, the former leader leads in a new epoch, and tries again.
+  // A leader whose log fails may lead again: if etcd refuses its handover, it leads in a new epoch
+  // and tries again.
   if (!node.log_works && &node != former) {
     return fail(node.id + " begins to lead and its log fails");
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMs = 1000;
 constexpr int64_t kSecond = 1000 * kMs;
-// A failing log fails for this time. Its leader has handed over by the middle of it.
+// The duration of a failure of an append log. A leader must have handed over by half of this time.
 constexpr int64_t kLogFailsUs = 16 * kSecond;
 
 }  // namespace
@@ -49,8 +49,9 @@ void ClusterModel::cut_power() {
   }
 }
 
-// The end of the leader's log is lost. A replica has more on its disk, or in its memory if it keeps
-// its power. With two members the power of both may be cut, and the leader is back first or last.
+// Cuts the leader's power, so it loses the unsynced end of its log. In a shard of two members, both
+// may lose their power and return in either order. A replica may have more than the leader: on its
+// disk, or in its memory if it keeps its power.
 void ClusterModel::cut_power_of_leader() {
   if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
   at(pick(35 * kSecond, 50 * kSecond), [this] { cut_power_of_leader(); });

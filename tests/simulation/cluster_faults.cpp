@@ -47,7 +47,8 @@ void ClusterModel::add_twin() {
   nodes_.push_back(std::move(twin));
 }
 
-// Schedules faults of two processes with the same id: they die, stop, hand over and take over.
+// Schedules faults of two processes with the same id. The processes die, stop, hand over and take
+// over.
 void ClusterModel::trouble_twins() {
   const std::array<int64_t, 5> kinds = {2, 2, 4, 9, 10};
   for (int64_t when_us = 5 * kSecond; when_us < (options_.seconds - kQuietSeconds) * kSecond;
@@ -226,7 +227,7 @@ void ClusterModel::fail_one_member() {
   }
 }
 
-// The leader dies as soon as a member that had left the list is on it again.
+// Ends the leader as soon as a member has left the list of members in sync and joined it again.
 void ClusterModel::end_leader_after_join(ShardFacts& facts, int64_t until_us, bool has_left) {
   const auto* shard = etcd_->topology()->topology.shard(facts.name);
   Node& leader = *by_id_.at(shard->leader);

@@ -5,8 +5,7 @@
 // everything works again.
 //
 // A node's clock runs up to 4.5 % fast or slow. A restarted node has the data and the epoch that
-// were synced, and an old topology. Calls are lost, late, or executed long after the caller has
-// given them up.
+// were synced, and an old topology. Calls are lost, late, or executed long after their timeout.
 //
 // Thread safety: none. The result of a run depends on its options and seed only.
 #pragma once
@@ -38,7 +37,7 @@ enum class Mutation : uint8_t {
   kSilenceIsPromise,      // a member that does not answer counts as if it had promised
   kForgetsEpoch,          // a restart forgets the epoch
   kSuccessorNeverWaits,   // a new leader assumes that the former leader has resigned
-  kPromiseBlocksNothing,  // promises end at once, so leaders change needlessly
+  kPromiseBlocksNothing,  // promises expire immediately, so leaders change needlessly
   kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
   kLeavesLate,            // a replica counts as in sync for seconds after its link ends
   kRevokesEarly,          // an ending leader revokes its lease before its data are safe
@@ -64,9 +63,9 @@ enum class Faults : uint8_t {
   // The first leader's id is given to a second process. etcd always answers, and ends no lease
   // early. Data may be lost, because the two processes have different data.
   kTwins,
-  // Whenever all members are in sync, one member ends as after SIGTERM, or their leader dies, with
-  // or without its disk. No earlier acknowledged write may be lost. As an exception, writes younger
-  // than kLagUs may be lost if the leader has died.
+  // Whenever all members are in sync, one of them ends as after SIGTERM, or the leader dies and may
+  // lose its disk. No earlier acknowledged write may be lost. As an exception, writes younger than
+  // kLagUs may be lost if the leader has died.
   kRollingRestarts,
   // etcd is restored from a backup that is some changes old. Later the newest document that a node
   // keeps is written to etcd, and the leader dies.
@@ -74,11 +73,11 @@ enum class Faults : uint8_t {
   // All nodes and etcd lose their power, and etcd is back last. If no other member has more on its
   // disk than the leader, no entry on the leader's disk may be lost.
   kPowerCuts,
-  // The leader loses its power, or both members do, and etcd does not. The end of the leader's log
-  // is lost. No entry that a replica still has may be lost.
+  // The leader loses its power, or both members of a shard of two do. etcd keeps its power. The
+  // leader loses the unsynced end of its log. No entry that a replica still has may be lost.
   kLeaderPowerCuts,
-  // While append logs fail, leaders die. Soon a member whose log works must lead, and no member
-  // whose log fails.
+  // Append logs fail, and leaders die meanwhile. Soon afterwards each leader must be a member whose
+  // log works.
   kFailingLogs,
   // Replies to writes wait for the members in sync. Members fail one at a time, and no acknowledged
   // write is lost.

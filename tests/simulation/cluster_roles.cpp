@@ -112,7 +112,7 @@ void ClusterModel::replicate(Node& node) {
               if (!replica.log_works) return;  // it stops reading
               replica.heard_us = now_us_;
               const bool goes_on = is_prefix(replica.log, *log);
-              // Ignores an older state of the replica's log.
+              // The leader's answer is late: the replica already has more of the leader's log.
               if (!goes_on && replica.history_epoch == epoch) return;
               const bool loads = !goes_on || replica.log.empty();
               if (loads && options_.faults == Faults::kSlowLoads) return load(replica, *log, epoch);

@@ -99,7 +99,7 @@ inline Command random_command(std::minstd_rand& random) {
         command.emplace_back(size, '\0');
         break;
       case 2:
-        // The value looks like the markup of commands and of time lines.
+        // The value looks like the RESP headers of a command and like a timestamp annotation.
         command.push_back(std::string("*1\r\n$0\r\n#TS:1\r\n\0\0", 18).substr(0, size));
         break;
       default:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Process: a server's keyspace, journal and files on a simulated disk, from its start to its end,
-// with children that save nothing. Its only write is APPEND, whose replay reveals commands that
-// were applied twice.
+// Process: one process of a server, with its keyspace, its journal and its files on a simulated
+// disk. Its children save nothing. Its only write command is APPEND, because a replay of APPEND
+// reveals commands that were applied twice.
 //
 // Thread safety: one thread at a time may call the members. Any thread may use the Durability.
 #pragma once

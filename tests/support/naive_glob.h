@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A naive model of core::Glob: Redis' walk over pattern and text, which tries every length for a
-// star. It takes exponential time in the number of stars.
+// A naive model of core::Glob: Redis' recursive matcher, which tries every length of text for each
+// star. Its time is exponential in the number of stars.
 #pragma once
 
 #include <string_view>

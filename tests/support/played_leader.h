@@ -114,11 +114,11 @@ class PlayedLeader {
 
   static inline const std::string kId = std::string(40, 'a');
   static inline const std::string kMark = "0123456789abcdef0123456789abcdefMARK*3$8";
-  // Replies to commands of the handshake that differ from those of a usual leader.
+  // Replies to commands of the handshake. They replace the usual leader's replies.
   std::map<std::string, std::string> answers;
   std::vector<std::string> said;  // commands of the last link's handshake
   std::vector<std::string> acks;  // offsets acknowledged on all links
-  std::string synced;             // the last offset reported as on the disk
+  std::string synced;             // the last offset that the replica reported as synced
 
  private:
   static constexpr int kPatienceMs = 60'000;

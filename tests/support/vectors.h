@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Files in tests/vectors, written by other servers, and the false positives of these servers for
-// the filters in them.
+// Reads files in tests/vectors that other servers wrote, and the false positives that those servers
+// reported for the filters in the files.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -2,18 +2,19 @@
 //
 // VirtualDisk: a FileSystem in memory with faults and power cuts under the control of the test.
 //
-// Operations are numbered from 1 on. One operation can fail, or all from a number on, as after a
-// power cut that the process has not noticed yet. cut_power() then leaves what a real disk would
-// leave: the synced bytes of files and the synced entries of directories. `Unsynced` chooses what
-// remains of unsynced bytes and entries. A failed write leaves half of its bytes in the file. On a
-// full disk it leaves as many bytes as fit.
+// Operations are numbered from 1 on. One operation can fail, or all operations from a number on, as
+// after a power cut that the process has not noticed yet. cut_power() then leaves what a real disk
+// would leave: the synced bytes of files and the synced entries of directories. `Unsynced` chooses
+// what remains of unsynced bytes and entries. A failed write leaves half of its bytes in the file.
+// On a full disk it leaves as many bytes as fit.
 //
 // Creations, renames and removals of files reach the disk in their order, as in a journaling file
 // system. Syncing a directory syncs its changes, and all changes of other directories before its
 // last change. A rename is done completely or not at all.
 //
-// Invariants: a later sync never repairs a failed one: the bytes are lost in a power cut. Files
-// that are open during cut_power() belong to a dead process, and fail afterwards.
+// Invariants: a later sync never repairs a failed sync, so a power cut loses the bytes of the
+// failed sync. Files that are open during cut_power() belong to a dead process, and fail
+// afterwards.
 // Thread safety: all members may be called from any thread. One mutex is held during each
 // operation.
 #pragma once
@@ -138,7 +139,8 @@ class VirtualDisk final : public FileSystem {
       changes_.push_back({{parent(path), leaf(path), node}});
     } else if (mode == OpenMode::kCreate) {
       node->bytes.clear();
-      // Bytes that are written again can be synced again.
+      // After the truncation, later syncs write new bytes to the disk, even in ranges that failed
+      // syncs have lost.
       node->given_up.clear();
     }
     return std::unique_ptr<AppendFile>(std::make_unique<Appender>(*this, node, path));

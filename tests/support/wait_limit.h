@@ -13,7 +13,7 @@
 
 namespace support {
 
-// Later calls of accept() and recv() on the socket fail with EAGAIN after the general deadline.
+// Later calls of accept() and recv() on the socket fail with EAGAIN after support::deadline().
 inline void limit_waits(int descriptor) {
   const timeval patience{.tv_sec = deadline().count(), .tv_usec = 0};
   EXPECT_EQ(::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);

@@ -278,8 +278,8 @@ TEST_F(EtcdCallsTest, SilentStreamEndsAtItsDeadline) {
   EXPECT_NE(streamed->end.message.find("timeout"), std::string::npos) << streamed->end.message;
 }
 
-// The length of one line of a stream is limited, the length of the whole stream is not. A
-// Content-Length does not make the client reserve memory.
+// The client limits the length of each line of a stream, but not the length of the whole stream. It
+// reserves no memory for a received Content-Length.
 TEST_F(EtcdCallsTest, StreamHasNoBoundAsAWhole) {
   const std::string chunk = http_chunk(std::string(1'000'000, 'x') + "\n");
   std::string text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -40,8 +40,8 @@ inline std::string http_chunk(std::string_view lines) {
 
 class ScriptedEtcd {
  public:
-  // A function that returns the whole response to a request. For "" nothing is sent, for kHangUp
-  // the connection is closed.
+  // A function that returns the whole response to a request. The result "" sends nothing, and
+  // kHangUp closes the connection.
   using Script = std::function<std::string(const std::string& request)>;
   static constexpr std::string_view kHangUp = "hang up";
 

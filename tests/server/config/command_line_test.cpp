@@ -62,7 +62,8 @@ TEST(CommandLine, HealthCheckUsesTheServersOptions) {
 
 TEST(CommandLine, AFilterIsBuiltInsteadOfServed) {
   EXPECT_EQ(parse({"--build-filter", "out.rdb", "--error", "0.01"}).launch, Launch::kBuildFilter);
-  // The program's mode checks the arguments after --build-filter itself.
+  // parse() accepts any arguments after --build-filter, because the code that builds the filter
+  // checks them.
   EXPECT_EQ(parse({"--build-filter"}).launch, Launch::kBuildFilter);
   EXPECT_EQ(parse({"--port", "7000", "--build-filter", "x"}).launch, Launch::kServe);
   EXPECT_NE(help_text().find("--build-filter"), std::string_view::npos);

@@ -172,8 +172,8 @@ TEST_F(DirectivesTest, AStartFindsAFileThatWouldIncludeItself) {
   EXPECT_THAT(read.error().message, HasSubstr("includes itself"));
 }
 
-// The first read is that of a start. The second one is that of CONFIG REWRITE, which reads the
-// files as a start does.
+// A start calls read_config_file(). CONFIG REWRITE calls read_at_start(), to read the new files as
+// the next start will. Both must reject the FIFO.
 TEST_F(DirectivesTest, AnIncludeThatIsAFifoIsRefused) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   const std::string fault = "it is a FIFO; include needs a regular file";

@@ -130,7 +130,7 @@ TEST_F(DispatcherTest, OutOfMemoryStopsWhatTakesMore) {
   EXPECT_EQ(run({"SET", "a", "1"}), error(kOutOfMemory));
   EXPECT_EQ(run({"GET", "a"}), kNull);
   EXPECT_EQ(run({"DEL", "a"}), integer(0));
-  // Queuing takes memory for any command.
+  // A queued command takes memory, so even GET is rejected in a transaction.
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"GET", "a"}), error(kOutOfMemory));
   EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of previous errors."));
@@ -194,7 +194,7 @@ TEST_F(DispatcherTest, HeldBackCommandsLeaveNoTrace) {
   EXPECT_EQ(counters_of("set").calls.value(), 0U);
   EXPECT_EQ(counters_of("set").rejected.value(), 0U);
   EXPECT_EQ(run({"GET", "a"}), kNull);
-  // Queueing changes nothing; EXEC does.
+  // Queueing a write changes no data, so only EXEC is held back.
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"SET", "a", "1"}), kQueued);
   EXPECT_EQ(run({"EXEC"}), "");

@@ -42,7 +42,8 @@ TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
   EXPECT_EQ(ended_, "ab");
 }
 
-// A thread may have passed before the second caller began, so that caller needs another visit.
+// A thread may have passed before the second caller began its drain. Therefore the second caller
+// must wait until all threads have been visited again.
 TEST_F(DrainTest, DrainBegunMeanwhileWaitsForAnotherVisit) {
   drain_.begin(note("a"));
   drain_.begin(note("b"));

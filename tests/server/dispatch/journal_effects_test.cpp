@@ -203,8 +203,9 @@ TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
 }
 
-// The header is the one that RedisBloom gives for this reservation. The effect of RedisBloom's
-// other commands would depend on the receiver's configuration.
+// The journal creates the filter by BF.LOADCHUNK, with the header that RedisBloom dumps for this
+// reservation. The effect of RedisBloom's other commands would depend on the receiver's
+// configuration.
 TEST_F(JournalEffects, FiltersOfRedisBloomAreMadeByTheirHeader) {
   run({"CONFIG", "SET", "bf-layout", "redisbloom"});
   const std::string header = " 1 " + vectors::read("redisbloom/scandump/empty/00.bin") + ";";
@@ -249,7 +250,7 @@ TEST_F(JournalEffects, LoadedHeadersAreJournalledInTheNewestForm) {
   EXPECT_EQ(effect({"BF.LOADCHUNK", "f", "1", old}), "BF.LOADCHUNK f 1 " + header + ";");
 }
 
-// valkey-bloom journals a client's BF.LOAD this way.
+// valkey-bloom journals a client's BF.LOAD as a BF.INSERT whose only item is the payload.
 TEST_F(JournalEffects, AnInsertionThatIsALoadIsJournalledAsOne) {
   const std::string payload = vectors::read("valkey-bloom/load/empty.bin");
   const auto seed_bytes = core::bloom::kFixedSeed;
@@ -261,7 +262,8 @@ TEST_F(JournalEffects, AnInsertionThatIsALoadIsJournalledAsOne) {
   EXPECT_EQ(journalled(), "BF.LOAD f " + payload + ";");
 }
 
-// Uses valkey-bloom's commands, which have no LAYOUT and no BF.RESERVE with a seed.
+// The journal creates the filter by BF.INSERT, because valkey-bloom's BF.RESERVE accepts no seed.
+// valkey-bloom has no option LAYOUT.
 TEST_F(JournalEffects, FiltersOfValkeyBloomAreMadeInItsWords) {
   run({"CONFIG", "SET", "bf-layout", "valkey-bloom"});
   const std::string seed(32, 's');

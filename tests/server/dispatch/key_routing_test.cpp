@@ -19,8 +19,8 @@ namespace {
 using cluster::id_of;
 using cluster::Service;
 
-// The key foo is in slot 12182 of shard s2, whose leader is c. The key bar is in slot 5061 of shard
-// s1, which a leads at first and b later.
+// The key foo is in slot 12182 of shard s2, whose leader is node c. The key bar is in slot 5061 of
+// shard s1, whose leader is first node a, later node b.
 const std::string kMovedFoo = "-MOVED 12182 10.0.0.3:7001\r\n";
 const std::string kMovedBar = "-MOVED 5061 10.0.0.1:7001\r\n";
 const std::string kCrossed = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
@@ -55,7 +55,7 @@ TEST_F(KeyRoutingTest, KeysOfOthersAreMoved) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// Pipelines hash their keys ahead, so the slot of each key is already known at its command.
+// The keys of a pipeline are hashed ahead, so the slot of a key is known before its command runs.
 TEST_F(KeyRoutingTest, PipelinesAreRoutedAsSingleCommandsAre) {
   const std::vector<std::vector<std::string_view>> commands = {{"SET", "bar", "1"},
                                                                {"GET", "foo"},

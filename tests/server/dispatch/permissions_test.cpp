@@ -47,7 +47,7 @@ TEST_F(PermissionsTest, KeysNeedTheAccessThatTheCommandTakes) {
   EXPECT_EQ(denial({"+@all", "%R~a", "%W~b"}, {"COPY", "a", "b"}), "OK");
   EXPECT_EQ(denial({"+@all", "%R~a", "%W~b"}, {"COPY", "b", "a"}), no_key("b"));
   EXPECT_EQ(denial({"+@all", "~a", "~b"}, {"MGET", "a", "b", "c"}), no_key("c"));
-  // A command that does not reveal the value needs any access to the key.
+  // A command that does not reveal the value needs permission either to read or to write the key.
   EXPECT_EQ(denial({"+@all", "%W~k"}, {"EXISTS", "k"}), "OK");
   EXPECT_EQ(denial({"+@all"}, {"EXISTS", "k"}), no_key("k"));
 }
@@ -144,7 +144,7 @@ TEST_F(PermissionsTest, TheTableHasAllCommandsAndCategories) {
   }
   const size_t config = *table.find("config");
   EXPECT_FALSE(table.at(config).subcommands.empty());
-  // There is one bit of 32 for each category.
+  // A mask of 32 bits has one bit for each category.
   EXPECT_LE(table.category_names().size(), 32U);
 }
 

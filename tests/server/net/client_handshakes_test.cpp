@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The first commands of clients that no test can run, byte by byte as they send them. Each script
-// is one pipeline: every command must get exactly one reply, errors included.
+// Scripts with the first commands of client libraries and tools, which no test can run. The bytes
+// are exactly those that the clients send. Each script is one pipeline: every command must get
+// exactly one reply, errors included.
 #include <gmock/gmock.h>
 
 #include <sstream>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeMemberQueue: a Member of the sample topology that runs posted tasks when the test says so.
+// FakeMemberQueue: a queue with a Member in the sample topology. The queue runs its tasks when the
+// test calls run().
 //
 // Thread safety: none.
 #pragma once
@@ -49,7 +50,8 @@ class FakeMemberQueue final : public MemberQueue {
     facts.led_epoch = member.shard()->epoch;
     member.tick(now_us, facts);
   }
-  // If the member has sent a read of the topology, etcd confirms that the member leads.
+  // Answers the member's reads of the topology with "unchanged", which confirms that the member
+  // leads.
   void confirm() {
     for (const MemberAction& action : member.take_actions()) {
       const auto* read = std::get_if<ReadTopology>(&action);

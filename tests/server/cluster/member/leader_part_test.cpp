@@ -349,7 +349,8 @@ TEST_F(LeaderPartTest, AnEndingLeaderTakesLaggingMembersOffTheList) {
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
   commit(12);
   EXPECT_TRUE(member_->may_leave());
-  // The replica has caught up, but the closed list of members in sync accepts no member.
+  // The replica has caught up. The leader does not add it to the list of members in sync, because
+  // close_list() was called.
   facts_.replicas = {{kB, 1000, true}};
   pass(kTimes.ask_us);
   EXPECT_EQ(all<ChangeTopology>().size(), 2U);

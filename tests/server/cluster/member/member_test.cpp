@@ -129,7 +129,7 @@ TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   EXPECT_EQ(member_->topology_fault(), TopologyFault::kOlder);
   EXPECT_EQ(member_->topology().revision, 11U);
   EXPECT_TRUE(member_->leads());
-  // The leader continues by promises of its replicas, as if etcd were unreachable.
+  // The leader asks its replicas for promises, as if etcd were unreachable.
   for (int i = 0; i < 5; ++i) pass(kTimes.ask_us);
   EXPECT_FALSE(all<AskPromise>().empty());
 }

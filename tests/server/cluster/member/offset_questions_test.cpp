@@ -12,7 +12,7 @@ namespace {
 
 class OffsetQuestionsTest : public MemberTest {};
 
-// The leader's directory is empty, so it has no kept epoch either.
+// The leader's directory is empty, so the leader has no stored epoch either.
 TEST_F(OffsetQuestionsTest, EmptyLeaderLeavesShardToMembersInSync) {
   be(kA);
   facts_.has_whole_copy = false;
@@ -91,8 +91,8 @@ TEST_F(OffsetQuestionsTest, LeaderThatLacksTheNewestLeavesTheShard) {
   EXPECT_EQ(all<ChangeTopology>().size(), 1U);
 }
 
-// A leader that has led has all its data in memory, even if a power cut preceded the start of its
-// process.
+// Once a process has led, all its data are in its memory. So it asks no member for an offset, even
+// if a power cut preceded its start.
 TEST_F(OffsetQuestionsTest, LeaderThatHasLedAsksNoMember) {
   is_same_boot_ = false;
   be(kA);

@@ -15,7 +15,8 @@ namespace {
 
 class ReplicaPartTest : public MemberTest {
  protected:
-  // Time in which a leader may write its key to etcd again.
+  // If the leader's key is missing in etcd, replicas wait this long for the leader to write it
+  // again.
   static constexpr int64_t kGraceUs = 300'000;
 
   // Returns the action by which a restarted node asks its leader for its offset, because the

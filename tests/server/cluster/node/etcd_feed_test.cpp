@@ -143,7 +143,7 @@ TEST_F(EtcdFeedTest, SlotsThatMovedWithoutARecordAreRefused) {
   EXPECT_EQ(revisions_, std::vector<uint64_t>{5});
   EXPECT_EQ(feed_->check_of(5, reply_with(topology_json(moved_slots()), 11)).outcome,
             ReadOutcome::kInvalid);
-  // The record that matches the topology may arrive later.
+  // The checksum of the slots may arrive after the topology that it matches.
   feed_->take(reply_with(topology_json(sample_topology()), 5));
   send_event(fmt::format(R"({{"kv":{}}})", kv(keys_.slots, slots_checksum(moved_slots()), 13)));
   ASSERT_TRUE(run_until(io_, [&] { return revisions_.size() == 2; }));

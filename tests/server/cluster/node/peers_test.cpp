@@ -36,7 +36,7 @@ class FakeNode {
       const std::scoped_lock lock(mutex_);
       is_ending_ = true;
       ::shutdown(listener_.descriptor(), SHUT_RDWR);
-      // Ends the open connection of the peer, so that serve() stops reading from it.
+      // Shuts down the accepted connection, so that serve() stops reading from it.
       if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);
     }
     thread_.join();

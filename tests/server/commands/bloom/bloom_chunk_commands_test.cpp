@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.SCANDUMP and BF.LOADCHUNK: a filter in pieces, and pieces that do not fit.
+// Tests BF.SCANDUMP and BF.LOADCHUNK: a filter is dumped and loaded in chunks. Chunks that do not
+// fit the filter are rejected.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -129,8 +130,8 @@ TEST_F(BloomChunkCommandsTest, PiecesMayComeTwice) {
   EXPECT_EQ(run({"BF.EXISTS", "g", "1"}), integer(1));
 }
 
-// BF.LOADCHUNK accepts the same arrays as RESTORE: in a deletable filter, they must agree with the
-// counts.
+// BF.LOADCHUNK accepts the same arrays as RESTORE. The arrays of a deletable filter must agree with
+// the item counts of its layers.
 TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
   constexpr uint64_t kSeed = 31;
   constexpr int kRounds = support::rounds(400, 60);

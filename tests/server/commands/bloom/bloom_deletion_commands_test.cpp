@@ -229,8 +229,8 @@ TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
   }
 }
 
-// Compares commands with several items to a simple model, through growth and the loss of old
-// layers. Now and then the filter is converted to each of its file formats.
+// Compares commands with several items to a simple model, while the filter gains layers and loses
+// old ones. Now and then the filter is converted to each of its file formats.
 TEST_F(BloomDeletionCommandsTest, NoItemIsLostThatWasAddedAndNotDeleted) {
   constexpr uint64_t kSeed = 20261122;
   for (const auto& options : kKinds) {

@@ -29,7 +29,7 @@ class BloomInsightCommandsTest : public KeyTest {
     if (line.front() != '$' || line == "$-1") return line.front() == '$' ? "null" : line.substr(1);
     return take_line(reply, at);
   }
-  // Reads a RESP2 reply of labels and values in alternation. Stops at the first value that is an
+  // Reads a RESP2 reply that alternates labels and values. Stops at the first value that is an
   // array.
   static Figures figures(const std::string& reply, size_t at = 0) {
     Figures found;
@@ -171,7 +171,7 @@ TEST_F(BloomInsightCommandsTest, PlanOfAnySizeTakesNoMemory) {
   EXPECT_EQ(big.at("error rate of the first layer"), "0.01");
   EXPECT_GT(std::stod(plan({"0.01", "281474976710656"}).at("bytes")), 3e14);
   EXPECT_EQ(plan({"0.01", "100", "EXPANSION", "0"}).at("scaling"), "0");
-  // RedisBloom caps the error rate of a layer at 0.25, as for BF.RESERVE.
+  // BF.PLAN caps the error rate of a layer at 0.25, as BF.RESERVE does here and in RedisBloom.
   EXPECT_EQ(plan({"0.9", "100", "NONSCALING"}).at("error rate of the first layer"), "0.25");
   EXPECT_EQ(keyspace_.db_size(0), 0U);
   EXPECT_EQ(core::bloom::mapped_bytes(), 0U);

@@ -92,7 +92,7 @@ TEST_F(BloomManyCommandsTest, AgreesWithLookupsOneByOneInEveryLayout) {
       run(command);
     }
   }
-  // The replies are correct although `bf-layout` guesses the wrong layout for most filters.
+  // The replies are correct although most filters have another layout than `bf-layout` sets.
   for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
     configure("bf-layout", layout);
     for (const int item_count : {1, 2, 100}) {

@@ -9,7 +9,7 @@ namespace {
 
 class PubSubCommandsTest : public CommandTest {
  protected:
-  // A confirmation as RESP2 ('*') or RESP3 ('>') writes it.
+  // Returns a confirmation in RESP2 if `type` is '*', or in RESP3 if it is '>'.
   static std::string confirmation(std::string_view word, std::string_view name, int count,
                                   char type = '*') {
     return std::string(1, type) + "3\r\n" + bulk(word) + bulk(name) + integer(count);

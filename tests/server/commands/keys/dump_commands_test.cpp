@@ -104,7 +104,7 @@ TEST_F(DumpCommands, RestoreSetsExpiryAndReplaces) {
   EXPECT_EQ(run({"TTL", "a"}), integer(-1));
   EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}), integer(100));
   EXPECT_EQ(run({"RESTORE", "a", "0", payload, "REPLACE", "FREQ", "255"}), kOk);
-  // An expiry in the past deletes the old key and creates none.
+  // RESTORE with an expiry in the past deletes the old key and creates no key.
   EXPECT_EQ(run({"RESTORE", "a", "1", payload, "REPLACE", "ABSTTL"}), kOk);
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
   EXPECT_EQ(run({"DBSIZE"}), integer(0));

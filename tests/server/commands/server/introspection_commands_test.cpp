@@ -58,7 +58,8 @@ TEST_F(IntrospectionCommandsTest, CommandsOfOurOwnHaveAGroupOfTheirOwn) {
   EXPECT_TRUE(in_group("get", "string"));
 }
 
-// As with RedisBloom's commands, the replies of BF.* depend only on the keys that they name.
+// As in RedisBloom, the commands BF.* have no tips: each reply depends only on the keys that its
+// command names.
 TEST_F(IntrospectionCommandsTest, CommandsOfTheModuleCarryNoTips) {
   size_t count = 0;
   for (const RegisteredCommand* command : registry_->commands()) {

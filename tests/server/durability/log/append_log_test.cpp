@@ -180,9 +180,9 @@ TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
   EXPECT_TRUE(log_.takes_more());
 }
 
-// With everysec a reply waits until its offset is written, with always until it is synced. After
-// the switch, a waiting reply must be notified of the sync, even if the log has already announced
-// this offset.
+// With appendfsync everysec, a reply waits until its offset is written. With appendfsync always, it
+// waits until its offset is synced. After the switch, a waiting reply must be notified of the sync,
+// even if the log has already announced this offset.
 TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
   open("everysec");
   // The counter is shared, because the log's thread outlives this function.

@@ -91,7 +91,7 @@ class HealthCheckTest : public ::testing::Test {
     const PlainPort port("127.0.0.1", 0, answer);
     return check_with({{"port", port.number()}}, question);
   }
-  // Returns the text for a server that listens on 127.0.0.2 alone, with N for its port.
+  // Checks a server that listens only on 127.0.0.2. In the returned text, N replaces the port.
   static Health check_bind(const std::string& addresses, const std::string& answer = "+PONG\r\n") {
     const PlainPort port("127.0.0.2", 0, answer);
     Health health = check_with({{"port", port.number()}, {"bind", addresses}});

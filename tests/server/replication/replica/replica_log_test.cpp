@@ -19,7 +19,7 @@ using durable_process::Process;
 
 class ReplicaLogTest : public testing::Test {
  protected:
-  // Applies `bytes` of the leader's stream; the link is at `offset_` then.
+  // Applies `bytes` more of the leader's stream, and advances `offset_` by them.
   void apply(Process& process, ReplicaLog& log, int64_t bytes) {
     process.append("k", "v");
     offset_ += bytes;
@@ -47,7 +47,7 @@ TEST_F(ReplicaLogTest, LoadedDataCountAsSynced) {
   EXPECT_EQ(log.synced_offset(), 1000);
 }
 
-// If a lost link continues, the bytes that were applied before may not be on disk yet.
+// When a lost link continues, bytes that were applied before its loss may not be on the disk yet.
 TEST_F(ReplicaLogTest, LinkCutDoesNotSyncEarlierBytes) {
   Process process(disk_, "yes", SaveChild::start_here);
   ReplicaLog log(process.durability);

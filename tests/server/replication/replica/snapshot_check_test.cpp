@@ -138,7 +138,8 @@ TEST_F(SnapshotCheckTest, BigValuesArePassedOverWithoutTakingMemory) {
   EXPECT_GT(pieces, 16) << "it came in by pieces";
 }
 
-// Lines with few bits set are runs in the file, but whole pages in memory.
+// The file stores only the cache lines that have bits, but in memory each such line takes a whole
+// page.
 TEST_F(SnapshotCheckTest, SkipsAFilterMuchLargerThanItsFile) {
   constexpr uint64_t kTakenMax = uint64_t{8} << 20;
   Keyspace keyspace(1, 1);

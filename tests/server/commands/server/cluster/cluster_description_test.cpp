@@ -59,8 +59,8 @@ TEST_F(ClusterDescriptionTest, NodesAreLines) {
                  " 1 connected 5461-6999 7001-16383\n"));
 }
 
-// A server is not in the topology before it is added and after it is removed.
-// Even then redis-cli needs the line of the server that it asks.
+// redis-cli needs the line of the server to which it sends CLUSTER NODES. So the reply has this
+// line even if the topology lacks the server.
 TEST_F(ClusterDescriptionTest, ServerOutsideOfTheTopologyTellsOfItself) {
   be('e', {'a'});
   const std::string lines = run({"CLUSTER", "NODES"});
