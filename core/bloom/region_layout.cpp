@@ -207,8 +207,8 @@ struct OtherBits {
   }
 };
 
-// Probability that all regions of an item's bits in a line have a flag. Computed by inclusion and
-// exclusion over the regions, of which there may be fewer than bits.
+// Probability that the flag is set in every region that contains one of an item's bits in a line.
+// Computed by inclusion and exclusion over the regions. Several bits may be in one region.
 double stuck_chance(const Geometry& geometry, const OtherBits& others) {
   const unsigned bits = LineShape(geometry).bits_per_line;
   const double regions = regions_of_line(geometry);

@@ -3,8 +3,8 @@
 // The number and the list of keys per slot, in a keyspace whose keys are placed by slot.
 //
 // Invariants: the keys of a slot are in one stripe.
-// Thread safety: for_each_in_slot() takes that stripe's lock, shared, unless the caller holds it.
-// It holds the lock for a bounded number of buckets at a time.
+// Thread safety: for_each_in_slot() takes the shared lock of the slot's stripe, unless the caller
+// holds that lock. It holds the lock for a bounded number of buckets at a time.
 // Source: docs/architecture.md, "Concurrency".
 #pragma once
 
@@ -21,7 +21,7 @@ namespace core::keyspace {
 
 // The number of keys in each slot.
 //
-// Invariants: exact for a slot whenever its stripe is unlocked.
+// Invariants: the number of a slot's keys is exact whenever the slot's stripe is unlocked.
 // Thread safety: count() and reset() need the slot's stripe, exclusive; at() and changes() may be
 // called from any thread.
 class SlotSizes {

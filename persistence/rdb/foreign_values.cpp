@@ -16,7 +16,7 @@ enum class Form : uint8_t {
   kUnknown,
   kOneString,
   kStrings,          // the form is a count and as many strings
-  kPairs,            // the form is a count and twice as many strings
+  kPairs,            // stored as a count and twice as many strings
   kTextScores,       // the form is a count, then for each element a string and a number as text
   kDoubleScores,     // the form is a count, then for each element a string and a double
   kContainers,       // the form is a count, then for each element a length and a string
@@ -29,9 +29,9 @@ enum class Form : uint8_t {
   kStream4,
   kStream5,
   kArray,
-  kTemplate,                // the form is a count, as many names, and a string
+  kTemplate,                // stored as a count, that many names, and a string
   kTemplateArray,           // the form is a count and twice as many strings
-  kTemplateArrayReference,  // the form is a template's id and a string for each of its fields
+  kTemplateArrayReference,  // stored as a template's id and a string per field
   kLength,
 };
 

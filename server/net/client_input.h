@@ -28,7 +28,7 @@ namespace server::net {
 struct AnnouncedBytes {
   // Offset of the end of the argument that is arriving; 0 outside an argument.
   size_t end = 0;
-  // Offset of the first byte of that argument; 0 if the argument must not get separate memory.
+  // Offset of the first byte of the arriving argument; 0 if it must not get separate memory.
   size_t body_offset = 0;
 };
 

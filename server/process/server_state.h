@@ -3,7 +3,7 @@
 // ServerState: state that durability and replication set and every command reads, without a
 // dependency on either.
 //
-// Invariants: a check that every command makes only reads one atomic variable.
+// Invariants: each check that runs for every command reads only one atomic variable.
 // Thread safety: all members may be used from any thread.
 #pragma once
 

@@ -138,8 +138,8 @@ TEST(RequestParserTest, ABodyMayLieApart) {
   const Arguments expected{"SET", "k", text, "NX"};
   const std::string ping = encode({"PING"});
   RequestParser parser;
-  // The parser knows the separate argument once it has parsed the bytes before it, or after a
-  // reset.
+  // The parser announces the big argument after it has parsed the bytes before that argument. After
+  // a reset it parses these bytes again.
   EXPECT_EQ(status_of(parser, before), Status::kNeedMore);
   EXPECT_EQ(parser.partial().parsed_bytes, before.size());
   EXPECT_EQ(parser.partial().needed_bytes, before.size() + text.size() + 2);

@@ -31,8 +31,8 @@ struct EtcdKeys;
 Listening listening_of(const Config& config);
 
 // Returns the node with the addresses that its options describe. The other members of Node are
-// unchanged. `before` has the addresses at which the server listened when the topology got its
-// present address.
+// unchanged. `before` has the addresses at which the server listened when the node's present
+// address was written to the topology.
 Node announced_node(Node node, const Config& config, const Listening& before);
 
 // Returns the topology with the address of this node. Returns nullopt if the topology already has

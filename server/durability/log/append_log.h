@@ -85,7 +85,8 @@ class AppendLog final : public ReplyLog {
   // Writes pending bytes. With `always` also syncs them, or lets another thread sync. If clients
   // still wait, their thread calls commit() again after on_log_progress().
   void commit(size_t clients) override;
-  // Rejects writes until the log works again. Does not return with `appendfsync always`.
+  // Rejects writes until the log works again. If `appendfsync` is `always`, ends the process
+  // instead.
   void report_failure(const std::string& reason);
   // Wakes the log's thread: it writes pending bytes and notifies waiting threads.
   void wake();

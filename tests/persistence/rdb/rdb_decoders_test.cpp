@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Decodes batches of keys on several threads. Snapshots read that way have the same content.
+// Decodes batches of keys on several threads. A snapshot that several threads decode gives the same
+// keys as one that a single thread decodes.
 #include "persistence/rdb/rdb_decoders.h"
 
 #include <fmt/format.h>

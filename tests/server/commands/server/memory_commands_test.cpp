@@ -85,7 +85,8 @@ TEST_F(MemoryCommandsTest, StatsRunInsideExec) {
   EXPECT_TRUE(run({"EXEC"}).starts_with("*2\r\n*70\r\n"));
 }
 
-// The names and types of Redis 7.0.15, in its order, followed by this server's own parts.
+// The fields of MEMORY STATS in Redis 7.0.15 with their types, in the same order, followed by the
+// fields that only this server has.
 TEST_F(MemoryCommandsTest, StatsHaveTheShapeOfRedis) {
   run({"HELLO", "3"});
   put("k", "v");

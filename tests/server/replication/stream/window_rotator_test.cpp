@@ -54,7 +54,7 @@ TEST_F(WindowRotatorTest, RotatesIdleWindowsUntilTheyAreEmpty) {
   EXPECT_TRUE(schedule_.empty());
   wait_a_generation();
   EXPECT_EQ(rotations_after_tick(), 0);
-  // The next item schedules the window again.
+  // The add of the next item schedules the rotation of the filter again.
   run({"BF.ADD", "w", "b"});
   journalled();
   EXPECT_FALSE(schedule_.empty());
