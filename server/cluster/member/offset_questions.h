@@ -3,7 +3,7 @@
 // Implements a leader's questions to the members in sync: how much of the history they have, and
 // whether they can take over.
 //
-// Thread safety: belong to one thread; times are given by the caller.
+// Thread safety: both classes belong to one thread; the caller gives the times.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,7 @@ class ReturnCheck {
   void begin(int64_t now_us);
   // Called when this node serves as the leader, so its data are in memory.
   void led() { has_led_ = true; }
+  // Records the time if a member in sync is not alive.
   void look_at_others(const Shard& shard, int64_t now_us);
   // Asks the members that have not answered, if their answers are needed.
   void step(const Shard& shard, int64_t now_us);
