@@ -35,8 +35,8 @@ class Glob {
   static constexpr size_t kStepsPerByte = 16;
   static constexpr size_t kStepsFree = size_t{1} << 16;
 
-  // Takes up to six times the pattern's memory, or twelve times if it consists of sets. A pattern
-  // of 4 GiB or more matches nothing.
+  // The compiled pattern takes up to six times the memory of its text, or twelve times if it
+  // consists of sets. A pattern of 4 GiB or more matches nothing.
   explicit Glob(std::string_view pattern, LetterCase letter_case = LetterCase::kExact);
 
   // Bytes of memory in addition to the object itself.
@@ -127,7 +127,8 @@ class Glob {
   std::vector<Set> sets_;
 };
 
-// Returns true if the pattern matches. For a pattern that is used only once.
+// Compiles the pattern and returns true if it matches the text. Used for a pattern that is needed
+// only once.
 bool glob_matches(std::string_view pattern, std::string_view text,
                   LetterCase letter_case = LetterCase::kExact);
 

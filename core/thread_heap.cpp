@@ -41,7 +41,7 @@ struct Counters {
 class HeapCount {
  public:
   static HeapCount& of_process() {
-    // Never destroyed, because threads may end after static objects are destroyed.
+    // The HeapCount is never destroyed, because threads may end after static objects are destroyed.
     static HeapCount& count = *new HeapCount;
     return count;
   }
@@ -71,7 +71,8 @@ class HeapCount {
   }
 
  private:
-  // Guards the two members below. Held shared while counters are read, so that no thread ends.
+  // Guards threads_ and ended_bytes_. It is held shared while counters are read, so that no thread
+  // ends.
   mutable std::shared_mutex mutex_;
   std::vector<Counters> threads_;
   uint64_t ended_bytes_ = 0;

@@ -36,7 +36,7 @@ void append_select(std::string& out, unsigned database) {
   append_command(out, std::array<std::string_view, 2>{"SELECT", std::to_string(database)});
 }
 
-// The function is inlined for the usual case that the database is already selected.
+// select() is inlined, because usually the database is already selected.
 inline void select(std::string& out, unsigned database, std::optional<unsigned>& selected) {
   if (selected == database) [[likely]]
     return;

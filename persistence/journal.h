@@ -8,9 +8,10 @@
 //           └──► second sink (replicas)
 //
 // Invariants: for every key, the order of appends is the order of changes, because the key's lock
-// is held around both. A Group reaches the journal whole or not at all, and its keys stay locked
-// until it does. SELECT precedes a command if the preceding command of the same stream is for
-// another database. SELECT also precedes the first command after restate_database().
+// is held during the change and its append. A Group reaches the journal whole or not at all, and
+// its keys stay locked until it does. SELECT precedes a command if the preceding command of the
+// same stream is for another database. SELECT also precedes the first command after
+// restate_database().
 // Thread safety: all members may be called from any thread, take() from one thread at a time.
 // Source: docs/architecture.md, "The journal".
 #pragma once
@@ -129,14 +130,15 @@ class Journal {
   }
   void write(unsigned database, Words words);
   void append_group(const Group& group);
-  // All functions below require that mutex_ is held.
+  // write_group() and all functions after it require that mutex_ is held.
 
   // Writes the group's commands, between MULTI and EXEC if there are two or more. `with_published`
   // is true for the second sink: it includes the commands of publish_to_replicas().
   static void write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected);
-  // Writes bytes for both streams. `write` gets the database that is selected in both streams, or
-  // nullopt, and stores the database that it has selected.
+  // Writes bytes to the stream of the append log and that of the second sink. `write` gets the
+  // database that is selected in both streams, or nullopt, and stores the database that it has
+  // selected.
   template <class Write>
   void write_to_both(Write&& write) {
     auto selected = database_ == second_sink_database_ ? database_ : std::nullopt;
@@ -159,7 +161,7 @@ class Journal {
   bool is_suspended_ = false;
   StreamSink* second_sink_ = nullptr;
   // The members that each append changes share one cache line. That line is often in another
-  // processor's cache, so an append should transfer only one.
+  // processor's cache, so an append should transfer only one line.
   alignas(kCacheLine) core::keyspace::RwLock mutex_;  // this lock is held while a command is copied
   std::string pending_;               // bytes that the log has not taken yet; guarded by mutex_
   uint64_t taken_ = 0;                // offset of pending_ in the stream; guarded by mutex_

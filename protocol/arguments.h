@@ -33,7 +33,7 @@ inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kNotAFloat = "ERR value is not a valid float";
 
-// The function compares ASCII letters only and ignores the locale, because keywords are ASCII.
+// Ignores the case of ASCII letters only, independently of the locale, because keywords are ASCII.
 inline bool equals_ignore_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   if (a.size() != b.size()) return false;

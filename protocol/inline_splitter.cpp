@@ -69,8 +69,8 @@ bool InlineSplitter::take_word() {
     arguments_.push_back(prefix);
     return true;
   }
-  // The buffer gets room for all words, which together are no longer than the line, because
-  // unescaping never lengthens. So the buffer does not move under views that already point into it.
+  // The buffer gets room for all words at once, so that it never moves while views point into it.
+  // All words together are no longer than the line, because unescaping never lengthens a word.
   if (scratch_.empty()) scratch_.reserve(prefix.size() + rest_.size());
   const size_t begin = scratch_.size();
   scratch_.append(prefix);

@@ -4,7 +4,7 @@
 //
 // Invariants: a limit bounds the accepted size, never the reserved memory. The parsers allocate
 // memory only for bytes that have arrived.
-// Thread safety: values.
+// Thread safety: concurrent reads of a value are safe.
 // Source: Redis 7 (proto-max-bulk-len and the checks for CVE-2021-32675), measured on 7.0.15.
 #pragma once
 

@@ -4,7 +4,7 @@
 //
 // Invariants: `text` contains strings, errors, big numbers and doubles exactly as they were sent.
 // The elements of a map are key, value, key, value…
-// Thread safety: values.
+// Thread safety: concurrent reads of a value are safe.
 // Source: RESP3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md).
 #pragma once
 

@@ -7,8 +7,8 @@
 // After every call, whatever its status, the caller drops consumed() bytes from the front.
 // kNeedMore also consumes the elements that are already in the tree.
 //
-// Invariants: the result does not depend on how the bytes were divided. Announced sizes allocate
-// nothing. Sizes, counts and depth are checked against Limits before anything is built.
+// Invariants: the result does not depend on how the bytes were divided among calls. Announced sizes
+// allocate nothing. Sizes, counts and depth are checked against Limits before anything is built.
 // Thread safety: none; one parser per connection.
 // Source: RESP3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md).
 #pragma once

@@ -59,7 +59,8 @@ class ReplyWriter {
   void integer(int64_t value) {
     char* const out = buffer_.prepare(kHeaderSizeMax);
     out[0] = ':';
-    // This is a fast path for the replies of nearly all commands: 0, 1, small counts.
+    // Integers of one digit have a fast path, because nearly all commands reply 0, 1 or a small
+    // count.
     if (static_cast<uint64_t>(value) < 10) {
       out[1] = static_cast<char>('0' + value);
       return end_line(out, out + 2);
@@ -80,8 +81,8 @@ class ReplyWriter {
   // Writes a null in place of an array. RESP2 has a separate null for this case.
   void null_array() { resp3() ? literal("_\r\n") : literal("*-1\r\n"); }
 
-  // These functions write the header of an aggregate. The caller writes the elements next; for a
-  // map, `count` keys each with its value.
+  // array(), map(), set() and push() write the header of an aggregate. The caller writes the
+  // elements next; for a map, `count` keys each with its value.
   void array(size_t count) { header('*', count); }
   void map(size_t count) { resp3() ? header('%', count) : header('*', count * 2); }
   void set(size_t count) { header(resp3() ? '~' : '*', count); }

@@ -243,7 +243,7 @@ RequestParser::Step RequestParser::read_inline(std::string_view buffered, Words&
 // Converts the offsets of a complete request into views.
 void RequestParser::publish(std::string_view buffered, Words& words) {
   for (const Slice& slice : slices_) {
-    // No two bodies begin at one offset, because a header precedes each of them.
+    // No two arguments begin at the same offset, because a header precedes each argument.
     const bool is_apart = slice.offset == apart_offset_;
     words.push_back(is_apart ? apart_text_ : buffered.substr(slice.offset, slice.size_bytes));
   }
@@ -252,7 +252,8 @@ void RequestParser::publish(std::string_view buffered, Words& words) {
 
 void RequestParser::set_apart(size_t offset, std::string_view text) {
   assert(phase_ != Phase::kBulkBody || position_ != offset || bulk_size_bytes_ == text.size());
-  // The fast path does not support bodies outside of the buffer, so resume() parses this request.
+  // The fast path does not support arguments outside of the buffer, so resume() parses this
+  // request.
   if (phase_ == Phase::kStart) phase_ = Phase::kCount;
   apart_offset_ = offset;
   apart_text_ = text;

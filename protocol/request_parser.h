@@ -15,9 +15,10 @@
 //     execute(words);
 //   }
 //
-// Invariants: the result does not depend on how the bytes were divided. State is kept as offsets,
-// so a command that arrives in small pieces takes time linear in its size. Memory is allocated only
-// for bytes that have arrived, never for announced ones. After kError the parser needs reset().
+// Invariants: the result does not depend on how the bytes were divided among calls. State is kept
+// as offsets, so a command that arrives in small pieces takes time linear in its size. Memory is
+// allocated only for bytes that have arrived, never for announced ones. After kError the parser
+// needs reset().
 // Thread safety: none; one parser per connection. Not movable.
 // Source: RESP (https://redis.io/docs/reference/protocol-spec/); texts and limits measured on Redis
 // 7.0.15.
@@ -48,7 +49,7 @@ class RequestParser {
   // Returns whether all arguments of the last request are views of the buffer.
   bool words_are_in_buffer() const { return words_are_in_buffer_; }
 
-  // Returns the number of bytes of the buffer that the last call has finished with.
+  // Returns the number of bytes at the front of the buffer that the last parse() no longer needs.
   size_t consumed() const { return consumed_; }
 
   // The sizes of a request that has arrived in part, counted from its first byte.
@@ -73,7 +74,7 @@ class RequestParser {
   // after the reply has been sent.
   std::string_view error() const { return error_; }
 
-  // Both setters take effect when the next header is read.
+  // set_authenticated() and set_limits() take effect when the next header is read.
   void set_authenticated(bool authenticated);
   void set_limits(const Limits& limits);
 

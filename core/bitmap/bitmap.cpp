@@ -28,8 +28,8 @@ uint64_t load_big_endian(std::span<const uint8_t> bytes, size_t index) {
   return word;
 }
 
-// Keeps four independent sums, so that no addition waits for the previous addition. Always inlined,
-// because each caller compiles this body for its own instruction set.
+// Keeps four independent sums, so that no addition waits for the previous addition. The function is
+// always inlined, because each caller compiles the loop for its own instruction set.
 [[gnu::always_inline]] inline uint64_t count_all(std::span<const uint8_t> bytes) {
   std::array<uint64_t, 4> counts{};
   const uint8_t* at = bytes.data();

@@ -22,7 +22,7 @@ namespace {
 // compares some lines while other lines are loaded.
 constexpr size_t kItemsAhead = 20;
 
-// Inlined, so that a caller compiled for an instruction set gets the loops compiled for it too.
+// The function is inlined, so that its loops are compiled for the instruction set of each caller.
 template <class Table>
 [[gnu::always_inline]] inline void check_items(const Table& table, bool fetches,
                                                std::span<const ItemHash> hashes,
@@ -96,7 +96,7 @@ const FingerprintKernels& portable_fingerprint_kernels() {
 #if defined(__x86_64__)
 namespace {
 
-// Only the functions with this attribute may use AVX2. A compiler flag for the whole file would
+// Only the functions marked BLOOMERY_AVX2 may use AVX2. A compiler flag for the whole file would
 // also affect inline functions of other headers.
 #define BLOOMERY_AVX2 __attribute__((target("avx2")))
 
@@ -160,8 +160,9 @@ class HalvedTable {
   static bool is_for(const Geometry& geometry) {
     return HalvedShape::is_for(geometry.hash_count, geometry.cell_bits);
   }
-  // True if the bucket does not fit one word of 8 bytes. A single item waits for each step, and one
-  // word needs fewer steps than two halves.
+  // True if a single item should use this table, because a bucket does not fit one word of 8 bytes.
+  // If the bucket fits, one word needs fewer steps than two halves. A single item waits for each
+  // step.
   static bool is_for_one_item(const Geometry& geometry) {
     return is_for(geometry) && !kBucketShapes[geometry.hash_count][geometry.cell_bits].is_narrow;
   }

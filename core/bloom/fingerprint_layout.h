@@ -96,7 +96,7 @@ struct FingerprintLayout {
     });
   }
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
-    // Inlined for narrow buckets, which take few instructions.
+    // The lookup is inlined for narrow buckets, because it takes few instructions.
     if (const auto table = narrow_table(words, geometry))
       return table->holds(table->places_of(hash.first, hash.second));
     return fingerprint_kernels().check(words, geometry, hash);

@@ -48,7 +48,8 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
   // True if some layer can have this geometry.
   { Layout::is_valid(geometry) } -> std::same_as<bool>;
   { Layout::predicted_error(geometry, count) } -> std::same_as<double>;
-  // Bytes that a filter of `count` layers and `count` array bytes is charged.
+  // Returns the accounted memory of a filter. The arguments are the number of layers and the bytes
+  // of all arrays.
   { Layout::accounted_bytes(count, count) } -> std::same_as<uint64_t>;
   Layout::prefetch(words, geometry, hash);
   { Layout::check(words, geometry, hash) } -> std::same_as<bool>;

@@ -82,7 +82,7 @@ const LineKernels& portable_line_kernels() {
 #if defined(__x86_64__)
 namespace {
 
-// Only the functions with this attribute may use AVX2. A compiler flag for the whole file would
+// Only the functions marked BLOOMERY_AVX2 may use AVX2. A compiler flag for the whole file would
 // also affect inline functions of other headers.
 #define BLOOMERY_AVX2 __attribute__((target("avx2")))
 
@@ -247,8 +247,8 @@ const LineKernels* avx2_line_kernels() {
 }
 
 namespace {
-// Before this constant is initialized it is false. The portable kernels are used until then; they
-// give the same results.
+// `has_avx2` is false until it is initialized. Until then the portable kernels are used, which give
+// the same results.
 const bool has_avx2 = avx2_line_kernels() != nullptr;
 }  // namespace
 

@@ -37,7 +37,7 @@ struct LineShape {
   uint32_t bits_per_line = 0;
 
   LineShape() = default;
-  LineShape(const Geometry& geometry)  // implicit: a shape is a view of a geometry
+  LineShape(const Geometry& geometry)  // not explicit: a shape is a view of a geometry
       : line_count(geometry.bit_count / kLineBits),
         lines_per_lookup(geometry.lines_per_lookup),
         // Avoids the division for one line per lookup, because a division costs more than all other
@@ -51,14 +51,14 @@ struct LineKernels {
   bool (*check)(const uint64_t* words, LineShape shape, ItemHash hash);
   // Sets the item's bits. Returns true if at least one of them was clear before.
   bool (*mark)(uint64_t* words, LineShape shape, ItemHash hash);
-  // Sets found[i] for each item that some array contains, and leaves the others unchanged. Items
-  // with found[i] already set are skipped. The arrays are visited roughly in order.
+  // Sets found[i] for each item that some array contains. Items with found[i] already set are
+  // skipped. The arrays are visited roughly in order.
   // REQUIRES: at most kGroupArrays arrays and kGroupItems hashes; `found` is as long as `hashes`.
   void (*check_group)(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                       std::span<bool> found);
   // Sets the bits of each item, in order. Sets found[i] if all of them were set before. Items with
   // found[i] already set are skipped. Returns the number of items that set a bit.
-  // REQUIRES: as check_group().
+  // REQUIRES: at most kGroupItems hashes; `found` is as long as `hashes`.
   uint64_t (*mark_group)(uint64_t* words, const Geometry& geometry,
                          std::span<const ItemHash> hashes, std::span<bool> found);
 };
@@ -70,7 +70,7 @@ const LineKernels* avx2_line_kernels();
 const LineKernels& line_kernels();
 
 // The members of line_kernels() for a single item. They are called directly: a call through a
-// pointer, and a geometry in memory, would cost a single lookup more than its bits.
+// pointer, and a geometry in memory, would cost a single lookup more than checking its bits.
 bool check_line_item(const uint64_t* words, LineShape shape, ItemHash hash);
 bool mark_line_item(uint64_t* words, LineShape shape, ItemHash hash);
 

@@ -4,8 +4,8 @@
 //
 // Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, if it sets bits,
 // `set(words, positions)`. all_set() has no branch that depends on bits. The loops are inlined, so
-// that a caller compiled for an instruction set gets them compiled for it too.
-// Thread safety: the same as of line_kernels.h.
+// that they are compiled for the instruction set of each caller.
+// Thread safety: checks may run in parallel; setting bits needs exclusive access to the array.
 // Source: docs/bloom_math.md, "The native layout"; Steele, Vigna 2021, "Computationally easy,
 // spectrally good multipliers".
 #pragma once
@@ -71,9 +71,9 @@ template <class Line>
   return true;
 }
 
-// Looks at all lines, also after one that lacks a bit. Without a branch between the lines the
-// processor loads them at once. An item that is present needs every line anyway, and a wrong guess
-// costs more than a line that turns out to be unnecessary.
+// Checks all lines of an item, even if an earlier line lacks a bit. Without a branch between the
+// lines the processor loads all lines at once. An item that is present needs every line anyway. A
+// mispredicted branch costs more than loading a line that is not needed.
 template <class Line>
 [[gnu::always_inline]] inline bool check_item(const uint64_t* words, LineShape shape,
                                               const Line& line, ItemHash hash) {
@@ -198,8 +198,9 @@ template <class Line, class Items>
   for (size_t i = 0; i < items.size(); ++i) {
     fetch(i + kLinesAhead);
     const LineWalk walk(hashes[items[i]], shape);
-    // The second loop lists the items that pass. If this loop wrote the list, each write address
-    // would depend on the previous result, which would delay the load of the next line.
+    // A separate loop lists the items that pass. If the loop that checks the lines wrote the list,
+    // each write address would depend on the previous result. That would delay the load of the next
+    // line.
     found[items[i]] = line.all_set(words + walk.word_index(), walk.positions());
   }
   if (others == 0) return;
@@ -296,8 +297,9 @@ template <class Line>
     }
     arrays_of_item[i] = passes;
   }
-  // This loop is separate from the checks for the reason given in check_listed(). It is
-  // branch-free, because the results are unpredictable.
+  // The loop that lists the items is separate from the loop that checks the lines. Otherwise each
+  // write address would depend on the previous result, which would delay the load of the next line.
+  // There is no branch, because the results are unpredictable.
   size_t passed_count = 0;
   for (size_t i = 0; i < hashes.size(); ++i) {
     passed[passed_count] = {static_cast<uint32_t>(i), arrays_of_item[i]};

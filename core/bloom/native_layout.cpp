@@ -18,9 +18,11 @@ constexpr double kFirstShare = 5.0 / 8;
 constexpr double kFirstShareOfSmall = 13.0 / 16;
 constexpr uint64_t kSmallCapacity = 512;
 
-// The remaining error is divided as 1/i up to this layer and as 1/i^2 beyond, which converges.
+// Up to layer i = 10 a layer's share of the remaining error is proportional to 1/i. Beyond, it is
+// proportional to 1/i^2, so that the sum over all layers converges.
 constexpr double kHarmonicLayers = 10;
-// Sum of these weights over all layers: H(10) + 10 (pi^2/6 - sum of 1/i^2 up to 10), rounded up.
+// Sum of the weights of all layers after the first: 1/i up to i = 10, then 10/i^2. It is H(10) + 10
+// (pi^2/6 - sum of 1/i^2 up to 10), rounded up.
 constexpr double kHarmonicSum = 3.880632;
 
 double share_of(uint64_t capacity, uint32_t index) {
@@ -67,7 +69,8 @@ std::optional<Geometry> NativeLayout::size(uint64_t capacity, double error_rate)
 double NativeLayout::layer_error_rate(const FilterParameters& parameters, uint32_t index) {
   if (index >= kMaxNativeLayers) return 0;
   const double ratio = parameters.tightening_ratio;
-  // An explicit ratio r gives (1 - r) r^i, which sums to one as well (Almeida et al. 2007).
+  // With an explicit tightening ratio r, layer i gets the share (1 - r) r^i of the error rate.
+  // These shares also sum to one (Almeida et al. 2007).
   return parameters.error_rate *
          (ratio > 0 ? (1 - ratio) * std::pow(ratio, index) : share_of(parameters.capacity, index));
 }

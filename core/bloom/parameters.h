@@ -33,7 +33,7 @@ struct LayoutRow {
   LayoutId id{};
   // Name of the layout in the configuration.
   std::string_view name{};
-  // True if the layout comes from another server or from its module.
+  // True if the layout is that of a module for another server.
   bool is_foreign = false;
   // True if bits may be cleared. A child that saves must not see cleared bits, so the arrays are in
   // private memory.
@@ -49,10 +49,11 @@ struct LayoutRow {
   double min_error_rate = 0;
   // True if a filter may have a window: its stored form has room for the generations.
   bool takes_window = false;
-  // True if the layout has older forms: 32-bit hashes, rounded arrays, and a growth without effect.
+  // True if the layout has older forms: 32-bit hashes, arrays rounded up to a power of two, or a
+  // growth factor without effect.
   bool has_older_forms = false;
-  // True if FilterParameters::region_bits applies to the layout. It is also the cell_bits of all
-  // layers.
+  // True if FilterParameters::region_bits applies to the layout. That number is also the cell_bits
+  // of all layers.
   bool takes_region_bits = false;
   // True if files mark an item count as estimated. Such a count may exceed a layer's capacity.
   bool marks_estimates = false;
@@ -92,13 +93,15 @@ inline constexpr uint32_t kMaxNativeLayers = 1024;
 // Maximum number of layers of any filter, in memory or in a file. With a tightening ratio near one,
 // rates never underflow.
 inline constexpr uint32_t kMaxLayers = 4096;
-// The unit of a window, after which a filter forgets its items.
+// The unit in which the length of a window is measured. A filter forgets an item when the window
+// has passed.
 enum class WindowUnit : uint8_t { kNone, kMilliseconds, kItems };
 
 struct WindowSettings {
   uint64_t length = 0;
   WindowUnit unit = WindowUnit::kNone;
-  // Number of generations of a full window. One more generation is alive, the oldest.
+  // Number of generations into which the window is divided. One older generation is also kept,
+  // because only whole generations are forgotten.
   uint8_t generations = 0;
   // True if adding an item again restarts the time or count until the item is forgotten.
   bool refreshes = false;
@@ -121,8 +124,8 @@ inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 // Maximum number of bits per region. Longer regions save little memory, and almost no item can be
 // deleted from them.
 inline constexpr unsigned kMaxRegionBits = 255;
-// Number of bits per region unless requested otherwise. The flags take a quarter more memory. In a
-// half full filter, 2 of 1,000 items cannot be deleted.
+// Number of bits per region unless requested otherwise. With this size the flags of the regions
+// take a quarter more memory. In a half full filter, 2 of 1,000 items cannot be deleted.
 inline constexpr unsigned kDefaultRegionBits = 4;
 
 struct FilterParameters {
@@ -217,8 +220,8 @@ uint64_t lookup_lines(const Geometry& geometry);
 // 2007).
 double estimated_items(const Geometry& geometry, double fill_ratio);
 
-// Relative tolerance for values that another machine computed. Its logarithm may differ in the last
-// digit, and so may the sizes computed from the logarithm.
+// Relative tolerance for values that another machine computed. The logarithm function of that
+// machine may differ in the last digit, and so may the sizes computed with it.
 inline constexpr double kRateTolerance = 1e-9;
 
 // A planned layer, before its memory is allocated.
@@ -243,7 +246,7 @@ inline uint64_t live_generations(const FilterParameters& parameters) {
   return parameters.window.is_set() ? uint64_t{parameters.window.generations} + 1 : 1;
 }
 
-// Returns the parameters with fields that the layout ignores set to their defaults.
+// Returns a copy of the parameters in which the fields that the layout ignores have their defaults.
 FilterParameters without_unused(FilterParameters parameters);
 
 // Ratio of the filter's series of error rates; 0 if that series is not geometric.
@@ -273,8 +276,8 @@ uint64_t planned_bytes(const FilterParameters& parameters);
 enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate };
 
 struct ScalingForecast {
-  // Sum of the capacities of the layers that can exist; at least the requested capacity if limit is
-  // kNone.
+  // Sum of the capacities of the layers that can exist. If `limit` is kNone, the sum is at least
+  // the requested capacity.
   uint64_t capacity = 0;
   ScalingLimit limit = ScalingLimit::kNone;
 };
@@ -284,15 +287,15 @@ struct ScalingForecast {
 ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t capacity_wanted,
                                  uint64_t limit_bytes);
 
-// Bytes that a filter of `layer_count` layers with `bits_bytes` of arrays in total is charged.
-// Foreign layouts are charged by the formulas of their modules, which give slightly more than the
-// filters take here. So BF.INFO's SIZE and memory limits have the same meaning as with those
-// modules.
+// Returns the accounted memory of a filter of `layer_count` layers with `bits_bytes` of arrays in
+// total. For foreign layouts it is computed by the formulas of their modules, which give slightly
+// more than the filters take here. So BF.INFO's SIZE and memory limits have the same meaning as
+// with those modules.
 inline constexpr uint64_t kFilterBytes = 48;
 inline constexpr uint64_t kChainBytes = 152;
 inline constexpr uint64_t kLayerBytes = 48;
 uint64_t accounted_bytes(LayoutId layout, uint64_t layer_count, uint64_t bits_bytes);
-// Bytes that a filter with a window is charged in addition.
+// Additional accounted memory of a filter with a window, and of each of its generations.
 inline constexpr uint64_t kWindowBytes = 56;
 inline constexpr uint64_t kGenerationBytes = 16;
 inline uint64_t window_bytes(const FilterParameters& parameters) {

@@ -96,13 +96,13 @@ struct BitRef {
     return {line + position / 64, uint64_t{1} << (position % 64)};
   }
   bool is_set() const { return (*word & mask) != 0; }
-  // Returns true if the bit was clear.
+  // Sets the bit. Returns true if the bit was clear before.
   bool set() const {
     const bool was_clear = !is_set();
     *word |= mask;
     return was_clear;
   }
-  // Returns true if the bit was set.
+  // Clears the bit. Returns true if the bit was set before.
   bool clear() const {
     const bool was_set = is_set();
     *word &= ~mask;
@@ -187,8 +187,8 @@ struct OtherBits {
   double own_pairs;
 
   // Probability that `clear` given bits are not hit and `single` further bits are hit at most once
-  // each. It is the sum over the number t of bits that are hit: C(single, t) T! / (T - t)! D^-t
-  // (rest / D)^(T - t).
+  // each. With T throws at D bits, it is the sum over the number t of bits that are hit: C(single,
+  // t) T! / (T - t)! D^-t (rest / D)^(T - t), where rest = D - clear - single.
   double unshared(double clear, double single) const {
     const double rest = std::max(line_bits - clear - single, 1e-6);
     double log_scale = throws * std::log(rest / line_bits);

@@ -130,8 +130,8 @@ Removal ScalableFilter::remove(ItemHash hash) {
       for (size_t i = 0; i < all.size(); ++i) {
         const Removal removal = all[i].remove<Layout>(hash);
         if (removal == Removal::kAbsent) continue;
-        // An emptied layer other than the last never accepts items again, so it is dropped. No
-        // layer exceeds the error rate of the earlier position to which it moves.
+        // An emptied layer other than the last never accepts items again, so it is dropped. The
+        // later layers move to earlier positions, whose error rates are not lower than their own.
         if (all[i].is_emptied_by(removal) && i + 1 < all.size()) drop_layers(i, 1);
         return removal;
       }

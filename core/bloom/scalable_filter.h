@@ -69,7 +69,7 @@ class ScalableFilter {
                                                         const MemoryBudget& budget,
                                                         int64_t start_ms = 0);
   // Plans the first layer (of each generation, if there is a window) without allocating it. Errors:
-  // the same as of create(), except insufficient memory.
+  // those of create(), except insufficient memory.
   static Result<LayerPlan> plan(const FilterParameters& asked);
   // Builds a filter from parts, the oldest layer first. Errors: parts that no filter can have.
   // `window` has the window's settings and as many layers as there are parts.
@@ -97,9 +97,9 @@ class ScalableFilter {
   // `bytes_min` bytes. Pass 0 for a filter that is unlikely to be in the cache at all.
   void prefetch(ItemHash hash, uint64_t bytes_min = kCachedBytes) const;
 
-  // Repeats adds that the journal recorded as new. They are not checked for presence; only count,
-  // room and growth decide. The bits may be set already, if a snapshot was taken while they were
-  // being set. `outcomes` is as long as `hashes`.
+  // Repeats adds of items that the journal recorded as new, without checking whether the items are
+  // present. Item count, room and growth alone determine the outcomes. The bits may be set already,
+  // if a snapshot was taken while they were being set. `outcomes` is as long as `hashes`.
   void replay_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
                    const MemoryBudget& budget);
 
@@ -180,8 +180,8 @@ class ScalableFilter {
 
   void drop_layers(size_t first, size_t count);
 
-  // The only layer, or an empty layer if there is a chain. The spare bits of first_ hold fields of
-  // the filter in both cases.
+  // The only layer, or an empty layer if chain_ holds the layers. In both cases the spare bits of
+  // first_ hold fields of the filter.
   Layer first_;
   union {
     double error_rate_;

@@ -15,10 +15,10 @@ namespace {
 // Maximum probes per lookup of an imported filter. RedisBloom's strictest rate needs 1,075.
 constexpr uint16_t kMaxHashCount = 2048;
 
-// Largest expansion that a filter of one layer can store.
+// Largest growth factor (EXPANSION) that a filter can store without a ScalableFilter::Chain.
 constexpr uint32_t kSingleExpansionMax = std::numeric_limits<uint16_t>::max();
 
-// True if all parameters that only a chain stores have their defaults.
+// True if all parameters that only a ScalableFilter::Chain can store have their defaults.
 bool is_usual(const FilterParameters& parameters) {
   FilterParameters usual;
   usual.error_rate = parameters.error_rate;

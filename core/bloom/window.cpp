@@ -13,10 +13,12 @@ int64_t clamped(int64_t position) {
   return std::clamp<int64_t>(position, 0, Window::kPositionMax);
 }
 
-// Maximum ordinal, at which positions stay in range and products with the length do not overflow.
+// Maximum ordinal of a generation. Up to this ordinal, positions stay in range and products with
+// the window's length do not overflow.
 uint64_t ordinal_max(const WindowSettings& settings) {
-  // Positions up to kPositionMax use a quarter of these ordinals. The other ordinals are reserved
-  // for grids that were moved back, because moving a grid does not change its ordinals.
+  // Positions up to kPositionMax use a quarter of the ordinals up to the maximum. The other
+  // ordinals are reserved for grids that were moved back, because moving a grid does not change its
+  // ordinals.
   return (4 * static_cast<uint64_t>(Window::kPositionMax) / settings.length + 1) *
          settings.generations;
 }

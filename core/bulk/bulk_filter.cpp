@@ -13,7 +13,8 @@
 namespace core::bloom {
 namespace {
 
-// Smaller batches are added by one thread, because others would cost more than they save.
+// Batches smaller than this are added by one thread, because further threads would cost more time
+// than they save.
 constexpr size_t kBatchItemsMin = 1024;
 constexpr size_t kBatchItemsMax = size_t{1} << 16;
 // Maximum number of marks per batch, for all threads together. A mark is a bit and its item in 8
@@ -196,8 +197,8 @@ void BulkFilter::mark_regions() {
   team_.run([&](unsigned /*member*/) {
     const size_t region_count = marks_.front().size();
     for (size_t region; (region = next_region_++) < region_count;) {
-      // Each member has listed a consecutive part of the batch. So the lists, visited in the order
-      // of the members, give the order of the batch.
+      // Each member of the team has listed a consecutive part of the batch. So the lists, visited
+      // in the order of the members, give the order of the batch.
       for (const std::vector<Marks>& listed : marks_) {
         const Marks& marks = listed[region];
         for (size_t i = 0; i < marks.size(); ++i) {

@@ -29,7 +29,7 @@ namespace core::bloom {
 
 class BulkFilter {
  public:
-  // `budget` and `team` must outlive the filter. Errors: the same as of ScalableFilter::create().
+  // `budget` and `team` must outlive the filter. Errors: those of ScalableFilter::create().
   static Result<std::unique_ptr<BulkFilter>> create(const FilterParameters& asked,
                                                     const MemoryBudget& budget, ThreadTeam& team);
 
@@ -77,10 +77,11 @@ class BulkFilter {
   const FilterParameters parameters_;
   const MemoryBudget& budget_;
   ThreadTeam& team_;
-  // Used for layouts whose bits can be listed; other layouts use `whole_`.
+  // The layers of a filter whose layout can list an item's bits; `whole_` is the filter of any
+  // other layout.
   std::vector<LayerParts> layers_;
   std::unique_ptr<ScalableFilter> whole_;
-  // The marks of a batch, indexed as marks_[member][region].
+  // The bits that a batch sets, by member of the team and region: marks_[member][region].
   std::vector<std::vector<Marks>> marks_;
   // One entry for each item of the batch: 1 if the item has set a bit.
   std::vector<uint8_t> has_changed_;

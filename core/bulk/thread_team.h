@@ -36,7 +36,7 @@ class ThreadTeam {
   void do_part(const Task& task, unsigned member);
 
   std::mutex mutex_;
-  // mutex_ guards the variables from here to failure_.
+  // mutex_ guards task_, round_, busy_count_, is_ending_ and failure_.
   std::condition_variable changed_;
   const Task* task_ = nullptr;
   uint64_t round_ = 0;

@@ -12,7 +12,8 @@ namespace {
 
 // For blocks of this size or more, calloc returns fresh pages instead of clearing memory.
 constexpr size_t kFreshPagesMin = size_t{256} * 1024;
-// Larger requests always fail, and rounding their size up could overflow.
+// Allocation sizes above this are not rounded up: the rounding could overflow, and such a request
+// always fails.
 constexpr size_t kRoundedMax = size_t{1} << 62;
 
 }  // namespace

@@ -19,7 +19,8 @@ namespace core::keyspace {
 
 namespace {
 
-// Smaller values are freed in place, which costs less than handing the values to another thread.
+// Values smaller than this are freed in place, which costs less than handing the values to another
+// thread.
 constexpr size_t kHeavyBytes = size_t{64} * 1024;
 // Length of "-9223372036854775808".
 constexpr size_t kIntegerTextMax = 20;
@@ -39,7 +40,8 @@ std::optional<int64_t> parse_canonical_integer(std::string_view text) {
 }
 
 size_t block_size(size_t key_offset, size_t key_size) {
-  // The block has room for the whole object, even if a short key leaves its end unused.
+  // The block has room for the whole object, even if a short key leaves the end of the object
+  // unused.
   return std::max(sizeof(Entry), key_offset + key_size);
 }
 

@@ -52,7 +52,8 @@ class ExpiryIndex {
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
-    // Each add() is followed by several steps here, so that the number of unneeded records falls.
+    // After each add() purge() checks several records, so that the number of unneeded records
+    // falls.
     for (int step = 0; step < kPurgeSteps && size() > 0; ++step) {
       purge_at_ %= size();
       if (is_needed(records_[purge_at_], latest_of)) {

@@ -26,7 +26,8 @@ class RwLock {
     if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire)) lock_slowly();
   }
   void unlock() {
-    // Keeps kWaiting, so that waiting writers still take precedence over new readers.
+    // unlock() keeps the bit kWaiting, so that waiting writers still take precedence over new
+    // readers.
     state_.fetch_and(~kWriter, std::memory_order_seq_cst);
     wake_parked();
   }

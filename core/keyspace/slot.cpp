@@ -25,8 +25,9 @@ struct Checksum {
   bool opens_tag = false;  // true if one of the bytes is '{'
 };
 
-// Remainder of a byte followed by k zero bytes, in row k. One step processes eight bytes (Kounavis
-// and Berry, "Novel table lookup-based algorithms for high-performance CRC generation", 2008).
+// Row k holds the CRC remainder of each byte followed by k zero bytes. With eight rows, one step
+// processes eight bytes (Kounavis and Berry, "Novel table lookup-based algorithms for
+// high-performance CRC generation", 2008).
 using Remainders = std::array<std::array<uint16_t, 256>, kWordBytes>;
 constexpr Remainders kRemainders = [] {
   Remainders rows{};
@@ -194,7 +195,8 @@ std::string_view tag_of(std::string_view key) {
 [[gnu::target("pclmul,ssse3")]] unsigned slot_by_product(std::string_view key) {
   return slot_of(key, checksum_by_product(key));
 }
-// Selected by a branch instead of an ifunc, for the reason given in bitmap.cpp.
+// A branch on has_product() selects slot_by_product(). An ifunc would not work with sanitizers,
+// because ifunc resolvers run before the sanitizers' runtimes are initialized.
 inline bool has_product() {
   return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("ssse3");
 }

@@ -21,7 +21,7 @@ using SlotSet = std::bitset<kSlotCount>;
 
 // CRC-16/XMODEM: polynomial 0x1021, start value 0, bits not reflected.
 uint16_t crc16(std::string_view bytes);
-// The same checksum for processors without a carry-less product.
+// Computes the checksum of crc16() by table lookups, for processors without a carry-less product.
 uint16_t crc16_by_tables(std::string_view bytes);
 
 unsigned slot_of(std::string_view key);

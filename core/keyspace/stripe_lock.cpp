@@ -7,8 +7,8 @@
 
 #ifdef BLOOMERY_TSAN
 // ThreadSanitizer's deadlock detector aborts if a thread holds more than 64 locks. A thread that
-// holds all 64 stripes and one other lock exceeds this limit. Data races are still found.
-// TSAN_OPTIONS overrides this setting.
+// holds all 64 stripes and one other lock exceeds this limit, so the detector is switched off. Data
+// races are still found. The environment variable TSAN_OPTIONS overrides the default options.
 extern "C" const char* __tsan_default_options();
 extern "C" const char* __tsan_default_options() {
   return "detect_deadlocks=0";

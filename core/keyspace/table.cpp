@@ -27,7 +27,8 @@ constexpr size_t kBucketsShrinkMin = 4;
 // addition.
 constexpr size_t kBucketsPerStep = 2;
 constexpr size_t kEmptyBucketsPerStep = 16;
-// Larger arrays come from calloc, whose pages take no memory until they are used.
+// Bucket arrays of at least this size come from calloc, whose pages take no memory until they are
+// used.
 constexpr size_t kCallocBytesMin = size_t{1} << 20;
 constexpr size_t kCacheLineBytes = 64;
 // Number of positions in a bucket's chain among which random_entry() chooses.
@@ -77,8 +78,8 @@ void Table::free_buckets(Buckets& buckets) {
   buckets = Buckets{};
 }
 
-// The array that contains the key. During a resize that is next_ exactly if the key's bucket of
-// main_ has been moved, so only one chain is searched.
+// Returns the only array that may contain the key, so that one chain is searched. During a resize
+// it is next_ if the key's bucket of main_ has already been moved, else main_.
 const Table::Buckets& Table::home(uint64_t hash) const {
   return is_resizing() && (hash & main_.mask()) < moved_ ? next_ : main_;
 }
@@ -204,7 +205,8 @@ void Table::place(const Buckets& buckets, Entry* entry, uint64_t hash) {
   if (bucket->free_slots() == 0) {
     auto* child = new Bucket{};
     ++child_count_;
-    // The pointer to the child takes the last slot, and its entry moves to the child.
+    // The pointer to the child takes the bucket's last slot. The entry that was in this slot moves
+    // to the child.
     child->set(0, bucket->entry(kSlots - 1), bucket->tags[kSlots - 1]);
     bucket->slots[kSlots - 1] = child;
     bucket->state = kChained | (kChildSlotBit - 1);

@@ -48,8 +48,8 @@ class Table {
   void for_each_candidate(uint64_t hash, Visitor&& visitor) const;
   // REQUIRES: no entry with that key is present.
   Entry& insert(EntryPtr entry, uint64_t hash);
-  // Replaces the entry with the same key by `entry` and returns it. If there is none, inserts
-  // `entry` and returns null.
+  // Inserts `entry` in place of the entry with the same key, and returns the replaced entry. If no
+  // entry has that key, inserts `entry` and returns null.
   EntryPtr replace(EntryPtr entry, uint64_t hash);
   // Removes and returns the entry; null if absent. The caller frees it after unlocking.
   EntryPtr erase(std::string_view key, uint64_t hash);

@@ -39,7 +39,7 @@ class Discarding final : public RdbVisitor {
   }
 };
 
-// Reads the snapshot at the beginning of the file to its end and returns its size.
+// Reads the whole snapshot at the beginning of the file, and returns the snapshot's size.
 core::Result<uint64_t> check_snapshot(FileSystem& files, const std::string& path) {
   auto file = files.open_input(path);
   if (!file) return file.error();

@@ -55,7 +55,8 @@ core::Result<AofManifest> AofDirectory::load_manifest_if_there() {
 bool AofDirectory::is_to_be_taken_in(const AofManifest& manifest) {
   if (!files_.exists(directory_ + "/" + names_.name())) return false;
   if (!manifest.names_data()) return true;
-  // An earlier start wrote the manifest and was interrupted before it moved the file.
+  // An earlier start wrote the manifest and was interrupted before it moved the single file of the
+  // old log into the log's directory.
   return manifest.incrementals().empty() && manifest.base()->name == names_.name() &&
          !files_.exists(path_of(names_.name()));
 }
@@ -63,7 +64,8 @@ bool AofDirectory::is_to_be_taken_in(const AofManifest& manifest) {
 core::Result<> AofDirectory::take_in_single_file(const AofManifest& manifest) {
   if (auto made = files_.make_directory(path_); !made) return made;
   if (auto synced = files_.sync_directory(directory_); !synced) return synced;
-  // The manifest is saved first, so that the next start completes an interrupted move.
+  // The manifest is saved before the file is moved, so that the next start completes an interrupted
+  // move.
   if (auto saved = save_manifest(files_, path_, names_, manifest); !saved) return saved;
   const std::string single_file = directory_ + "/" + names_.name();
   if (auto moved = files_.rename(single_file, path_of(names_.name())); !moved) return moved;

@@ -53,8 +53,8 @@ std::string aof_finished_rewrite_name(int64_t process_id);
 // base that Redis was writing.
 bool is_aof_rewrite_name(std::string_view name);
 
-// RunningChecksum: the CRC-64 of a file from its first byte. Copy it before a write that may fail,
-// to be able to go back.
+// RunningChecksum: the CRC-64 of a file from its first byte. Before a write that may fail, keep a
+// copy, to restore the checksum after a failure.
 class RunningChecksum {
  public:
   void update(std::string_view bytes);
@@ -72,8 +72,8 @@ class RunningChecksum {
 // `checksum` is the checksum of an empty file.
 void append_aof_header(std::string& bytes, RunningChecksum& checksum);
 
-// Ends a batch: adds `batch` to the checksum, then appends the checksum line and adds it too.
-// REQUIRES: exactly `batch` will follow the bytes that `checksum` covers.
+// Ends a batch: adds `batch` to the checksum, then appends the checksum line and adds that line to
+// the checksum too. REQUIRES: exactly `batch` will follow the bytes that `checksum` covers.
 void end_aof_batch(std::string& batch, RunningChecksum& checksum);
 
 // Appends `#TS:<unix seconds>` and a line end, for aof-timestamp-enabled.

@@ -14,7 +14,7 @@ namespace {
 bool is_word(std::string_view argument, std::string_view upper) {
   if (argument.size() != upper.size()) return false;
   for (size_t i = 0; i < upper.size(); ++i) {
-    // The words consist of letters only, so upper and lower case differ in this bit alone.
+    // The words consist of ASCII letters, whose upper and lower case differ only in the bit 0x20.
     if ((argument[i] & ~0x20) != upper[i]) return false;
   }
   return true;
@@ -130,7 +130,8 @@ core::Result<bool> AofLexer::read_more() {
   auto got = file_.read(std::span(buffer_).subspan(kept, static_cast<size_t>(count)));
   if (!got) return got.error();
   end_ += *got;
-  // The file became shorter while it was being read, so the lexer treats this as its end.
+  // The file became shorter while it was being read. The lexer then treats the end of the bytes
+  // read as the end of the file.
   if (*got < count) size_bytes_ = offset_ + (end_ - begin_);
   return *got > 0;
 }

@@ -33,7 +33,7 @@ class AofLexer {
     kCommand,
     kAnnotation,
     kEnd,
-    kCut,    // the file ends within an item that is valid up to there
+    kCut,    // the file ends within an item whose existing bytes are valid
     kWrong,  // the file contains an invalid byte
   };
 

@@ -48,8 +48,8 @@ class AofManifest {
   bool names_data() const { return base_ || !incrementals_.empty(); }
   bool lists(std::string_view name) const;
 
-  // The functions below return the new file's entry. The caller creates the file first, then saves
-  // the manifest.
+  // add_incremental(), replace_base() and replace_all() return the new file's entry. The caller
+  // creates the file first, then saves the manifest.
   const AofFile& add_incremental(const AofNames& names);
   // Adds a new base. Turns the old base and all incremental files except the last one into history.
   const AofFile& replace_base(const AofNames& names, AofBaseFormat format);
@@ -71,8 +71,8 @@ class AofManifest {
   std::vector<AofFile> incrementals_;
 };
 
-// These functions read and write the manifest. REQUIRES: `directory` is the directory of the log's
-// files.
+// load_manifest() and save_manifest() read and write the manifest. REQUIRES: `directory` is the
+// directory of the log's files.
 core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path);
 core::Result<> save_manifest(FileSystem& files, const std::string& directory, const AofNames& names,
                              const AofManifest& manifest);

@@ -65,7 +65,7 @@ core::Result<AofTail> look_at_tail(FileSystem& files, const std::string& path, u
   AofTail tail;
   tail.begin = begin;
   ZeroRun run(wrong_offset);
-  // Chunks overlap, because a line may begin in one chunk and end in the next.
+  // Chunks overlap, because a checksum line may begin in one chunk and end in the next.
   constexpr size_t kOverlap = kChecksumLineBytes - 1;
   std::string buffer;
   for (uint64_t offset = 0;;) {
@@ -79,7 +79,8 @@ core::Result<AofTail> look_at_tail(FileSystem& files, const std::string& path, u
     const std::string_view fresh = std::string_view(buffer).substr(kept);
     const uint64_t before = begin > offset ? std::min<uint64_t>(begin - offset, *got) : 0;
     run.see(fresh.substr(before), offset + before);
-    // Drops kept bytes before `begin`, which must not be part of a line.
+    // Drops buffered bytes before `begin`, because a checksum line must not include bytes before
+    // the tail.
     if (before > 0) buffer.erase(0, kept + before);
     const uint64_t buffer_offset = offset + *got - buffer.size();
     if (const auto found = find_checksum_line(buffer); found && !tail.checksum_line) {

@@ -58,8 +58,8 @@ class AofWriter {
     kAfresh,    // like kWithBase, but the files have discarded data, so syncs do not count
                 // before replace_base()
   };
-  // Opens the log. `files_bytes` is the size of all files read. Without a tail a new incremental
-  // file is created. The journal may be activated afterwards.
+  // Opens the log. `files_bytes` is the size of all files read. If `tail` is nullopt, a new
+  // incremental file is created. The journal may be activated afterwards.
   core::Result<> open(AofManifest manifest, const std::optional<Tail>& tail, uint64_t files_bytes,
                       Begin begin);
   // Returns true after the log was opened with kWithBase or kAfresh, until the first
@@ -115,13 +115,13 @@ class AofWriter {
   std::atomic<bool> is_open_{false};
   std::atomic<bool> needs_base_{false};
   std::atomic<bool> has_lost_sync_{false};
-  std::atomic<bool> awaits_sync_{false};  // true while older_ is set
+  std::atomic<bool> awaits_sync_{false};  // true while a file before current_ is not synced
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> synced_{0};
 
   std::mutex sync_mutex_;  // this mutex serializes syncs; locked before mutex_
 
-  mutable std::mutex mutex_;  // this mutex guards the members below
+  mutable std::mutex mutex_;  // guards the members from lines_ on
   const std::unique_ptr<BatchLines> lines_;
   AofIncrement current_;
   // File before current_ that is not synced yet; null if there is none.

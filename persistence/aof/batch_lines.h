@@ -21,8 +21,8 @@ namespace persistence {
 
 class BatchLines {
  public:
-  // Returns the position line of the data at that offset of the journal, or an empty string if the
-  // position is unknown.
+  // Returns the position line of the data at the journal offset `journal_end`, or an empty string
+  // if the position is unknown.
   using PositionSource = std::function<std::string(uint64_t journal_end)>;
 
   explicit BatchLines(const core::Clock& clock) : clock_(clock) {}

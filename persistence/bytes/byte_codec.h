@@ -47,7 +47,7 @@ class ByteReader {
 
   // Returns the next `count` bytes, or an empty view if fewer bytes are left.
   std::string_view take(uint64_t count);
-  // The integers below are little-endian, except lengths.
+  // All numbers are read as little-endian, except lengths.
   uint8_t u8() { return number<uint8_t>(); }
   uint16_t u16() { return number<uint16_t>(); }
   uint32_t u32() { return number<uint32_t>(); }
@@ -69,12 +69,12 @@ enum class Packing : uint8_t { kNever, kIfSmaller };
 
 class ByteWriter {
  public:
-  // Creates a writer that appends to `out`. Throws std::bad_alloc like the string.
+  // Creates a writer that appends to `out`. Appending may throw std::bad_alloc.
   explicit ByteWriter(std::string& out) : text_(&out) {}
   explicit ByteWriter(ChunkedOutput& out) : chunks_(&out) {}
 
   bool is_chunked() const { return chunks_ != nullptr; }
-  // Returns false after an error of the ChunkedOutput: it drops all further bytes.
+  // Returns false after an error of the ChunkedOutput, which then drops all further bytes.
   bool ok() const { return chunks_ == nullptr || chunks_->ok(); }
   void bytes(std::string_view bytes) {
     if (chunks_ != nullptr) {

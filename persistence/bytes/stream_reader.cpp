@@ -294,7 +294,7 @@ StringReader StringReader::packed(StreamReader& reader) {
   const uint64_t packed_size = reader.length();
   const uint64_t size = reader.length();
   if (!reader.allows(packed_size)) return {reader, Form::kPlain, 0};
-  // The comparison is written so that the product cannot overflow.
+  // The comparison divides, because the product of a stored size and kLzfRatioMax could overflow.
   if (size == 0 || (size - 1) / kLzfRatioMax >= packed_size) {
     reader.fail(kBadPacking);
     return {reader, Form::kPlain, 0};
@@ -360,7 +360,7 @@ bool StringReader::fail_unpacking() {
 // Unpacks with the LZF library if all packed bytes are loaded. If that is impossible or fails,
 // returns false and consumes nothing. The slow path then finds the damaged byte.
 bool StringReader::unpack_whole(std::span<char> out) {
-  // Limit on the size, because the library counts in `unsigned`.
+  // Limit on the sizes, because the LZF library counts in `unsigned`.
   constexpr uint64_t kBytesMax = uint64_t{1} << 30;
   const std::string_view loaded = reader_.read_ahead();
   const bool can_try = out.size() == size_ && left_ == size_ && packed_left_ <= loaded.size() &&

@@ -60,7 +60,7 @@ class StreamReader {
   // Returns the CRC-64 of the bytes consumed; 0 if Options::sums is false.
   uint64_t sum();
 
-  // The integers below are little-endian, except lengths.
+  // All numbers are read as little-endian, except lengths.
   uint8_t u8() { return parse(&ByteReader::u8, 1); }
   uint16_t u16() { return parse(&ByteReader::u16, 2); }
   uint32_t u32() { return parse(&ByteReader::u32, 4); }

@@ -75,7 +75,7 @@ core::Result<> write_file_atomically(const std::string& path, std::string_view b
     ::unlink(temporary.c_str());
     return filled.error();
   }
-  // Without this sync, a power cut may undo the rename.
+  // Without a sync of the directory, a power cut may undo the rename.
   return posix_file_system().sync_directory(directory_of(path));
 }
 

@@ -38,7 +38,8 @@ class Descriptor {
   int get() const { return number_; }
   // Returns the descriptor, which the caller must close.
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
-  // Returns close()'s result: NFS may report a late write error only here.
+  // Closes the descriptor and returns the result of ::close(), because NFS may report a late write
+  // error only then.
   int close() { return ::close(release()); }
 
  private:

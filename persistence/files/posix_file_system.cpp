@@ -209,7 +209,7 @@ core::Result<> replace_file(FileSystem& files, const std::string& path,
     (void)files.remove(temporary);
     return done;
   }
-  // Without this sync, a power cut may undo the rename.
+  // Without a sync of the directory, a power cut may undo the rename.
   return files.sync_directory(directory_of(path));
 }
 

@@ -22,7 +22,7 @@
 namespace persistence {
 
 struct RunLimits {
-  uint64_t gap_bytes_max = 0;  // a run includes sequences of zeros that are not longer than this
+  uint64_t gap_bytes_max = 0;  // a longer sequence of zeros ends a run
   uint64_t run_bytes_max = uint64_t{64} << 10;
 };
 // Passes the non-zero bytes to `visit`, in order. Bits that are set concurrently may be missing.

@@ -31,9 +31,8 @@ std::optional<core::bloom::Geometry> accept_bloomery(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
 
-// The encodings of Bloomery's own layouts, including the layouts with deletion (deletable_codec.h),
-// have the parts below in common. `Cells` decides whether each layer stores its
-// Geometry::cell_bits.
+// LayerForm is common to the encodings of Bloomery's own layouts, including the layouts with
+// deletion (deletable_codec.h). `Cells` decides whether each layer stores its Geometry::cell_bits.
 enum class Cells : uint8_t { kNone, kOfEachLayer };
 enum class Runs : uint8_t { kNone, kOfBigArrays };
 struct LayerForm {

@@ -33,10 +33,10 @@ constexpr uint64_t kTailBytes = 16;
 constexpr uint64_t kOldHeadBytes = 16;
 constexpr uint64_t kOldLayerBytes = 49;
 
-// This bit is set in the options, in addition to those of the layout, if the item counts are
+// The option bit that is set, in addition to the options of the layout, if the item counts are
 // estimated.
 constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
-// This bit is set in the options if the numbers of a window follow all other fields.
+// The option bit that is set if the numbers of a window follow all other fields.
 constexpr uint64_t kWindowOption = uint64_t{1} << 17;
 
 struct HeaderForm {

@@ -5,8 +5,8 @@
 //
 // Invariants: if the ByteWriter has a ChunkedOutput, each byte of an array that forked processes
 // share is read once, in order.
-// Thread safety: one thread at a time may use an object. It must hold the lock of the filter's key.
-// Source: docs/formats.md, "Filters".
+// Thread safety: one thread at a time may use an object. That thread must hold the lock of the
+// filter's key. Source: docs/formats.md, "Filters".
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kNotRounded = 1;
 constexpr uint64_t kHashes64Bits = 4;
 constexpr uint64_t kNotScaling = 8;
-// The first versions of RedisBloom's format that store these fields.
+// The first versions of RedisBloom's format that store the bit count, the options and the growth.
 constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;

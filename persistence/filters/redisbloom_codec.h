@@ -23,7 +23,8 @@ inline constexpr uint64_t kRedisBloomOptionsMax = 15;
 inline constexpr uint64_t kRedisBloomGrowthMax = 32768;
 uint64_t redisbloom_options_of(const core::bloom::FilterParameters& parameters);
 uint64_t redisbloom_growth_of(const core::bloom::FilterParameters& parameters);
-// Applies the options. Returns false if no filter has these options and this growth.
+// Stores options and growth in the parameters. Returns false if no redisbloom filter has this
+// combination.
 bool read_redisbloom_options(uint64_t options, uint64_t growth,
                              core::bloom::FilterParameters& parameters);
 

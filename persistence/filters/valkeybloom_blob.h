@@ -18,7 +18,8 @@
 
 namespace persistence {
 
-// Applies the settings. Returns false if no filter has these settings.
+// Stores the claimed settings in the parameters. Returns false if no valkey-bloom filter has these
+// settings.
 bool take_valkeybloom_settings(const SettingsClaim& claim,
                                core::bloom::FilterParameters& parameters);
 

@@ -11,10 +11,10 @@ namespace persistence {
 namespace {
 
 constexpr size_t kFooterBytes = 10;
-// The version of Redis 7.0, which is the newest that all servers in use accept.
+// The snapshot version of Redis 7.0, which is the newest that all servers in use accept.
 constexpr uint16_t kWrittenVersion = 10;
-// The newest version that is accepted. The forms of strings and module values are the same in all
-// versions, including Valkey 9.
+// The newest snapshot version that is accepted in a payload. The forms of strings and module values
+// are the same in all versions, including Valkey 9.
 constexpr uint16_t kVersionMax = 81;
 
 // A payload of Redis 8.6 may begin with module metadata of the key.

@@ -14,7 +14,8 @@
 
 namespace persistence {
 
-// The type bytes of values, as in snapshots. This server supports only these three types.
+// The type bytes of strings and of module values, as in snapshots. This server supports no other
+// types.
 inline constexpr uint8_t kStringType = 0;
 inline constexpr uint8_t kModuleType = 7;
 

@@ -15,14 +15,14 @@ namespace {
 enum class Form : uint8_t {
   kUnknown,
   kOneString,
-  kStrings,          // the form is a count and as many strings
+  kStrings,          // stored as a count and that many strings
   kPairs,            // stored as a count and twice as many strings
-  kTextScores,       // the form is a count, then for each element a string and a number as text
-  kDoubleScores,     // the form is a count, then for each element a string and a double
-  kContainers,       // the form is a count, then for each element a length and a string
-  kPairsWithExpiry,  // the form is a count, then two strings and 8 bytes for each element.
-  kHashWithExpiry,   // the form is 8 bytes, a count, then a length and two strings for each element
-  kListpackExpiry,   // the form is 8 bytes and a string
+  kTextScores,       // stored as a count, then for each element a string and a number as text
+  kDoubleScores,     // stored as a count, then for each element a string and a double
+  kContainers,       // stored as a count, then for each element a length and a string
+  kPairsWithExpiry,  // stored as a count, then two strings and 8 bytes for each element
+  kHashWithExpiry,   // stored as 8 bytes, a count, then a length and two strings for each element
+  kListpackExpiry,   // stored as 8 bytes and a string
   kStream1,
   kStream2,
   kStream3,

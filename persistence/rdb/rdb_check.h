@@ -29,7 +29,7 @@ struct RdbSummary {
   RdbCounts keys;
   RdbCounts foreign;  // numbers of keys of types that this server does not support
   uint64_t keys_with_expiry = 0;
-  // The error; if there is one, the counts cover the part before it.
+  // The error, if any. The counts then cover the part of the file before the error.
   std::optional<core::Error> error;
 };
 

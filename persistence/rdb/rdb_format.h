@@ -16,14 +16,15 @@ inline constexpr std::string_view kMagic = "REDIS";
 inline constexpr std::string_view kValkeyMagic = "VALKEY";
 // The size of the header, which is the magic and the version: REDIS0010, VALKEY080.
 inline constexpr size_t kHeaderBytes = 9;
-// The version of Redis 7.0, which is the newest that all servers in use accept.
+// The snapshot version of Redis 7.0, which is the newest that all servers in use accept.
 inline constexpr unsigned kWrittenVersion = 10;
-// The version of Redis 5.0, which is the oldest that supports all fields written here (idle times
-// and frequencies).
+// The snapshot version of Redis 5.0, which is the oldest that supports all fields written here
+// (idle times and frequencies).
 inline constexpr unsigned kOldestWrittenVersion = 9;
-// Snapshots end with a checksum from this version on.
+// Snapshots end with a checksum from version 5 on.
 inline constexpr unsigned kFirstVersionWithSum = 5;
-// The first version of Valkey. From this version on, type ids have other meanings than in Redis.
+// The first snapshot version of Valkey. From this version on, type ids have other meanings than in
+// Redis.
 inline constexpr unsigned kFirstValkeyVersion = 80;
 inline constexpr size_t kSumBytes = 8;
 
@@ -40,9 +41,9 @@ inline constexpr uint8_t kModuleAux = 247;
 inline constexpr uint8_t kFunctionUnreleased = 246;
 inline constexpr uint8_t kFunction = 245;
 inline constexpr uint8_t kSlotInfo = 244;
-// In Redis this opcode introduces metadata of a key, in Valkey an import of slots.
+// Opcode 243 introduces metadata of a key in Redis, and an import of slots in Valkey.
 inline constexpr uint8_t kKeyMetaOrSlotImport = 243;
-// In Redis this opcode introduces the fields of a hash template. In Valkey it introduces a command,
+// Opcode 242 introduces the fields of a hash template in Redis. In Valkey it introduces a command,
 // in a snapshot that was saved without a fork.
 inline constexpr uint8_t kHashTemplateOrUpdate = 242;
 
@@ -55,10 +56,11 @@ inline constexpr std::string_view kAofBaseAux = "aof-base";
 inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
 inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
-// This field marks the snapshots of Bloomery. Each add in the commands after such a snapshot was
-// new when it was journaled, so replay counts it without a check.
+// The AUX field `bloomery-ver` marks the snapshots of Bloomery. Each add in the commands after such
+// a snapshot was new when it was journaled, so replay counts it without a check.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
-// This field is "1" if the replication stream after the snapshot comes from another kind of server.
+// The AUX field `bloomery-foreign-stream` is "1" if the replication stream after the snapshot comes
+// from another kind of server.
 inline constexpr std::string_view kForeignStreamAux = "bloomery-foreign-stream";
 inline constexpr std::string_view kAheadAux = "bloomery-ahead";
 

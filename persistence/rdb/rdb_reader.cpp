@@ -209,14 +209,16 @@ void RdbReader::aux() {
   }
   std::string value(value_string.size(), '\0');
   if (!value_string.read(value)) return;
-  // Earlier keys are handed over first, because the field applies to the keys that follow.
+  // The visitor gets all earlier keys before the AUX field, because the field applies to the keys
+  // that follow.
   hand_over_batch();
   drain();
   if (reader_.ok()) check(visitor_.aux(name, value));
 }
 
 void RdbReader::module_aux() {
-  // Modules write this field even if they do not use it, so it does not indicate lost data.
+  // Modules write their AUX field even if they do not use it, so a skipped field does not indicate
+  // lost data.
   reader_.length();
   ModuleReader fields(reader_);
   fields.skip_to_end();

@@ -53,8 +53,8 @@ struct RdbReadOptions {
   bool checks_sum = true;
   // If false, values are skipped without a check, and entries have only their names and expiries.
   bool builds_values = true;
-  // False if bytes after the end are an error. Set it if something may follow: the commands of an
-  // old append log, or a replication stream.
+  // If false, bytes after the end of the snapshot are an error. True if the commands of an old
+  // append log or a replication stream may follow.
   bool may_be_followed = false;
   size_t buffer_bytes = size_t{256} << 10;
   // With several threads, entry() and the budget are called from all of them.

@@ -82,7 +82,7 @@ core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,
     (void)files.remove(place.temporary);
     return renamed.error();
   }
-  // Without this sync, a power cut may undo the rename.
+  // Without a sync of the directory, a power cut may undo the rename.
   const auto synced = files.sync_directory(directory_of(place.path));
   if (!synced) return synced.error();
   return total;

@@ -47,7 +47,7 @@ class ScalableFilter::Adder {
     return insert_in_new_layer<Layout>(hash);
   }
 
-  // Replays at most kGroupItems. Returns the number of items processed.
+  // Replays at most kGroupItems items. Returns the number of items processed.
   template <class Layout>
   size_t replay_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
     if constexpr (AddOnlyLayout<Layout>) {
@@ -65,13 +65,13 @@ class ScalableFilter::Adder {
     return 1;
   }
 
-  // Adds at most kGroupItems. Returns the number of items processed.
+  // Adds at most kGroupItems items. Returns the number of items processed.
   template <class Layout>
   size_t add_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
     hashes = hashes.first(std::min(kGroupItems, hashes.size()));
     if (filter_.window() == nullptr) return add_group<Layout>(hashes, outcomes);
     const uint64_t room = generation_room();
-    // A group must end before the next rotation, which drops layers.
+    // A group of items must end before the window's next rotation, which drops layers.
     if (room > 0) hashes = hashes.first(std::min<uint64_t>(hashes.size(), room));
     if (room > 0 && !refreshes()) return add_group<Layout>(hashes, outcomes);
     for (const ItemHash& hash : hashes) filter_.prefetch(hash);
@@ -101,7 +101,8 @@ class ScalableFilter::Adder {
     return filter_.rotate({next, window.start_of(next)});
   }
 
-  // True if adding the item does not change the window: the layers that an add checks contain it.
+  // True if adding the item does not change the window, because a layer that an add checks contains
+  // the item.
   template <class Layout>
   bool is_add_without_effect(ItemHash hash) const {
     const std::span<const Layer> all = filter_.layers();
@@ -124,7 +125,8 @@ class ScalableFilter::Adder {
   AddOutcome add_to_last(ItemHash hash) {
     Layer& last = filter_.layers().back();
     if (!last.is_full()) {
-      // insert() reports whether the item was present, which saves a check of this layer.
+      // insert() reports whether the item was present, so no separate check of the last layer is
+      // needed.
       const Insertion insertion = last.insert<Layout>(hash);
       if (insertion != Insertion::kNoRoom) {
         return insertion == Insertion::kAdded ? AddOutcome::kAdded : AddOutcome::kPresent;
@@ -171,8 +173,8 @@ class ScalableFilter::Adder {
     return done;
   }
 
-  // Answers items that are found, and adds the first other item to a new layer. Returns the number
-  // of items processed.
+  // Reports the first items as present until one is not found, and adds that item to a new layer.
+  // Returns the number of items processed.
   template <class Layout>
   size_t add_to_full(std::span<const ItemHash> hashes, std::span<const bool> found,
                      std::span<AddOutcome> outcomes) {

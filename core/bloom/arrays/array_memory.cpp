@@ -73,14 +73,15 @@ struct ArrayMemory::Tail {
 };
 
 ArrayMemory& ArrayMemory::of_process() {
-  // Never destroyed, because static arrays may be freed after all other static objects.
+  // The ArrayMemory is never destroyed, because static arrays may be freed after all other static
+  // objects.
   static ArrayMemory& memory = *new ArrayMemory(is_overcommit_strict() ? 0 : kFileBytesMax);
   return memory;
 }
 
 ArrayMemory::ArrayMemory(uint64_t file_bytes_max) : owner_(::getpid()) {
-  // A write beyond this limit would end the process by SIGXFSZ. Arrays that do not fit a smaller
-  // file become anonymous mappings.
+  // A write beyond RLIMIT_FSIZE would end the process by SIGXFSZ, so the file is not larger than
+  // this limit. Arrays that do not fit in the file become anonymous mappings.
   struct rlimit limit {};
   const bool is_known = ::getrlimit(RLIMIT_FSIZE, &limit) == 0;
   file_bytes_ = std::min<uint64_t>(file_bytes_max, is_known ? limit.rlim_cur : 0);
@@ -143,8 +144,8 @@ void* ArrayMemory::map(uint64_t size_bytes) {
 
 void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
   give_back_or_keep(tail_of(memory, size_bytes), size_bytes);
-  // Subtracts the size last: freeing many pages takes time, and the pages are in use until they are
-  // freed.
+  // The size is subtracted only after the pages were freed, because they are in use until then, and
+  // freeing many pages takes time.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
@@ -238,8 +239,8 @@ void ArrayMemory::release(Children::iterator child) {
     Tail* const tail = std::exchange(unseen, unseen->next_freed);
     const uint64_t size_bytes = tail->size_bytes;
     tail->give_back();
-    // Subtracts the size last: freeing many pages takes time, and the pages are in use until they
-    // are freed.
+    // The size is subtracted only after the pages were freed, because they are in use until then,
+    // and freeing many pages takes time.
     kept_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   }
 }

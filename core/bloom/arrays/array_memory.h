@@ -2,9 +2,9 @@
 //
 // ArrayMemory: zeroed memory for big bit arrays, in one sparse file that exists in memory only.
 //
-// Processor and forked children cannot distinguish a page that was only read from a page that was
-// written. Only the file knows which pages were never touched. Code that walks a whole array asks
-// the file, and leaves untouched pages untouched.
+// The processor and forked children cannot distinguish a page that was only read from a page that
+// was written. Only the file knows which pages were never touched. Code that walks a whole array
+// asks the file, and leaves untouched pages untouched.
 //
 // Invariants: each array has its own range of the file, which is never reused; a gap separates two
 // ranges. A freed array stays in memory only while a forked child lives that may read it. Such a
@@ -70,7 +70,7 @@ class ArrayMemory {
   // fork.
   struct Child {
     uint64_t begin;
-    uint64_t end = std::numeric_limits<uint64_t>::max();  // maximum value until fork() has returned
+    uint64_t end = std::numeric_limits<uint64_t>::max();  // maximum until fork() returns
   };
   using Children = std::list<Child>;
 
@@ -92,9 +92,9 @@ class ArrayMemory {
   std::atomic<uint64_t> anonymous_bytes_{0};
   // Counts the beginning and the end of each fork, so that mappings, forks and frees have an order.
   std::atomic<uint64_t> events_{0};
-  std::mutex mutex_;       // guards the members below; never taken in a child
+  std::mutex mutex_;       // guards children_ and freed_; never locked in a child
   Children children_;      // child processes that are alive
-  Tail* freed_ = nullptr;  // freed arrays that living children may read, linked by their tails
+  Tail* freed_ = nullptr;  // linked list of freed arrays that living children may read
 };
 
 // Tracks one forked child. The guard is created before the fork and destroyed when the child has

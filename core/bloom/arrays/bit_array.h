@@ -4,10 +4,10 @@
 //
 // Invariants: the bits after bit_count() up to the next multiple of 64 exist and are zero. Arrays
 // of kMappedBytes or more are mapped: they cost memory only for touched pages. A child that saves a
-// shared array sees a superset of the bits it had at the fork, and the parent copies no page. All
-// other arrays look to a child as they were at the fork. Members that work on the whole array leave
-// untouched pages untouched. The exceptions are words() and bytes(): their callers must avoid
-// access to untouched pages.
+// shared array sees all bits that the array had at the fork, and possibly later ones. The parent
+// copies no page. All other arrays look to a child as they were at the fork. Members that work on
+// the whole array leave untouched pages untouched. The exceptions are words() and bytes(): their
+// callers must avoid access to untouched pages.
 // Thread safety: reads may run in parallel. A write needs exclusive access to the words that it
 // changes; detach_from_children() needs exclusive access to the array.
 // Source: docs/bloom_math.md, "Memory".
@@ -101,7 +101,7 @@ class BitArray {
   struct Extent {
     bool is_mapped : 1 = false;
     bool is_private : 1 = false;
-    uint64_t bit_count : 62 = 0;  // lies above the flags, so that one shift gives the line count
+    uint64_t bit_count : 62 = 0;  // in the high bits: one shift gives the line count
   };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;

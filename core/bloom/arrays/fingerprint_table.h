@@ -169,7 +169,7 @@ class FingerprintTable {
   Word load(const BucketPlace& place) const {
     Word word;
     std::memcpy(&word, bytes() + place.byte, sizeof(word));
-    return word >> (place.shift % 64);  // the compiler cannot infer that shift < 64
+    return word >> (place.shift % 64);  // `% 64`: the compiler cannot infer that shift < 64
   }
   Word pattern(uint64_t value) const { return lows() * value; }
   // In `zeros(slots) & highs()`, the top bit of each slot that is zero is set. The result is exact

@@ -53,7 +53,8 @@ using Entries = std::array<uint64_t, kPagesAtOnce>;
 }  // namespace
 
 PrivateMemory& PrivateMemory::of_process() {
-  // Never destroyed, because static arrays may be freed after all other static objects.
+  // The PrivateMemory is never destroyed, because static arrays may be freed after all other static
+  // objects.
   static PrivateMemory& memory = *new PrivateMemory("/proc/self/pagemap");
   return memory;
 }
@@ -81,8 +82,8 @@ void PrivateMemory::unmap(void* memory, uint64_t size_bytes) {
     sizes_.erase(memory);
   }
   ::munmap(memory, round_to_pages(size_bytes));
-  // Subtracts the size last: freeing many pages takes time, and the pages are in use until they are
-  // freed.
+  // The size is subtracted only after the pages were freed, because they are in use until then, and
+  // freeing many pages takes time.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 

@@ -6,9 +6,10 @@
 // Cost of a fork: the kernel copies the page tables of touched pages, 8 bytes for each 4 KiB. Later
 // it copies each page that the parent changes while the child lives.
 //
-// A page that was only read has no memory of its own but counts as touched here, because the kernel
-// does not distinguish it. If the kernel's page map cannot be read, all pages count as touched.
-// Huge pages are disabled: one item would touch 2 MiB, and a fork would copy as much.
+// A page that was only read has no memory of its own. It counts as touched here, because the kernel
+// does not distinguish it from a page that was written. If the kernel's page map cannot be read,
+// all pages count as touched. Huge pages are disabled: one item would touch 2 MiB, and a fork would
+// copy as much.
 //
 // Thread safety: all members may be called from any thread. next_data() and data_end() may also be
 // called from forked children, and take no lock.
@@ -51,7 +52,7 @@ class PrivateMemory {
   const char* page_map_;
   int owner_;  // id of the process that created this object
   std::atomic<uint64_t> reserved_bytes_{0};
-  mutable std::mutex mutex_;  // guards the members below; never taken in a child
+  mutable std::mutex mutex_;  // guards sizes_; never locked in a child
   std::map<void*, uint64_t> sizes_;
 };
 

@@ -39,8 +39,8 @@ const MomentTable& distinct_table(unsigned line_bits) {
   return last;
 }
 
-// Moments of the fill of one line: E[fill^q] is the probability that q probes of it all find a set
-// bit.
+// Moments of the fill of one line: E[fill^q] is the probability that q probes of the line all find
+// a set bit.
 class LineFill {
  public:
   LineFill(const LineModel& model, double item_count) : distinct_(distinct_table(model.line_bits)) {

@@ -112,7 +112,7 @@ class EvictionPool {
   void merge(std::vector<Candidate> found);
 
   Keyspace& keyspace_;
-  std::mutex mutex_;  // guards the members below; no other lock is taken while this one is held
+  std::mutex mutex_;  // guards all members but keyspace_; no lock is taken while it is held
   std::mt19937_64 random_;
   size_t next_database_ = 0;  // used by policies that draw at random
   EvictionPolicy scored_by_ = EvictionPolicy::kNoEviction;

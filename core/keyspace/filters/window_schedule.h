@@ -54,11 +54,11 @@ class WindowSchedule {
     bool was_missing = false;
   };
 
-  // REQUIRES for the two functions below: mutex_ is held.
+  // make_all_due() and insert() require that mutex_ is held.
   void make_all_due();
   void insert(std::string key, Plan plan);
 
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // guards plans_, by_time_ and last_now_ms_
   std::unordered_map<std::string, Plan> plans_;
   std::set<std::pair<int64_t, std::string>> by_time_;
   int64_t last_now_ms_ = 0;
