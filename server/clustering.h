@@ -67,7 +67,7 @@ class Clustering {
   // Checks the loaded data. Must be called after recovery. Errors: why the data do not fit the
   // cluster.
   core::Result<> check_data() const;
-  // These functions join and leave the cluster.
+  // start() joins the cluster, and stop() leaves it.
   void start();
   void stop();
   // Hands the shard over to another member if possible, then calls `done`, perhaps on another

@@ -3,7 +3,7 @@
 // bloomery-docs: prints two pages of the documentation.
 //
 // Without arguments it prints docs/commands.md, the reference of all commands, from the command
-// table and docs/parts/commands.md. The latter has examples and the meaning of options.
+// table and docs/parts/commands.md. The file in docs/parts/ contains examples and explains options.
 // `bloomery-docs configuration conf/bloomery.conf` prints docs/configuration.md from the option
 // table and the sample file.
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 // `cluster-write-acks insync`.
 //
 // Invariants: a reply to a write is not released before each member that may become the leader has
-// the write. Such members are named by ClusterState before etcd lists them.
+// the write. ClusterState names such members before etcd lists them.
 // Thread safety: all members may be called from any thread.
 // Source: docs/cluster.md, "Guarantees".
 #pragma once

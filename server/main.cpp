@@ -55,7 +55,7 @@ class PidFile {
 
  private:
   core::Result<> write() const {
-    // The mode lets other users read the file.
+    // Other users may read the pid file.
     constexpr mode_t kMode = 0644;
     const auto file = persistence::open_file({path_, "pidfile"}, O_WRONLY | O_CREAT,
                                              persistence::FileKinds::kRegular, kMode);
@@ -72,7 +72,8 @@ class PidFile {
 void open_standard_streams() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) != -1) continue;
-    // open() returns the lowest free number, so these files get the numbers of the missing streams.
+    // open() returns the lowest free descriptor, so /dev/null gets the descriptors of the missing
+    // standard streams.
     if (::open("/dev/null", O_RDWR) != descriptor) return;
   }
 }

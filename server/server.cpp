@@ -366,7 +366,8 @@ core::Result<> Server::start() {
   });
   config_.follow({OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold},
                  [&parts] { parts.observer.update(); });
-  // TLS is registered before the listener's hooks, because a new TLS port needs the certificates.
+  // The option hooks of TLS are registered before those of the listener, because a new TLS port
+  // needs the certificates.
   if (auto followed = parts.tls.follow(); !followed) return followed;
   if (auto prepared = acl::prepare_users(parts.access.users, config_); !prepared) return prepared;
   if (auto opened = parts.listener.open(); !opened) return opened;
@@ -440,8 +441,8 @@ void Server::await_signal() {
   });
 }
 
-// A signal acts as SHUTDOWN without options. A second signal during the attempt skips the wait for
-// replicas.
+// A signal acts as SHUTDOWN with the words of shutdown-on-sigterm or shutdown-on-sigint. A second
+// signal while the server shuts down skips the wait for replicas.
 void Server::on_signal(int signal) {
   await_signal();
   parts_->clustering.retire(

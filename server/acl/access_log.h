@@ -2,8 +2,8 @@
 //
 // AccessLog: the latest failed logins and denied commands, and their total numbers, for ACL LOG.
 //
-// Invariants: the newest entry comes first. The same event within a minute counts in one entry. The
-// log is never longer than its limit was when the latest new event arrived.
+// Invariants: the newest entry comes first. Repetitions of an event within a minute are counted in
+// one entry. The log is never longer than its limit was when the latest new event arrived.
 // Thread safety: all members may be called from any thread.
 // Source: https://redis.io/docs/latest/commands/acl-log/.
 #pragma once

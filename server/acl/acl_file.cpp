@@ -45,7 +45,8 @@ std::vector<UserDefinition> parse_lines(std::string_view text, std::vector<std::
   return definitions;
 }
 
-// Rules and names may contain quotes and backslashes, which the configuration's parser interprets.
+// Quotes a rule or a name if the configuration's parser would change it, for example because it
+// contains a backslash.
 std::string quote_if_misread(const std::string& word) {
   const auto read = split_words(word);
   const bool is_read_as_it_is = read && read->size() == 1 && read->front() == word;

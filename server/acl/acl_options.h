@@ -16,9 +16,10 @@ namespace server::acl {
 
 class Users;
 
-// Applies the options now and after each change, and loads the users from the configuration or from
-// their file. If neither defines the default user, its password is requirepass. Both arguments must
-// outlive the last CONFIG SET. Errors: the text to print before exiting.
+// Applies the options about users now and after each change, and loads the users from the
+// configuration or from the ACL file. If no definition names the default user, its password is
+// requirepass. `users` and `config` must outlive the last CONFIG SET. Errors: the text to print
+// before exiting.
 core::Result<> prepare_users(Users& users, Config& config);
 
 }  // namespace server::acl

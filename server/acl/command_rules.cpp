@@ -17,8 +17,8 @@ constexpr std::string_view kUnknownName = "Unknown command or category name in A
 constexpr std::string_view kArgumentOfSubcommand =
     "Allowing first-arg of a subcommand is not supported";
 constexpr std::string_view kTooManyRules = "Too many first-arg rules";
-// Limit on the number of rules with a first argument. A check of one command may have to compare
-// with all of them.
+// Limit on the number of rules +command|first-argument. The number is limited, because the check of
+// one command may compare its argument with all of these rules.
 constexpr size_t kFirstArgumentsMax = 128;
 
 }  // namespace
@@ -66,7 +66,7 @@ core::Result<> CommandRules::apply(std::string_view rule) {
   return {};
 }
 
-// Applies +command|argument, if `what` names no subcommand.
+// Applies the rule +command|first-argument. REQUIRES: the text after '+' names no subcommand.
 core::Result<> CommandRules::apply_argument_rule(std::string_view what) {
   const size_t bar = what.rfind('|');
   const std::string_view argument = what.substr(bar + 1);
@@ -131,10 +131,10 @@ bool CommandRules::has_effects_of(const CommandRules& other) const {
          first_arguments_ == other.first_arguments_;
 }
 
-// A category rule is retained if it and another rule make each other redundant, because it
-// expresses the user's intention better. Dropping one rule can make another one ineffective: `-get`
-// has no effect without the `+@read` before it. So rules are dropped until every remaining rule has
-// an effect.
+// If a category rule and another rule make each other redundant, the category rule is retained,
+// because it expresses the user's intention better. Dropping one rule can make another one
+// ineffective: `-get` has no effect without the `+@read` before it. So rules are dropped until
+// every remaining rule has an effect.
 void CommandRules::simplify() {
   size_t before = 0;
   do {

@@ -4,8 +4,8 @@
 // categories. Built once from the command registry in dispatch/, which this folder must not
 // include.
 //
-// Invariants: an index here is the index of the registered command. A container precedes its
-// subcommands. Renaming a command does not change the name that rules use.
+// Invariants: a command has the same index in this table as in the command registry. A container
+// precedes its subcommands. Renaming a command does not change the name that rules use.
 // Thread safety: constant once built.
 #pragma once
 

@@ -87,7 +87,7 @@ std::optional<Credentials> parse_basic(std::string_view header) {
   }
   std::string_view encoded = header.substr(space);
   encoded.remove_prefix(std::min(encoded.find_first_not_of(' '), encoded.size()));
-  // Some clients omit the padding, which OpenSSL requires.
+  // Some clients omit the Base64 padding, which OpenSSL requires.
   std::string padded(encoded);
   while (padded.size() % 4 != 0) padded += '=';
   if (padded.empty() || padded.size() > kCredentialsMax) return std::nullopt;
@@ -104,7 +104,7 @@ std::optional<Credentials> parse_basic(std::string_view header) {
 }
 
 bool is_plain_host(std::string_view host) {
-  // The port after the host is removed.
+  // Removes the port from the Host header.
   const size_t colon = host.find_last_of(':');
   const bool is_bracketed = host.starts_with('[');
   if (colon != std::string_view::npos && (!is_bracketed || host[colon - 1] == ']')) {

@@ -29,7 +29,8 @@ class AdminServer {
  public:
   static constexpr size_t kConnectionsMax = 64;
 
-  // `ask` is passed to the Heartbeat, `post` to the WriteCaller.
+  // `ask` runs a function once all threads that serve clients have responded (heartbeat.h). `post`
+  // runs a task on one of these threads (write_caller.h).
   AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask, WriteCaller::Post post);
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;

@@ -29,7 +29,7 @@ constexpr std::string_view kFiltersPerPage = "1000";
 constexpr std::string_view kUsualWindowS = "86400";
 constexpr std::string_view kKeyMissing = "the parameter key is missing";
 constexpr std::string_view kItemMissing = "the parameter item is missing";
-// The name of the layout whose curve the planner shows for comparison.
+// The dashboard's planner shows the curve of this filter layout for comparison.
 constexpr std::string_view kPeer = "redisbloom";
 constexpr std::string_view kSlowCommandsMax = "128";
 
@@ -170,7 +170,7 @@ HttpResponse Api::add(const Question& question) {
   if (!caller) return json_error(400, caller.error().message);
   HttpResponse response;
   std::vector<std::string> words = {"bf.add", std::string(*key), std::string(items[0])};
-  // The lambda copies the values it needs, because `question` is destroyed before the write ends.
+  // The lambda copies its values, because the HTTP request is destroyed before the write ends.
   response.later = [this, user = caller->user, address = std::string(caller->address),
                     database = caller->database,
                     words = std::move(words)](const HttpResponse::Deliver& deliver) {

@@ -38,7 +38,8 @@ void HttpConnection::start() {
 void HttpConnection::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  // The stream owns the descriptor, so the event loop's socket only releases it.
+  // The stream owns the file descriptor and closes it. So Asio's object releases the file
+  // descriptor without closing it.
   (void)descriptor_.release();
   parts_.stream->close();
 }
@@ -95,7 +96,8 @@ void HttpConnection::on_ready() {
   }
   if (state_ == State::kClosed || state_ == State::kWaits) return;
   if (std::exchange(has_another_request_, false)) {
-    // The buffer already holds another request. Other connections are served before it.
+    // The buffer already holds another request of this client. Other connections are served before
+    // that request.
     return net::asio::post(parts_.context, [self = shared_from_this()] {
       if (self->is_closed()) return;
       (void)self->take_requests();
@@ -147,7 +149,8 @@ bool HttpConnection::take_requests() {
 
 void HttpConnection::respond_later(const HttpResponse& response, bool keeps_alive) {
   enter(State::kWaits);
-  // The answer may arrive after the connection was destroyed, but never after the context was.
+  // The answer may arrive after the connection was destroyed. But the io_context still exists when
+  // the answer arrives.
   response.later(
       [weak = weak_from_this(), &context = parts_.context, keeps_alive](HttpResponse answer) {
         net::asio::post(context, [weak, keeps_alive, answer = std::move(answer)] {

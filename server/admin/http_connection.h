@@ -72,7 +72,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool send();
   void linger();
   void respond(const HttpResponse& response, bool keeps_alive, bool is_head);
-  // Answers when another thread has produced the response.
+  // Starts to wait for another thread, which produces the response. Then sends the response.
   void respond_later(const HttpResponse& response, bool keeps_alive);
 
   Parts parts_;

@@ -78,8 +78,8 @@ std::optional<HttpResponse> Site::refusal(const Route& route, const Question& qu
   if (!request.declares_write) {
     return plain_response(403, fmt::format("A write needs the header {}", kWriteHeader));
   }
-  // A page of another origin could make its own host name resolve to this address. Requiring a
-  // password prevents access by such pages.
+  // An attacker's web page could make its own host name resolve to this server's address. Such a
+  // page is rejected, because a user without a password must ask for an address or localhost.
   if (question.user->has_no_password() && !is_plain_host(request.host)) {
     return plain_response(403, "Without a password, ask for an address or for localhost to write");
   }

@@ -4,8 +4,8 @@
 // user.
 //
 // The command runs on a thread that serves clients: the drain before a failover or a shutdown
-// covers only these threads. The reply is sent when the append log and the cluster's permit allow
-// it.
+// covers only these threads. As for other clients, the reply is delayed until the append log
+// contains the write. The reply is an error if this leader has lost its permit to acknowledge.
 //
 // Thread safety: call() from any thread. `on_reply` is called on a thread that serves clients.
 #pragma once

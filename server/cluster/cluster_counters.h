@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, 3> kFailoverCauses = {"handover", 
 struct ClusterCounters {
   // How often this node became the leader of its shard, by FailoverCause.
   std::array<std::atomic<uint64_t>, kFailoverCauses.size()> failovers{};
-  // The number of times that the permit of this leader ended before it was extended.
+  // How often this leader's permit to acknowledge writes ended before the leader had extended it.
   std::atomic<uint64_t> permit_lapses{0};
   // Bytes of the stream that the slowest connected replica lacks; 0 if this node is a replica.
   std::atomic<uint64_t> bytes_behind{0};

@@ -29,7 +29,7 @@ class View;
 
 // The state in which this server serves the slots of its shard.
 enum class Service : uint8_t {
-  kDown,  // this server does not lead the shard, or has no permit
+  kDown,  // this server does not lead the shard, or has no permit to acknowledge writes
 
   // Clients wait, because the shard is being handed over by this server or to it, or because the
   // former leader may still have a permit.
@@ -42,7 +42,7 @@ class ClusterState {
   explicit ClusterState(size_t thread_count) : seen_(thread_count) {}
 
   void publish(std::shared_ptr<const View> view);
-  // Returns whether there is a cluster.
+  // Returns whether this server is a node of a cluster.
   bool is_on() const { return version_.load(std::memory_order_relaxed) != 0; }
   // The view and the service that a thread sees at one moment.
   struct Observation {
@@ -59,14 +59,14 @@ class ClusterState {
     return {*seen.view, seen.service};
   }
   const View& view_of(size_t thread_index) { return look(thread_index).view; }
-  // Returns whether this server serves every command whose keys lie in the slot. As in route(), it
-  // does if it leads the slot's shard and its service is kUp. Returns false until the thread has
-  // called look() for the newest view.
+  // Returns whether this server serves every command whose keys lie in the slot. As in route(), the
+  // server must lead the slot's shard, and its service must be kUp. Returns false until the thread
+  // has called look() for the newest view.
   bool serves(size_t thread_index, unsigned slot) const {
     const Seen& seen = seen_[thread_index];
     return seen.version == version_.load(std::memory_order_acquire) && (*seen.served_slots)[slot];
   }
-  // Returns null without a cluster.
+  // Returns the newest view; null if this server is not a node of a cluster.
   std::shared_ptr<const View> latest() const {
     const std::scoped_lock lock(mutex_);
     return view_;

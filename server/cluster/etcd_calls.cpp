@@ -270,8 +270,9 @@ asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
   co_return co_await connect(call->link);
 }
 
-// Returns whether the error finishes the call. It does if etcd has refused the call and a new token
-// would not help. It also does if the call may have changed data, so its outcome is unknown.
+// Returns whether the error finishes the call. A refusal by etcd finishes the call, unless a new
+// token would help. Any other error finishes a call that may have changed data, and leaves its
+// outcome unknown.
 bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
   call->last_error = error;
   if (is_refusal(error.code)) {
@@ -404,7 +405,7 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
     if (failed == http::error::need_buffer) failed.clear();
     if (failed) co_return unreachable(link, "read: " + failed.message());
     if (!parser.is_header_done()) continue;
-    const size_t searched = text.size();  // the searched bytes contain no line end
+    const size_t searched = text.size();  // the text before this position contains no line end
     text.append(room.data(), room.size() - parser.get().body().size);
     if (parser.get().result_int() == kHttpOk) {
       size_t begin = 0;

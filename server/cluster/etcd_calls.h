@@ -119,8 +119,8 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   bool on_error(const RunningPointer& call, EtcdError error);
   void on_limit(const RunningPointer& call);
   void finish(const RunningPointer& call, EtcdAnswer answer);
-  // These two functions are not coroutines, because g++ 12 copies aggregates in coroutine frames
-  // byte by byte.
+  // finish_with() and give_up() are not coroutines, because g++ 12 copies aggregates in coroutine
+  // frames byte by byte.
   void finish_with(const RunningPointer& call, std::string body);
   void give_up(const RunningPointer& call);
   // An attempt to connect has half of the call's time limit, so that the call can reach another

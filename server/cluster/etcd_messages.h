@@ -69,7 +69,7 @@ struct EtcdRangeReply {
   uint64_t count = 0;             // number of keys, including those that min_mod_revision omits
   std::vector<EtcdKeyValue> kvs;  // keys and values, sorted by key
 
-  // Returns null if the reply has no such key.
+  // Returns the key with its value; null if the reply does not contain the key.
   const EtcdKeyValue* find(std::string_view key) const;
 };
 
@@ -157,8 +157,8 @@ std::string etcd_lease_json(uint64_t lease);  // body of the requests that exten
 std::string etcd_watch_json(const EtcdWatch& watch);
 std::string etcd_authenticate_json(std::string_view user, std::string_view password);
 
-// The functions below parse replies. Errors: not JSON, or a member of the wrong type; the message
-// names it.
+// The parse_etcd_… functions parse replies. Errors: the text is not JSON, or a member has the wrong
+// type; the message names the member.
 core::Result<EtcdRangeReply> parse_etcd_range(std::string_view json);
 core::Result<EtcdPutReply> parse_etcd_put(std::string_view json);
 core::Result<EtcdTxnReply> parse_etcd_txn(std::string_view json);

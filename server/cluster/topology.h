@@ -8,8 +8,8 @@
 // insync are members, and the leader is in sync. No two nodes have the same address. Shards are
 // sorted by name, nodes by id.
 // Thread safety: the functions are pure; a value shared by threads needs a lock.
-// Source: one compare-and-swapped document holds all, so that changes have one order:
-// https://etcd.io/docs/v3.4/learning/api/#transaction.
+// Source: the whole topology is one document, which is changed by compare-and-swap. So all changes
+// have one order: https://etcd.io/docs/v3.4/learning/api/#transaction.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Shard {
   std::string name;    // name of 1 to 32 characters: a-z 0-9 - _
   uint64_t epoch = 0;  // number that grows with every change of the shard's leader
   std::string leader;
-  // Ids in the order in which the members joined, with the leader.
+  // Ids of all members, including the leader, in the order in which they joined.
   std::vector<std::string> members;
   std::vector<std::string> insync;  // ids of the leader and of the members that may take over
   SlotRanges slots;
@@ -51,8 +51,8 @@ struct Shard {
 struct Topology {
   std::vector<Shard> shards;
   std::vector<Node> nodes;
-  // Members of the document that a newer version has added, as a JSON object; "" for none. They are
-  // kept and written back.
+  // JSON members of the document that a newer version of Bloomery has added, as a JSON object; ""
+  // for none. They are kept and written back.
   std::string others = {};
 
   bool operator==(const Topology&) const = default;

@@ -182,12 +182,13 @@ class Config {
   std::array<std::atomic<int64_t>, kOptionIdCount> scalars_{};
   std::array<AtomicLimit, kClientClassCount> buffer_limits_{};
 
-  // Only load() writes the members below.
+  // Only load() writes file_path_ and other_directives_.
   std::string file_path_;
   OtherDirectives other_directives_;
 };
 
-// The classes below are typed views of related options. The Config must outlive the view.
+// ListenOptions, RunOptions and BloomDefaults are typed views of related options. The Config must
+// outlive the view.
 
 // ListenOptions: the options about listening, apart from the port.
 class ListenOptions {

@@ -53,7 +53,7 @@ std::string start_up_error(const core::Error& error) {
 
 void Config::warn_if_without_effect(size_t index, const Value& value) {
   const Option& option = option_table()[index];
-  // There is no warning if the value equals Redis' default.
+  // An option without effect causes no warning if its value equals Redis' default.
   if (value.text == option.default_text) return;
   if (const auto feature = missing_feature(option.name); !feature.empty()) {
     warn(effect_warning(option.name, feature));
@@ -108,7 +108,7 @@ core::Result<> Config::apply(const Directive& directive) {
                                dashed == values.end() ? "" : hint_for(lower_case(*dashed))));
   }
   const std::string current = text_at(*index);
-  // A list may also be written as one quoted word.
+  // The values of a list option may also be written as one quoted word.
   const auto parsed = values.size() > 1
                           ? parse_value(option, values, current)
                           : parse_single_text(option, values.empty() ? "" : values[0], current);

@@ -81,7 +81,8 @@ std::string_view nearest_directive(std::string_view name) {
 std::string hint_for(std::string_view name) {
   if (name == "-p") return "; the port is given as --port 7000";
   if (name.starts_with('-')) return "; the names of options follow two dashes: --port 7000";
-  // Limit on the length of a name. A longer name is no misspelling, and comparing it takes long.
+  // Limit on the length of a name. A longer name is not compared with the directives, because the
+  // comparison would take long and such a name is no misspelling.
   constexpr size_t kNameBytesMax = 100;
   const std::string_view meant = name.size() <= kNameBytesMax ? nearest_directive(name) : "";
   // If the name is known and only the number of values is wrong, nothing is suggested.

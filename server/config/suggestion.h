@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Suggests a directive for an unknown one, in the error that ends the start.
+// Suggests a known directive that resembles an unknown one. The suggestion is part of the error
+// with which the start fails.
 //
 // Thread safety: free functions over the option table.
 #pragma once

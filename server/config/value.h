@@ -16,8 +16,8 @@
 
 namespace server {
 
-// Parses the words of a value. Errors: Redis 7.0's reasons, such as `argument must be 'yes' or
-// 'no'`. REQUIRES: words is not empty, and holds one word unless the option takes several.
+// Parses the words of a value. The errors have the texts of Redis 7.0, such as `argument must be
+// 'yes' or 'no'`. REQUIRES: words is not empty, and holds one word unless the option takes several.
 Parsed<Value> parse_value(const Option& option, Words words, const std::string& current);
 
 // Parses one text, which may hold several words: CONFIG SET and a quoted list in a file pass a list

@@ -3,8 +3,8 @@
 // Command: one row of the command table, which describes one command completely.
 //
 // A family file (`*_commands.cpp`) defines its handlers and, at its end, its rows; registry.cpp
-// lists the families. Arity, authentication, memory and pause checks, locking in EXEC, COMMAND,
-// HELP, statistics and docs/commands.md read the row; nothing else names a command.
+// lists the families. The checks of arity, authentication, memory and pauses, the locking in EXEC,
+// COMMAND, HELP, statistics and docs/commands.md read the row. No other code names a command.
 //
 // Invariants: Registry checks all rows when the server starts. A wrong row ends the process.
 // Thread safety: rows are constants.
@@ -48,7 +48,7 @@ enum Flag : uint32_t {
   kNoAuth = 1U << 12,   // clients that are not authenticated may send the command
   kNoMulti = 1U << 14,  // the command is rejected inside MULTI
   kAllowBusy = 1U << 15,
-  // The command is rejected while a replica loads new data and still serves old ones.
+  // The command is rejected while a replica loads new data and still serves the old data.
   kNoAsyncLoading = 1U << 16,
   // COMMAND does not report the flags below to clients.
   kInJournal = 1U << 23,  // journals and streams may contain the command although it changes no key
@@ -82,7 +82,8 @@ enum Category : uint32_t {
   kAdministrative = 1U << 21,  // puts a command without the flag kAdmin into the category @admin
 };
 
-// Uses of the keys in one range. The names are those of COMMAND's key specifications.
+// Bits that describe how a command uses the keys of one range. Their names are those of COMMAND's
+// key specifications.
 enum KeyUse : uint16_t {
   kKeyRo = 1U << 0,
   kKeyRw = 1U << 1,
@@ -230,7 +231,7 @@ struct Needs {
 
 // A registered row of the command table. Owned by the Registry until the process ends.
 struct RegisteredCommand {
-  // Every request reads this field, so it comes first.
+  // This field is the first of the struct, because every request reads it.
   const Command* row = nullptr;
   std::vector<const RegisteredCommand*> subcommands;
   size_t index = 0;  // index for statistics; the indices of all commands have no gaps

@@ -3,8 +3,8 @@
 // CommandReplayer: executes the commands of a file or of a leader through the command table, in a
 // session without a connection.
 //
-// Invariants: its commands are never rejected for lack of memory or permissions, and do not expire
-// keys. They count in the statistics only if statistics were given: as in Redis, a leader's
+// Invariants: replayed commands are never rejected for lack of memory or permissions, and do not
+// expire keys. They count in the statistics only if statistics were given: as in Redis, a leader's
 // commands count and a file's do not. Commands that change no data are rejected: only clients may
 // shut the server down or change its settings.
 // Thread safety: belongs to one thread.

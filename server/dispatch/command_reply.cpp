@@ -169,7 +169,7 @@ void write_begin_search(const KeyRange& range, ReplyWriter& reply) {
   if (has_keyword) {
     reply.map(2);
     write_field(reply, "keyword", range.keyword);
-    // The search runs backwards from the last argument but one, as in Redis.
+    // The client searches backwards for the keyword, from the last argument but one, as in Redis.
     return write_number(reply, "startfrom", -2);
   }
   reply.map(1);
@@ -281,8 +281,8 @@ void write_command_info(const RegisteredCommand& command, ReplyWriter& reply) {
   for (const KeyRange& range : row.keys) {
     if (range.first != 0) write_key_specification(range, reply);
   }
-  // As in Redis, a command without subcommands gets an empty set here, and a container gets an
-  // array.
+  // As in Redis, the list of subcommands is an empty set for a command without subcommands, and an
+  // array for a container.
   if (command.subcommands.empty()) return reply.set(0);
   reply.array(command.subcommands.size());
   for (const RegisteredCommand* subcommand : command.subcommands) {

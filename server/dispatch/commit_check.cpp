@@ -27,7 +27,8 @@ class Hash {
 
 }  // namespace
 
-// Commands inside EXEC journal through a Group, which counts appended commands immediately.
+// Inside EXEC the journal collects commands in a Group until EXEC ends. append_count() includes
+// these commands at once, so the check also works inside EXEC.
 CommitCheck::CommitCheck(const Context& ctx)
     : ctx_(ctx),
       command_(*ctx.command),

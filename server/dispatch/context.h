@@ -267,8 +267,8 @@ class Context {
   // known.
   void await(std::unique_ptr<AwaitedReply> awaited);
 
-  // Deletes the expired keys that this command's reads found while listeners existed, as Redis does
-  // on lookup. REQUIRES: no locks.
+  // Deletes the expired keys that this command has read, as Redis does on lookup. Such keys are
+  // recorded only while clients listen to key events or track keys. REQUIRES: no locks.
   void expire_seen() {
     if (expired_keys != nullptr) [[unlikely]]
       expire_keys();

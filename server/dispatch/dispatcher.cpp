@@ -347,8 +347,8 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
-    // EXEC replies with this error unchanged, because cluster clients use it to find the right
-    // server.
+    // EXEC replies with a routing error such as MOVED unchanged, because cluster clients use it to
+    // find the right server.
     if (is_routing_error(error)) return ctx.reply.error(error);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));

@@ -4,7 +4,7 @@
 // that the row asks for, queues inside MULTI, runs the handler, and counts.
 //
 // Invariants: every request gets exactly one reply, unless CLIENT REPLY silences it or it is held
-// back. No command is named here.
+// back. The code of Dispatcher names no command.
 // Thread safety: belongs to its session's thread.
 #pragma once
 
@@ -124,7 +124,7 @@ class Dispatcher {
   // subscribers have taken earlier messages.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
   // Returns whether a command that was routed here fails only because this server has just become a
-  // replica. The view that names the new leader follows soon, so the client waits.
+  // replica. The cluster view that names the new leader follows soon, so the client waits.
   static bool awaits_view(const KeyRouting& routing, std::string_view error);
   // Checks whether the server is available, as part of refusal(). `flags` are those of the row and
   // of all queued commands. `permissions` are the flags that the row and all queued commands share.

@@ -58,8 +58,8 @@ struct Environment {
   Observer& observer;
   acl::Users& users;
   cluster::ClusterState& cluster;
-  // The services, which only commands/connection/ and commands/server/ use: they include
-  // services.h.
+  // The services of the whole server. Only the files in commands/connection/ and commands/server/
+  // use this member, and they include services.h.
   Services& services;
 };
 

@@ -14,7 +14,7 @@ namespace server {
 
 class OwnChanges {
  public:
-  // Called before the change is journalled.
+  // Called before the journal gets a change that a client of this replica has made.
   virtual void record_own_change() = 0;
   virtual void record_own_key(unsigned database, std::string_view key) = 0;
 

@@ -79,7 +79,8 @@ core::Result<> DirectoryLock::take(std::chrono::milliseconds patience) {
 core::Result<> DirectoryLock::move_to(const std::string& directory) {
   std::error_code error;
   if (std::filesystem::equivalent(directory, ".", error)) return {};
-  // The lock is tried only once, because clients of this server wait during the attempt.
+  // If the directory is locked, the function does not retry, because clients of this server wait
+  // during the call.
   const auto descriptor = lock_in(directory, std::chrono::milliseconds::zero());
   if (!descriptor) return descriptor.error();
   if (::chdir(directory.c_str()) != 0) {

@@ -194,7 +194,7 @@ core::Result<> Durability::prepare_end(FinalSave save) {
       log_warning("There is a child saving. Killing it!");
     }
   }
-  // The slot stays claimed, so that no further save begins.
+  // The save slot stays claimed, so that no further save begins.
   const auto is_over = [this] { return members_->loader.is_cancelled(); };
   if (!members_->saves.claim_from_child(writes_first_base, is_over)) return {};
   auto ready = members_->log_switch.complete();

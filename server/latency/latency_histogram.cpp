@@ -11,8 +11,8 @@ double begin_of(size_t bucket) {
 }
 
 double width_of(size_t bucket) {
-  // The width of the last bucket is correct, too. The bucket's end exceeds 64 bits, so unsigned
-  // arithmetic wraps around.
+  // end_of() of the last bucket would be 2^64 and is therefore 0. Unsigned arithmetic wraps around,
+  // so the width of that bucket is correct, too.
   return static_cast<double>(LatencyHistogram::end_of(bucket) - LatencyHistogram::begin_of(bucket));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kColumns = 80;
 constexpr int kRows = 4;
-// Marks for a third of a row, two thirds and a whole row.
+// The characters of LATENCY GRAPH that fill a third of a row, two thirds of a row, and a whole row.
 constexpr std::string_view kMarks = "_o#";
 constexpr int kSteps = kRows * static_cast<int>(kMarks.size());
 
@@ -35,7 +35,7 @@ struct Column {
   std::string age;
 };
 
-// Returns the mark of a column in a row; row 0 is the highest.
+// Returns the character that shows a column in a row of the graph; row 0 is the highest.
 char mark_at(const Column& column, int row) {
   const auto marks = static_cast<int>(kMarks.size());
   const int above = column.step - (kRows - row - 1) * marks;

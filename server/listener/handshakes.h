@@ -25,7 +25,7 @@ class Handshakes {
   explicit Handshakes(const Services& services) : services_(services) {}
 
   // Returns whether another handshake may begin now. At the limit, first ends the oldest handshakes
-  // if they have had a second.
+  // that have lasted at least a second.
   bool make_room();
   // Begins the handshake of the session. REQUIRES: the session has a TLS stream and is registered.
   void add(const std::shared_ptr<Session>& session);

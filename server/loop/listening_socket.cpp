@@ -28,7 +28,8 @@ namespace {
 namespace ip = asio::ip;
 
 constexpr auto kPause = std::chrono::milliseconds(100);
-// Limit on the buffer for a group's entry, which lists the group's members, maybe thousands.
+// Limit on the buffer for a group's entry in the system's group database. The entry lists the
+// group's members, maybe thousands.
 constexpr size_t kGroupBytesMax = size_t{1} << 20;
 
 // Removes a socket file left by a process that has ended. Errors: why the path cannot be used.
@@ -99,7 +100,7 @@ ListeningSocket::Opened ListeningSocket::open_tcp(asio::io_context& context,
   auto socket = std::make_shared<ListeningSocket>(context);
   Acceptor& acceptor = socket->acceptor_;
   acceptor.open(where.protocol(), error);
-  // Options that the system rejects are ignored.
+  // If the system rejects one of these socket options, the server listens without the option.
   ErrorCode ignored;
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), ignored);
   if (!error && where.address().is_v6()) acceptor.set_option(ip::v6_only(true), ignored);

@@ -5,8 +5,8 @@
 // Invariants: while the process has no free descriptors or the handler has no room, accepting
 // pauses and does not spin. Child programs inherit no socket. A unix socket never has wider
 // permissions than requested, not even between bind and chmod.
-// Thread safety: all members from any thread. The handler runs on the thread of the io_context,
-// must not call the socket, and must be valid until close() has returned.
+// Thread safety: all members may be called from any thread. The handler runs on the thread of the
+// io_context. It must not call the socket, and must be valid until close() has returned.
 // Source: accept(2), listen(2), unix(7).
 #pragma once
 

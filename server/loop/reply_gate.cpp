@@ -46,7 +46,8 @@ void ReplyGate::flush() {
 void ReplyGate::pass_on(const Part& part, size_t begin) {
   std::string_view replies = replies_.view().substr(begin, part.end - begin);
   protocol::OutputBuffer* whole = nullptr;
-  // A part of this size is always the last one, because add() then calls flush().
+  // Replies of this size to one client are always the last in the buffer, because add() then calls
+  // flush().
   if (replies.size() >= kHandedOverMin && &part == &parts_.back()) [[unlikely]] {
     replies_.consume(begin);
     replies = replies_.view();

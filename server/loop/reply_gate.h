@@ -72,24 +72,24 @@ class ReplyGate {
   // Must be called before the thread runs.
   void set_permit(const cluster::ClusterState* permit) { permit_ = permit; }
 
-  // Makes replies to writes also wait for these acknowledgements. Must be called before the thread
-  // runs.
+  // Makes replies to writes also wait until replicas have acknowledged the writes, as `acks`
+  // reports. Must be called before the thread runs.
   void set_acks(WriteAcks* acks) { acks_ = acks; }
 
-  // Returns the buffer to which commands append their replies. Its bytes follow those of the parts
-  // that were added before.
+  // Returns the buffer to which commands append their replies. New replies follow those that add()
+  // has already assigned to sinks.
   protocol::OutputBuffer& replies() { return replies_; }
-  // Returns the replies since the last add().
+  // Returns the replies that commands have appended since the last add().
   std::string_view fresh() const { return replies_.view().substr(fresh_begin_); }
   size_t fresh_begin() const { return fresh_begin_; }
   // Records that the bytes from `begin` on reply to a command that may write.
   void record_write(size_t begin) { writes_.push_back({begin, replies_.size()}); }
-  // Assigns the fresh replies to the sink.
+  // Assigns the replies since the last add() to the sink, which belongs to one client.
   void add(ReplySink& sink);
-  // Discards the fresh replies.
+  // Discards the replies since the last add().
   void drop_fresh() { truncate(fresh_begin_); }
 
-  // Sends the added parts, or makes their sinks hold them.
+  // Sends the added replies, or makes their sinks hold those that are not safe yet.
   void flush();
   // Calls flush(), and commits the log for the replies that are held.
   void end_round();
@@ -97,7 +97,7 @@ class ReplyGate {
   void release_safe();
 
  private:
-  // The offsets that the replies of a part depend on; 0 if there is none.
+  // The log offset and the stream offset that a part's replies depend on; 0 if they depend on none.
   struct Needs {
     uint64_t log_offset = 0;
     uint64_t stream_offset = 0;
@@ -105,7 +105,7 @@ class ReplyGate {
   };
   struct Part {
     ReplySink* sink;
-    // Offset of the part's end in replies_; the part begins at the end of the previous part.
+    // Offset in replies_ at which the sink's replies end. They begin where the previous part ends.
     size_t end;
     Needs needs;
   };
@@ -115,7 +115,8 @@ class ReplyGate {
   };
 
   void truncate(size_t mark);
-  // Sends a part, or lets its sink hold it. `begin` is the offset of the part's first byte.
+  // Sends the replies of a part, or lets its sink hold them. `begin` is the offset of their first
+  // byte.
   void pass_on(const Part& part, size_t begin);
   void hold(const Part& part, std::string_view replies, size_t begin,
             protocol::OutputBuffer* whole);
@@ -126,7 +127,7 @@ class ReplyGate {
   // Replies of more bytes than this are flushed before the iteration of the event loop ends, while
   // they are still in the cache.
   static constexpr size_t kGatheredMax = size_t{32} << 10;
-  // A part of at least this size is handed to its sink without a copy.
+  // Replies of at least this size to one client are handed to the sink without a copy.
   static constexpr size_t kHandedOverMin = size_t{256} << 10;
   // Capacity of the reply buffer that is retained between iterations of the event loop. The buffer
   // belongs to no client, so no client's limit applies to it.
@@ -142,7 +143,7 @@ class ReplyGate {
   std::vector<ReplySpan> writes_;  // ranges of replies_ that hold replies to writes
   std::vector<Part> parts_;
   std::vector<Held> held_;
-  std::vector<Held> looked_at_;  // sinks that release_held() is checking
+  std::vector<Held> looked_at_;  // sinks of held replies that release_held() is checking
   size_t new_held_ = 0;          // number of sinks that began to hold replies since the last commit
   bool commit_is_due_ = false;
   // True if a held reply has waited for acknowledgements since the last request for them.

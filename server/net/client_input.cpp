@@ -43,7 +43,8 @@ std::span<char> ClientInput::place_behind() {
   }
   if (big_arrives()) return big_->missing();
   const size_t missing = awaited_bytes();
-  // If the missing part is small, only memory that is allocated already is used.
+  // If only a few bytes of a command are missing, they are read into memory that is allocated
+  // already.
   if (missing < kBigPartBytes && free_bytes() < kReadBytes) return {};
   make_room(std::max(missing, kBigPartBytes), kReadBytes);
   return {block_.data + end_, block_.capacity_bytes - end_};
@@ -91,7 +92,8 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
   if (!is_kept()) {
     if (rest.empty()) return;
     begin_ = end_ = 0;
-    // Allocates exactly the limit, because the growth in steps would exceed it.
+    // A client that has not logged in gets exactly the limit of memory, because growth in steps
+    // would exceed the limit.
     if (!is_authenticated) resize(kUnknownBytesMax);
     // A client that has sent a good part of the argument will probably send the rest.
     const bool is_begun = rest.size() >= announced_.body_offset + kBigPartBytes;
@@ -122,8 +124,8 @@ void ClientInput::forget() {
 bool ClientInput::give_back_free() {
   if (free_bytes() == 0) return false;
   if (big_arrives()) {
-    // The bytes are moved back into the common buffer. Parsing of the argument restarts when more
-    // bytes arrive.
+    // The received bytes of the big argument are moved back into the common buffer. Parsing of the
+    // argument restarts when more bytes arrive.
     const std::unique_ptr<BigArgument> big = std::move(big_);
     resize(kept_bytes() + big->received_bytes());
     std::memcpy(block_.data + end_, big->text().data(), big->received_bytes());

@@ -68,7 +68,8 @@ class ClientInput {
   // Returns how many bytes of the announced request are still missing.
   size_t awaited_bytes() const;
   size_t size() const { return kept_bytes() + (big_ ? big_->received_bytes() : 0); }
-  // Returns whether the unexecuted bytes are stored here rather than in the thread's buffer.
+  // Returns whether the unexecuted bytes are stored in this object rather than in the thread's
+  // buffer.
   bool is_kept() const { return kept_bytes() > 0; }
   // Returns the size of the complete big argument; 0 if there is none.
   size_t whole_argument_bytes() const { return big_is_whole() ? big_->received_bytes() : 0; }

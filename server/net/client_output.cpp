@@ -14,7 +14,8 @@ bool ClientOutput::send(std::string_view bytes, protocol::OutputBuffer* whole) {
 }
 
 void ClientOutput::keep_rest(std::string_view bytes, size_t sent, protocol::OutputBuffer* whole) {
-  // A small rest is copied, so that it does not retain the memory of the sent bytes.
+  // A small unsent rest is copied, because taking over the whole buffer would retain the memory of
+  // the sent bytes.
   const bool takes_whole = whole != nullptr && unsent_.empty() && bytes.size() - sent > sent;
   if (!takes_whole) return unsent_.append(bytes.substr(sent));
   whole->consume(sent);
@@ -28,7 +29,7 @@ void ClientOutput::keep(std::string_view bytes) {
 
 bool ClientOutput::flush(bool is_ready) {
   if (is_ready) is_full_ = false;
-  // While EPOLLOUT is armed, the socket is not tried again before the event.
+  // While EPOLLOUT is armed, flush() does not write to the socket before the event arrives.
   if (!wants_to_send() || is_full_) return !is_broken_;
   unsent_.consume(send_now(is_held_ ? std::string_view() : unsent_.view()));
   if (unsent_.empty()) {

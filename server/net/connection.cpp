@@ -117,7 +117,8 @@ void Connection::receive() {
     case Status::kLater:
       return;
     case Status::kEnd:
-      // The client still gets its pending replies before the connection closes.
+      // The client still gets its pending replies before the connection closes, although it will
+      // send nothing more.
       state_ = State::kClosing;
       settle();
       return;
@@ -135,7 +136,8 @@ void Connection::proceed(std::string_view fresh) {
     if (state_ == State::kClosed) return thread_.gate.drop_fresh();
     state_ = next;
     thread_.gate.add(*this);
-    // Usually the client's replies are sent at the end of the event loop's iteration.
+    // Usually the client's replies are sent with those of other clients, at the end of the event
+    // loop's iteration.
     if (state_ == State::kReading) return publish_buffer_sizes();
     thread_.gate.flush();
   } while (!output_.is_held() && settle());

@@ -113,7 +113,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // stored.
   void check_output();
   BufferLimit output_limit() const;
-  // Returns how many more bytes of replies would exceed the hard limit.
+  // Returns how many more bytes of replies the client's hard output limit allows.
   size_t reply_bytes_limit() const;
   void close_over_output_limit();
   void update_interest();

@@ -38,7 +38,8 @@ class Round {
 
   void send() {
     gathered_ = 0;
-    // A connection that is listed twice has no bytes left the second time.
+    // If a connection is listed twice, the first call has sent all its bytes, and the second call
+    // has no effect.
     for (const auto& connection : receivers_) connection->send_unsent();
     receivers_.clear();
   }
@@ -62,7 +63,7 @@ void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking) {
     if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
   }
   round.send();
-  // The delivery continues after the tasks that the thread already has.
+  // The other messages are delivered after the tasks that already wait for this thread.
   if (!is_done) thread.loop.post([&] { deliver_messages(thread, pubsub, tracking); });
 }
 

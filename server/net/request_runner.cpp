@@ -83,7 +83,8 @@ RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBat
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);
     const Progress executed = execute(batch, now_ms, gate);
-    // A request with a big argument is alone in its batch, so the argument is no longer needed.
+    // A request with a big argument is alone in its batch, so the argument is no longer needed
+    // after the batch.
     session_.big_argument = nullptr;
     batch.release_large();
     if (executed.end != End::kNeedsInput) {
@@ -161,7 +162,8 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
 bool RequestRunner::owes_too_much(size_t reply_bytes) {
   unknown_reply_bytes_ += reply_bytes;
   if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
-  // The line is logged at verbose level only, because any peer that can connect can cause it.
+  // Closing a client that sends many commands before AUTH is logged at verbose level only, because
+  // any peer that can connect can cause it.
   log_verbose("Closing client {} that sends many commands before AUTH", session_.address);
   counters_.output_buffer_disconnections.add();
   return true;

@@ -17,9 +17,9 @@ struct Gauges {
   std::atomic<uint64_t> clients_peak{0};
   std::atomic<uint64_t> expire_cycle_us{0};
   std::atomic<uint64_t> evicted_keys{0};
-  // In an exceeded period, memory is above maxmemory although the policy evicts keys. The first
-  // gauge is the total duration of the ended periods. The second gauge is the start of the present
-  // period; 0 if there is none.
+  // The next two gauges measure the periods in which memory exceeds maxmemory although the policy
+  // evicts keys. The first is the total duration of the ended periods. The second is the start of
+  // the present period; 0 if there is none.
   std::atomic<uint64_t> eviction_exceeded_us{0};
   std::atomic<int64_t> eviction_exceeded_since_us{0};
 

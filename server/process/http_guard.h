@@ -13,7 +13,7 @@
 namespace server {
 
 // Returns whether a command of that name indicates an HTTP request: POST, or the Host header that
-// every browser sends. GET is a Redis command.
+// every browser sends. GET does not count, because it is also a Redis command.
 bool is_http_word(std::string_view name);
 
 // Logs the warning. The text is that of redis-server, because tools look for it.

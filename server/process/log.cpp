@@ -142,7 +142,8 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   Clock::time_point looked_at_ = Clock::now();
 };
 
-// The flag is false until open_log() is called, because no log is open before that call.
+// True if the log is written to standard output. False until open_log() is called, because no log
+// is open before that call.
 std::atomic<bool> is_on_standard_output{false};
 
 spdlog::sink_ptr standard_output() {

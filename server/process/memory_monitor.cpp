@@ -46,8 +46,8 @@ MemoryMonitor::Parts MemoryMonitor::parts() const {
               .array_bytes = core::bloom::mapped_bytes(),
               .kept_array_bytes = core::bloom::kept_array_bytes(),
               .buffer_bytes = core::growing_block_mapped_bytes()};
-  // The pending bytes are read last, so that memory freed in between counts as used once, rather
-  // than as freed twice.
+  // The bytes of values that wait to be freed are read last. Memory that is freed in between then
+  // counts as used once, rather than as freed twice.
   if (reclaimer_ != nullptr) parts.pending_bytes = reclaimer_->pending_bytes();
   if (exempt_bytes_) parts.exempt_bytes = exempt_bytes_();
   return parts;
@@ -90,8 +90,8 @@ void MemoryMonitor::tick() const {
 
 uint64_t MemoryMonitor::measure_available() const {
   measurements_.fetch_add(1, std::memory_order_relaxed);
-  // The granted bytes are read before the parts are measured. Arrays that are created in between
-  // then count twice rather than not at all.
+  // The total size of all arrays ever made is read before the parts of used memory are measured.
+  // Arrays that are created in between then count twice rather than not at all.
   const uint64_t granted = core::bloom::granted_array_bytes();
   const Parts parts = measure();
   uint64_t available = std::numeric_limits<uint64_t>::max() - granted;

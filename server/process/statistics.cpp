@@ -6,7 +6,8 @@
 namespace server {
 namespace {
 
-// This is a separate function, so that all other calls need no stack frame.
+// Creates a command's histogram. The function is not inlined, so that the usual calls of
+// add_latency() need no stack frame.
 [[gnu::noinline]] void begin_latencies(CommandCounters& counters, uint64_t ticks_taken) {
   auto* histogram = new LatencyHistogram;
   histogram->add(ticks_taken);

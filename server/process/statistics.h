@@ -102,7 +102,8 @@ class Statistics {
   }
 
   ThreadStatistics& thread(size_t index) { return *threads_[index]; }
-  // Returns the number of counter sets, including the last one, which belongs to the stream.
+  // Returns the number of counter sets. The last set belongs to the thread that applies a leader's
+  // stream.
   size_t thread_count() const { return threads_.size(); }
   const ThreadStatistics& thread(size_t index) const { return *threads_[index]; }
   // Returns the counters of the thread that applies a leader's stream.

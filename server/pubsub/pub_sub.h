@@ -107,7 +107,7 @@ class PubSub {
   // date.
   bool has_listeners() const { return listened_names_.load(std::memory_order_relaxed) != 0; }
 
-  // Appends another delivery to the thread's inbox.
+  // Appends a delivery, such as an invalidation, to the thread's inbox, and wakes the thread.
   void post(size_t thread_index, Delivery delivery);
   // Wakes the thread, so that it checks for work.
   void wake(size_t thread_index) { waker_.wake_for_messages(thread_index); }

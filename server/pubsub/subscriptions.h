@@ -136,7 +136,7 @@ class Subscriptions {
     constexpr size_t kNode = 4 * sizeof(void*) + sizeof(Names::value_type);
     return core::keyspace::allocation_size(kNode) + text_bytes(name);
   }
-  // A prefix is stored twice: here and in Tracking's table, each in a node of its own.
+  // A prefix is stored twice: in this object and in Tracking's table, each in a node of its own.
   static uint64_t prefix_bytes(std::string_view prefix) {
     constexpr uint64_t kNodesBytes = 200;
     return kNodesBytes + 2 * prefix.size();

@@ -39,7 +39,8 @@ void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_
     const auto differing = std::ranges::mismatch(text, name).in1;
     const auto common = static_cast<size_t>(differing - text.begin());
     if (common < text.size()) {
-      // A longer prefix of the name would lie between the candidate and `rest`.
+      // A prefix of the name that is longer than `common` would be sorted between the candidate and
+      // `rest`, so there is none.
       rest = name.substr(0, common);
       continue;
     }

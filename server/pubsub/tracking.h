@@ -61,7 +61,8 @@ class Tracking {
   void invalidate(const Key& key, const Client& writer);
   // Called when all keys were deleted, which invalidates every tracked key.
   void invalidate_all();
-  // Sends the collected changes for prefixes. Must be called by the thread after each wakeup.
+  // Sends the collected changes of keys with watched prefixes. Must be called by each I/O thread
+  // after each wakeup.
   void send_broadcasts(size_t thread_index);
 
   // Sets the limit on the number of recorded keys; 0 is no limit.

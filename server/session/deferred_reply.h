@@ -19,7 +19,7 @@ namespace server {
 class Clients;
 
 struct DeferredReply {
-  // One of the two functions must be called, once. `end` replies OK or the error; `end_with`
+  // Either `end` or `end_with` must be called, once. `end` replies OK or the error; `end_with`
   // replies a line that includes its '+' or '-'.
   std::function<void(const core::Result<>&)> end;
   std::function<void(std::string line)> end_with;

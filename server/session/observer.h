@@ -62,8 +62,8 @@ class Observer {
   // Records a LATENCY event that is no command, such as a fork.
   void record_event(std::string_view kind, int64_t duration_ms);
 
-  // These functions start and stop MONITOR for a session. REQUIRES: they are called on the
-  // session's thread, and the session belongs to a client.
+  // start_monitor() and stop_monitor() start and stop MONITOR for a session. REQUIRES: the caller
+  // is the session's thread, and the session belongs to a client.
   void start_monitor(Session& session);
   void stop_monitor(Session& session);
 

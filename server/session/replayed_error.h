@@ -30,7 +30,7 @@ struct ReplayedError {
 // also checks the elements of an array.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         std::string_view reply);
-// Does the same for a parsed reply, such as an element of EXEC's reply.
+// Returns the error in a parsed reply, such as an element of EXEC's reply.
 std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
                                         const protocol::Reply& reply);
 

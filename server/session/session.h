@@ -65,7 +65,7 @@ enum class CommandOrigin : uint8_t {
   kForeignJournal,  // another kind of server wrote the commands
 };
 
-// CLIENT LIST shows this user for the link to the leader, which may do everything.
+// CLIENT LIST shows this user name for the link to the leader. The link may run every command.
 inline constexpr std::string_view kLeaderUser = "(superuser)";
 
 // The kind of a connection's peer.
@@ -81,8 +81,8 @@ struct ReplicaTraits {
   std::string node_id;  // id of the replica's node in a cluster
   bool takes_eof_mark = false;
   bool knows_psync2 = false;
-  // True for a Bloomery replica, which applies the stream as effects. A snapshot for it may contain
-  // later bits.
+  // True for a Bloomery replica, which applies the stream as effects. A snapshot for such a replica
+  // may contain bits of filters that were set after the snapshot's offset.
   bool reads_effects = false;
   bool wants_snapshot_only = false;
   bool wants_no_keys = false;
@@ -131,7 +131,7 @@ struct SessionUser {
   std::shared_ptr<const acl::User> user;  // user of the session; null before the first command
   uint64_t version = 0;                   // version of the users when `user` was looked up
 
-  // Equals `version` while the user may run every command; 0 otherwise.
+  // Equals the users' `version` while the user may run every command; 0 otherwise.
   uint64_t trusted_version = 0;
 };
 
@@ -289,7 +289,8 @@ class Session : public ClientBuffers {
 
 // Ends all subscriptions of the session without messages. Must be called on the session's thread.
 void unsubscribe_all(PubSub& pubsub, Session& session);
-// These functions end CLIENT TRACKING. The second one is for a session that ends.
+// stop_tracking() and forget_tracking() end CLIENT TRACKING. forget_tracking() is for a session
+// that ends.
 void stop_tracking(Tracking& tracking, Session& session);
 void forget_tracking(Tracking& tracking, Session& session);
 

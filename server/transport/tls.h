@@ -25,10 +25,11 @@ class Tls {
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  // Applies the tls-* options now and after each change. Errors: those of applying the options now.
+  // Applies the tls-* options now and after each change. Errors: the present options cannot be
+  // applied.
   core::Result<> follow();
   // Rebuilds the context from the configuration and its files, if a port or the replication needs
-  // one. Errors: CONFIG SET's text; the cause is in the log.
+  // one. Errors: the text for the client of CONFIG SET. The log has the cause.
   core::Result<> apply();
   void revert();
 

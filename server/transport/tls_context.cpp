@@ -88,7 +88,7 @@ int verify_mode(TlsAuthClients auth_clients) {
   return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
 }
 
-// Creates a context with the settings that both sides share.
+// Creates a context with the settings that server and client contexts have in common.
 core::Result<ContextPtr> new_context(const TlsSettings& settings,
                                      const TlsSettings::Identity& identity) {
   ContextPtr owner(SSL_CTX_new(TLS_method()), &SSL_CTX_free);

@@ -23,7 +23,7 @@ namespace server {
 
 class Config;
 
-// The values of tls-auth-clients, in the order of the option.
+// The values of tls-auth-clients, numbered as in the option table.
 enum class TlsAuthClients : int64_t { kNo, kYes, kOptional };
 
 struct TlsSettings {

@@ -169,8 +169,8 @@ Stream::Outcome TlsStream::receive(std::span<char> first, std::span<char> second
   input_ = std::string_view();
   if (!goes_on) {
     if (size == 0) return broken();
-    // Returns the bytes received so far. shutdown() makes the descriptor readable, so that the
-    // connection notices the end.
+    // Bytes received before the failure are still returned. shutdown() makes the descriptor
+    // readable, so that the connection notices the end of the stream.
     ::shutdown(descriptor_, SHUT_RD);
   }
   return {size > 0 ? Status::kDone : Status::kLater, size, !held_.empty()};

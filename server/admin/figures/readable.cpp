@@ -11,7 +11,7 @@ namespace server::admin {
 namespace {
 
 struct Sequence {
-  size_t size = 0;  // number of bytes of the sequence; 0 if no sequence starts with this byte
+  size_t size = 0;  // size in bytes of the UTF-8 sequence; 0: the first byte is invalid
   uint32_t least = 0;
   uint32_t bits = 0;
 };

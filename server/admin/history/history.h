@@ -74,8 +74,8 @@ class History {
   }
 
   const Ring<Moment>& moments() const { return moments_; }
-  // These functions return the end times of the intervals, and the commands that ran in each
-  // interval.
+  // intervals() returns the end times of the intervals, and commands() the commands that ran in
+  // each interval.
   const Ring<int64_t>& intervals() const { return intervals_; }
   const Ring<std::vector<CommandInterval>>& commands() const { return commands_; }
 

@@ -58,7 +58,7 @@ class HistorySampler {
 
   // The number of calls of each command at the start of the current interval.
   std::vector<uint64_t> interval_calls_;
-  // The tally of each command; null if the command never ran.
+  // The latencies of each command; null if the command never ran.
   std::vector<std::unique_ptr<LatencyTally>> tallies_;
 };
 

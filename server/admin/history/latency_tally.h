@@ -21,7 +21,8 @@ namespace server::admin {
 
 class LatencyTally {
  public:
-  // Adds the calls since the last update to the current interval and to `all`.
+  // Adds the command's calls since the last update to the current interval, and to `all`, the sum
+  // over all commands.
   void update(const Statistics& statistics, size_t command_index, LatencyCounts& all);
   // Returns the interval's percentile in ticks; 0 if the interval has no calls. Then begins the
   // next interval.

@@ -24,7 +24,7 @@ class KeptEpoch {
   const std::string& shard() const { return shard_; }
   uint64_t epoch() const { return epoch_; }
 
-  // Sets the node's shard. Epochs of another shard no longer count.
+  // Sets the node's shard. A kept epoch of another shard is dropped.
   void join(std::string_view shard);
   void want(uint64_t epoch);
   void kept(std::string_view shard, uint64_t epoch);

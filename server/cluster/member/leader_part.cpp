@@ -71,7 +71,7 @@ void LeaderPart::open_permit() {
   const bool waits = !has_resigned || resigned_epoch_ + 1 != epoch_;
   return_check_.led();
   permit_.begin(epoch_, begun_us_ + (waits ? state_.options.times.wait_us : 0));
-  // The next read is due now, so that the first confirmation is requested at once.
+  // The next read of the topology is due now, so that etcd confirms this leader's permit soon.
   next_read_us_ = begun_us_;
 }
 

@@ -107,7 +107,7 @@ void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)>
     NodeFile file{member.id(), member.topology(), member.kept_epoch().shard(),
                   member.kept_epoch().epoch()};
     std::string text = node_file_text(file);
-    text.pop_back();  // the end of the line
+    text.pop_back();  // removes the line end
     done(fmt::format("+{}", text));
   });
 }

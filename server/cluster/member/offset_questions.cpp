@@ -43,8 +43,8 @@ void ReturnCheck::answered(uint64_t call, std::string_view peer,
 
 bool ReturnCheck::has_lost_data(const Shard& shard, int64_t now_us) const {
   if (shard.insync.size() < 2) return false;
-  // The kept epoch is not checked, because an empty disk has none. A member that is down now may
-  // have the data.
+  // A leader without a whole copy waits for all members in sync, because a member that is down may
+  // have the data. The kept epoch is not checked, because an empty disk has no kept epoch.
   if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us();
   return has_old_snapshot(shard, now_us) || may_lack_newest(shard, now_us);
 }

@@ -3,7 +3,7 @@
 // Implements a leader's questions to the members in sync: how much of the history they have, and
 // whether they can take over.
 //
-// Thread safety: both classes belong to one thread; the caller gives the times.
+// Thread safety: SuccessorSearch and ReturnCheck belong to one thread; the caller gives the times.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ class ReturnCheck {
   void answered(uint64_t call, std::string_view peer,
                 const std::optional<HistoryPosition>& position);
 
-  // REQUIRES for both functions: this node leads the shard, and an earlier process of this node may
-  // have led.
+  // has_lost_data() and has_log_or_is_alone() REQUIRE that this node leads the shard, and that an
+  // earlier process of this node may have led it.
   bool has_lost_data(const Shard& shard, int64_t now_us) const;
   // Returns whether this node may answer members that ask for its position in the history.
   bool has_log_or_is_alone(const Shard& shard, int64_t now_us) const;

@@ -23,7 +23,7 @@ class ReplicaPart {
  public:
   explicit ReplicaPart(MemberState& state) : state_(state), election_(state.options.id) {}
 
-  // All functions require that this node does not lead.
+  // All functions of ReplicaPart require that this node does not lead.
   void step(const Shard& shard, int64_t now_us);
   // Promises the leader not to take over. Returns false if another member leads in a higher epoch,
   // or may do so soon.

@@ -57,7 +57,7 @@ void log_topology_fault(TopologyFault fault, uint64_t revision) {
   }
 }
 
-// Records the ID of the etcd cluster in the file. Returns whether the file has changed.
+// Records the ID of the etcd cluster for cluster.json. Returns whether the ID has changed.
 bool keep_etcd_id(NodeFile& file, const std::string& cluster_id) {
   if (file.etcd_cluster == cluster_id) return false;
   if (!file.etcd_cluster.empty()) {
@@ -218,7 +218,7 @@ void ClusterNode::stop() {
   thread_.join();
   slow_.role.stop();
   slow_.file.stop();
-  // No handler of the objects below runs now, because the threads have ended.
+  // The node's threads have ended, so no handler uses the objects that are destroyed here.
   parts_.state.set_service(Service::kDown);
   peers_.reset();
   announcer_.reset();
@@ -361,7 +361,8 @@ void ClusterNode::show_service() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  // The comparison requires exactly this revision, because a restored etcd may have an older one.
+  // The read compares for equality with the known revision, because an etcd that was restored from
+  // a backup may have an older revision.
   const EtcdTxn txn{
       {EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
   client_->txn(txn, [this, action](const EtcdResult<EtcdTxnReply>& result) {

@@ -79,8 +79,8 @@ class ClusterNode final : public MemberQueue {
 
   const std::string& id() const { return file_.id; }
   void start();
-  // Executes a step of the departure on the node's thread; `done` is called there, too. REQUIRES
-  // for kCloseList: no write runs, and none will.
+  // Executes a step of the departure, and then calls `done`, both on the node's thread. REQUIRES
+  // for kCloseList: no write runs, and no write will begin.
   enum class Step : uint8_t { kHandOver, kCloseList };
   void depart(Step step, std::function<void()> done);
   // Removes this node from etcd and ends the thread. If a member that lacks data might take over,
@@ -93,7 +93,8 @@ class ClusterNode final : public MemberQueue {
   void ask_leader(std::vector<std::string> words, Peers::Handler done) override;
 
  private:
-  // Tasks that the actions of the Member have left for settle().
+  // The work that settle() has to do: publish the view, write cluster.json, and release the held
+  // writes.
   struct Due {
     bool view = true;
     bool file = false;

@@ -24,7 +24,7 @@ class LatestTask {
   LatestTask(const LatestTask&) = delete;
   LatestTask& operator=(const LatestTask&) = delete;
 
-  // Starts the thread, and runs the pending task, if any. For `name` see start_thread().
+  // Starts a thread with this name, which runs the pending task, if any.
   void start(const std::string& name) {
     is_stopping_ = false;
     thread_ = start_thread(name, [this] { work(); });
@@ -57,7 +57,7 @@ class LatestTask {
     }
   }
 
-  std::mutex mutex_;  // this mutex guards the members below
+  std::mutex mutex_;  // this mutex guards waiting_ and is_stopping_
   std::condition_variable wake_;
   std::function<void()> waiting_;
   bool is_stopping_ = false;

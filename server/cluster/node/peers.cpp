@@ -159,11 +159,11 @@ class Peers::Link {
   std::condition_variable has_calls_;
   std::deque<Call> calls_;
   std::atomic<bool> is_ending_{false};
-  // Only this link's thread uses the members below.
+  // Only this link's thread uses socket_ and received_.
   Waker waker_;
   std::unique_ptr<ReplicaSocket> socket_;
   std::string received_;
-  std::thread thread_;  // must be the last member, because the thread uses the other members
+  std::thread thread_;  // the last member, so that the thread starts after all others exist
 };
 
 Peers::Peers(boost::asio::io_context& io, const Config& config, const Tls* tls, int64_t limit_ms)

@@ -43,7 +43,7 @@ class Peers {
   // masterauth and tls-replication.
   Peers(boost::asio::io_context& io, const Config& config, const Tls* tls,
         int64_t limit_ms = kLimitMs);
-  // Waits for the threads of all links. Each of them ends at once.
+  // Ends the threads of all links, and waits for them.
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;

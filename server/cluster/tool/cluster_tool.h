@@ -41,7 +41,7 @@ class ClusterTool {
   core::Result<Done> add(const Address& address, const std::string& shard);
   core::Result<Done> remove(const Address& address);
   // Gives a shard whose data are lost an empty leader. Errors: the user has not accepted the loss,
-  // and the errors of all commands.
+  // and the errors that every command may have.
   core::Result<Done> replace(const std::string& shard, const Address& address, bool accepts_loss);
   core::Result<Done> fail_over(const std::string& shard, const std::optional<Address>& to,
                                bool force);
@@ -75,12 +75,13 @@ class ClusterTool {
   core::Result<Seen> read_cluster();
   // Reads etcd before a new cluster is written. Errors: there is a cluster of this name.
   core::Result<Seen> read_without_cluster();
-  // Returns the nodes that `join` returns for the addresses. Errors: those of `join`, and two
-  // addresses of the same server.
+  // Calls `join` for each address, and returns the nodes that `join` returns. Errors: the errors of
+  // `join`, and two addresses of the same server.
   core::Result<std::vector<Node>> gather(
       const std::vector<Address>& addresses,
       const std::function<core::Result<Node>(size_t index, const Address& address)>& join);
-  // Writes the topology of a new cluster. `ending` is the text after the counts in the message.
+  // Writes the topology of a new cluster. The message for the user has the numbers of shards and
+  // nodes, followed by `ending`.
   core::Result<Done> write_first(const core::Result<Topology>& topology, std::string_view ending);
   // Writes the topology and the record of its slots, if the topology in etcd still has `revision`,
   // which is 0 for a missing topology. Returns the new revision.

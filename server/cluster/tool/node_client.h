@@ -80,7 +80,7 @@ class NodeClient {
 struct NodeFacts {
   Node node;  // the node, with the address that clients use
   bool in_cluster_mode = false;
-  int64_t keys = 0;            // number of keys in slots of its shard
+  int64_t keys = 0;            // number of keys in the slots of the server's shard
   int64_t stored_keys = 0;     // number of keys in all slots
   std::string role;            // role in INFO: "master" or "slave"
   int64_t offset = 0;          // offset of the replication stream

@@ -28,7 +28,7 @@ struct Address {
 // Parses "HOST:PORT". An IPv6 address may have brackets or none: the last colon separates the port.
 core::Result<Address> parse_address(std::string_view text);
 
-// Returns null if no node has this address.
+// Returns the node with this address; null if there is none.
 const Node* node_at(const Topology& topology, const Address& address);
 
 // Plans a new cluster. The first nodes.size() / (replicas + 1) nodes lead a shard each: s1, s2 and

@@ -20,7 +20,7 @@ const KeptFile* newest_of(const std::vector<KeptFile>& kept) {
   return newest;
 }
 
-// Returns the highest epoch of the shard in the server's file.
+// Returns the highest epoch of the shard in the server's cluster.json.
 uint64_t epoch_in(const NodeFile& file, const std::string& shard) {
   const Shard* const known = file.topology.topology.shard(shard);
   const uint64_t epoch = known == nullptr ? 0 : known->epoch;

@@ -63,8 +63,8 @@ std::optional<bool> parse_unit(std::string_view word) {
   return std::nullopt;
 }
 
-// Parses "start end [BYTE | BIT]" of BITCOUNT. Errors stay in the cursor, because other errors take
-// precedence.
+// Parses "start end [BYTE | BIT]" of BITCOUNT. The argument cursor stores an error for a later
+// reply, because other errors take precedence.
 BitRange parse_count_range(ArgumentCursor& cursor) {
   BitRange range;
   const size_t count = cursor.remaining();

@@ -38,7 +38,8 @@ struct FilterRequest;
 // bloom_chunk_commands.cpp.
 bool load_journalled_as_insert(Context& ctx, const FilterRequest& request);
 
-// These functions are defined in bloom_windows.cpp.
+// leader_time_ms(), window_refreshes(), rotate_before_add() and free_dropped() are defined in
+// bloom_windows.cpp.
 int64_t leader_time_ms(const Context& ctx);
 bool window_refreshes(const core::bloom::ScalableFilter& filter);
 bool rotate_before_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter);

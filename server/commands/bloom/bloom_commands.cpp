@@ -130,8 +130,8 @@ void add(Context& ctx) {
   reply_outcome(ctx, outcome, budget);
 }
 
-// The common part of MADD and INSERT. A missing filter is created from `request`, or with the
-// defaults if `request` is null.
+// Implements the common part of BF.MADD and BF.INSERT. A missing filter is created from `request`,
+// or with the defaults if `request` is null.
 void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const KeyRef key = ctx.key(1);
   EarlyBatch early(ctx, items);
@@ -257,7 +257,8 @@ void reply_info_field(Context& ctx, const ScalableFilter& filter, std::string_vi
     return protocol::equals_ignore_case(candidate.word, word);
   });
   if (name == std::end(kInfoNames)) return ctx.reply.error("Invalid information value");
-  // The RESP2 reply is an array of the value alone. The RESP3 reply is a map of one pair.
+  // BF.INFO with a field name replies with a map of one pair in RESP3. In RESP2 the reply is an
+  // array with only the value.
   if (ctx.reply.version() == protocol::RespVersion::kResp3) {
     ctx.reply.map(1);
     ctx.reply.simple(name->label);

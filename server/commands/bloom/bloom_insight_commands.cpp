@@ -129,7 +129,7 @@ void plan(Context& ctx) {
   ctx.reply.map(10 + size_t{is_windowed} + (is_deletable ? 2 : 0));
   PairWriter pairs(ctx.reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
-  // This is the size that BF.INFO will show for the filter.
+  // The pair "bytes" has the size that BF.INFO will show for the filter.
   pairs.count("bytes", bytes);
   pairs.count("bits", bits);
   pairs.count("hash count", geometry.hash_count);

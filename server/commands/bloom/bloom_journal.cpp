@@ -126,7 +126,7 @@ void journal_expiry(const Context& ctx, const KeyRef& key) {
   ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
 }
 
-// The items of a command that had an effect. `count` is their number.
+// The items of one command and their outcomes. `count` is the number of items that had an effect.
 struct AddedItems {
   Arguments items;
   std::span<const AddOutcome> outcomes;

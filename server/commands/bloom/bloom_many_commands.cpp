@@ -46,7 +46,7 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
     return core::Error{"ERR wrong number of arguments for '" + ctx.command->full_name +
                        "' command"};
   }
-  // The product cannot overflow, because both factors are small enough.
+  // The product cannot overflow, because a command has fewer than 2^31 keys and items.
   const size_t answer_count = request.keys.size() * request.items.size();
   if (answer_count > kAnswersMax) {
     return core::Error{"ERR keys times items may be at most " + std::to_string(kAnswersMax)};

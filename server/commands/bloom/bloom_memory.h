@@ -60,7 +60,8 @@ class LoadBudget final : public core::MemoryBudget {
   uint64_t limit_bytes_;
 };
 
-// Creates a filter if both limits allow it. Errors: the text names the limit that was exceeded.
+// Creates a filter if the server's free memory and the limit for one filter suffice. Errors: the
+// text names the limit that was exceeded.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
     const Admission& admission, const core::bloom::FilterParameters& parameters,
     int64_t window_start_ms);

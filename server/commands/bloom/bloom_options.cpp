@@ -205,7 +205,8 @@ class SettingsParser {
 
   // Returns the text of RedisBloom, followed by a hint on the correct syntax.
   std::string_view bad(std::string_view text, const std::string& hint) {
-    // The cursor retains its first error, which may be a view of `hinted_`.
+    // If the argument cursor already has an error, that error may be a view of `hinted_`. So
+    // `hinted_` must not change.
     if (hint.empty() || !cursor_.ok()) return text;
     hinted_ = fmt::format("{}: {}", text, hint);
     return hinted_;
@@ -258,7 +259,7 @@ class SettingsParser {
   ArgumentCursor& cursor_;
   const OptionTexts& texts_;
   Settings settings_;
-  std::string hinted_;  // text with a hint, of which the cursor may hold a view
+  std::string hinted_;  // error text with a hint; the argument cursor may hold a view of it
 };
 
 Seed random_seed() {

@@ -3,7 +3,8 @@
 // FilterRequest: the filter that BF.RESERVE, BF.INSERT or BF.PLAN asks for. All their options are
 // parsed here. Settings that a command omits come from the server's bf-* options.
 //
-// Invariants: the parameters of a parsed request are in range; after that only memory can be short.
+// Invariants: the parameters of a parsed request are in range, so only a lack of memory can prevent
+// the creation of the filter.
 // Thread safety: the functions may be called from any thread; they share only the configuration's
 // atomics.
 // Source: https://redis.io/docs/latest/commands/bf.reserve and bf.insert; TIGHTENING, SEED and

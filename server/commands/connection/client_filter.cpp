@@ -15,7 +15,7 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// Returns the type that the word names; nullopt if it names none.
+// Returns the client type that the word names; nullopt for any other word.
 std::optional<ClientType> parse_client_type(std::string_view word) {
   if (equals_ignore_case(word, "normal")) return ClientType::kNormal;
   if (equals_ignore_case(word, "master")) return ClientType::kMaster;

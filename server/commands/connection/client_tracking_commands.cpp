@@ -97,7 +97,8 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   return first;
 }
 
-// Returns the error text if a prefix would overlap, otherwise an empty text.
+// Returns the error text if a requested prefix overlaps another requested prefix or one that the
+// client already tracks. Returns an empty text otherwise.
 std::string overlap_text(const ClientTracking* current, const TrackingRequest& request) {
   // As in Redis, a prefix is quoted up to its first zero byte.
   const auto text = [](std::string_view prefix, std::string_view kind, std::string_view other) {

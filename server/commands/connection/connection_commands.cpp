@@ -36,8 +36,8 @@ void ping(Context& ctx) {
     return ctx.reply.error("ERR wrong number of arguments for 'ping' command");
   }
   if (ctx.session.is_in_subscriber_mode()) {
-    // The reply to a subscriber has the form of a message, so that the client's message loop can
-    // read it.
+    // The reply to PING from a subscriber has the form of a message, so that the client's message
+    // loop can read the reply.
     ctx.reply.array(2);
     ctx.reply.bulk("pong");
     return ctx.reply.bulk(ctx.args.size() == 2 ? ctx.args[1] : "");
@@ -183,7 +183,7 @@ void hello(Context& ctx) {
   const auto options = parse_hello(ctx.args);
   if (!options) return ctx.reply.error(options.error().message);
   Session& session = ctx.session;
-  // Nothing changes until all options have been validated.
+  // HELLO changes nothing until all its options have been validated.
   Login login;
   if (options->has_credentials) {
     login = try_login(ctx, options->user, options->password);

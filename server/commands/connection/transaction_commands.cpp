@@ -111,7 +111,8 @@ void watch(Context& ctx) {
     const auto lock = ctx.keyspace().lock_exclusive(key);
     if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
       transaction.watched.push_back({ctx.session.database, std::string(name)});
-      // The name counts twice, because the keyspace's table of watches stores a second copy.
+      // The size of a watched key's name counts twice, because the keyspace's table of watches
+      // stores a second copy of the name.
       ctx.session.watched_bytes.fetch_add(sizeof(Transaction::WatchedKey) + 2 * name.size(),
                                           std::memory_order_relaxed);
     }
@@ -122,7 +123,7 @@ void watch(Context& ctx) {
 
 /* UNWATCH */
 void unwatch(Context& ctx) {
-  // Inside EXEC there is nothing to do, because the watches have already ended.
+  // Inside EXEC the command UNWATCH does nothing, because the watches have already ended.
   if (!ctx.in_exec) unwatch_all(ctx.keyspace(), ctx.session);
   ctx.reply.ok();
 }

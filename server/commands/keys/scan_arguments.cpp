@@ -10,8 +10,8 @@
 namespace server {
 namespace {
 
-// The parser accepts a sign and even no digits at all, as strtoul() does. Only leading space is
-// rejected.
+// Parses the cursor of SCAN as strtoul() does. A sign and even an empty text are accepted. Only
+// leading space is rejected.
 std::optional<uint64_t> parse_cursor(std::string_view text) {
   const std::string copy(text);
   if (!copy.empty() && std::isspace(static_cast<unsigned char>(copy[0])) != 0) return std::nullopt;

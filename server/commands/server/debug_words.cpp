@@ -185,8 +185,8 @@ void debug_stringmatch(Context& ctx) {
    DEBUG REPLYBUFFER RESIZING 0|1 */
 void debug_replybuffer(Context& ctx) {
   if (!is_debug_allowed(ctx)) return;
-  // The arguments are checked as in Redis. The options have no effect, because buffers belong to
-  // threads and shrink when they are empty.
+  // DEBUG REPLYBUFFER only checks its arguments, as Redis does. Its settings have no effect,
+  // because reply buffers belong to threads and shrink when they are empty.
   if (protocol::equals_ignore_case(ctx.args[2], "peak-reset-time")) {
     const bool is_word = protocol::equals_ignore_case(ctx.args[3], "never") ||
                          protocol::equals_ignore_case(ctx.args[3], "reset");
@@ -248,7 +248,7 @@ void debug_populate(Context& ctx) {
     const std::string value = populated_value(i, size_bytes);
     if (!ctx.insert(key).set_string(value)) return ctx.reply.error(kOutOfMemory);
     ctx.changed(key, KeyEvent::kSet);
-    // Unlike in Redis, replicas also receive the keys.
+    // Unlike in Redis, replicas also receive the keys that DEBUG POPULATE creates.
     ctx.journal({"SET", name, value});
   }
   ctx.reply.ok();

@@ -74,7 +74,7 @@ void function_stats(Context& ctx) {
   ctx.reply.bulk("running_script");
   ctx.reply.null();
   ctx.reply.bulk("engines");
-  // The reply is a map with one engine, which clients look up by its name.
+  // FUNCTION STATS lists the engine LUA, because clients look it up by its name.
   ctx.reply.map(1);
   ctx.reply.bulk("LUA");
   ctx.reply.map(2);

@@ -3,8 +3,8 @@
 // ValueCondition: IFEQ, IFNE, IFDEQ and IFDNE, the conditions of SET and DELEX on a key's present
 // value.
 //
-// Thread safety: each object belongs to one thread. It views the command's arguments, which must
-// outlive it.
+// Thread safety: each object belongs to one thread. The object holds views of the command's
+// arguments, which must outlive the object.
 // Source: https://redis.io/docs/latest/commands/set
 #pragma once
 

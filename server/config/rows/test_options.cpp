@@ -20,8 +20,8 @@ Option shutdown_option(std::string_view name) {
           .parser = parse_shutdown_words};
 }
 
-// Sets the delay per key in microseconds. A negative value is a number of keys per microsecond of
-// delay.
+// Returns the row of an option that delays saving or loading, by microseconds per key. A negative
+// value is a number of keys per microsecond of delay.
 Option delay_option(std::string_view name) {
   return {.name = name,
           .kind = OptionKind::kInteger,

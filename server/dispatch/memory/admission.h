@@ -63,20 +63,20 @@ class Admission {
   bool memory_suffices(uint64_t bytes) const {
     return bytes < kAskedBytesMin || memory().fits(bytes);
   }
-  // Returns the budget, for callers that need more than memory_suffices(). It lives as long as the
-  // server.
+  // Returns the server's memory budget, for callers that need more than the check of
+  // memory_suffices(). The budget lives as long as the server.
   const core::MemoryBudget& memory() const;
   // Returns the memory that one request may allocate now. The call is slow, because it queries the
   // system.
   uint64_t obtainable_memory_bytes() const;
-  // A client's command, for which the functions below check memory.
+  // A client's command, as is_over_memory_limit() and make_room() need it to check memory.
   struct Asked {
     const Session& session;
     std::span<const std::string_view> arguments;
     bool may_need_memory;
   };
-  // Returns whether used memory exceeds maxmemory. It includes big arguments that the command may
-  // store.
+  // Returns whether used memory exceeds maxmemory. Used memory includes big arguments that the
+  // command may store.
   bool is_over_memory_limit(const Asked& command) const;
   // If used memory exceeds maxmemory, evicts keys until it fits. Returns false if the limit is
   // exceeded even without the arguments and no key can be evicted. REQUIRES: no stripe lock is

@@ -83,7 +83,7 @@ Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
 bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
   const Outcome outcome = evict({bytes, StripeWait::kWait});
-  // If there is no key to evict, the arriving bytes may exceed the limit.
+  // If there is no key to evict, memory may exceed the limit by the arriving bytes.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
   record(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();
@@ -157,7 +157,8 @@ Eviction::Outcome Eviction::evict_until(const EvictionSettings& settings, uint64
                                         Slice& slice) {
   Databases from = databases(slice.start_us, false);
   bool is_exact = false;
-  // Limit on consecutive candidates that were deleted, used again or cannot be evicted.
+  // Limit on consecutive candidates that are not evicted, because they were deleted, were used
+  // again or cannot be evicted.
   constexpr int kMissesMax = 1000;
   int misses = 0;
   const int keys_per_look = slice.limit_us < kUsualLimitUs ? 1 : kKeysPerLook;
@@ -213,7 +214,8 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate,
 void Eviction::record(Outcome outcome) {
   std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
   const bool is_exceeded = outcome != Outcome::kDone;
-  // Usually the state of the limit has not changed since the last call, so the clock is not read.
+  // Usually the outcome has not changed since the last call. The clock is then not read, because
+  // only changes are recorded.
   if ((since_us.load(std::memory_order_relaxed) != 0) == is_exceeded) return;
   const int64_t now_us = parts_.clock.monotonic_us();
   int64_t never_us = 0;

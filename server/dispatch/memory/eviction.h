@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Eviction: deletes keys if maxmemory is exceeded and its policy allows it. The thread that runs
-// the next client command does it, for a bounded time (maxmemory-eviction-tenacity). tick() does
-// the rest, between other work.
+// the next client command evicts keys for a bounded time (maxmemory-eviction-tenacity). tick()
+// evicts the remaining keys later, between other work.
 //
 // Freed arrays that a forked child may still read count as used, but no eviction can free them. So
 // keys are evicted only until the other memory is below the limit.

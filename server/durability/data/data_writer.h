@@ -37,8 +37,8 @@ class DataWriter {
 
   // Sets the stream whose position is saved; null for none. It must outlive every save.
   void set_stream(StreamPosition* stream) { stream_ = stream; }
-  // Locks the stream's mutex. Returns an empty lock without a stream, or if the caller holds the
-  // mutex already.
+  // Locks the stream's mutex. Returns an empty lock if there is no stream, or if the caller holds
+  // the mutex already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
   [[nodiscard]] core::keyspace::StripeLock lock_stripes(Locking locking) const;
   // Returns the position of the data in the stream. position() and resumable_position() require

@@ -15,7 +15,8 @@
 
 namespace server {
 
-// Returns the value of the option; 0 if keys are not delayed.
+// Returns the value of `option`, which is rdb-key-save-delay or key-load-delay. Returns 0 if DEBUG
+// is denied to all clients.
 inline int64_t key_delay(const Config& config, OptionId option) {
   const DebugCommand debug{config.integer(OptionId::kEnableDebugCommand)};
   return debug == DebugCommand::kNo ? 0 : config.integer(option);

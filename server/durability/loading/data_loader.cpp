@@ -78,7 +78,8 @@ core::Result<> DataLoader::reload(const std::function<core::Result<>()>& load) {
 }
 
 core::Result<> DataLoader::reload_snapshot(bool saves) {
-  // The lock stops the leader's stream, which is not held back as clients are.
+  // While the stream's mutex is held, no command of a leader is applied. Holding back clients does
+  // not stop such commands.
   const auto stream = writer_.hold_stream(Locking::kTake);
   if (saves) {
     if (auto saved = saves_.snapshots().save_held(Locking::kTake); !saved) return saved;

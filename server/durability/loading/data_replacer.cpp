@@ -34,11 +34,11 @@ core::Result<> DataReplacer::replace(const Replacement& replacement) {
   Availability& availability = parts_.state.availability;
   availability.begin(Availability::kLoading);
   core::Result<> replaced = core::Error{"the server ends"};
-  // Clients must get LOADING before the mutex is locked, because a running command may wait for the
-  // mutex.
+  // Clients must get LOADING before the stream's mutex is locked, because a running command may
+  // wait for this mutex.
   if (await_commands(replacement.on_piece)) {
-    // The mutex is locked after the task is claimed, because a save that begins waits for the
-    // mutex.
+    // The stream's mutex is locked after the save slot was claimed, because a save first claims the
+    // slot and then waits for the mutex.
     const auto stream = writer_.hold_stream(Locking::kTake);
     replaced = replacement.may_begin() ? replace_claimed(replacement)
                                        : core::Error{"the role has changed"};
@@ -68,7 +68,7 @@ bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
   std::unique_lock lock(ended->mutex);
   while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
     // The wait ends when the server ends, because the thread that ends the server may wait for this
-    // one.
+    // thread.
     if (saves_.slot().refuses_children() || loader_.is_cancelled()) return false;
     on_piece();
   }
@@ -81,7 +81,7 @@ core::Result<> DataReplacer::place_files(const std::string& path, bool has_base)
     auto made = persistence::duplicate_file(parts_.files, path, temporary_base());
     if (!made) return made;
   }
-  // From here on, a start without an append log loads the new data. A start with an append log
+  // After this rename, a start without an append log loads the new data. A start with an append log
   // loads the old data until the log has been reopened with the new base.
   auto placed = parts_.files.rename(path, writer_.snapshot_path());
   if (placed) placed = parts_.files.sync_directory(".");
@@ -107,8 +107,8 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   // If the load was cancelled, memory does not hold the data, so the files must not be replaced.
   const bool keeps_files = !loaded && loader_.is_cancelled();
   if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);
-  // The position is set last. By then a restart would load the data from which the stream
-  // continues.
+  // on_loaded() sets the stream position. It is called last, because by then a restart would load
+  // the data from which the stream continues.
   if (loaded) {
     replacement.on_loaded();
   } else {

@@ -68,8 +68,8 @@ void LogSwitch::follow() {
   uint64_t request = 0;
   bool is_awaited = false;
   {
-    // The request is read before the wanted state, so that the result does not answer a later
-    // request.
+    // The number of the request is read before wants_log_, so that the result does not answer a
+    // later request.
     const std::scoped_lock lock(mutex_);
     request = requests_;
     is_awaited = answered_ < request;

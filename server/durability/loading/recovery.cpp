@@ -98,8 +98,8 @@ class Recovery {
       log_notice("Took in the append log of an earlier kind, one file, as the base of a new one");
     }
     if (start->files.empty() && !start->manifest.names_data()) {
-      // Redis would start without data here. A user who moves to Bloomery with a snapshot expects
-      // its data.
+      // Without files of the append log, Redis starts without data. Bloomery loads the snapshot,
+      // because a user who moves from Redis expects its data.
       auto recovered = run_snapshot(snapshot, expiry_limit_ms());
       if (recovered) recovered->manifest = std::move(start->manifest);
       return recovered;

@@ -117,8 +117,8 @@ bool AppendLog::sync_here() {
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }
-  // The other thread releases is_taken_ before it notifies. So its notification comes after this
-  // check, and this thread can rely on it.
+  // A thread in sync_here() releases is_taken_ before it notifies. If this check finds is_taken_
+  // set, the notification is still to come, so this thread need not wait.
   if (is_taken_.exchange(true)) return true;
   pacing_.begin_here();
   write_and_report();
@@ -218,8 +218,8 @@ void AppendLog::step() {
     if (is_retry) next_retry_us_ = now_us + core::kSecondUs;
     write_and_report();
   }
-  // The position is also written without commands, because the stream advances without them. If
-  // this write fails, the write of the next command reports the failure.
+  // The stream position is written even if there were no commands, because the stream advances
+  // without them. If this write fails, the write of the next command reports the failure.
   if (now_us >= next_position_us_ && !fails()) {
     next_position_us_ = now_us + core::kSecondUs;
     (void)files_->writer().write_position();

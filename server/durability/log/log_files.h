@@ -42,7 +42,8 @@ class LogFiles {
   // Begins a log whose base is not written yet. Until the base is written, a start loads the
   // previous data.
   core::Result<> open_without_base(persistence::AofManifest manifest);
-  // Returns whether the log needs a new base, because it has none or its sync has failed.
+  // Returns whether the log needs a new base, because it has no base or a sync of the log has
+  // failed.
   bool needs_new_base() const { return writer_.needs_base() || writer_.has_lost_sync(); }
   // Replaces the base. The log need not be open.
   core::Result<> replace_base(const std::string& path, persistence::AofBaseFormat format);

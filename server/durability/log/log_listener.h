@@ -13,7 +13,8 @@ namespace server {
 
 class LogListener {
  public:
-  // Called when waiting replies may have become safe. Another thread may also call commit() again.
+  // Called when waiting replies may have become safe, so that their threads check them. Such a
+  // thread may also call commit() again.
   virtual void on_log_progress() = 0;
   // Called when the log has failed with `appendfsync always`, so the process must end. Does not
   // return.

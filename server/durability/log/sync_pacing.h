@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// SyncPacing: with `appendfsync always`, decides whether the thread whose clients wait syncs
-// itself, and how many clients share one sync of the log's thread.
+// SyncPacing: with `appendfsync always`, decides whether an I/O thread with waiting clients syncs
+// the log itself or leaves the sync to the log's thread. Also decides how many clients share one
+// sync of the log's thread.
 //
-// After a sync that answered several clients, the next sync begins when as many clients wait. It
-// waits for them for at most twice the duration of the last sync. So clients that write in a loop
-// share one sync, instead of forming ever smaller groups.
+// After a sync that answered several clients, the next sync begins when as many clients wait. The
+// log's thread waits for these clients for at most twice the duration of the last sync. So clients
+// that write in a loop share one sync, instead of forming ever smaller groups.
 // Thread safety: any thread may call add(), are_enough() and is_quick(). Only the thread that
 // writes and syncs for all may call the other functions.
 #pragma once

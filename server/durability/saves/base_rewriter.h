@@ -34,7 +34,7 @@ class BaseRewriter {
   BaseRewriter(const DataParts& parts, const DataWriter& writer, SaveSlot& slot, AppendLog& log)
       : parts_(parts), writer_(writer), slot_(slot), log_(log) {}
 
-  // Implements BGREWRITEAOF: claims the slot for the next start_if_requested(), or schedules a
+  // Implements BGREWRITEAOF: claims the save slot for the next start_if_requested(), or schedules a
   // rewrite.
   core::Result<SaveStart> request();
   void start_if_requested();
@@ -44,18 +44,19 @@ class BaseRewriter {
   bool is_scheduled() const { return is_scheduled_; }
   // Starts a rewrite if one is due. Returns true if a rewrite has started or has failed.
   bool start_if_due();
-  // Completes the rewrite after its child has ended. REQUIRES: the slot is claimed.
+  // Completes the rewrite after its child has ended. REQUIRES: the save slot is claimed.
   void finish(const SaveEnd& end);
 
-  // Rewrites without a child. REQUIRES: the slot is claimed, the log is open.
+  // Rewrites without a child. REQUIRES: the save slot is claimed, the log is open.
   core::Result<> rewrite_here();
-  // Writes the base of a log that starts with data it does not contain, before clients are served.
+  // Writes the loaded data as the first base of a new log. Must be called before clients are
+  // served.
   core::Result<> write_first_base();
 
   SaveRecord record() const { return history_.record(); }
 
  private:
-  // Starts a rewrite in a child. REQUIRES: the slot is claimed.
+  // Starts a rewrite in a child. REQUIRES: the save slot is claimed.
   void start();
   core::Result<> fork();
   bool is_due();
@@ -66,10 +67,10 @@ class BaseRewriter {
   AppendLog& log_;
   SaveHistory history_;
   std::atomic<bool> is_scheduled_{false};
-  // True after the slot was claimed for a requested rewrite.
+  // True after the save slot was claimed for a requested rewrite.
   std::atomic<bool> is_requested_{false};
-  // Format of the child's base. Like next_us_, it is used by the thread that has claimed the slot,
-  // or that checks whether a rewrite is due.
+  // Format of the child's base. Like next_us_, it is used by the thread that has claimed the save
+  // slot, or that checks whether a rewrite is due.
   persistence::AofBaseFormat format_ = persistence::AofBaseFormat::kRdb;
   int64_t next_us_ = 0;
 };

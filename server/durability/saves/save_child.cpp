@@ -40,7 +40,8 @@ std::string system_message(int error_number) {
 
 }  // namespace
 
-// Allocates the memory that both processes share. Returns null if the system has none left.
+// Allocates the memory that the parent and the child share. Returns null if the system has none
+// left.
 SaveChild::Shared* SaveChild::share() {
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

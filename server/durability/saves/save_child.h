@@ -53,7 +53,8 @@ class SaveChild {
 
   // Returns the child's result once it has ended; nullopt while it runs.
   std::optional<core::Result<>> poll();
-  // Waits until the child has reported that it is detached, or has ended.
+  // Waits until the child has reported that it no longer shares arrays with the parent, or has
+  // ended.
   void await_detached() const;
   // Releases a child that waits for its parent.
   void let_begin() { shared_->figures.may_begin = true; }
@@ -74,7 +75,7 @@ class SaveChild {
   SaveChild(Shared* shared, pid_t process_id) : shared_(shared), process_id_(process_id) {}
   static Shared* share();
 
-  Shared* shared_;  // memory that both processes have mapped
+  Shared* shared_;  // memory that the parent and the child share
   pid_t process_id_;
   std::optional<core::Result<>> result_here_;
   // Keeps the bits that the child may read valid, even if their arrays are freed.

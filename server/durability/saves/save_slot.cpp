@@ -77,8 +77,8 @@ core::Result<> SaveSlot::begin_child(const SaveWork& work, Beginning beginning) 
     figures.is_detached = true;
     return work(figures);
   };
-  // The count is incremented first, because a replica may have the child's snapshot before the
-  // parent runs again.
+  // The count of forks is incremented before the fork, because a replica may have the child's
+  // snapshot before the parent runs again.
   ++fork_count_;
   auto child = machine_->start_child(parts_.clock, beginning.is_exact ? detached_work : work,
                                      {std::move(beginning.kept), machine_->closed_last()});

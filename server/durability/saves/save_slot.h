@@ -75,7 +75,8 @@ class SaveSlot {
   core::Result<> begin_child(const SaveWork& work, Beginning beginning);
   bool has_child() const;
   void kill_child();
-  // Returns the end of the child once, after the child has exited. The slot stays claimed.
+  // Returns the child's result and statistics after the child has exited, otherwise nullopt. Each
+  // result is returned only once. The slot stays claimed.
   std::optional<SaveEnd> take_ended();
 
   // Returns the progress of the running child, for INFO.

@@ -3,7 +3,7 @@
 // SaveWork: the work of a forked child. SaveFigures: the progress that child and parent report to
 // each other.
 //
-// Thread safety: both processes may read and write SaveFigures at any time.
+// Thread safety: the parent and the child may read and write SaveFigures at any time.
 #pragma once
 
 #include <atomic>

@@ -39,9 +39,9 @@ class Saves {
   // If the child has ended, renames its file into place; otherwise reports its progress.
   void poll();
   void start_what_is_due();
-  // Waits until it has claimed the slot for SaveTask::kSave. Kills a running child unless `spares`
-  // returns true. If `is_over` returns true, the caller's task was cancelled: stops waiting and
-  // returns false.
+  // Waits until it has claimed the save slot for SaveTask::kSave. Kills a running child unless
+  // `spares` returns true. If `is_over` returns true, the caller's task was cancelled: stops
+  // waiting and returns false.
   bool claim_from_child(const std::function<bool()>& spares, const std::function<bool()>& is_over);
 
  private:

@@ -40,12 +40,12 @@ class SnapshotSaver {
   core::Result<SaveStart> schedule();
   // Forks a child if one is scheduled or a save point is reached.
   void start_if_due();
-  // Completes a save after its child has ended. REQUIRES: the slot is claimed.
+  // Completes a save after its child has ended. REQUIRES: the save slot is claimed.
   void finish(const SaveEnd& end);
 
   // Implements SAVE: saves in this process, also during a rewrite of the append log.
   core::Result<> save(Locking locking);
-  // Saves in this process. REQUIRES: the slot is claimed, or held by a rewrite.
+  // Saves in this process. REQUIRES: the save slot is claimed, or held by a rewrite.
   core::Result<> save_claimed(Locking locking);
   // Does the same as save_claimed(), for a caller that also holds the stream's mutex.
   core::Result<> save_held(Locking locking);

@@ -41,7 +41,7 @@ class TransferSaver {
   // Forks a child that sends a snapshot. Errors: another child saves, there is no stream, or the
   // fork failed. After an error, finished() has been called if and only if prepare() had succeeded.
   core::Result<> start(SnapshotTransfer transfer);
-  // Completes a save after its child has ended, and releases the slot.
+  // Completes a save after its child has ended, and releases the save slot.
   void finish(const SaveEnd& end);
 
  private:
@@ -49,7 +49,7 @@ class TransferSaver {
 
   const DataWriter& writer_;
   SaveSlot& slot_;
-  // SnapshotTransfer::finished of the save that holds the slot.
+  // SnapshotTransfer::finished of the save that has claimed the save slot.
   std::function<void(const core::Result<>&)> finished_;
 };
 

@@ -68,7 +68,7 @@ void write_thread_name(RawOutput& out, std::string_view id) {
   out << "  " << id << " " << read_line(path.data(), buffer) << "\n";
 }
 
-// The function uses the system call, because opendir() may allocate.
+// write_threads() uses the system call getdents64, because opendir() may allocate.
 void write_threads(RawOutput& out) {
   struct DirectoryEntry {
     uint64_t node;

@@ -3,7 +3,7 @@
 // Writes reports in signal handlers: text, and the stack of the calling thread, to the report's
 // file.
 //
-// Invariants: after prepare_reports() no function here allocates memory or takes a lock.
+// Invariants: after prepare_reports() no function of this file allocates memory or takes a lock.
 // Thread safety: prepare_reports() is called once, before other threads start. Any thread may call
 // the other functions.
 // Source: signal-safety(7), backtrace(3).

@@ -94,7 +94,7 @@ void Watchdog::look_at(size_t index, std::chrono::milliseconds period) {
     return;
   }
   const pid_t thread = watched.thread;
-  // A thread without an id has not started to work.
+  // A thread without an id has not started to work, so it cannot be stuck.
   if (watched.is_reported || thread == 0 || now - watched.asked_at < period) return;
   watched.is_reported = true;
   const auto owed = std::chrono::duration_cast<std::chrono::milliseconds>(now - watched.asked_at);

@@ -20,7 +20,7 @@ void clear_terminal(std::string_view work);
 
 // Returns whether the log and the progress line share one terminal.
 bool terminal_shows_log();
-// While the lock is held, no progress line is shown.
+// Locks the terminal: while the returned lock is held, no progress line is shown.
 [[nodiscard]] std::unique_lock<std::mutex> hold_terminal();
 
 }  // namespace server

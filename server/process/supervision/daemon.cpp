@@ -56,7 +56,8 @@ core::Result<std::optional<int>> Daemon::detach() {
   std::fflush(nullptr);
   const pid_t daemon = ::fork();
   if (daemon != 0) {
-    // The pipe must be closed in this process, or it would stay open when the daemon ends.
+    // The starter closes the pipe's writing end, because reading the pipe must end when the daemon
+    // ends.
     ::close(std::exchange(report_, -1));
     if (daemon < 0) {
       const core::Error error = failure("fork");

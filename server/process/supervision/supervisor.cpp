@@ -49,7 +49,7 @@ void Supervisor::stopping() {
 
 void Supervisor::tick(int64_t now_us, double loaded_share) {
   if (!listens_) return;
-  // As the manual recommends, the message is sent twice per interval.
+  // As sd_watchdog_enabled(3) recommends, the watchdog message is sent twice per interval.
   if (watchdog_us_ != 0 && now_us - sign_of_life_us_ >= watchdog_us_ / 2) {
     sign_of_life_us_ = now_us;
     send_("WATCHDOG=1");

@@ -4,7 +4,8 @@
 # Without COMMIT, git determines the commit. A tree without a repository has no commit.
 set(modified false)
 if(NOT COMMIT)
-  # The owner of a mounted folder may be another user. A lock would disturb a commit that runs.
+  # safe.directory permits a mounted folder whose owner is another user. Without
+  # --no-optional-locks, git status could lock the index and disturb a commit that runs.
   set(git git -c safe.directory=* --no-optional-locks -C ${SOURCES})
   execute_process(COMMAND ${git} rev-parse --verify --quiet HEAD
     OUTPUT_VARIABLE COMMIT ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)

@@ -17,8 +17,9 @@ using core::bloom::LayoutRow;
 ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
     : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
-  // This call only records the present totals. The stream contains no commands for filters that
-  // were deleted before this leader started, so the result is ignored.
+  // This call only records how many filters of each layout were created so far. Its result is
+  // ignored, because the stream contains no commands for filters that were deleted before this
+  // leader started.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {

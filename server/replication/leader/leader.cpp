@@ -205,7 +205,8 @@ void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> s
   {
     const std::scoped_lock lock(mutex_);
     const int64_t now_us = parts_.clock.monotonic_us();
-    // Foreign replicas also acknowledge commands that they did not understand.
+    // Foreign replicas acknowledge even commands that they cannot execute. So such replicas are
+    // disconnected before their acknowledgements count.
     drop_foreign(now_us);
     // The offset is limited to the stream's end. Otherwise WAIT would count this replica for all
     // later writes.
@@ -332,7 +333,8 @@ std::vector<StreamFlow> Leader::step() {
 }
 
 void Leader::add_to_stream(int64_t now_us) {
-  // The flag is reset even without replicas, because the thread does not sleep while it is set.
+  // acks_are_wanted_ is reset even without replicas, because the leader's thread does not sleep
+  // while the flag is set.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (replication_.is_replica() || replicas_->empty()) return;
   // While writes are held with kEnding, nothing is added, because the stream must end where the

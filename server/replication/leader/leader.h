@@ -7,8 +7,8 @@
 //                                        Backlog, snapshot ──┘
 //
 // A replica's connection continues to read on its I/O thread, but writes nothing once its PSYNC was
-// accepted. All bytes to the replica are sent from here, or by the child that writes a snapshot to
-// its socket.
+// accepted. All bytes to the replica are sent by the leader's thread, or by the child that writes a
+// snapshot to the replica's socket.
 //
 // Invariants: a replica that cannot get every byte of the stream is disconnected. So is a foreign
 // replica that cannot hold the keys that the stream creates. Memory for slow replicas is part of
@@ -99,7 +99,7 @@ class Leader final : public StreamListener {
   // Turns the session's connection into the connection of a replica. Errors: the reply to the
   // client. After an error the connection is unchanged.
   core::Result<> attach(const std::shared_ptr<Session>& session, const Request& request);
-  // Called when the connection has ended.
+  // Called when the connection of a replica has ended.
   void detach(uint64_t session_id);
   void ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced);
   // Closes the connections of all replicas, because the stream was replaced.

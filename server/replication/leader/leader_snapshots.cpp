@@ -85,8 +85,8 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
-  // If the fork has failed, finished() has set the result. Without a result, start() failed before
-  // the fork. The snapshot is then dropped and tried again soon.
+  // If the fork has failed, finished() has stored its result. If no result is stored, start()
+  // failed before the fork. The snapshot is then dropped and tried again soon.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;
@@ -112,8 +112,8 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     link.cursor = backlog_.attach(offset);
     link.offset = offset;
     if (link.speaks_psync) link.say(line);
-    // The line is sent before the child's first byte. A socket that does not accept so few bytes is
-    // unusable.
+    // The reply +FULLRESYNC is sent before the child's first byte. A socket that does not accept so
+    // few bytes is unusable.
     uint64_t sent = 0;
     (void)link.pump(backlog_, false, {}, sent);
     if (!link.cursor || !link.has_said_all()) {

@@ -41,8 +41,8 @@ class ReplicaSender {
     kGone,
   };
 
-  // Duplicates the descriptor of the session's socket. Has no descriptor if the process has reached
-  // its limit.
+  // Duplicates the descriptor of the session's socket. The object has no descriptor if the process
+  // has reached its limit on open descriptors.
   explicit ReplicaSender(std::shared_ptr<Session> session);
   ~ReplicaSender();
   ReplicaSender(const ReplicaSender&) = delete;

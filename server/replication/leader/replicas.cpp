@@ -157,7 +157,8 @@ int64_t Replicas::count_good(int64_t lag_s_max, int64_t now_us) const {
 std::vector<Replicas::Id> Replicas::timed_out(int64_t timeout_s, int64_t now_us) const {
   std::vector<Id> late;
   for (const auto& [id, replica] : replicas_) {
-    // In the other states, the child or the file's sender detects a lack of progress.
+    // Only the states in which a replica must send acknowledgements time out here. In the other
+    // states, the child or the file's sender detects a lack of progress.
     const bool must_speak = replica.state == State::kAwaitsAck || replica.state == State::kOnline;
     const int64_t last_us = std::max(replica.ack_us, replica.since_us);
     if (must_speak && replica.sends_acks && now_us - last_us > timeout_s * core::kSecondUs) {

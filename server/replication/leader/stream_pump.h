@@ -27,7 +27,7 @@ struct StreamFlow {
   bool has_stream = false;  // if false, the replica receives only the bytes that precede the stream
 };
 
-// The events of one pass, which the caller must handle.
+// The results of one pump(), which the caller must handle.
 struct PumpOutcome {
   std::vector<std::shared_ptr<ReplicaSender>> file_sent;
   std::vector<std::shared_ptr<ReplicaSender>> gone;

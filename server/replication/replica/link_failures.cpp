@@ -66,8 +66,8 @@ std::string LinkFailures::record_end(std::string_view cause, Kind kind, int64_t 
     line += fmt::format("; {} times before: {}", unlogged_, logged_cause_);
   }
   if (kind == Kind::kRefused) {
-    // The option is suggested only if the cause names it, because it helps with unsupported types
-    // only.
+    // rdb-foreign-types is suggested only if the cause names it, because this option helps with
+    // unsupported types only.
     const bool helps = cause_.find(kForeignTypesOption) != std::string::npos;
     line += fmt::format("; the next attempt comes in {} s, or at REPLICAOF{}{}", pause_ms_ / 1000,
                         helps ? " or CONFIG SET " : "", helps ? kForeignTypesOption : "");

@@ -36,8 +36,8 @@ class LinkFailures {
 
   // Records the end of a link. Returns the line to log; empty for a repetition that is not due yet.
   std::string record_end(std::string_view cause, Kind kind, int64_t now_us);
-  // Called when a unit of the stream was applied, which clears the cause. Returns the number of
-  // failures since the last progress.
+  // Called when a command or a transaction of the stream was applied, which clears the cause.
+  // Returns the number of failures since the last progress.
   uint64_t record_progress(int64_t now_us);
   // Called after a change that may repair the link. Resets the pause, so that the next attempts
   // follow soon.

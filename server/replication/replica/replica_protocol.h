@@ -49,7 +49,7 @@ class ReplicaProtocol {
     kSnapshotBytes,  // snapshot_bytes() has the next piece
     kSnapshotEnd,    // the snapshot is complete: the caller must load it and call loaded()
     kContinue,       // the leader continues the stream: id() may have changed
-    kUnit,           // the caller must execute unit()
+    kUnit,           // the caller must execute the commands of unit()
     kFailed,         // the link has failed: failure() has the reason
   };
 
@@ -58,8 +58,8 @@ class ReplicaProtocol {
   ReplicaProtocol& operator=(const ReplicaProtocol&) = delete;
 
   void receive(std::string_view bytes, int64_t now_us);
-  // Returns the next event in the received bytes. The returned unit counts as applied at the next
-  // call.
+  // Returns the next event in the received bytes. A returned unit (a command or a transaction)
+  // counts as applied at the next call.
   Event next();
   // Called when the peer has closed the connection.
   void end();
@@ -80,7 +80,7 @@ class ReplicaProtocol {
   // Returns the offset up to which the stream was received, applied or not.
   int64_t received_offset() const;
   std::string_view snapshot_bytes() const { return snapshot_bytes_; }
-  // Returns the size that the leader announced; -1 if the snapshot ends with a mark.
+  // Returns the size that the leader announced; -1 if the snapshot ends with an end mark.
   int64_t snapshot_size() const { return snapshot_.size(); }
   uint64_t snapshot_received() const { return snapshot_.received(); }
   const StreamSplitter& unit() const { return splitter_; }
@@ -88,7 +88,8 @@ class ReplicaProtocol {
   bool is_unit_of_link() const { return is_unit_of_link_; }
   int64_t last_received_us() const { return last_received_us_; }
   const std::string& failure() const { return failure_; }
-  // Returns whether the stream contains a unit that this server can never apply.
+  // Returns whether the stream contains a command or a transaction that this server can never
+  // apply.
   bool needs_full_sync() const { return splitter_.unit_is_too_big(); }
 
  private:

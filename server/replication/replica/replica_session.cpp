@@ -308,8 +308,8 @@ void ReplicaSession::record_link_up() {
   parts_.replication.set_link_up(true);
 }
 
-// Applies all units received so far under one lock, so a snapshot of this server is taken before or
-// after all of them.
+// Applies all commands and transactions received so far under one lock. So a snapshot of this
+// server is taken before or after all of them.
 core::Result<> ReplicaSession::apply_units() {
   {
     const std::scoped_lock lock(parts_.replication.apply_mutex());
@@ -338,7 +338,8 @@ void ReplicaSession::record_progress() {
   if (failures > 1) log_notice("The link to the leader works again after {} attempts", failures);
 }
 
-// Applies the unit that the protocol has returned. REQUIRES: apply_mutex() is held.
+// Applies the command or transaction that the protocol has returned. REQUIRES: apply_mutex() is
+// held.
 core::Result<> ReplicaSession::apply_unit() {
   const StreamSplitter& unit = link_->unit();
   if (!link_->is_unit_of_link()) {

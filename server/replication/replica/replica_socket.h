@@ -62,7 +62,7 @@ class ReplicaSocket {
   // accept now.
   core::Result<> send(std::string_view bytes);
   // Waits for bytes and returns their number, or 0 after the timeout or a wake(). Errors: the
-  // connection is closed. REQUIRES: room for more than Stream::kExtraBytesMax.
+  // connection is closed. REQUIRES: `out` has room for more than Stream::kExtraBytesMax bytes.
   core::Result<size_t> receive(std::span<char> out, int64_t timeout_ms);
 
  private:

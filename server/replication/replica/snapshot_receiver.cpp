@@ -39,8 +39,8 @@ SnapshotReceiver::Piece SnapshotReceiver::next(std::string_view input) {
   } else if (found != std::string_view::npos) {
     piece.snapshot_bytes = found;
   } else {
-    // The bytes at the end of the input may be the start of the mark, so they are kept until more
-    // bytes arrive.
+    // The bytes at the end of the input may be the start of the end mark, so they are kept until
+    // more bytes arrive.
     const size_t kept = std::min(input.size(), mark_.size() - 1);
     piece.snapshot_bytes = input.size() - kept;
   }

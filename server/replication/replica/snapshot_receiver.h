@@ -33,7 +33,7 @@ class SnapshotReceiver {
   // begins after the bytes of earlier pieces.
   Piece next(std::string_view input);
 
-  // Returns the size that the leader announced; -1 if the snapshot ends with a mark.
+  // Returns the size that the leader announced; -1 if the snapshot ends with an end mark.
   int64_t size() const { return size_; }
   uint64_t received() const { return received_; }
 

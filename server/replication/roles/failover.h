@@ -8,7 +8,8 @@
 //
 // Invariants: the role is handed over only after all writes have ended. Without FORCE it goes only
 // to a replica that has every byte of the stream. Times are monotonic and given by the caller.
-// Thread safety: state() may be called from any thread; ReplicaController guards the rest.
+// Thread safety: state() may be called from any thread. ReplicaController serializes all other
+// calls.
 // Source: FAILOVER as in Redis 7.0.15; docs/replication.md, "Handing over".
 #pragma once
 

@@ -31,7 +31,7 @@ constexpr int64_t kForeverMs = 60'000;
 constexpr OptionId kOptionsOfTheLink[] = {OptionId::kMasterAuth, OptionId::kMasterUser,
                                           OptionId::kRdbForeignTypes, OptionId::kReplTimeout};
 
-// Parses the option's value, `host port`.
+// Parses the value of the option `replicaof`, which is `host port`.
 std::optional<ReplicaController::Target> parse_target(const std::string& text) {
   const size_t space = text.rfind(' ');
   if (space == std::string::npos) return std::nullopt;

@@ -3,8 +3,8 @@
 // ReplicaController: makes this server a replica of another one, or a leader again. Its thread
 // maintains the link to the leader.
 //
-//   REPLICAOF ─► follow() ─► thread: connect ─► ReplicaSession ─► lost: again, soon
-//   FAILOVER ─► begin_failover() ─► drive_failover(), often ─► follows its former replica
+//   REPLICAOF ─► follow() ─► thread: connect ─► ReplicaSession ─► link lost: retry soon
+//   FAILOVER ─► begin_failover() ─► drive_failover(), repeatedly ─► follows its former replica
 //
 // Invariants: a role change is atomic, under the replication's apply_mutex() and all stripe locks.
 // Before the role change all changes of data came from the old leader, and after it none do.
@@ -102,7 +102,7 @@ class ReplicaController {
     return !is_stopping_ && generation_ == generation && given_up_ != generation;
   }
   void record_writes_ended(uint64_t attempt);
-  // Ends the attempt and resumes writes. REQUIRES: the replication's apply_mutex().
+  // Ends the failover and resumes writes. REQUIRES: the replication's apply_mutex() is held.
   void end_failover();
   // Called when the target has accepted the role. `generation` is the value that generation_ had
   // when the session with the target started.
@@ -123,7 +123,7 @@ class ReplicaController {
   ReplayerFactory make_replayer_;
   std::atomic<uint64_t> generation_{0};  // number that is incremented when the target changes
   static constexpr uint64_t kNoGeneration = ~uint64_t{0};
-  std::atomic<uint64_t> given_up_{kNoGeneration};  // generation whose session shall end
+  std::atomic<uint64_t> given_up_{kNoGeneration};  // generation of the session that must end
   std::atomic<bool> is_stopping_{false};
   mutable OrderedMutex mutex_{LockRank::kReplicaController};  // this mutex guards target_
   std::optional<Target> target_;

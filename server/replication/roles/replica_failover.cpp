@@ -98,7 +98,8 @@ void ReplicaController::drive_failover() {
   if (failover_->state() != Failover::State::kAwaitsSync) return;
   Replication& replication = parts_.replication;
   const std::scoped_lock stream(replication.apply_mutex());
-  // Several threads may get here after an acknowledgement. Only one hands the role over.
+  // Several threads may reach this check after an acknowledgement. Only one of them hands the role
+  // over.
   if (failover_->state() != Failover::State::kAwaitsSync) return;
   // The stripe locks prevent deletions of expired keys from being added to the stream.
   // hold_stream() prevents the leader's thread from adding GETACK or PING.

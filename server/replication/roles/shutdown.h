@@ -5,14 +5,14 @@
 // process ends.
 //
 //   kNone ──begin()──► kWaits ──► kEnding ──► the process ends
-//     ▲                  │abort()    │it could not be saved
+//     ▲                  │abort()    │the save failed
 //     └──────────────────┴───────────┘
 //
 // Invariants: the saved data, and the offset that replicas must reach, include every acknowledged
 // write, because no write is running then. An attempt that fails or is aborted leaves the server as
 // it was.
 // Thread safety: all members may be called from any thread that holds no stripe lock. An I/O thread
-// or the caller of look() saves the data. begin() does not wait for that.
+// or the caller of look() saves the data. begin() does not wait for the save.
 // Source: SHUTDOWN as in Redis 7.0.15.
 #pragma once
 
@@ -38,7 +38,7 @@ class Replication;
 
 class Shutdown {
  public:
-  // Process: ends the process soon and cleanly. The server implements it.
+  // Process: ends the process soon and cleanly. The server implements this interface.
   class Process {
    public:
     virtual void end() = 0;
@@ -78,7 +78,7 @@ class Shutdown {
   // request without a wait for replicas ends the wait of that attempt. If the data cannot be saved,
   // the reason is logged and the server continues.
   void begin(const Request& request);
-  // Aborts the waiting attempt. Errors: there is none that can be aborted.
+  // Aborts the waiting attempt. Errors: no attempt is waiting.
   core::Result<> abort();
   // Continues the attempt if nothing remains to wait for. Must be called often.
   void look();

@@ -60,8 +60,8 @@ void Backlog::trim() {
   // The last block is kept, because it receives the next bytes.
   while (blocks_.size() > 1 && blocks_[1].begin <= needed) blocks_.pop_front();
   first_ = blocks_.front().begin;
-  // The size of the backlog without slow replicas is rounded up to whole blocks, so that this size
-  // does not vary while replicas fall behind.
+  // The configured size of the backlog is rounded up to whole blocks. Only the blocks beyond that
+  // size count as memory for slow replicas.
   const uint64_t own_blocks = (size_bytes_ + kBlockBytes - 1) / kBlockBytes;
   const uint64_t more_blocks = blocks_.size() - std::min<uint64_t>(blocks_.size(), own_blocks);
   replica_bytes_ = cursors_.empty() ? 0 : more_blocks * (kBlockBytes + sizeof(Block));

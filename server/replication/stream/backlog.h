@@ -4,9 +4,10 @@
 //
 //   journal, or a replica's leader ──append()──► [first_offset, end_offset) ──read()──► replicas
 //
-// Invariants: offsets count the stream's bytes; byte n has the offset n + 1 in PSYNC. While active
-// it holds at least the last `size_bytes` appended, and all bytes that a cursor has not passed. The
-// latter are bounded by the output limit of replicas: a replica that exceeds it loses its cursor.
+// Invariants: offsets count the stream's bytes; byte n has the offset n + 1 in PSYNC. An active
+// backlog holds at least the last `size_bytes` appended, and all bytes that a cursor has not
+// passed. The output limit of replicas bounds the bytes held for cursors: a replica that exceeds it
+// loses its cursor.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -49,7 +50,8 @@ class Backlog final : public persistence::StreamSink {
   uint64_t replica_bytes() const { return replica_bytes_.load(std::memory_order_relaxed); }
   // Returns the number of bytes kept; 0 while inactive.
   uint64_t kept_bytes() const {
-    // Both offsets grow. The start is read first, because it could otherwise exceed the end.
+    // Both offsets grow. The start of the backlog is read first, because it could otherwise exceed
+    // the end.
     const uint64_t first = first_offset();
     return is_active() ? end_offset() - first : 0;
   }

@@ -31,8 +31,8 @@ struct ReplicationIds {
 
   // Starts a new history, which no replica knows.
   void renew_ids() { *this = {}; }
-  // Ends the present history at `offset`. A replica that has followed it up to there can continue
-  // with the new one.
+  // Ends the present history at `offset`, and starts a new one. A replica that has followed the old
+  // history up to `offset` can continue with the new history.
   void shift(uint64_t offset);
   // Does the same as shift(), but the new history gets the given id.
   void shift_to(std::string_view new_id, uint64_t offset);

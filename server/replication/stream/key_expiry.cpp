@@ -21,7 +21,8 @@ int64_t share_percent(int64_t effort) {
 
 void KeyExpiry::tick() {
   if (!may_expire()) return;
-  // On a replica, the leader's stream deletes the other expired keys.
+  // A replica deletes only expired keys that its own clients wrote. The leader's stream deletes all
+  // others.
   if (parts_.state.is_replica) return expire_own();
   end_period();
   const int64_t percent = share_percent(parts_.config.integer(OptionId::kActiveExpireEffort));

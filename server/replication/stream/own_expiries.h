@@ -28,7 +28,7 @@ class OwnExpiries {
  public:
   // Called when a client has changed the key.
   void record(unsigned database, std::string_view key);
-  // Called when the role has changed or all data were replaced.
+  // Forgets all keys. Called when this server's role has changed, or all data were replaced.
   void clear();
   // Checks some of the keys: deletes the expired ones, and forgets those without an expiry. Returns
   // whether a pass over all keys is complete.

@@ -171,8 +171,8 @@ void Replication::become_replica() {
 
 void Replication::become_leader() {
   ids_.change([this](ReplicationIds& ids) {
-    // From here on the stream contains effects. Replicas that followed the foreign stream would
-    // interpret it differently.
+    // The new leader's stream contains effects. Replicas that followed the stream of another kind
+    // of server would interpret effects differently, so a new history begins.
     if (stream_is_foreign_ || has_own_changes_) {
       ids.renew_ids();
     } else {
@@ -270,7 +270,7 @@ bool Replication::has_diverged() const {
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {
   if (!backlog_->is_active()) return std::nullopt;
-  // A leader states the database again before its next command.
+  // A leader writes SELECT before its next command, so the position needs no database.
   const auto database = is_replica() ? feed_->database() : 0;
   return persistence::RdbReplicationInfo{
       database, ids().id, static_cast<int64_t>(backlog_->end_offset()), stream_is_foreign_};

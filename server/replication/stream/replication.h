@@ -51,8 +51,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   uint64_t offset() const;
   Backlog& backlog() const { return *backlog_; }
 
-  // Sets the object that serves this server's replicas; null for none. The listener calls this
-  // function itself.
+  // Sets the object that serves this server's replicas; null for none. Leader registers itself by
+  // this function.
   void set_listener(StreamListener* listener) { listener_ = listener; }
 
   // Sets the stream position of the loaded data. Must be called before clients are served. A
@@ -70,8 +70,9 @@ class Replication final : public StreamPosition, public OwnChanges {
   // effect on a replica.
   void end_backlog();
 
-  // Makes a leader a replica. It keeps its history, to ask its new leader for the rest. REQUIRES,
-  // also for become_leader(): apply_mutex() is held, and all stripes are locked exclusively.
+  // Makes a leader a replica. The replica keeps its history, to request only the missing part of
+  // the stream from its new leader. REQUIRES, also for become_leader(): apply_mutex() is held, and
+  // all stripes are locked exclusively.
   void become_replica();
   // Makes a replica a leader, whose new history continues the present one.
   void become_leader();
@@ -79,8 +80,9 @@ class Replication final : public StreamPosition, public OwnChanges {
   // The functions below are for a replica. REQUIRES for all: apply_mutex() is held. adopt() is
   // called after a full sync, when the keyspace equals the leader's at `position`.
   void adopt(const persistence::RdbReplicationInfo& position);
-  // Returns whether another kind of server produces the stream. Its commands are executed again
-  // rather than applied as effects. Sub-replicas learn this from the snapshot.
+  // Returns whether a server other than Bloomery produces the stream. The commands of such a stream
+  // are executed again rather than applied as effects. Sub-replicas learn the kind of stream from
+  // the snapshot.
   bool stream_is_foreign() const { return stream_is_foreign_; }
   // Called before a full sync replaces the keyspace. Until adopt() the position is unknown.
   void begin_replacement();
@@ -101,7 +103,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   void record_own_change() override;
   // Called when the leader's bytes could not be applied. Requesting them again would not help.
   void record_divergence() { has_own_changes_ = true; }
-  // Called when a client has changed this key on a writable replica.
+  // Called when a client has changed the key on a writable replica.
   void record_own_key(unsigned database, std::string_view key) override;
   OwnExpiries& own_expiries() { return *own_expiries_; }
 
@@ -134,7 +136,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   std::string position_line(uint64_t journal_end);
 
   const Parts parts_;
-  // Serializes changes of a replica's data and offset: see the invariants above.
+  // Serializes changes of a replica's data and offset, as the invariants of Replication require.
   OrderedMutex apply_mutex_{LockRank::kStream};
   std::atomic<bool> link_is_up_{false};
   std::atomic<bool> stream_is_foreign_{false};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicationParts: references to the parts that both sides of replication work on.
+// ReplicationParts: references to the parts that the code of leaders and the code of replicas
+// share.
 //
 // Thread safety: stated at each member.
 #pragma once

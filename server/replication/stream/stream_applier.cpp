@@ -21,7 +21,7 @@ constexpr std::string_view kUnknownCommand = "ERR unknown command";
 // Commands in a leader's stream that change no keys, so that skipping them loses no data.
 constexpr std::array<std::string_view, 4> kDispensable = {"PUBLISH", "SPUBLISH", "SCRIPT",
                                                           "FUNCTION"};
-// Names come from the leader, so the number of remembered names is limited.
+// The leader chooses the names of unknown commands, so the set of logged names is limited.
 constexpr size_t kLoggedMax = 1000;
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kErrorBytesMax = 200;
@@ -39,7 +39,7 @@ StreamApplier::StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin o
     : replayer_(std::move(replayer)), origin_(origin), database_(database), figures_(figures) {
   if (database == 0) return;
   const std::string number = fmt::format("{}", database);
-  // If the database does not exist, all later commands would change keys of another one.
+  // If the database does not exist, all later commands would change keys of another database.
   if (execute({"SELECT", number})) has_diverged_ = true;
 }
 
@@ -80,8 +80,8 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
     }
   }
   if (!is_whole) {
-    // After a rejected command the transaction would run nothing. It is queued again with the
-    // accepted commands only.
+    // After a rejected command, EXEC would discard the transaction. So the accepted commands alone
+    // are queued again.
     (void)execute({"DISCARD"});
     for (const StreamSplitter::Command& command : served) (void)execute(command);
   }

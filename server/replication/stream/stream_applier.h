@@ -32,8 +32,7 @@ class StreamApplier {
   using Commands = std::span<const StreamSplitter::Command>;
   using Figures = StreamFigures;
 
-  // `origin` is the origin of the replayer's commands. `database` is selected before the first
-  // command.
+  // `origin` says which server wrote the commands. `database` is selected before the first command.
   StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin origin, unsigned database,
                 Figures& figures);
 

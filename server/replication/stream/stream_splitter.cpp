@@ -29,7 +29,7 @@ bool is_about_connection(std::string_view name) {
   });
 }
 
-// After a big group or command, a buffer with more memory than this is freed.
+// After a big transaction or command, buffers above these sizes are freed.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 constexpr size_t kKeptCommands = 1024;
 constexpr size_t kKeptWords = 16384;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamSplitter: cuts a leader's stream into units that are applied whole: a command, or all from
-// MULTI to EXEC.
+// StreamSplitter: cuts a leader's stream into units that are applied whole. A unit is one command,
+// or all commands from MULTI to EXEC.
 //
 //   splitter.append(bytes);
 //   while (splitter.next() == StreamSplitter::Status::kUnit) apply(splitter.commands());
 //
 // Invariants: the bytes of all units are the appended bytes, in their order. The sizes of the
-// appended pieces make no difference. A group is returned only once its EXEC has arrived. Memory is
-// allocated for bytes that have arrived, not for announced ones. After kError, reset() must be
-// called.
+// appended pieces make no difference. A transaction is returned only once its EXEC has arrived.
+// Memory is allocated for bytes that have arrived, not for announced ones. After kError, reset()
+// must be called.
 // Thread safety: one thread at a time may use an object.
 // Source: docs/replication.md, "The replica's stream".
 #pragma once
@@ -36,8 +36,8 @@ class StreamSplitter {
   // Releases the last unit and looks for the next one.
   Status next();
 
-  // Returns the bytes of the unit, and those before its first command. Valid after kUnit, until the
-  // next call of next().
+  // Returns the bytes of the unit, including empty lines before its first command. Valid after
+  // kUnit, until the next call of next().
   std::string_view bytes() const;
   // Returns the commands, including MULTI and EXEC.
   std::span<const Command> commands() const { return {commands_.data(), command_count_}; }

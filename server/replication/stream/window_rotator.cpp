@@ -17,8 +17,8 @@ using core::bloom::ScalableFilter;
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 
-// WindowSchedule::record() is called before the key is stored. A key that is still missing after
-// this time will not be stored.
+// WindowSchedule::record() is called before the key is stored. A key that is still missing kGraceMs
+// later will not be stored.
 constexpr int64_t kGraceMs = 5000;
 // Time until a rotation that failed for lack of memory is tried again.
 constexpr int64_t kRetryMs = 1000;

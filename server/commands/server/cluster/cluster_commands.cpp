@@ -46,8 +46,8 @@ void cluster_nodes(Context& ctx) {
     text += node_line(ctx, node, WithSlots::kYes) + "\n";
   }
   if (view.own_node() == nullptr) {
-    // The list must contain this node, because redis-cli crashes on a list that lacks the node it
-    // asked.
+    // The reply to CLUSTER NODES must list this node, because redis-cli crashes if the list lacks
+    // the node that it asked.
     cluster::Node self;
     self.id = view.own_id();
     text += node_line(ctx, self, WithSlots::kNo) + "\n";
@@ -98,7 +98,7 @@ void cluster_getkeysinslot(Context& ctx) {
     return ctx.reply.error("ERR Invalid slot or number of keys");
   }
   const auto most = static_cast<uint64_t>(*count);
-  std::unordered_set<std::string> names;  // avoids duplicates, because a key may be visited twice
+  std::unordered_set<std::string> names;  // a set, because the walk may visit a key twice
   if (most > 0) {
     core::keyspace::for_each_in_slot(ctx.keyspace(), static_cast<unsigned>(*slot), ctx.locking(),
                                      [&](const Entry& entry) {
@@ -179,7 +179,8 @@ void readwrite(Context& ctx) {
 }
 
 /* CLUSTER SAVECONFIG | ASKING */
-// The configuration is always saved and no slot migration can be in progress, so the reply is OK.
+// CLUSTER SAVECONFIG and ASKING reply OK, because the configuration is always saved and no slot is
+// ever migrated.
 void accept(Context& ctx) {
   ctx.reply.ok();
 }
@@ -191,7 +192,7 @@ void topology_refusal(Context& ctx) {
                       : "ERR the topology is kept in etcd: use bloomery-cluster");
 }
 
-// Returns the row of a subcommand for clients.
+// Returns the table row of a CLUSTER subcommand that clients may call.
 template <void (*answer)(Context&)>
 constexpr Command question(std::string_view name, std::string_view summary,
                            std::string_view tips = kVaryingOutput) {
@@ -206,7 +207,7 @@ constexpr Command question(std::string_view name, std::string_view summary,
           .handler = in_cluster<answer>};
 }
 
-// Returns the row of a subcommand by which administrators change a Redis Cluster.
+// Returns the table row of a subcommand by which administrators change a Redis Cluster.
 template <void (*answer)(Context&) = topology_refusal>
 constexpr Command order(std::string_view name, int arity, std::string_view summary,
                         std::string_view syntax = {}) {
@@ -242,7 +243,7 @@ constexpr Command through_all_keys(Command row) {
   return row;
 }
 
-// Returns the row of a subcommand about another node.
+// Returns the table row of a CLUSTER subcommand about the node whose id is the argument.
 template <void (*answer)(Context&)>
 constexpr Command node_question(std::string_view name, std::string_view summary) {
   Command row = question<answer>(name, summary);

@@ -34,7 +34,8 @@ void write_bloom_objects(const Source& source, Lines& lines) {
   lines.field("bloom_total_memory_bytes", totals.memory_bytes);
 }
 
-// Writes zeros, because Bloomery never moves bit arrays to reduce fragmentation.
+// Writes zeros for the defragmentation counters, because Bloomery never moves bit arrays to reduce
+// fragmentation.
 void write_bloom_defrag(const Source&, Lines& lines) {
   lines.zeros({"bf_bloom_defrag_hits", "bf_bloom_defrag_misses"});
 }

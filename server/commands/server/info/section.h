@@ -4,7 +4,7 @@
 //
 // Invariants: a line is `name:value` followed by CR LF. Values contain no line ends, because
 // control characters are escaped here.
-// Thread safety: a Lines belongs to one thread.
+// Thread safety: each Lines object belongs to one thread.
 #pragma once
 
 #include <fmt/format.h>

@@ -30,8 +30,9 @@ void wrong_subcommand(Context& ctx) {
       "ERR unknown subcommand or wrong number of arguments for '{}'. Try ACL HELP.", ctx.args[1]));
 }
 
-// Closes those of the sessions that are subscribed to a channel without permission. `session_ids`
-// is sorted. When this function returns, CLIENT LIST no longer shows the closed sessions.
+// Closes the sessions in `session_ids` that are subscribed to a channel without permission.
+// `session_ids` is sorted. When this function returns, CLIENT LIST no longer shows the closed
+// sessions.
 void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& session_ids) {
   if (session_ids.empty()) return;
   for (const auto& [id, kind, name] : ctx.services.pubsub.subscriptions_of(session_ids)) {
@@ -245,7 +246,7 @@ void acl_log(Context& ctx) {
     ctx.reply.number(static_cast<double>(age_ms) / 1000);
     ctx.reply.bulk("client-info");
     ctx.reply.bulk(std::string_view(entry.denied.client).substr(0, entry.denied.client.find('\n')));
-    // Redis has the fields from here on since version 7.2.
+    // Redis has entry-id, timestamp-created and timestamp-last-updated since version 7.2.
     ctx.reply.bulk("entry-id");
     ctx.reply.integer(static_cast<int64_t>(entry.id));
     ctx.reply.bulk("timestamp-created");
