@@ -193,7 +193,7 @@ TEST(Glob, HeadOfAShortTextEndsInZeros) {
   }
 }
 
-// ACL makes this quick check before it matches the whole pattern.
+// ACL calls is_prefix_with() before it matches the whole pattern.
 TEST(Glob, PrefixesMatchWithoutTheSlowPath) {
   const auto is_prefix_with = [](std::string_view pattern, std::string_view text) {
     return Glob(pattern).is_prefix_with(text, Glob::head_of(text));

@@ -16,7 +16,7 @@ TEST(ThreadHeap, CountsBlocksOfAllThreads) {
     EXPECT_EQ(counted_heap_bytes(), 0U);
     return;  // another allocator than jemalloc is linked
   }
-  constexpr size_t kSize = 8192;  // a size class of jemalloc, so that no byte is added
+  constexpr size_t kSize = 8192;  // a size class of jemalloc, so it adds no bytes
   const uint64_t before = counted_heap_bytes();
   void* const block = std::malloc(kSize);
   EXPECT_EQ(counted_heap_bytes() - before, kSize);

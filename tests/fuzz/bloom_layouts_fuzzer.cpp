@@ -116,7 +116,8 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
       simd->check_group(std::span(right_views).first(count), group, right_found);
       require(left_found == right_found, "SIMD group differs");
     }
-    // Every second group is marked in one call, and the other groups are marked item by item.
+    // The bits of every second group are set in one call of mark_group(), those of the other groups
+    // item by item.
     if (start / kGroupItems % 2 == 1) {
       require(portable.mark_group(left.words(), geometry, group, left_found) ==
                   simd->mark_group(right.words(), geometry, group, right_found),
@@ -164,7 +165,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
   const FilterParameters parameters = parameters_of(data);
   auto created = ScalableFilter::create(parameters, kBudget);
-  if (!created) return 0;  // the layout cannot keep this error rate
+  if (!created) return 0;  // the layout cannot keep the chosen error rate
   const auto batched = std::move(*created);
   const auto single = ScalableFilter::create(parameters, kBudget).value();
 

@@ -39,7 +39,7 @@ class CurvesTest(unittest.TestCase):
         for figure in ("error", "lookup", "memory"):
             for layout in ("native", "redisbloom", "valkey-bloom", "fingerprints", "regions"):
                 self.assertGreater(len(points[figure][layout]), 5, f"{figure} {layout}")
-        # A right-sized native filter keeps what it promises, however far it grows.
+        # A right-sized native filter keeps the requested error rate, however far it grows.
         self.assertLess(max(y for _, y in points["error"]["native"]), 1.05)
         self.assertEqual({y for _, y in points["residue"]["fingerprints"]}, {0})
 

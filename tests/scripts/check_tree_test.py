@@ -342,7 +342,8 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_refused(files, r"^core/a/b.cpp:1: no test: write tests/core/a/b_test.cpp")
         self.assert_accepted({**files, UNTESTED: "# reason\ncore/a/b\n"})
         self.assert_accepted({**files, "tests/core/a/b_test.cpp": SPDX})
-        # A header without a source is tested by its users.
+        # A header without a source needs no test of its own, because the tests of its users cover
+        # it.
         self.assert_accepted({"core/a/b.h": HEADER, UNTESTED: ""})
 
     def test_the_list_of_untested_units_only_shrinks(self):

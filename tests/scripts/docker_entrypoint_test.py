@@ -25,7 +25,7 @@ shift
 STAND_IN_UID=999 exec "$@"
 """
 FIND = '#!/bin/sh\necho "find $*" >> "$STAND_IN_LOG"\n'
-# Calls the real find, with the uid 65533 in place of the user bloomery, who need not exist.
+# Calls the real find, with the uid 65533 in place of the user bloomery, which need not exist.
 REAL_FIND = """#!/bin/sh
 for word in "$@"; do
   shift

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The table of goals in bench/: its commands exist, its figures are checked, gaps are shown."""
+"""Tests bench/goals.py: its commands exist, figures are checked, missing figures are shown."""
 
 import argparse
 import dataclasses

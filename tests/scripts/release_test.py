@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""scripts/release.sh in a small repository, with stand-ins for the builds."""
+"""Tests scripts/release.sh in a small repository, with stand-ins for the builds."""
 
 import hashlib
 import os
@@ -147,7 +147,7 @@ class ReleaseTest(unittest.TestCase):
         self.assertIn(f"refused: {reason}\n", said)
         self.assertEqual(self.git("tag"), "")
         self.assertFalse((self.top / "build").exists())
-        # A dry run prints the same refusal and continues.
+        # A dry run prints the reason of the refusal and continues.
         status, said = self.release("--dry-run", **options)
         self.assertEqual(status, 0, said)
         self.assertIn(f"refused: {reason}\n", said)

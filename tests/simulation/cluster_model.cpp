@@ -266,7 +266,8 @@ void ClusterModel::read(Node& node, const ReadTopology& read) {
           const auto outcome = is_new ? ReadOutcome::kChanged : ReadOutcome::kUnchanged;
           int64_t clock_us = self.clock(now_us_);
           if (options_.mutation == Mutation::kPermitFromReply && !is_new) {
-            // The mutation uses this answer for a read that the member requests only afterwards.
+            // The mutation also counts this answer as the answer to a read that the member requests
+            // only after the answer has arrived.
             self.member->tick(clock_us + 20 * times_.ask_us, {});
             for (auto& action : self.member->take_actions()) {
               const auto* later = std::get_if<ReadTopology>(&action);

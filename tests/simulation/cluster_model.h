@@ -30,27 +30,27 @@ namespace simulation {
 // the behaviour without the part.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,                // a new leader acknowledges at once
-  kPermitFromReply,       // a permit's time starts at the answer, not at the request
-  kLeaseIsPermit,         // a leader serves while its lease is kept alive
-  kStaleReads,            // a permit is confirmed by an etcd member that lags
-  kSilenceIsPromise,      // a member that does not answer counts as if it had promised
-  kForgetsEpoch,          // a restart forgets the epoch
-  kSuccessorNeverWaits,   // a new leader assumes that the former leader has resigned
-  kPromiseBlocksNothing,  // promises expire immediately, so leaders change needlessly
-  kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
-  kLeavesLate,            // a replica counts as in sync for seconds after its link ends
-  kRevokesEarly,          // an ending leader revokes its lease before its data are safe
-  kIgnoresRewind,         // a node ignores a document of a lower revision in a restored etcd
-  kLeadsEmpty,            // a leader that lost its disk claims to have all data
-  kMovedWhileNamed,       // a member that is about to lead redirects clients
-  kServesBeforeRole,      // a leader acknowledges before its server has the role
-  kThreadLoads,           // the thread that keeps the lease waits for a load
-  kFirstRegistered,       // a restarted leader does not report its position
-  kAsksNoMember,          // a leader assumes that no power cut has shortened its log
-  kCandidateWithoutLog,   // a member ignores that its append log fails
-  kLeaderWithoutLog,      // a leader ignores that its append log fails
-  kAcknowledgesEarly,     // replies to writes do not wait for the members in sync
+  kNoWait,                // mutation: a new leader acknowledges at once
+  kPermitFromReply,       // mutation: a permit's time starts at the answer, not at the request
+  kLeaseIsPermit,         // mutation: a leader serves while its lease is kept alive
+  kStaleReads,            // mutation: a permit is confirmed by an etcd member that lags
+  kSilenceIsPromise,      // mutation: a member that does not answer counts as if it had promised
+  kForgetsEpoch,          // mutation: a restart forgets the epoch
+  kSuccessorNeverWaits,   // mutation: a new leader assumes that the former leader has resigned
+  kPromiseBlocksNothing,  // mutation: promises expire immediately, so leaders change needlessly
+  kAbsentMayLead,         // mutation: a leader serves without a key alive/<id> in etcd
+  kLeavesLate,            // mutation: a replica counts as in sync for seconds after its link ends
+  kRevokesEarly,          // mutation: an ending leader revokes its lease before its data are safe
+  kIgnoresRewind,         // mutation: a node ignores a lower revision in a restored etcd
+  kLeadsEmpty,            // mutation: a leader that lost its disk claims to have all data
+  kMovedWhileNamed,       // mutation: a member that is about to lead redirects clients
+  kServesBeforeRole,      // mutation: a leader acknowledges before its server has the role
+  kThreadLoads,           // mutation: the thread that keeps the lease waits for a load
+  kFirstRegistered,       // mutation: a restarted leader does not report its position
+  kAsksNoMember,          // mutation: a leader assumes that no power cut has shortened its log
+  kCandidateWithoutLog,   // mutation: a member ignores that its append log fails
+  kLeaderWithoutLog,      // mutation: a leader ignores that its append log fails
+  kAcknowledgesEarly,     // mutation: replies to writes do not wait for the members in sync
 };
 
 // The kind of faults of a run.
@@ -130,7 +130,7 @@ class ClusterModel {
   int64_t pick(int64_t from, int64_t to);
   bool chance(double probability);
   int64_t delay();
-  bool is_cut(const Node& one, const Node* other) const;  // `other` is null for etcd
+  bool is_cut(const Node& one, const Node* other) const;  // a null `other` means etcd
 
   void start(Node& node, bool is_first);
   void tick(Node& node);

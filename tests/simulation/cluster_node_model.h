@@ -16,7 +16,7 @@
 
 namespace simulation {
 
-using Log = std::vector<uint64_t>;  // numbers of entries
+using Log = std::vector<uint64_t>;  // numbers of log entries
 
 struct ClusterModel::Node {
   std::string id;
@@ -50,7 +50,7 @@ struct ClusterModel::Node {
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    uint64_t life = 0;  // `life` of the replica's process that acknowledged
+    uint64_t life = 0;  // the acknowledging replica's `life`, which changes when it restarts
   };
   std::map<std::string, Ack> acks;  // in a leader: the replicas' Acks of this epoch
   size_t acknowledged = 0;          // in a leader: number of entries that clients saw acknowledged

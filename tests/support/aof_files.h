@@ -3,7 +3,7 @@
 // Append log files for tests: a file as this server writes it, built batch by batch; random
 // commands; and the result of reading a file.
 //
-// Thread safety: values.
+// Thread safety: one thread at a time may use an object.
 #pragma once
 
 #include <cstdint>

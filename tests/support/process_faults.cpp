@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Faults of the operating system for the system tests. A library to preload (LD_PRELOAD),
-// controlled by environment variables:
+// Simulates faults of the operating system for the system tests. The file is built as a library to
+// preload (LD_PRELOAD), which environment variables control:
 //
 //   LATE_CHILD_MS=n a forked child starts n milliseconds late
 //   FORKS_MAX=n       fork() works n times and then fails, as at a limit on processes
-//   THREADS_MAX=n     the same for pthread_create()
+//   THREADS_MAX=n     pthread_create() works n times and then fails
 //   NO_CLOSE_RANGE=1  close_range() fails as on a kernel that lacks it
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,8 +23,8 @@ namespace {
 
 using support::number_of;
 
-// Counts a call against the limit in this environment variable. Returns false if the limit is
-// reached.
+// Counts a call against the limit in the environment variable `limit_name`. Returns false if the
+// limit is reached.
 bool take_one(const char* limit_name, std::atomic<uint64_t>& taken) {
   return taken.fetch_add(1) < number_of(limit_name, UINT64_MAX);
 }

@@ -33,7 +33,7 @@ class OneThreadListener final : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-// These functions replace those of the C library, also for libraries that the test uses.
+// The functions below replace functions of the C library, also for libraries that the test uses.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*function)(void*), void* argument) {
   forbidden_call = "pthread_create()";

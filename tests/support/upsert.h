@@ -3,7 +3,7 @@
 // upsert: stores a value under a key, whether or not the key exists. Commands distinguish the two
 // cases themselves.
 //
-// Thread safety: REQUIRES the key's stripe, exclusive.
+// Thread safety: the caller must hold an exclusive lock of the key's stripe.
 #pragma once
 
 #include "core/keyspace/keyspace.h"

@@ -32,8 +32,8 @@ template <class Condition>
   return true;
 }
 
-// For a test whose subject is time. `why` names the event that must, or must not, happen during the
-// wait. The test's expectations must also hold if far more time has passed.
+// Sleeps, for a test whose subject is time. `why` names the event that must, or must not, happen
+// during the wait. The test's expectations must also hold if far more time has passed.
 inline void let_time_pass(std::chrono::milliseconds time, [[maybe_unused]] std::string_view why) {
   assert(!why.empty());
   std::this_thread::sleep_for(time);

@@ -78,7 +78,7 @@ class SkippedTest(unittest.TestCase):
 
 
 class RespTest(unittest.TestCase):
-    """Reads every reply whole and byte by byte."""
+    """Tests that Connection parses every kind of reply, sent whole and byte by byte."""
 
     REPLIES = [
         (b"+OK\r\n", b"OK"),

@@ -102,7 +102,7 @@ TEST(BitOperations, NoSourcesCombineToZeros) {
 TEST(BitOperations, RandomSourcesAgreeWithTheNaiveModel) {
   SCOPED_TRACE(kBitOperationsSeed);
   std::mt19937_64 random(kBitOperationsSeed);
-  // Sizes of the sources, around those of words, vectors and the 8 KiB block.
+  // The sizes of the sources are near those of words, vectors and the 8 KiB block.
   constexpr size_t kSizes[] = {0, 1, 7, 8, 9, 31, 32, 33, 1000, 8191, 8192, 8193, 16'390};
   for (int round = 0; round < 120; ++round) {
     std::vector<Bytes> sources(1 + random() % 5);

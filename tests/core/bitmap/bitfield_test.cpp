@@ -43,7 +43,8 @@ Wide max_of(FieldType type) {
   return (Wide{1} << (type.is_signed ? type.bits - 1 : type.bits)) - 1;
 }
 
-// Adds multiples of 2^bits until the value is in the field's range. Wide cannot overflow.
+// Adds multiples of 2^bits until the value is in the field's range. The type Wide cannot overflow
+// here.
 int64_t naive_wrap(FieldType type, Wide value) {
   const Wide step = Wide{1} << type.bits;
   Wide rest = (value - min_of(type)) % step;

@@ -141,7 +141,7 @@ TEST_F(FingerprintKernelsTest, GroupsOfRemovalsLeaveTheSameBits) {
 }
 
 TEST_F(FingerprintKernelsTest, BitsOutsideBucketsAreIgnored) {
-  // Bits of a line after its last bucket, and the last bucket if the number of buckets is odd.
+  // Sets random bits after the last bucket of each line, which the kernels must ignore.
   for_each_kernel_shape([&](const Geometry& geometry) {
     const unsigned used = kLineBits / (geometry.hash_count * geometry.cell_bits) *
                           (geometry.hash_count * geometry.cell_bits);

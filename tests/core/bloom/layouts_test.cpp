@@ -73,7 +73,8 @@ TYPED_TEST(LayoutsTest, FullLayerKeepsItsErrorRate) {
     const double probes = 400000;
     const Measurement measured = measure<TypeParam>(100000, rate, 1, uint64_t(probes));
     EXPECT_EQ(measured.false_negatives, 0U);
-    // The other layouts round the ideal number of hashes after sizing, which costs up to 8 %.
+    // Only the native layout keeps the exact rate. Other layouts round the ideal number of hashes
+    // after sizing, which raises the error rate by up to 8 %.
     const double asked = TypeParam::kId == NativeLayout::kId ? rate : rate * 1.08;
     EXPECT_LE(measured.error_rate, asked + three_sigma(rate, probes))
         << rate << " seed " << kLayoutsSeed;
@@ -87,7 +88,7 @@ TYPED_TEST(LayoutsTest, PredictionHoldsBelowAndAboveCapacity) {
   Layer layer = *Layer::create(plan);
   uint64_t added = 0;
   for (const double load : {0.6, 1.0, 1.5, 2.0}) {
-    // A full layer with deletion rejects further items.
+    // A full layer of a layout with deletion rejects further items.
     if (TypeParam::kRow.clears_bits && load > 1) break;
     for (; added < uint64_t(capacity * load); ++added) {
       layer.mark<TypeParam>(numbered_hash(TypeParam::kId, kLayoutsSeed, added));

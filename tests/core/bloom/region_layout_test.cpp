@@ -146,7 +146,7 @@ TEST(RegionLayoutTest, ResidueIsAsPredicted) {
   }
 }
 
-// Covers every kind of shape, from one line to many, and all outcomes.
+// Adds and removes random items in arrays of every kind of shape, from one line to many.
 TEST(RegionLayoutTest, AddedItemsAreFoundUntilRemoved) {
   for (const unsigned r : kRegionSizes) {
     for (const uint64_t capacity : {3U, 40U, 1000U}) {
@@ -199,8 +199,8 @@ TEST(RegionLayoutTest, EqualPositionsOfOneItemAreNoCollision) {
   }
 }
 
-// Removals that clear only some bits of an item leave the others set. Without the limit on set bits
-// the error rate would exceed any bound.
+// Removals that clear only some bits of an item leave its other bits set. Without the limit on set
+// bits the error rate would exceed any bound.
 TEST(RegionLayoutTest, ChurnNeverExceedsTheBitLimit) {
   constexpr uint64_t kItems = 20000;
   constexpr double kRate = 0.01;

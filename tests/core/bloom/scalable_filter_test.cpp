@@ -358,7 +358,7 @@ TEST(RedisBloomFilterTest, OldFormsKeepTheirFormWhenGrowing) {
 }
 
 TEST(RedisBloomFilterTest, BitsEqualARealFilter) {
-  // RedisBloom 2.8.20 gave the expected bits for a default filter with these four items.
+  // RedisBloom 2.8.20 gave the expected bits for a default filter with the four items of this test.
   const auto filter = create(filters::parameters(RedisBloomLayout::kId, 100, 0.01));
   for (const char* item : {"a", "foo", "item:0", ""}) filter->add(item, kUnlimited);
   std::string hex;
@@ -375,8 +375,8 @@ TEST(RedisBloomFilterTest, BitsEqualARealFilter) {
 }
 
 TEST(ValkeyBloomFilterTest, BitsEqualARealFilter) {
-  // valkey-bloom gave the expected bits for these three items, with a fixed seed, capacity 10 and
-  // error rate 1 %.
+  // valkey-bloom gave the expected bits for the three items of this test, with a fixed seed,
+  // capacity 10 and error rate 1 %.
   const auto filter = create(filters::parameters(ValkeyBloomLayout::kId, 10, 0.01));
   for (const char* item : {"a", "foo", "item:0"}) filter->add(item, kUnlimited);
   const std::vector<int> expected = {0x84, 0xa0, 0xd0, 0x05, 0x04, 0x00,

@@ -117,7 +117,8 @@ class TimeModel {
     now_ms_ += ms;
     elapsed_ms_ += ms;
   }
-  // The server reads the clock several times a second, so also shortly before and after a jump.
+  // The server reads the clock several times a second, so a due rotation happens shortly before and
+  // after a jump.
   void jump_back() {
     rotate_by_leader();
     now_ms_ -= static_cast<int64_t>(random_() % (4 * shape_.length));

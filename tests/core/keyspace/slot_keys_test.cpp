@@ -78,7 +78,7 @@ TEST_F(SlotKeysTest, ListingEndsAtTheLastKey) {
   };
   const uint64_t of_most = read_buckets(slot_of("foo"));
   ASSERT_GT(of_most, 10U);
-  // Each of these slots has one key, in the same stripe.
+  // Each of the twenty slots has one key, and all these keys are in the stripe of the key foo.
   uint64_t sum = 0;
   int slots = 0;
   for (int i = 0; slots < 20; ++i) {

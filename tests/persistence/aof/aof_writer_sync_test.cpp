@@ -124,7 +124,7 @@ class AofWriterSyncTest : public testing::Test {
 };
 
 TEST_F(AofWriterSyncTest, WritesDuringASyncNeedAnotherSync) {
-  // The rotation is prepared before the sync below, as in the server: prepare_rotation() also
+  // The rotation is prepared before the tested sync, as in the server: prepare_rotation() also
   // syncs, and only one sync runs at a time.
   ASSERT_TRUE(writer_.prepare_rotation());
   set("early");

@@ -61,7 +61,7 @@ TEST(FilterCodec, ForeignPayloadsAreWrittenUnchanged) {
       const std::string theirs = vectors::read(writer + "/dump/" + expected.name + ".bin");
       const auto filter = load(theirs);
       ASSERT_TRUE(filter);
-      // The footer has the version of its writer, and so another checksum.
+      // The footer of ten bytes differs, because it has the version of its writer, and a checksum.
       const std::string ours = payload_of(**filter, Packing::kIfSmaller);
       EXPECT_EQ(ours.substr(0, ours.size() - 10), theirs.substr(0, theirs.size() - 10));
     }

@@ -26,7 +26,7 @@ TEST(RedisBloomCodec, OldFormsOfRedisBloomKeepTheirModulus) {
       const auto filter = make(parameters, "old", 150);
       const auto loaded = load(payload_of(*filter, Packing::kNever));
       ASSERT_TRUE(loaded) << loaded.error().message << " " << capacity;
-      // The stored capacity includes the room that rounding up gave.
+      // The stored capacity includes the items that fit because the bit count was rounded up.
       parameters.capacity = filter->layer_info(0).capacity;
       EXPECT_EQ((*loaded)->parameters(), parameters);
       expect_equal(*filter, **loaded);

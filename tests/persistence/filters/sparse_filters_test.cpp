@@ -162,7 +162,8 @@ TEST_P(SparseFilters, SurviveCopies) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, SparseFilters, testing::ValuesIn(filters::kLayouts));
 
-// Written by the release before runs: BF.RESERVE wide 0.01 1000000 and wide:0 to wide:99.
+// A release that did not support runs wrote wide-version-1.bin: the filter of BF.RESERVE wide 0.01
+// 1000000 with the items wide:0 to wide:99.
 TEST(SparseFilter, VersionOneIsReadAndWrittenAsRuns) {
   const std::string old = vectors::read("bloomery/dump/wide-version-1.bin");
   const auto body = checked_dump_body(old);
@@ -176,7 +177,8 @@ TEST(SparseFilter, VersionOneIsReadAndWrittenAsRuns) {
   EXPECT_EQ(encoded(*decoded(now), Packing::kNever), encoded(*twin, Packing::kNever));
   StreamReader reader(now);
   EXPECT_EQ(module_version(reader.length()), 2U);
-  // Filters without big arrays keep their form, for servers that know only version 1.
+  // Filters without big arrays keep version 1 of the format, for servers that know only that
+  // version.
   const auto small = filters::make(filters::parameters(NativeLayout::kId, 1000, 0.01), "s", 10);
   const std::string small_bytes = encoded(*small, Packing::kNever);
   StreamReader small_reader(small_bytes);

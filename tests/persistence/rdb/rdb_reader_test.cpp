@@ -147,7 +147,7 @@ TEST(RdbReader, KeyCountHintIsLimitedByTheBytes) {
   container.string_key("k", "v");
   container.string_key("l", "v");
   const std::string bytes = container.sealed();
-  // The bytes after the hint are two keys of five bytes, the end mark and the checksum.
+  // The bytes after the size hint are two keys of five bytes, the end mark and the checksum.
   const uint64_t keys_max = (2 * 5 + 1 + 8) / 3;
   Hints hints;
   MemorySource source(bytes);
@@ -159,7 +159,7 @@ TEST(RdbReader, RecordsWithoutKeysAreSkipped) {
   Container container;
   container.u8(rdb::kModuleAux);
   ModuleWriter module(container, module_id("RediSearc", 1));
-  module.unsigned_number(2);  // The value 2 says that the record follows the keys.
+  module.unsigned_number(2);  // the value 2 means: the record follows the keys
   module.string("anything", Packing::kNever);
   module.end();
   container.u8(rdb::kAux);

@@ -268,7 +268,7 @@ class BusySink final : public ByteSink {
 TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   constexpr int kItems = 20000;
   for (const auto layout : filters::kLayouts) {
-    // If bits can be cleared, children have their own arrays.
+    // Layouts that clear bits are skipped, because children have private copies of their arrays.
     if (core::bloom::layout_row(layout).clears_bits) continue;
     Keyspace keyspace(1, kWriterHashSeed);
     const auto parameters = parameters_of(layout, 0.01, 2000000, 2);

@@ -15,7 +15,7 @@
 namespace server::cluster {
 namespace {
 
-// A timeout so long that no call times out because a thread stalls.
+// This timeout is so long that a call does not time out while a thread stalls.
 constexpr std::chrono::seconds kCallLimit{10};
 
 class EtcdClientTest : public testing::Test {

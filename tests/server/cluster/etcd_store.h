@@ -127,7 +127,7 @@ class EtcdStore {
   const boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       io_.get_executor()};
   ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // this mutex guards the members below
   std::map<std::string, Kept> keys_;
   uint64_t revision_ = 1;
   std::thread thread_;

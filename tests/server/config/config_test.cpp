@@ -266,7 +266,8 @@ TEST_F(ConfigTest, AppendOnlyNeedsAHook) {
   EXPECT_EQ(set({{"appendonly", "no"}}), "OK");
 }
 
-// REPLICAOF holds a lock that a hook may wait for, so the server's own change must not run hooks.
+// REPLICAOF holds a lock that a hook may wait for, so its call of Config::replace() must not run
+// hooks.
 TEST_F(ConfigTest, TheServersOwnChangeWaitsForNoHook) {
   config_.on_change(OptionId::kTimeout, [this] {
     config_.replace(OptionId::kReplicaOf, "10.0.0.2 6380");

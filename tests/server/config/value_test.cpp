@@ -44,7 +44,7 @@ TEST(MemoryText, AllElseIsMalformed) {
   }
 }
 
-// Redis wraps around or caps such a number, and would run with a tiny limit.
+// Redis wraps around or caps a number above the range of int64_t, and would run with a tiny limit.
 TEST(MemoryText, SeparatesTooLargeFromMalformed) {
   for (const auto text : {"9223372036854775808"sv, "18446744073709551616"sv, "17179869184gb"sv,
                           "8589934592gb"sv, "99999999999999999999999k"sv}) {

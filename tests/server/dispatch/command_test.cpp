@@ -40,7 +40,7 @@ TEST(LastKeyTest, CountedKeysAreAsManyAsTheirCount) {
   EXPECT_EQ(last_key_of(pairs, ArgumentWords{"x", "3", "a", "1", "b", "2"}), 1);
 }
 
-// The row names its keys like the row of MIGRATE: one key, or the keys after the word KEYS.
+// The table row has keys like MIGRATE: one key, or the keys after the word KEYS.
 TEST(KeysBehindKeywordTest, KeywordStandsInForTheEmptyKey) {
   const Command row{.keys = {{{.first = 3, .last = 3, .use = kKeyRw, .empty_before = "KEYS"},
                               {.first = 5, .last = -1, .use = kKeyRw, .keyword = "KEYS"}}}};

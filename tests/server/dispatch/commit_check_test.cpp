@@ -12,10 +12,10 @@
 namespace server {
 namespace {
 
-// Returns a context whose command is the row of `args[0]`.
+// Tests that CommitCheck detects a change of a key that a handler has not journalled.
 class CommitCheckTest : public CommandTest {
  protected:
-  // Returns whether a command counts as committed if `act` runs concurrently with its handler.
+  // Returns whether the command counts as committed if `act` runs instead of its handler.
   template <class Act>
   bool is_committed(const std::vector<std::string_view>& args, Act&& act) {
     const Request request{.args = args};

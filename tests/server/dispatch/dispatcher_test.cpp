@@ -334,7 +334,7 @@ TEST_F(DurationTest, ATransactionTakesAsLongAsItsCommands) {
   EXPECT_GE(ticks_of("exec"), ticks_of("echo") + ticks_of("bf.add"));
 }
 
-// The splitter of inline requests lays out `RENAME "" "abc"` this way.
+// In the inline request `RENAME "" "abc"`, the empty word begins at the address of the next word.
 TEST_F(DispatcherTest, AnEmptyKeyMayBeginWhereTheNextOneDoes) {
   const std::string_view words = "abc";
   const std::vector<std::string> answers = run_pipeline({{"SET", "", "v"},

@@ -21,7 +21,7 @@ const std::string kMinI64 = "-9223372036854775808";
 const std::string kMaxI64 = "9223372036854775807";
 struct Extreme {
   std::string text;
-  // The number is legal, but the test does not run the command, because it would need gigabytes.
+  // True if a command with this legal number is not run, because it would need gigabytes.
   bool is_huge = false;
 };
 const std::vector<Extreme> kExtremes = {

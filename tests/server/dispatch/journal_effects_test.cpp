@@ -20,7 +20,7 @@ class JournalEffects : public CommandTest {
       journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
     });
     journal_.set_active(true);
-    run({"SET", "first", "1"});  // also journals the SELECT 0 of a new journal
+    run({"SET", "first", "1"});  // the first write also journals SELECT 0
     journalled();
   }
 
@@ -203,8 +203,8 @@ TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
 }
 
-// The journal creates the filter by BF.LOADCHUNK, with the header that RedisBloom dumps for this
-// reservation. The effect of RedisBloom's other commands would depend on the receiver's
+// The journal creates the filter by BF.LOADCHUNK, with the header that RedisBloom dumps for the
+// same BF.RESERVE. The effect of RedisBloom's other commands would depend on the receiver's
 // configuration.
 TEST_F(JournalEffects, FiltersOfRedisBloomAreMadeByTheirHeader) {
   run({"CONFIG", "SET", "bf-layout", "redisbloom"});

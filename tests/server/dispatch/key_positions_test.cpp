@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Checks that the keys named by a row are the keys that its command touches. The test finds the
-// touched keys by the command's behaviour alone. A word of a command is a touched key if the
-// command changes the value under that name. It is also a touched key if its value changes the
-// reply or another key. A user without rights to such a word must be rejected.
+// Checks that the keys named by a row of the command table are the keys that its command touches.
+// The test finds the touched keys by the command's behaviour alone. A word of a command is a
+// touched key if the command changes the value under that name. It is also a touched key if its
+// value changes the reply or another key. A user without rights to such a word must be rejected.
 //
-// A row without a sample is called with made-up arguments: words for keys, and numbers for all
+// A command without a sample is called with made-up arguments: words for keys, and numbers for all
 // other arguments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -138,7 +138,8 @@ const std::vector<Sample> kAnyType = {
     {{"MEMORY", "USAGE", "k"}, {kText}},
     {{"MEMORY", "USAGE", "k", "SAMPLES", "0"}, {kText}},
     {{"WATCH", "k", "l"}, {kText}},
-    // Channels are not keys, although the rows of these commands give their positions.
+    // Channels are not keys, although the table rows of SPUBLISH, SSUBSCRIBE and SUNSUBSCRIBE give
+    // their positions.
     {{"SPUBLISH", "k", "message"}, {kText}},
     {{"SSUBSCRIBE", "k"}, {kText}},
     {{"SUNSUBSCRIBE", "k"}, {kText}},
@@ -202,7 +203,7 @@ class KeyPositionsTest : public CommandTest {
   }
 
   struct Effect {
-    bool has_changed = false;  // true if the command changes the value of the key of this name
+    bool has_changed = false;  // true if the command changes the value of the tested key
     std::string rest;          // reply of the command, and the values of all other keys
   };
 
@@ -266,8 +267,7 @@ class KeyPositionsTest : public CommandTest {
     return *registry_->find(args);
   }
 
-  // Returns samples of every row that has keys or whose command accesses data. The rows in
-  // kNameless are left out.
+  // Returns samples of every command that has keys or accesses data, except those in kNameless.
   std::vector<Sample> samples() {
     std::vector<Sample> all = kStringSamples;
     all.insert(all.end(), kFilterSamples.begin(), kFilterSamples.end());
@@ -285,8 +285,8 @@ class KeyPositionsTest : public CommandTest {
     return all;
   }
 
-  // Returns the words of the command that the row calls keys and its behaviour does not, or vice
-  // versa.
+  // Returns the words for which the command's table row and its behaviour disagree whether the word
+  // is a key.
   WordList disagreements(const Sample& sample) {
     WordList found;
     const WordList words = spelled(sample);
@@ -314,13 +314,13 @@ TEST_F(KeyPositionsTest, MadeUpWordsSufficeForMostRows) {
     const Sample sample = made_up(*registry_->find(std::vector<std::string_view>{name}));
     EXPECT_THAT(disagreements(sample), IsEmpty()) << name;
   }
-  // Checks the made-up samples of a subcommand, and of a row whose keys are every second word.
+  // Checks the made-up samples of a subcommand, and of a command whose keys are every second word.
   EXPECT_EQ(made_up(command_of({"MEMORY", "USAGE", "k"})).command,
             (WordList{"memory", "usage", "key2"}));
   EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (WordList{"mset", "key1", "2"}));
 }
 
-// Checks that the test above can fail.
+// Checks that a wrong key position in a table row is detected.
 TEST_F(KeyPositionsTest, AWrongPositionIsSeen) {
   const Sample sample{{"SETRANGE", "k", "1", "v"}, {kText}};
   for (const int position : {1, 2, 3}) {

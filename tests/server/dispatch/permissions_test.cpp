@@ -68,7 +68,8 @@ TEST_F(PermissionsTest, ChannelsAreCheckedWhereTheyAreUsed) {
   EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"PUBLISH", "c", "d"}), "OK");
   EXPECT_EQ(denial({"+@pubsub"}, {"PUBLISH", "c", "d"}),
             "This user has no permissions to access the 'c' channel");
-  // These commands need no rights to keys. UNSUBSCRIBE and PUBSUB need none to channels either.
+  // SPUBLISH needs no rights to keys. UNSUBSCRIBE and PUBSUB need rights neither to keys nor to
+  // channels.
   EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"SPUBLISH", "c", "d"}), "OK");
   EXPECT_EQ(denial({"+@pubsub"}, {"UNSUBSCRIBE", "x"}), "OK");
   EXPECT_EQ(denial({"+@pubsub"}, {"PUBSUB", "NUMSUB", "x"}), "OK");

@@ -10,7 +10,8 @@
 namespace server {
 namespace {
 
-// The tree in one line: name:kind, '=' before a literal word, '?' for optional, '+' for repeated.
+// Returns the syntax tree in one line: name:kind, '=' before a literal word, '?' for optional, '+'
+// for repeated.
 std::string shown(const std::vector<Syntax>& parts) {
   std::string text;
   for (const Syntax& part : parts) {

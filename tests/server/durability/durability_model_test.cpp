@@ -395,7 +395,7 @@ class World {
     record_state(is_done ? std::move(twin) : states_.back().twin);
   }
 
-  // Executes a random command on the model. Returns it and its expected reply ("": any reply).
+  // Executes a random command on the model. Returns the command and its expected reply ("": any).
   std::pair<WordList, std::string> random_command(Twin& twin, int database) {
     if (number(3) == 0) return filter_command(twin, database);
     const std::string key = one_of({"s0", "s1"});

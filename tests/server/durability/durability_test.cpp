@@ -115,7 +115,7 @@ TEST_F(PreparedDurabilityTest, SwitchesTheLogWithTheOption) {
   EXPECT_TRUE(process_.durability.log_is_on());
   EXPECT_NE(set(process_, "dir", (root_ / "other").string()), "") << "the log has its files open";
   EXPECT_EQ(set(process_, "appendonly", "no"), "");
-  // The log is off once the child that writes its base has ended.
+  // Switching the log off takes effect once the child that writes the log's base has ended.
   EXPECT_TRUE(support::wait_until([this] {
     process_.durability.tick();
     return !process_.durability.log_is_on();

@@ -13,7 +13,7 @@
 namespace server::net {
 namespace {
 
-// Closes the set, so that the context runs without a socket set.
+// Closes the context's socket set, so that the context runs without one.
 struct NoSockets : SocketSet {
   explicit NoSockets(asio::io_context& context) : SocketSet(context) {
     close();

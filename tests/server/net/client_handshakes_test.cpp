@@ -22,8 +22,8 @@ using testing::StartsWith;
 using testing::Truly;
 using Expected = testing::Matcher<const Reply&>;
 
-// Commands that every client, tool or GUI may send at any time. The server must know them and these
-// subcommands.
+// Commands that every client, tool or GUI may send at any time. The server must know these commands
+// and subcommands.
 constexpr const char* kEveryday = R"(
 APPEND AUTH BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS COPY DBSIZE DECR DECRBY DEL DISCARD DUMP
 ECHO EXEC EXISTS EXPIRE EXPIREAT EXPIRETIME FLUSHALL FLUSHDB GET GETBIT GETDEL GETEX GETRANGE
@@ -139,7 +139,7 @@ TEST_F(ClientHandshakesTest, RedisPy8) {
   EXPECT_THAT(value_of(hello, "proto"), number(3));
   EXPECT_THAT(value_of(hello, "server"), text("redis"));
   EXPECT_THAT(value_of(hello, "mode"), text("standalone"));
-  // The client uses client-side caching only if the server reports at least this version.
+  // The client uses client-side caching only if the server reports at least version 7.4.0.
   std::istringstream version(value_of(hello, "version").text);
   std::array<int, 3> parts{};
   char dot = 0;
@@ -197,7 +197,8 @@ TEST_F(ClientHandshakesTest, GoRedisKnowsEveryFieldOfBfInfo) {
                                  "Number of items inserted", "Expansion rate"));
 }
 
-// The server must answer an unknown protocol version with NOPROTO, which these clients search for.
+// The server must answer an unknown protocol version with NOPROTO, because Jedis and Lettuce search
+// for this word.
 TEST_F(ClientHandshakesTest, JedisAndLettuceFallBackFromResp3) {
   shake({
       {{"HELLO", "4"}, error_like(StartsWith("NOPROTO "))},

@@ -30,8 +30,7 @@ TEST(ClientInput, TheRestComesBeforeWhatFollows) {
   input.keep(joined.substr(4), true);
   joined = input.join("");
   EXPECT_EQ(joined, "three");
-  // The argument `true` means that the command was held back, so no byte of the command was
-  // executed.
+  // All bytes are kept, as after a command that was held back and not executed.
   input.keep(joined, true);
   joined = input.join("!");
   EXPECT_EQ(joined, "three!");
@@ -129,7 +128,7 @@ TEST(ClientInput, ABigArgumentGetsItsOwnMemory) {
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_TRUE(input.big_argument()->text() == text);
   EXPECT_EQ(input.big_argument()->offset(), head.size());
-  input.keep(joined, true);  // true: held back, so the command was not executed
+  input.keep(joined, true);  // all bytes are kept, as if the command was held back
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_EQ(input.size(), joined.size() + text.size());
   joined = input.join("");

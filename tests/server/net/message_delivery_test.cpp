@@ -60,7 +60,7 @@ TEST_F(MessageDeliveryTest, NothingComesBehindTheLastUnsubscription) {
 TEST_F(MessageDeliveryTest, AMessageForASubscriptionThatHasEndedIsDropped) {
   Remote& subscriber = connect({"SUBSCRIBE c"});
   publish("text");
-  // The published message waits in the inbox while the thread reads these commands.
+  // The published message waits in the inbox while the thread reads UNSUBSCRIBE.
   subscriber.send(request_of({"UNSUBSCRIBE", "c"}) + request_of({"SUBSCRIBE", "c"}));
   subscriber.connection->on_ready(EPOLLIN);
   end_round();

@@ -245,7 +245,7 @@ TEST(PubSubThreadsTest, MessageReachesAllPresentSubscribers) {
   visitor.join();
 }
 
-// Clients that subscribe to a name share its cost.
+// Clients that subscribe to the same name share the memory of its entry.
 class PubSubChargesTest : public PubSubTest {
  protected:
   std::array<PubSub::Account, 4> bytes_{};

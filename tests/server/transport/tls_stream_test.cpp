@@ -96,8 +96,8 @@ TEST_F(TlsStreamTest, NothingIsSentBeforeTheHandshake) {
   EXPECT_FALSE(is_readable(sockets_->far));
 }
 
-// After a call, either all bytes read from the socket were returned, or a record is incomplete. So
-// the socket's readiness is sufficient.
+// After a call of receive(), either all bytes read from the socket were returned, or a record is
+// incomplete. So a caller may wait until the socket is readable.
 TEST_F(TlsStreamTest, NoWholeRecordStaysInside) {
   shake_hands();
   for (const size_t size_max : {size_t{1}, size_t{7}, size_t{1000}, size_t{20'000}, kReadBytes}) {

@@ -17,7 +17,7 @@ from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import encode
 
 TROUBLE = r"(?i)error|warning|could not|unknown"
-# Number of requests in the tests below. A sanitized server gets a twentieth of them.
+# Divides the number of requests in the tests: a sanitized server gets a twentieth.
 SHARE = 20 if SANITIZED else 1
 
 
@@ -87,7 +87,7 @@ class CliTest(ServerTest):
         data = b"".join(encode("SET", f"key:{number}", number) for number in range(count))
         said = self.cli("--pipe", stdin=data)
         self.assertIn(f"errors: 0, replies: {count}", said)
-        # The same commands in the inline format.
+        # redis-cli --pipe also sends commands in the inline format.
         data = b"".join(b"INCR n\r\n" for _ in range(count))
         self.assertIn(f"errors: 0, replies: {count}", self.cli("--pipe", stdin=data))
         self.assertEqual(self.cli("GET", "n"), f"{count}\n")
@@ -157,8 +157,8 @@ class CliTest(ServerTest):
     def test_benchmark_of_filters(self):
         count = 1_000_000 // SHARE
         self.benchmark("-r", 100_000_000, "-n", count, "-P", 16, "BF.ADD", "f", "item:__rand_int__")
-        # About half a percent of the random numbers occur twice, and one in a hundred is found by
-        # error.
+        # About half a percent of the random numbers occur twice. One item in a hundred is a false
+        # positive and is not counted.
         added = int(self.cli("BF.CARD", "f"))
         self.assertGreater(added, count * 0.97)
         self.assertLessEqual(added, count)

@@ -14,7 +14,7 @@ import unittest
 from harness import ROOT, ServerTest, free_port
 from harness.pages import PORT, PROGRAMS, blocks_of, reasons_of, run_program
 
-# Debian has no package of the client libraries of these languages.
+# Java and Go programs are not run, because Debian has no package of their Redis clients.
 NOT_RUN = {"java", "go"}
 PAGES = [path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]]
 # Pages whose code blocks other tests run, by language.
@@ -113,7 +113,7 @@ class ExamplesTest(ServerTest):
         programs = [block for block in blocks_of("docs/filters.md") if block[0] in PROGRAMS]
         self.assertEqual({language for language, _ in programs}, set(PROGRAMS))
         for number, (language, text) in enumerate(programs):
-            for _ in range(2):  # the filters already exist in the second run
+            for _ in range(2):  # runs each program twice: the second run finds existing filters
                 printed = self.run_block(language, text, number)
                 for line in (r"deleted: 1", r"liked by: 1 0", r"expires: 86[34]\d\d"):
                     self.assertRegex(printed, rf"(?m)^{line}$", language)
@@ -135,7 +135,8 @@ class ExamplesTest(ServerTest):
     def test_password_and_tls_in_ten_commands(self):
         configuration = self.folder / "server.conf"
         configuration.write_text("", encoding="utf-8")
-        # The server reads the file before the options, but the harness passes only options.
+        # A configuration file must be the server's first argument, but the harness passes only
+        # options.
         server = self.start_server(prefix=("sh", "-c", f'exec "$0" {configuration} "$@"'))
         (text,) = [text for _, text in blocks_of("docs/security.md") if "openssl req" in text]
         self.assertEqual(len(text.replace("\\\n", "").splitlines()), 10)

@@ -13,7 +13,9 @@ from harness import ServerTest
 from harness.pages import PORT, PROGRAMS, blocks_of, run_program
 
 PARTITIONS = 64
-CAPACITY = 16188  # a million items in 64 filters: the mean 15625 plus 4.5 times its square root
+# Capacity of each of 64 filters that share a million items: the mean 15625 plus 4.5 times its
+# square root.
+CAPACITY = 16188
 
 
 class PartitionTest(ServerTest):
@@ -25,7 +27,7 @@ class PartitionTest(ServerTest):
                          ["python", "javascript", "php", "ruby"])  # fmt: skip
         for language, text in programs:
             with self.subTest(language), tempfile.TemporaryDirectory() as folder:
-                for _ in range(2):  # the filters already exist in the second run
+                for _ in range(2):  # runs each program twice: the second run finds existing filters
                     printed = run_program(
                         pathlib.Path(folder), language, text.replace(PORT, str(server.port))
                     )

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""python3-redis as Debian ships it: bf(), pipelines, transactions, locks, scripts' helpers.
+"""Tests python3-redis as Debian ships it: bf(), pipelines, transactions, and locks.
 
-Version 4 speaks RESP2 only; resp.py covers RESP3 byte by byte.
+Version 4 of python3-redis speaks RESP2 only. Tests that use harness/resp.py cover RESP3.
 """
 
 import threading

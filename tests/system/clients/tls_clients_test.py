@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients of other projects over TLS; the Node clients are in node_clients_test.py."""
+"""Tests client libraries over TLS. node_clients_test.py tests the Node libraries."""
 
 import unittest
 

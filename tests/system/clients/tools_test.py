@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Common tools for a Redis: the Prometheus exporter and a browser's view of the keys."""
+"""Tests common Redis tools: the Prometheus exporter, and a web page that browses keys."""
 
 import json
 import unittest

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Guarantees of replicas: `cluster-write-acks insync` lets replies to writes wait for all members
 in sync, and `replica-max-staleness` bounds the age of reads on replicas. Metrics and status show
-members in sync, failovers by cause and lapses of the permit."""
+members in sync, failovers by cause, and how often a leader lost its permit to answer writes."""
 
 import json
 import re
@@ -175,7 +175,7 @@ class ClusterAcksTest(ClusterTest):
             return int(re.search(r"cluster_permit_lapses:(\d+)", text)[1])
 
         before = lapses()
-        # Without etcd and without its replica a leader's permit ends.
+        # Without etcd and without its replica, a leader loses its permit to acknowledge writes.
         self.etcd.members[0].suspend()
         replica.suspend()
         wait_until(lambda: lapses() > before, "the lapse is counted")

@@ -66,7 +66,8 @@ class ClusterAnnounceTest(ClusterTest):
             self.assertEqual(cluster.get(f"k{index}"), str(index).encode())
         with servers[0].connect() as connection:
             reply = connection.call("CONFIG", "SET", "cluster-node-timeout", "20000")
-            # The durations of permits depend on it.
+            # A leader's permit to acknowledge writes lasts for a share of cluster-node-timeout, so
+            # the option cannot be changed.
             self.assertIn("can't set immutable config", str(reply))
             connection.call("HELLO", "3")
             slots = connection.call("CLUSTER", "SLOTS")

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of the cluster's document in etcd, which holds the topology. Members that a newer version
-added are kept. Slots that changed without a record are refused. Servers announce their addresses. A
-backup can be restored.
+"""Tests of the JSON document in etcd that holds the cluster's topology. Members that a newer
+version added to it are kept. It is refused if its slots changed without a record in etcd. Servers
+announce their addresses. A backup can be restored.
 """
 
 import json
@@ -40,7 +40,7 @@ class ClusterDocumentTest(ClusterTest):
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait_for_exit(), 0)
 
-    # Tests of members that a newer version added to the document.
+    # Tests of JSON members that a newer version added to the topology document.
 
     def test_unknown_members_survive_a_failover(self):
         servers = self.start_cluster(1, 1, "--appendonly", "yes")
@@ -62,7 +62,7 @@ class ClusterDocumentTest(ClusterTest):
         for server in servers:
             self.assertEqual(self.info(server)["cluster_topology"], "ok")
 
-    # Tests of slots in the document.
+    # Tests of the slots in the topology document.
 
     def test_slots_without_a_record_are_refused(self):
         servers = self.start_cluster(2)
@@ -86,7 +86,8 @@ class ClusterDocumentTest(ClusterTest):
         for server in servers:
             wait_until(lambda one=server: self.info(one)["cluster_topology"] == "ok", "repaired")
         self.assertEqual(self.topology()["shards"]["s1"]["slots"], good["shards"]["s1"]["slots"])
-        # The record of the slots exists now, so the tool also detects a change without a record.
+        # `recover` has written the record of the slots, so the tool also detects slots that differ
+        # from the record.
         self.assertTrue(self.etcd.control("get", RECORD))
         self.change(move)
         refused = self.run_tool("status")

@@ -64,7 +64,8 @@ class ClusterEtcdTest(ClusterTest):
 
     def test_links_to_former_members_end(self):
         leader, replica = self.start_pair()
-        # Without etcd the leader requests a promise from its replica, which opens a link.
+        # Without etcd the leader asks its replica to promise not to take over. The request opens a
+        # link.
         self.etcd.members[0].suspend()
         wait_until(lambda: self.links(leader) == 1, "the leader asks its replica")
         self.etcd.members[0].resume()

@@ -27,7 +27,7 @@ FAULTS = os.environ.get(
     "kill_a_leader stop_a_leader cut_a_leader_off stop_etcds_leader kill_etcds_leader "
     "end_a_lease_early restart_a_leader stop_all_of_etcd",
 ).split()
-PERMIT_S = 1.5  # duration of a permit with timeouts of 2.5 s
+PERMIT_S = 1.5  # how long a leader may acknowledge writes without renewal, if timeouts are 2.5 s
 ISLAND = 2  # the shard (lane) whose leader can be cut off from the network
 
 
@@ -80,7 +80,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         wait_until(lambda: witness.waiting[old.port] > 110, "many writes wait for the stopped one")
         old.resume()
         self.wait_for_role(old, b"slave")
-        # The former leader answers all requests that were sent to it meanwhile.
+        # The former leader answers all requests that were sent to it while it was suspended.
         wait_until(lambda: witness.waiting[old.port] < 5, "the stopped one answers")
         witness.stop()
         replies = [one for one in witness.replies if one.port == old.port and one.sent > stopped]
@@ -144,7 +144,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         return [shard["leader"] for shard in self.topology()["shards"].values()]
 
     def stop_etcds_leader(self):
-        """A member stopped for 7 s may revoke leases that another member has extended meanwhile."""
+        """An etcd member stopped for 7 s may revoke leases that another member has extended."""
         before = self.leaders()
         member = self.etcd.leader()
         stopped = time.monotonic()
@@ -190,8 +190,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.wait_until_whole()
 
     def restart_a_leader(self):
-        """The killed leader is back before the cluster notices. It has its log, or its replica has
-        everything."""
+        """The killed leader is back before the cluster notices. Either it has its log, or its
+        replica has all data."""
         old = self.leader(1)
         killed = time.monotonic()
         old.crash()
@@ -203,8 +203,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.wait_until_whole()
 
     def stop_all_of_etcd(self):
-        """Meanwhile each shard loses a server. The first loses its leader for good, the second its
-        leader for a time, and the third its replica for a time."""
+        """While etcd is suspended, each shard loses a server. One shard loses its leader until etcd
+        is back. Another shard restarts its leader, and the third shard its replica."""
         restarted, doomed, other = range(3)
         witness, old, new = self.watch(doomed)
         back, replica = self.leader(restarted), self.replica(other)

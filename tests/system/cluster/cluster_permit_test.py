@@ -200,8 +200,8 @@ class ClusterPermitTest(ClusterTest):
         self.addCleanup(of_twin.end)
         let_time_pass(4, why="longer than a lease, which the first one renews")
         self.assertEqual(of_twin.acknowledged, [])
-        # If a leader is stopped for longer than its lease, the other process becomes the leader and
-        # remains it.
+        # If a leader is suspended for longer than its lease, the second process with its id becomes
+        # the leader and stays it.
         self.leader.suspend()
         of_twin.wait_for_progress(time.monotonic())
         self.leader.resume()

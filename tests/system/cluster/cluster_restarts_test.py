@@ -88,7 +88,7 @@ class ClusterRestartsTest(ClusterTest):
         self.check_replica_leads(servers)
 
     def test_leader_that_is_back_alone_waits_for_replica(self):
-        """A power cut of both. The replica's log lacks nothing, and the leader is back first."""
+        """Both servers lose power. The replica's log is complete, and the leader is back first."""
         servers, size = self.start_with_later_items()
         servers[0].crash()
         servers[1].crash()
@@ -127,7 +127,7 @@ class ClusterRestartsTest(ClusterTest):
         return path
 
     def lose_end_of_log(self, server, size):
-        """Leaves the directory as a power cut does."""
+        """Leaves the server's directory as a power cut does: a truncated log, another boot id."""
         log = self.log_of(server)
         log.write_bytes(log.read_bytes()[:size])
         path = pathlib.Path(server.directory) / "cluster.json"
@@ -193,7 +193,7 @@ class ClusterRestartsTest(ClusterTest):
         self.wait_for_writes(servers[1])
         self.add_items(servers[1], "after")
         self.assertIn("refuses writes", self.tool("status"))
-        # A node whose log fails is no candidate.
+        # A node that cannot write its append log must not become the leader.
         with servers[0].connect() as connection:
             refused = connection.call("CLUSTER", "FAILOVER", "FORCE")
         self.assertRegex(str(refused), "append log of this node|not in sync")

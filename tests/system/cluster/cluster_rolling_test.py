@@ -25,7 +25,7 @@ ROUNDS = count("ROLLING_RESTARTS")
 SHARDS = 2
 MOVED_MAX = 2
 PAUSE_P99_S = 0.3
-# A request is not held against the servers if the machine stalled for this long meanwhile.
+# A slow request does not fail the test if the machine stalled for this long during the request.
 STALL_S = 0.05
 # Limit for requests during a handover, in which a node holds commands for up to 0.5 s.
 HOLD_S = 1
@@ -129,7 +129,7 @@ class ClusterRollingTest(ClusterLoadTest):
         return self.pulse.stalled_between(when - HOLD_S, when + STALL_S) > STALL_S
 
     def check_pauses(self):
-        """The longest request of each client on each lane, at each restart of a leader."""
+        """Limits each client's longest request to each shard while the shard's leader restarts."""
         pauses = []
         for begin, end, shard in self.restarts:
             for writer in self.writers:

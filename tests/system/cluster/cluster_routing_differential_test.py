@@ -132,8 +132,8 @@ class ClusterRoutingDifferentialTest(ClusterTest):
 
 class NewLeaderTest(ClusterTest):
     def test_writes_without_keys_wait_for_its_permit(self):
-        """A new leader reports ok as soon as clients may come. It holds writes that it cannot
-        acknowledge yet."""
+        """A new leader reports the state ok before it may acknowledge writes. Until then it delays
+        the replies."""
         leader = self.start_cluster(1)[0]
         with leader.connect() as connection:
             for command in ("FLUSHALL", "FLUSHDB"):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A cluster in which every link is encrypted and authenticated.
 
-etcd and the servers use TLS and users; clients behind other addresses have ports of their own."""
+etcd and the servers accept only TLS connections and require users with passwords."""
 
 import json
 import logging

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""bloomery-cluster against a real etcd, with simulated servers: its commands, and its reaction to
-an etcd that is slow or away. cluster_tool_test.cpp has its errors.
+"""Tests the tool bloomery-cluster against a real etcd, with simulated servers: the commands, and
+the reaction to an etcd that is slow or unreachable. cluster_tool_test.cpp tests the tool's errors.
 """
 
 import json

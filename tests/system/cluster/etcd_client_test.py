@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The client of etcd against real members: one and three, killed, suspended, without a quorum, with
-authentication, TLS and compaction.
+"""Tests the server's etcd client against one and three real members of etcd. Members are killed,
+suspended or without a quorum. Other tests use authentication, TLS and compaction.
 
 Environment:
   BLOOMERY_ETCD_PROBE  the program that drives the client (default build/release/tests/etcd_probe)

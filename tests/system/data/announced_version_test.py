@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Checks every command, subcommand and option of the version that INFO and HELLO announce."""
+"""Checks that the server has all commands and options of the Redis version that it announces."""
 
 import unittest
 
@@ -243,7 +243,7 @@ ABSENT = {
     "scripts and functions": """eval eval_ro evalsha evalsha_ro fcall fcall_ro function|delete
         function|dump function|load function|restore script|debug script|load""",
     "SORT": "sort sort_ro",
-    # Nodes of Redis Cluster send these to each other.
+    # Nodes of Redis Cluster send RESTORE-ASKING to each other.
     "clusters of several servers": "restore-asking",
 }
 

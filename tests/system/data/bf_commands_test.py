@@ -32,7 +32,7 @@ def answers(*flags):
 
 
 def full_after(*flags):
-    """As answers(), but the array ends with the error of a full filter."""
+    """Returns an array reply with an answer for each flag, then the error of a full filter."""
     both = answers(*flags)
     head = b"*%d\r\n" % (len(flags) + 1)
     tail = error("ERR non scaling filter is full")
@@ -285,7 +285,7 @@ class BfCommandsTest(ServerTest):
         self.assertEqual(set(self.client.call("BF.MEXISTS", "k", *items)), {1})
         strangers = [b"other:%d" % number for number in range(100_000)]
         false_positives = sum(self.client.call("BF.MEXISTS", "k", *strangers))
-        # The bound is 100; five standard deviations above it is 150.
+        # The error rate allows 100 false positives; 150 is five standard deviations more.
         self.assertLessEqual(false_positives, 150)
         self.assertGreater(self.client.call("BF.INFO", "k", "FILTERS")[0], 1)
 

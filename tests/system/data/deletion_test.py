@@ -48,7 +48,7 @@ class DeletionTest(ReplicaTest):
             if not gone:
                 continue
             answers = connection.call("BF.DEL", key, *gone)
-            # Remaining items were present; only items that were never added are absent.
+            # BF.DEL answers 0 only for an absent item, and all of these items are present.
             self.assertNotIn(0, answers, key)
             kept.difference_update(gone)
 

@@ -59,7 +59,8 @@ class DifferentialTest(ServerTest):
         self.history = []
         self.errors = self.transactions = 0
         ours, theirs = self.start_server(), self.start_redis()
-        # The second pair speaks RESP3, and its writes make the WATCH of the first pair fail.
+        # The second pair of connections speaks RESP3. Its writes make a WATCH of the first pair
+        # fail.
         self.pairs = [Pair(ours, theirs, 2), Pair(ours, theirs, 3)]
         for pair in self.pairs:
             self.addCleanup(pair.close)
@@ -96,7 +97,7 @@ class DifferentialTest(ServerTest):
 
     def compare_scans(self, pair):
         """Runs a whole SCAN on both servers. Only the set of keys is guaranteed, not its order."""
-        # An open transaction would queue the cursor calls.
+        # In an open transaction the SCAN calls would be queued.
         pair.call("DISCARD")
         pair.queued = []
         options = self.rng.choice(

@@ -47,8 +47,8 @@ class ErrorRateTest(ServerTest):
         return value
 
     def fill(self, capacity):
-        """Adds items until `capacity` are counted: an item that seems present is not. Returns all
-        added.
+        """Adds items until the filter counts `capacity` items. The filter does not count an item
+        that is a false positive. Returns all added items.
         """
         added = []
         while (missing := capacity - self.info("ITEMS")) > 0:

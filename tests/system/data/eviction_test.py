@@ -45,7 +45,7 @@ class EvictionTest(ServerTest):
                     client.call("SET", "source", "value")
                     payload = client.call("DUMP", "source")
                     client.call("RESTORE", "k", 10**9, payload, option, value)
-                    other.call("FLUSHALL")  # Deletes the key of the previous direction.
+                    other.call("FLUSHALL")  # Deletes the key of the previous round.
                     other.call("REPLICAOF", "127.0.0.1", leader.port)
                     wait_until(lambda: other.call("EXISTS", "k") == 1, what="the snapshot")
                     got = other.call("OBJECT", option, "k")
@@ -89,7 +89,8 @@ class EvictionTest(ServerTest):
     def test_one_client_near_the_limit_is_never_refused(self):
         server = self.start_server("--maxmemory-policy", "allkeys-lru")
         with server.connect() as client:
-            for i in range(300):  # makes the hash tables grow, which keep their size
+            # Makes the hash tables grow before the limit is set, because they use memory too.
+            for i in range(300):
                 client.call("SETEX", f"old:{i}", 1000, b"v" * 1000)
             limit = memory(client) + 100_000
             client.call("CONFIG", "SET", "maxmemory", limit)
@@ -119,10 +120,10 @@ class EvictionTest(ServerTest):
                 client.call("HELLO", 3)
                 client.call("CLIENT", "TRACKING", "ON")
                 client.call("CONFIG", "SET", "maxmemory-policy", "volatile-random")
-                client.call("SETBIT", "big", 1_600_000, 0)  # has no expiry, so it is never evicted
+                client.call("SETBIT", "big", 1_600_000, 0)  # a key without expiry is never evicted
                 client.call("SETEX", "goes", 10_000, "x")
                 client.call("GET", "goes")
-                # The server executes all three commands in one batch.
+                # Sends three commands at once, so that the server executes them in one batch.
                 client.send(
                     encode("CONFIG", "SET", "maxmemory", "100kb")
                     + encode("GETBIT", "big", 0)
@@ -137,7 +138,7 @@ class EvictionTest(ServerTest):
 
 
 class BuffersTest(ServerTest):
-    """Tests of buffers that evict no keys, as in redis-server."""
+    """Tests of buffers whose memory causes no eviction, as in redis-server."""
 
     KEYS = 50
 

@@ -52,7 +52,7 @@ class FilterKindsTest(ServerTest):
         connection = self.client(server)
         for kind, words in KINDS.items():
             connection.call("FLUSHALL")
-            # Memory that is still to be freed would count as used for a while.
+            # Waits until FLUSHALL has freed its memory, which counts as used until then.
             wait_until(
                 lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0",
                 "the flush",
@@ -134,8 +134,8 @@ class FilterKindsTest(ServerTest):
                 connection.call("BF.MADD", key, *itertools.islice(numbers, 200))
                 self.grow(connection, key, layers, numbers)
                 items[key] = range(next(numbers))
-            # The array of a wide filter is mapped. Children share it, except with layouts that
-            # clear bits.
+            # The array of a filter with this capacity is mapped memory. Saving children share it,
+            # except with layouts that clear bits.
             connection.call("BF.RESERVE", f"{kind} wide", "0.001", 1_500_000, *words)
             connection.call("BF.MADD", f"{kind} wide", *range(BATCH))
             items[f"{kind} wide"] = range(BATCH)

@@ -33,7 +33,7 @@ TAIL_BYTES = 1 << 20
 HEADER_BYTES = 1000  # maximum difference between BF.INFO's SIZE and the size of the array
 MB = 1_000_000
 OTHER_MEMORY_BYTES = 200 * MB
-ITEM_FILE_BYTES_MAX = 200  # file bytes per item, above which each item is in a page of its own
+ITEM_FILE_BYTES_MAX = 200  # limit on the snapshot's bytes per item; each item has its own page
 
 
 class LargeFilterTest(ServerTest):
@@ -100,8 +100,8 @@ class LargeFilterTest(ServerTest):
         self.assertEqual(found, [0] * BATCH)
 
     def expect_resident(self, size_bytes):
-        """Checks that the resident pages match the number of random lines, and that other memory is
-        small.
+        """Checks that the number of resident pages is that of random accesses, one for each item.
+        Checks that the server's other memory is small.
         """
         pages = size_bytes // PAGE_BYTES
         lines = ITEMS + BATCH
@@ -144,7 +144,7 @@ class LargeFilterTest(ServerTest):
         self.assertLess(call("BF.INFO", "f", "SIZE")[0] - array_bytes, HEADER_BYTES)
         card = self.add_all()
         self.report("added")
-        self.assertEqual(card, ITEMS)  # exact, because a nearly empty filter has no false positives
+        self.assertEqual(card, ITEMS)  # a nearly empty filter has no false positives
         self.expect_items(card)
         self.expect_resident(array_bytes)
         digests = self.expect_bits_everywhere(array_bytes, stats[b"hash count"])

@@ -15,7 +15,7 @@ from harness import SERVER_IS_REDIS, ServerTest, wait_until
 from harness.resp import encode
 
 MIB = 1 << 20
-# Larger than the kernel's buffers at both ends of a connection.
+# Size of a reply that does not fit the kernel's buffers at both ends of a connection.
 REPLY_BYTES = 16 * MIB
 
 
@@ -71,7 +71,7 @@ class SumTest(ServerTest):
         with server.connect() as admin, server.connect() as small, server.connect() as big:
             self.assertEqual(admin.call("CONFIG", "SET", "maxmemory-clients", "8mb"), b"OK")
             self.assertEqual(small.call("PING"), b"PONG")
-            # The server may close the connection before it has read everything.
+            # The send fails if the server closes the connection before it has read all bytes.
             with contextlib.suppress(OSError):
                 big.send(b"*2\r\n$3\r\nGET\r\n$90000000\r\n" + b"x" * 80 * MIB)
             self.assertTrue(big.is_closed_by_server())

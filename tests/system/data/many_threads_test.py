@@ -71,7 +71,7 @@ class ManyThreadsTest(ServerTest):
     # summed or checked.
 
     def add_items(self, number, _):
-        """Returns the number of replies of 1. Half of the items are added by every adder."""
+        """Adds items that only this worker adds, and items of all. Returns how many were new."""
         connection, ones = self.connect(), 0
         for step in range(STEPS):
             ones += connection.call("BF.ADD", "hot", f"shared:{step}")

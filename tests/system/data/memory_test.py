@@ -9,7 +9,7 @@ from harness.resp import ErrorReply
 
 MIB = 1 << 20
 # The memory counts as constant if this many readings, 20 ms apart, differ by at most these bytes.
-# The size of INFO's reply may vary by that much. A thread has more memory.
+# The size of INFO's reply may vary by that much. A thread that starts uses more.
 STILL_LOOKS = 25
 STILL_BYTES = 16 << 10
 
@@ -59,7 +59,7 @@ class MemoryTest(ServerTest):
             usage_bytes += self.client.call("MEMORY", "USAGE", f"f:{i:05}")
         print(f"used_memory {each_bytes:.1f} bytes each, MEMORY USAGE {usage_bytes / count:.1f}")
         self.assertLessEqual(each_bytes, 250)
-        # A key's own figure may differ only by the allocator's rounding.
+        # MEMORY USAGE of a key may differ from used_memory only by the allocator's rounding.
         self.assertLess(abs(usage_bytes / count - each_bytes), 0.1 * each_bytes)
         for i in range(count):
             self.client.call("DEL", f"f:{i:05}")

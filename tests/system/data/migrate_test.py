@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""MIGRATE to servers of ours, to redis-server, and to targets that play by a script."""
+"""Tests MIGRATE to servers of ours, to redis-server, and to simulated targets."""
 
 import contextlib
 import shutil

@@ -148,7 +148,7 @@ class PubSubDifferentialTest(ServerTest):
         lines = [f"{what}; seed {self.seed}; the last steps (client, command):"]
         return "\n".join(lines + [f"  {step}" for step in self.history[-15:]])
 
-    # The tests below run sessions of such steps.
+    # The tests below run sessions of many steps.
 
     def test_a_scripted_session(self):
         two, three, publisher = self.new_client(), self.new_client(), self.new_client()

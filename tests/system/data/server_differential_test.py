@@ -25,7 +25,7 @@ CLIENT_FIELDS = (b"id", b"name", b"flags", b"db", b"sub", b"psub", b"ssub", b"mu
                  b"user", b"redir", b"resp")  # fmt: skip
 FIELD = re.compile(rb"(\S+?)=(\S*)")
 KINDS_OF_MESSAGES = (b"message", b"pmessage", b"invalidate")
-# Later releases have more values, which the error of CONFIG SET lists.
+# Options with more values in later releases of Redis. The error of CONFIG SET lists the values.
 NEWER_CHOICES = {b"repl-diskless-load"}
 
 
@@ -191,7 +191,8 @@ class ServerDifferentialTest(ServerTest):
                 if not is_message(value):
                     break
                 heard[index].append(raw)
-            # One fence for both servers, because SLOWLOG counts commands.
+            # Waits instead of sending another PING: both servers must get equally many commands,
+            # because SLOWLOG counts them.
             is_open = index not in ended
             while is_open and expected is not None and len(heard[index]) < len(expected[index]):
                 if not connection.has_reply(max(0.0, deadline - time.monotonic())):
@@ -431,7 +432,7 @@ class ServerDifferentialTest(ServerTest):
         self.assertGreater(compared, COMMANDS / 400)
 
     def monitored(self, server, client):
-        """Returns the lines about the last command, without times and ports, up to a fence."""
+        """Returns MONITOR's lines about the last command, without times and ports."""
         fence = b"fence %d" % self.rng.randrange(1 << 30)
         other = self.servers[server].connect()
         other.call("ECHO", fence)

@@ -122,7 +122,7 @@ class SparseFilterTest(ReplicaTest):
         connection.close()
         self.assertEqual(server.stop(), [])
         server, connection = self.start()
-        # The replayed log also contains the copy and its removal.
+        # The replayed log also contains COPY and DEL, so the test waits until the copy is freed.
         wait_until(lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0")
         self.expect_no_growth("restart", server, connection, filled_bytes)
         self.expect_items(connection)

@@ -20,7 +20,7 @@ MONTHS = ("2026-10", "2026-11")
 
 class ContactsStoryTest(StoryTest):
     def events(self, count):
-        """Yields (customer, contact) in order of arrival: few contacts come often."""
+        """Returns pairs (customer, contact) in order of arrival: few contacts come often."""
         return [
             (self.random.randrange(CUSTOMERS), int(self.random.paretovariate(0.7)) % 1_000_000)
             for _ in range(count)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The story of the music service: which of a user's hundred friends have heard a song?
 
-Each friend has a filter of a hundred songs, 128 bytes at 1 %, while the formula gives 120: a
-hundred of them are about 12 KB. A page queries all of them in one round trip.
+Each friend has a filter of a hundred songs. At 1 % the filter takes 128 bytes, and theory requires
+120. The filters of a hundred friends take about 12 KB. A page queries them in one round trip.
 """
 
 import unittest

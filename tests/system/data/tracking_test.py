@@ -23,8 +23,8 @@ FENCE = b"end of the step"
 
 
 def is_news(value):
-    """Returns whether the value is a push (an invalidation or a broken redirection) or a message of
-    the fence.
+    """Returns whether the value is no reply, but a push or a pub/sub message. Pushes are
+    invalidations and broken redirections. A message marks the end of a step.
     """
     if isinstance(value, Push):
         return True
@@ -179,7 +179,7 @@ class TrackingDifferentialTest(ServerTest):
 
 
 class CachingClient(threading.Thread):
-    """Reads keys into a cache and drops invalidated ones, until stop(); then catches up."""
+    """Caches keys and drops invalidated ones until stop(). Then catch_up() drops the last ones."""
 
     def __init__(self, port, keys, *options):
         super().__init__(daemon=True)
@@ -213,8 +213,7 @@ class CachingClient(threading.Thread):
             self.read(*self.random.sample(self.keys, 5))
 
     def catch_up(self):
-        """Returns the invalidations since the last call. Those of another thread may arrive later.
-        """
+        """Applies the invalidations that have arrived. Those of another thread may arrive later."""
         while self.connection.has_reply():
             self.take(self.connection.read_reply()[0])
 

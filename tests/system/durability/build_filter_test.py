@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests bloomery-server --build-filter: its file in a server, compared with a filter that the
-server made.
+"""Tests bloomery-server --build-filter. A server loads the built file, and the filter is compared
+with one that the server made.
 """
 
 import contextlib
@@ -194,7 +194,8 @@ class BuildFilterTest(Builder, ServerTest):
         disk = Tmpfs(1 << 20)
         self.addCleanup(disk.remove)
         items = b"".join(b"item %d\n" % number for number in range(200000))
-        # The first build fills the disk by the items, the second by the snapshot.
+        # The first build fills the disk with its temporary file of items, the second with the
+        # snapshot.
         for options in ((), ("--capacity", 2000000)):
             out = disk.path / "out.rdb"
             output = self.build(items, "--error", 1e-6, *options, out=out, code=1)

@@ -40,8 +40,7 @@ class HandoverTest(ServerTest):
         self.assertEqual(connection.call("GETBIT", "bits", "70000"), 1)
 
     def check_in_redis(self, *options):
-        # Calls _start(), because start_redis() switches the log off. The options of the test
-        # override that.
+        # Calls _start(), because start_redis() switches the append log off whatever the options.
         program = shutil.which("redis-server")
         self.assertIsNotNone(program)
         redis = self._start(program, ["--dir", self.directory, *options], (), True, {})

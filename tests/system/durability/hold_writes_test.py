@@ -62,8 +62,8 @@ class HoldWritesTest(ServerTest):
         server = self.start()
         watching, ending = self.connect(server), self.connect(server)
         writing = self.connect(server)
-        # Between its checks and its lock the command hashes its items, for as long as a small save
-        # lasts.
+        # BF.MADD hashes its items after its checks and before it takes the lock. For this many
+        # items, that lasts as long as a small save.
         sent = threading.Thread(
             target=writing.send, args=(encode("BF.MADD", "filter", *range(300_000)),)
         )

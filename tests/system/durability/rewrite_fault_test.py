@@ -5,7 +5,7 @@ After every call, the next start finds all acknowledged writes, and no left-over
 strace counts the calls of each thread and makes the N-th fail or deliver SIGKILL.
 
 Environment:
-  BLOOMERY_FAULT_CALLS  up to which N each call fails
+  BLOOMERY_FAULT_CALLS  largest N, for each system call
 """
 
 import os
@@ -21,8 +21,8 @@ from harness.counts import count
 from harness.write_load import Load
 
 CALLS = count("FAULT_CALLS")
-# System calls that fail. openat is not among them, because the loader makes most of its calls
-# before the server begins its work.
+# System calls that fail. openat is not among them, because the dynamic loader makes most of the
+# openat calls, before the server begins its work.
 NAMES = ("rename", "unlink", "fdatasync", "fsync", "ftruncate")
 ANNOUNCED = (
     "The append log fails|Background .* failed|Can't rewrite the append log"
@@ -53,7 +53,7 @@ class RewriteFaultTest(ServerTest):
         ]
 
     def disturbed(self, load, fsync, injection):
-        """Loads, rewrites and saves under the injection until the server or the work ends."""
+        """Loads, rewrites and saves with injected faults, until the server or the work ends."""
         prefix = ["strace", "-D", "-f", "-o", os.devnull, "-e", "inject=" + injection]
         server = Process(SERVER, self.options(fsync), directory=self.directory, prefix=prefix)
         self.addCleanup(server.kill)

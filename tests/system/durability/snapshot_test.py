@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Snapshots of this server and of Debian's Redis: each loads those of the other."""
+"""Tests that this server loads snapshots of Debian's Redis, and Redis loads ours."""
 
 import collections
 import os

@@ -100,7 +100,7 @@ class StartTest(ServerTest):
         self.assertIn("damaged", self.refused(*daemon, "--appendonly", "yes"))
 
     def test_start_at_a_limit_of_threads(self):
-        """Every thread that cannot be created gives an exit status and a message."""
+        """If any thread cannot be created, the server exits with an error status and a message."""
         port = free_port()
         options = ("--port", port, "--appendonly", "yes", "--io-threads", "2", "--save", "")
         options += ("--http-port", free_port(), "--bind", "127.0.0.1", "--daemonize", "yes")

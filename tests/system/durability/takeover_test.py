@@ -29,7 +29,7 @@ class TakeoverTest(VectorChecks, ServerTest):
         return server, connection
 
     def begin(self):
-        """Returns a new directory; the server on the previous one still has its lock."""
+        """Sets a new `self.directory`, because a running server still locks the previous one."""
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-takeover-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 

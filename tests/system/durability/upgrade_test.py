@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Files and a replication stream of earlier versions, as docs/upgrading.md promises: everything is
-loaded, and answers as it did. tests/vectors/make_upgrade.py recorded them with those versions."""
+"""Tests that this version loads the files and replication streams of earlier versions. It must
+answer as they did, as docs/upgrading.md promises. tests/vectors/make_upgrade.py recorded the data.
+"""
 
 import json
 import pathlib

@@ -28,7 +28,7 @@ class Browser:
 
     def __init__(self, chromium):
         self.folder = tempfile.TemporaryDirectory(
-            # Chromium's child processes end last.
+            # Chromium's child processes may still write to the folder while it is removed.
             prefix="bloomery-browser-", ignore_cleanup_errors=True
         )
         settings = {

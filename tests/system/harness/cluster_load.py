@@ -17,7 +17,7 @@ from harness.resp import Connection, encode
 from harness.waiting import DEADLINE_S, pace
 
 SHARDS = 3
-# Age in seconds after which a write was replicated, because replicas acknowledge once a second.
+# Age in seconds at which a write has been replicated: replicas acknowledge once a second.
 REPLICATED_S = 2.0
 # Errors that a client may get while its shard has no leader. docs/cluster.md describes how clients
 # handle them.
@@ -138,11 +138,11 @@ class Pulse(threading.Thread):
             self.stalls.append((end, end - begin - self.STEP_S))
 
     def stalled_since(self, moment):
-        """Returns the total delay in seconds since the moment."""
+        """Returns the total delay in seconds since the time `moment`."""
         return self.stalled_between(moment, float("inf"))
 
     def stalled_between(self, begin, end):
-        """Returns the total delay in seconds between the two moments."""
+        """Returns the total delay in seconds between the times `begin` and `end`."""
         return sum(stall for at, stall in list(self.stalls) if begin < at <= end)
 
 
@@ -266,7 +266,7 @@ class ClusterLoadTest(ClusterTest):
         self.wait_for_writers(time.monotonic())
 
     def watch(self, lane):
-        """Returns a witness of the lane's shard, and its present leader and replica."""
+        """Returns a Witness of the shard's acknowledgements, the leader and the replica."""
         leader, replica = self.leader(lane), self.replica(lane)
         witness = Witness(lane, [leader, replica])
         self.addCleanup(witness.stop)
@@ -275,7 +275,7 @@ class ClusterLoadTest(ClusterTest):
         return witness, leader, replica
 
     def wait_for_takeover(self, witness, new, since):
-        """Returns the seconds from the moment to the new leader's first acknowledgement."""
+        """Returns the seconds from `since` to the new leader's first acknowledgement."""
         wait_until(lambda: witness.first_of(new), f"{new.port} takes over")
         taken = witness.first_of(new)
         self.unsafe.append((witness.lane, since - REPLICATED_S, taken))

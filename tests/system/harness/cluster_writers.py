@@ -93,7 +93,7 @@ class WriterProgram:
         return next((ack.sent for ack in reversed(self.acknowledged) if ack.lane == lane), 0)
 
     def first_after(self, lane, moment):
-        """Returns the first acknowledgement of a write that was sent after the moment."""
+        """Returns the time of the first acknowledgement of a write sent after `moment`."""
         found = [ack.at for ack in self.acknowledged if ack.lane == lane and ack.sent > moment]
         return min(found, default=None)
 
@@ -153,8 +153,8 @@ class Clients:
 
 
 class RedisPy:
-    """python3-redis. 4.3.4 fails forever after a known node dies ("cannot pickle"). Then a new
-    client is created, as a supervisor would restart the program."""
+    """Writes by python3-redis. Version 4.3.4 fails forever after a known node dies ("cannot
+    pickle"). Then a new client is created, as a supervisor would restart the program."""
 
     OPTIONS = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
 
@@ -184,8 +184,8 @@ class RedisPyDefaults(RedisPy):
 
 
 class RedisCli:
-    """redis-cli -c, which receives commands line by line. If redis-cli hangs or has lost its
-    server, a new one is started, as a person would do.
+    """Writes by `redis-cli -c`, which reads commands line by line. If redis-cli hangs or has lost
+    its server, a new process is started, as a person would do.
     """
 
     REDIRECTED = re.compile(r"-> Redirected to slot \[\d+\] located at .*:(\d+)")
@@ -278,7 +278,7 @@ KINDS = {
 def main(kind, name, lanes, *addresses):
     addresses = [(host, int(port)) for host, port in (one.rsplit(":", 1) for one in addresses)]
     clients = Clients(name)
-    # Suppresses the messages of redis-py about lost connections and incomplete nodes.
+    # Suppresses redis-py's log lines about lost connections and errors of its destructors.
     logging.disable()
     sys.unraisablehook = lambda _: None
     threads = [

@@ -232,8 +232,8 @@ class CommandStream:
 
     def setrange_command(self):
         offset = self.rng.choice([0, 1, 5, 44, 200, -1, 536870912, 2**32, MAX_I64, -(2**63)])
-        # At this offset an empty value would create 512 MiB. A value that is not empty gives the
-        # error, which the test needs.
+        # At this offset, only a value that is not empty exceeds the maximum size of a string and
+        # gives the error that the test needs.
         value = self.value() or b"z" if offset == 536870912 else self.value()
         return ["SETRANGE", self.key(), offset, value]
 

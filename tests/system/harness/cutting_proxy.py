@@ -97,8 +97,8 @@ class CuttingProxy:
             self._open.discard(pair)
         for one in pair:
             with contextlib.suppress(OSError):
-                # shutdown() wakes the other thread. The peer still receives the data that were
-                # forwarded.
+                # shutdown() wakes the thread that reads from this socket. The peer still receives
+                # the data that were forwarded.
                 one.shutdown(socket.SHUT_RDWR)
             with contextlib.suppress(OSError):
                 one.close()

@@ -26,7 +26,7 @@ def run(*command, timeout_s=240, **options):
 
 
 def make_root(root):
-    """Fills a directory. Raises AssertionError or OSError if that is impossible."""
+    """Fills the folder with a bare Debian. Raises AssertionError or OSError if that fails."""
     archive = BUILD / "debian-bookworm.tar"
     with open(f"{archive}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

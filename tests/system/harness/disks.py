@@ -15,7 +15,7 @@ import tempfile
 
 CLONE_NEWNS = 0x00020000
 PAGE_BYTES = 4096
-# _IOR('X', 125, __u32) of the kernel's ext4.h: no byte reaches the disk after it.
+# _IOR('X', 125, __u32) of the kernel's ext4.h. After this ioctl no byte reaches the disk.
 EXT4_IOC_SHUTDOWN = 0x8004587D
 EXT4_GOING_FLAGS_NOLOGFLUSH = 2
 
@@ -25,7 +25,8 @@ def run(*command):
 
 
 def enter_own_namespace():
-    """Must be called once, before any thread is started. Raises OSError if the machine forbids it.
+    """Moves the process into a mount namespace. Must be called once, before any thread is started.
+    Raises OSError if the machine forbids namespaces.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:

@@ -23,8 +23,8 @@ from harness.process import suspend
 from harness.waiting import DEADLINE_S, wait_until
 
 PR_SET_PDEATHSIG = 1
-# Heartbeat and election timeout are a half of etcd's defaults, so that a new leader is elected
-# soon.
+# The heartbeat interval and the election timeout are half of etcd's defaults, so that a new leader
+# is elected soon.
 HEARTBEAT_MS = 50
 ELECTION_MS = 500
 

@@ -11,7 +11,7 @@ MASK = (1 << 64) - 1
 
 
 class Refused(Exception):
-    """The module rejects a command. Its leader would not notice that."""
+    """A replica's module rejects a command of the leader. Without the model, no one notices."""
 
 
 def murmur_64(data, seed):
@@ -251,8 +251,8 @@ class Replica:
 
     def add_all(self, key, items):
         if key not in self.filters:
-            # The module would create the filter with its own configuration, so a stream must not
-            # rely on that.
+            # The module would create the missing filter by the replica's configuration, which may
+            # differ from the leader's. So the stream must create each filter first.
             raise Refused(f"an add to a filter that is not there: {key}")
         for item in items:
             self.filters[key].add(item)
@@ -284,7 +284,7 @@ class RedisBloomReplica(Replica):
 
     @staticmethod
     def split(words, known, without_value):
-        """Returns the options by name, and the items behind ITEMS."""
+        """Returns the options by name, and the items that follow the word ITEMS."""
         options, rest = {}, list(words)
         while rest and rest[0].upper() != b"ITEMS":
             name = rest.pop(0).upper()

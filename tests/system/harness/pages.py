@@ -10,7 +10,7 @@ from harness.settings import ROOT
 from harness.waiting import DEADLINE_S
 
 PORT = "7000"
-# Language of a block: the command that runs the block. {} is the file of the block.
+# Maps the language of a block to the command that runs the block. {} is the file of the block.
 PROGRAMS = {
     "sh": ["sh", "-e", "{}.sh"],
     "python": ["/usr/bin/python3", "{}.py"],

@@ -161,8 +161,8 @@ class Process:
     def suspend_children(self):
         """Sends SIGSTOP to each child that still saves; returns the stopped children.
 
-        A child that is stopped too early would outlive the server: it must first bind its life to
-        the server's. It ignores SIGINT right after it has.
+        A child asks the kernel to kill it when the server dies, and then ignores SIGINT. A child
+        that is stopped before that would outlive the server.
         """
         stopped = []
         for child in self.children():
@@ -200,7 +200,7 @@ class Process:
         self.process.wait()
 
     def stop(self):
-        """Sends SIGTERM; returns the problems of the end and of the log, or an empty list."""
+        """Sends SIGTERM. Returns the problems of the exit and those found in the log."""
         problems = []
         try:
             if self.process.poll() is None:

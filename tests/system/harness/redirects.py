@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A client of a cluster that counts how often each of its requests is sent on."""
+"""A client of a cluster that counts how often each of its requests is redirected."""
 
 import threading
 import time

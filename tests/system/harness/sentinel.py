@@ -143,7 +143,7 @@ class Cluster:
             node.start_sentinel()
 
     def stop(self):
-        """Returns the problems of the ends, as Process.stop() does."""
+        """Stops all processes. Returns the problems that Process.stop() reports."""
         problems = []
         for node in self.nodes:
             for process in (node.sentinel, node.process):

@@ -46,7 +46,7 @@ class Writer:
         self.errors[text] = self.errors.get(text, 0) + 1
 
     def first_after(self, moment):
-        """Returns the time of the first acknowledged write after the moment; None if there is none
+        """Returns the time of the first acknowledged write since `moment`; None if there is none
         yet.
         """
         for _, at in reversed(self.acknowledged[-1:]):

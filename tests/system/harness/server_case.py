@@ -21,7 +21,7 @@ class ServerTest(unittest.TestCase):
     maxDiff = 4000
 
     def skipTest(self, reason):
-        """scripts/test_report.py looks for this line: a skipped test has not passed."""
+        """Prints the line by which scripts/test_report.py counts a test as skipped."""
         print(f"\nSKIPPED {self.id()}: {reason}", flush=True)
         super().skipTest(reason)
 

@@ -218,7 +218,7 @@ class Clients(Load):
 
 
 class Upkeep(Load):
-    """Once a second it starts a save, a rewrite, or a replica without its link or data."""
+    """Each second, saves, rewrites the log, cuts the replica's link, or forces a full sync."""
 
     def __init__(self, server, gate, replica):
         super().__init__(server, gate)

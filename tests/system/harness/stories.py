@@ -25,8 +25,8 @@ def scaled(full, least):
 
 
 def allowed(asked, rate):
-    """Returns how many of `asked` answers may be wrong at this rate, with four deviations of
-    chance.
+    """Returns how many of `asked` answers may be wrong at this rate: the mean, plus four standard
+    deviations and three.
     """
     return asked * rate + 4 * math.sqrt(asked * rate) + 3
 

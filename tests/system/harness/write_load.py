@@ -409,7 +409,7 @@ class Observer:
         connection.send(encode("INCR", self.KEY) + encode("GET", self.KEY))
         replies = [connection.read_reply()[0] for _ in range(2)]
         with self.mutex:
-            # Reads while the log fails guarantee no value.
+            # While the log fails, a value that is read may still be lost.
             if isinstance(replies[0], ErrorReply):
                 self.sent -= not is_uncertain(replies[0])
             else:
@@ -460,7 +460,7 @@ class Load:
         return any(thread.is_alive() for thread in self._threads)
 
     def join(self):
-        """Stops the threads and waits for them. A server that has ended has already ended them."""
+        """Stops the threads and waits for them. They also end when their server has ended."""
         self._stop.set()
         for thread in self._threads:
             thread.join(DEADLINE_S)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Helm chart of conf/helm, rendered by the template engine that Helm uses.
+"""Tests the Helm chart of conf/helm, rendered by the template engine that Helm uses.
 
-Its objects fit together, and a server starts with the files that its pods get.
+The chart's objects must fit together. A server must start with the files that the pods get.
 """
 
 import json

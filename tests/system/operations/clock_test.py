@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A wall clock in a far century, and one that an administrator changes while clients are connected.
-"""
+"""Tests a server whose wall clock is in a far century, or is set while clients are connected."""
 
 import unittest
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""scripts/docker-healthcheck.sh: finds the server among the processes of its container, and asks it
-where its own options and file say that it listens. A namespace of processes is the container."""
+"""Tests scripts/docker-healthcheck.sh. The script finds the server among the processes of the
+container, and queries the port that the server's options and configuration file name. In these
+tests a PID namespace takes the place of the container."""
 
 import os
 import pathlib

@@ -19,7 +19,7 @@ SCREENSHOTS = pathlib.Path(os.environ.get("BLOOMERY_SCREENSHOTS", ROOT / "build"
 # Seconds of load before the pictures of scripts/screenshots.sh.
 LOAD_S = int(os.environ.get("BLOOMERY_SCREENSHOTS_LOAD_S", "0"))
 KINDS = {"plain": [], "deletable": ["DELETABLE"], "windowed": ["WINDOW"]}
-# Error rate, capacity and kind; the number of a windowed filter is its window in seconds.
+# Filters to plan: error rate, capacity, kind, and the window in seconds (default 86400).
 PLANS = [
     ("0.01", "1000000", "plain"), ("0.001", "100000", "plain"), ("0.25", "10", "plain"),
     ("1e-6", "5000000", "plain"), ("0.05", "123456789", "plain"), ("0.1", "1", "plain"),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A server's admin HTTP port: a thread that hangs, a slow client, TLS, Prometheus' tools."""
+"""Tests the admin HTTP port with a hanging server thread, slow clients, TLS, Prometheus' tools."""
 
 import http.client
 import shutil

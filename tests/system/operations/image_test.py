@@ -237,8 +237,8 @@ class ImageTest(ServerTest):
         self.assertEqual(self.inside(process, "redis-cli", "bf.exists", "f", "x"), (0, "1"))
 
     def test_health_check(self):
-        """Checks that the image has the script and the programs that it calls.
-        container_health_test.py runs it.
+        """Checks that the image has the health check script and the programs that the script calls.
+        container_health_test.py tests what the script does.
         """
         (script,) = json.loads(value_of(self.final, "HEALTHCHECK").partition("CMD")[2])
         process = self.start("sh", "-c", f"exec {script}")

@@ -22,7 +22,7 @@ AS_USER_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
 def quoted_messages():
-    """Returns the messages of each row: the code in its first cell, as patterns."""
+    """Returns patterns of the messages that the page quotes, as a list for each table row."""
     section = PAGE.read_text().split(SECTION, 1)[1].split("\n## ", 1)[0]
     rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     return [[pattern_of(code) for code in re.findall(r"`([^`]+)`", row)] for row in rows]
@@ -41,7 +41,7 @@ class StartMessagesTest(ServerTest):
         self.begin()
 
     def begin(self):
-        """Returns a separate directory for a start."""
+        """Creates `self.directory`, a separate directory for each start."""
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-messages-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 

@@ -2,7 +2,7 @@
 """The Debian package: built, installed into a bare Debian 12 that runs in a container, started by
 its unit, upgraded with data, removed and purged.
 
-If no container can be made (no mirror, no rights), that test is skipped with the reason.
+If no container can be made (no mirror, no rights), its test is skipped with the reason.
 """
 
 import gzip
@@ -181,7 +181,7 @@ class PackageTest(ServerTest):
             self.inside("bloomery-server", "--health-check").strip(), "port 6379 answers +PONG"
         )
 
-        # The unit restricts these operations on files.
+        # These commands write files, which the restrictions of the systemd unit must allow.
         self.assertEqual(self.redis_cli("bf.add", "kept", "item"), "1")
         self.assertEqual(self.redis_cli("config", "set", "maxclients", "777"), "OK")
         self.assertEqual(self.redis_cli("config", "rewrite"), "OK")

@@ -129,7 +129,7 @@ class SamplesTest(ServerTest):
         self.assertEqual(int(limit), 1 << 30)
 
 
-# Offsets of the ports that try_failover.sh uses, from its argument on.
+# try_failover.sh uses the ports at these offsets from the port in its argument.
 PORTS = (0, 1, 2, 10, 11, 12)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The process and its sockets: odd clients, limits, configuration, start and end."""
+"""Tests the server process and its sockets: odd clients, limits, configuration, start and end."""
 
 import os
 import resource

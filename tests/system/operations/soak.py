@@ -14,8 +14,8 @@ import time
 from harness import SERVER, Process, free_port, let_time_pass, pace, soak_load, wait_until
 
 GROWTH_MB_PER_MINUTE_MAX = 1.0
-# The memory at two calm points may differ by this much without a leak. It counts once, so for an
-# hour the limit is 1.03 MB a minute.
+# The memory at two calm points may differ by this much without a leak. The limit of a whole run is
+# higher by this amount, so it is 1.03 MB a minute for an hour.
 SWING_MB = 1.5
 MEGABYTE = 1 << 20
 # Warm-up, within which every event of the load has happened once.
@@ -57,7 +57,7 @@ def evaluate(samples_by_server, faults):
         return problems
     for name, samples in samples_by_server.items():
         growth = growth_per_minute(samples, "rss")
-        # The condition also treats an unmeasured growth as a problem.
+        # The condition is negated, so that a growth of NaN (not measured) is a problem too.
         if not (len(samples) >= 3 and growth <= growth_limit(samples)):
             problems.append(f"{name} grows by {growth:.2f} MB a minute")
     return problems

@@ -121,7 +121,7 @@ class MigrationTest(WalksTest):
         self.check_data()
 
     def check_file_of(self, module):
-        """Runs the commands of docs/migration.md with a file that a server with this module wrote.
+        """Runs the commands of docs/migration.md with a snapshot of a server that had the module.
         """
         (self.folder / "var/lib/redis").mkdir()
         shutil.copy(

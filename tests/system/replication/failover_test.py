@@ -19,7 +19,7 @@ COMMON = ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
 
 
 class Writer(threading.Thread):
-    """Writes to the port that leads, until stop(); records the acknowledged writes."""
+    """Writes to the current leader until stop(), and records the acknowledged writes."""
 
     def __init__(self, ports, name):
         super().__init__(daemon=True)

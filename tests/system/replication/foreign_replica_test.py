@@ -18,7 +18,7 @@ from harness.vector_checks import VECTORS
 
 # Commands that occur in the streams of all servers and change no data.
 FRAMES = (b"SELECT", b"MULTI", b"EXEC", b"PING", b"REPLCONF")
-# The filters of the vectors' README whose fields are known: rate, capacity, options, items.
+# Filters whose fields the README of tests/vectors lists: error rate, capacity, options, items.
 VECTOR_FILTERS = {
     "tiny": ("0.01", "100", (), "item", 50),
     "scaled": ("0.01", "10", ("EXPANSION", "2"), "scaled", 200),

@@ -111,7 +111,8 @@ class RedisReplicaTest(LeaderTest):
         print(f"cuts {proxy.cuts}, commands {writers.commands}, full {stats['sync_full']}, "
               f"partial {stats['sync_partial_ok']}, refused {stats['sync_partial_err']}")
         self.assertGreater(int(stats["sync_partial_ok"]), 0)
-        # A cut before the replica knows the id causes another full sync. Later cuts do not.
+        # A cut before the replica knows the replication id causes another full sync. Later cuts do
+        # not.
         self.assertLess(int(stats["sync_full"]), proxy.cuts)
 
     def test_restarted_leader_continues_from_its_snapshot(self):
@@ -223,7 +224,7 @@ class StreamTest(LeaderTest):
         with leader.connect() as client:
 
             def only_the_good_one_is_left():
-                good.ack()  # keeps this replica from counting as stuck too
+                good.ack()  # a replica that does not acknowledge counts as stuck
                 fields = info(client)
                 return fields["connected_slaves"] == "1" and "state=online" in fields["slave0"]
 

@@ -30,7 +30,7 @@ class LogPositionTest(ReplicaTest):
         self.numbers = iter(range(1000))
         with self.replica.connect() as connection:
             self.wait_for_link(connection)
-        # Written after the snapshot, so that the replica's log contains these commands.
+        # The commands come after the snapshot, so that the replica's log contains them.
         self.write()
         self.wait_until_equal()
 
@@ -64,7 +64,8 @@ class LogPositionTest(ReplicaTest):
     def restart_replica(self, end, damage=lambda: None):
         """Returns the leader's (full, partial) syncs of the restart."""
         before = self.syncs()
-        # A batch that was written while its commands were being applied gets its position later.
+        # If the log writes a batch while the replica still applies the batch's commands, the
+        # position of the batch follows later.
         wait_until(
             lambda: LAST_POSITION.search(self.newest_log(self.replica).read_bytes()),
             "the last command has a position",

@@ -77,7 +77,7 @@ class ReplicationMemoryTest(ReplicaTest):
         self.follow(replica, leader_server.port)
         self.wait_for_link(replica)
         first = peak_mb(replica_server) - before - filter_mb
-        # During the second sync, the replica also deletes as much old data.
+        # During the second sync, the replica also deletes its old filter, which has the same size.
         replica.call("REPLICAOF", "NO", "ONE")
         replica.call("SET", "own", "1")
         self.follow(replica, leader_server.port)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A leader, its replica and a replica of that: after cuts, crashes and changes of role all hold the
-same bytes.
+"""Tests a chain of a leader, its replica and a replica of the replica. After cuts, crashes and
+changes of role all servers hold the same data.
 
 Environment: BLOOMERY_LINK_CUTS  number of links that test_cuts cuts
 """

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A replica of a scripted leader, with a file of RedisBloom or valkey-bloom, and its restart.
-Other files and streams, and leaders that send false or broken data:
-tests/server/replication/replica/."""
+"""A scripted leader sends a file of RedisBloom or valkey-bloom to a replica, which then restarts.
+The folder tests/server/replication/replica/ tests leaders that send other files or broken data."""
 
 import shutil
 import tempfile

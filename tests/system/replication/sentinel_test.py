@@ -128,7 +128,7 @@ class SentinelTest(ServerTest):
             cluster.network.heal(leader.index)
 
     def fail_over(self, cluster, writers, way):
-        """Disables the leader in this way. Returns the seconds until each writer's next success."""
+        """Kills, suspends or cuts off the leader. Returns each writer's pause in seconds."""
         old = cluster.wait_until_whole()
         for writer in writers:
             start = time.monotonic()
@@ -182,7 +182,7 @@ class SentinelTest(ServerTest):
     def test_failovers_while_clients_write(self):
         cluster, leader = self.start_cluster(min_replicas_to_write=0)
         if FILTER is not None:
-            # The rate is so low that a lost item cannot seem present.
+            # The error rate is so low that a lost item cannot seem present.
             self.assertEqual(leader.call("BF.RESERVE", FILTER, "0.0000001", "100000"), b"OK")
         writers = self.start_writers(cluster)
         ways = ["kill -9", "partition", "SIGSTOP"]
@@ -229,7 +229,7 @@ class SentinelTest(ServerTest):
             node.process.resume()
 
     def test_an_isolated_leader_stops_acknowledging(self):
-        """With min-replicas-to-write 1 no write acknowledged after the lag is lost."""
+        """With min-replicas-to-write 1 no write after min-replicas-max-lag is lost."""
         cluster, old = self.start_cluster(min_replicas_max_lag=LAG_MAX_S)
         seeker = self.start_writer(PythonWriter(cluster.sentinel_addresses(), NAME, PASSWORD))
         # This client is on the leader's side of the network cut, and stays there.

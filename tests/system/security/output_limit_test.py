@@ -70,8 +70,8 @@ class OutputLimitTest(ServerTest):
         self.check_closed(("MULTI",), *reads, ("EXEC",))
 
     def test_a_pipeline_of_a_client_that_does_not_read(self):
-        """The commands of a pipeline wait once some megabytes are unsent, so its client is not even
-        closed.
+        """Once some megabytes of replies are unsent, the server executes no more commands of the
+        pipeline. So the client stays below its output limit and is not closed.
         """
         self.start("--client-output-buffer-limit", f"normal {LIMIT_BYTES} 0 0")
         with self.server.connect() as client:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A FIFO in place of each file that an option names: the server does not wait for its other end."""
+"""Options name a FIFO instead of a file: the server must not wait for the FIFO's other end."""
 
 import os
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients that a TLS port accepts, and a storm of half handshakes; tests/server/net/ has more of
-both.
+"""Tests which clients a TLS port accepts, and many clients that never finish their handshakes.
+tests/server/net/ has more tests of both.
 """
 
 import select

@@ -28,7 +28,8 @@ bool in_child(const std::function<bool()>& act) {
   return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Offsets of the touched pages that a walk finds. The tail of the array touches the last page.
+// Returns the offsets of the touched pages that next_data() finds. The tail of the array touches
+// the last page.
 std::vector<uint64_t> pages_of(const ArrayMemory& memory, const void* array) {
   std::vector<uint64_t> pages;
   const auto next = [&](uint64_t offset) { return memory.next_data(array, kArrayBytes, offset); };
@@ -155,7 +156,7 @@ TEST_F(ArrayMemoryTest, ImpossibleSizesUseNoOffsets) {
   memory_.unmap(array, kArrayBytes);
 }
 
-// Without a file every page counts as touched.
+// In an ArrayMemory without a file, every page counts as touched.
 void expect_plain_memory(ArrayMemory& memory) {
   char* const array = bytes_of(memory.map(kArrayBytes));
   ASSERT_NE(array, nullptr);

@@ -98,7 +98,8 @@ TEST(BitArrayTest, SamplingAHugeArrayTouchesOnlyTheSample) {
   const uint64_t before_bytes = resident_bytes();
   EXPECT_EQ(array->fill_ratio(4 << 20), 0);
 #if !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
-  // The check is omitted under sanitizers, because their shadow of the bytes read is resident too.
+  // Resident memory is not checked under sanitizers, because the shadow memory of the bytes read is
+  // resident too.
   EXPECT_LT(resident_bytes(), before_bytes + (16U << 20));
 #else
   (void)before_bytes;
@@ -173,7 +174,8 @@ TEST(BitArrayTest, WholeArrayIsReadWithoutTouchingItsHoles) {
   EXPECT_LT(array_bytes() - before_bytes, kFewPages);
 }
 
-// Long runs, whose pages are populated in one call, between zeros that remain holes.
+// The source has long runs of data, whose pages are populated in one call, between zeros that
+// remain holes.
 TEST(BitArrayTest, WrittenRunsTakePagesAndZerosDoNot) {
   constexpr uint32_t kSeed = 13;
   for (const auto sharing : {ArraySharing::kShared, ArraySharing::kPrivate}) {

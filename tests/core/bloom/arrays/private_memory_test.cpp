@@ -26,7 +26,7 @@ bool is_so_in_child(const std::function<bool()>& act) {
   return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Offsets of the touched pages that a walk finds.
+// Returns the offsets of the touched pages that next_data() and data_end() find.
 std::vector<uint64_t> walk(const PrivateMemory& memory, const void* array) {
   std::vector<uint64_t> pages;
   const auto next = [&](uint64_t offset) { return memory.next_data(array, kPrivateBytes, offset); };

@@ -51,7 +51,7 @@ TEST(FilterUnion, ContainsAllItemsAndEstimatesTheCount) {
     SCOPED_TRACE(layout_name(layout));
     const auto a = make(settings(layout), "a", 300);
     const auto b = make(settings(layout), "b", 400);
-    const auto c = make(settings(layout), "a", 200);  // its items are a subset of those in `a`
+    const auto c = make(settings(layout), "a", 200);  // the items of `c` are also in `a`
     const auto all = united({a.get(), b.get(), c.get()});
     ASSERT_TRUE(all) << all.error().message;
     expect_holds(**all, "a", 300);

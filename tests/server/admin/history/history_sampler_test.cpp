@@ -54,7 +54,7 @@ TEST_F(HistorySamplerTest, ResetCountersAreNoNegativeRates) {
 }
 
 TEST_F(HistorySamplerTest, CommandsAreCountedForTenSeconds) {
-  run({"GET", "a"});  // this command is counted before the first sample
+  run({"GET", "a"});  // GET is counted before the first sample
   sample_after_s();
   for (int i = 0; i < 10; ++i) {
     run({"SET", "a", "1"});

@@ -15,7 +15,7 @@ namespace {
 
 class LeaderPartTest : public MemberTest {
  protected:
-  // Makes the member node a, which leads at epoch 8 while no other member is in sync.
+  // Makes the member act as node a, which leads at epoch 8 while no other member is in sync.
   void lead_alone() {
     be(kA);
     Topology alone = sample_topology();

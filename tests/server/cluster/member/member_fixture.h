@@ -92,7 +92,7 @@ class MemberTest : public testing::Test {
     run();
   }
 
-  // Makes the member node a, which leads at epoch 8 and serves. Its replica b is online.
+  // Makes the member act as node a, which leads at epoch 8 and serves. Its replica b is online.
   void lead() {
     be(kA);
     see(sample_topology(), 10);
@@ -102,7 +102,7 @@ class MemberTest : public testing::Test {
     confirm();
     ASSERT_EQ(member_->service(now_us_), MemberService::kServes);
   }
-  // Makes the member node b, a replica that may campaign.
+  // Makes the member act as node b, a replica that may campaign.
   void replicate() {
     be(kB);
     see(sample_topology(), 10);

@@ -129,7 +129,8 @@ TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   EXPECT_EQ(member_->topology_fault(), TopologyFault::kOlder);
   EXPECT_EQ(member_->topology().revision, 11U);
   EXPECT_TRUE(member_->leads());
-  // The leader asks its replicas for promises, as if etcd were unreachable.
+  // As if etcd were unreachable, the leader asks its replicas to promise that they start no
+  // takeover.
   for (int i = 0; i < 5; ++i) pass(kTimes.ask_us);
   EXPECT_FALSE(all<AskPromise>().empty());
 }

@@ -86,7 +86,7 @@ class FakeNode {
   }
 
   LoopbackListener listener_;
-  int peer_ = -1;  // guarded by mutex_, like is_ending_
+  int peer_ = -1;  // mutex_ guards peer_ and is_ending_
   bool is_ending_ = false;
   Node node_;
   std::atomic<int> connections_{0};

@@ -117,7 +117,7 @@ class PlayedNode {
   }
 
   LoopbackListener listener_;
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // this mutex guards the members below
   std::vector<std::string> failovers_;
   std::string kept_;
   std::function<void()> on_failover_ = [] {};

@@ -344,7 +344,7 @@ TEST_F(BloomCommandsTest, ExpireEventFollowsTheFilterEvents) {
     const std::vector<std::string> insert{"BF.INSERT", "i" + word, word, expiry[1], "ITEMS", "a"};
     EXPECT_EQ(run(insert), array({kYes}));
     EXPECT_EQ(events(), (Names{"bloom.add", "bloom.reserve", "expire"})) << word;
-    // The expiry applies only to a filter that is created.
+    // BF.INSERT applies the expiry only if it creates the filter.
     run({"BF.INSERT", "i" + word, word, expiry[1], "ITEMS", "a", "b"});
     EXPECT_EQ(events(), Names{"bloom.add"}) << word;
   }

@@ -218,7 +218,7 @@ TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
     std::vector<std::string> command{"BF.DEL", "f"};
     command.insert(command.end(), added.begin(), added.end());
     const std::vector<int> answers = numbers(run(command));
-    // One of the new items was already found, because it shares all its bits with others. This
+    // One of the new items was already found, because it shares all its bits with other items. This
     // round is skipped.
     if (std::ranges::count(answers, 1) != std::ssize(answers)) continue;
     EXPECT_EQ(field("FILTERS"), 1);

@@ -274,8 +274,8 @@ TEST_F(BloomWindows, WithoutMemoryToGrowNothingChanges) {
   EXPECT_EQ(run({"BF.ADD", "w", "one more"}), reply);
   EXPECT_EQ(run({"DUMP", "w"}), before);
   EXPECT_TRUE(has("0"));
-  // The limit applies only to adds by clients. The filter still rotates when a generation's time
-  // ends.
+  // The memory limit of one filter applies only to adds by clients. The filter still rotates when a
+  // generation's time ends.
   advance_ms(13'000);
   EXPECT_FALSE(has("0"));
   EXPECT_EQ(run({"BF.ADD", "w", "one more"}), integer(1));

@@ -310,7 +310,7 @@ TEST_F(ClientTrackingRequestsTest, FiguresAndLettersFollow) {
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("tracking_")) text += line.substr(line.find(':') + 1, 1);
     }
-    return text;  // numbers of clients, keys, items and prefixes
+    return text;  // first digits of the numbers of clients, keys, items and prefixes
   };
   EXPECT_EQ(figures(), "0000");
   ASSERT_EQ(track({}), kOk);

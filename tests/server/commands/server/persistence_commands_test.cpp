@@ -61,7 +61,8 @@ TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   EXPECT_TRUE(client_->session->awaited);
 }
 
-// The writes of a transaction reach the stream when it ends, so no snapshot may contain a part.
+// A transaction's writes reach the stream when the transaction ends, so no snapshot may contain
+// only some of these writes.
 TEST_F(PersistenceCommandsTest, ChildrenBeginBehindATransaction) {
   EXPECT_EQ(run({"MULTI"}), kOk);
   run({"SET", "a", "1"});

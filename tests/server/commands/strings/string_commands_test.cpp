@@ -13,7 +13,8 @@ namespace {
 
 class StringCommandsTest : public CommandTest {
  protected:
-  // Returns milliseconds since 1970, kNoExpiry, or nullopt if the key is missing.
+  // Returns the key's expiry in milliseconds since 1970, or kNoExpiry; nullopt if the key is
+  // missing.
   std::optional<int64_t> expiry_of(std::string_view name) {
     const auto* entry = keyspace_.find_any(0, keyspace_.ref(name));
     return entry == nullptr ? std::nullopt : std::optional(entry->expires_at_ms());

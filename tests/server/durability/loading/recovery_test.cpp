@@ -131,8 +131,8 @@ TEST_F(RecoveryTest, WithoutALogTheSnapshotIsLoaded) {
   EXPECT_TRUE(recorded_.commands.empty());
 }
 
-// If a new log begins beside a snapshot, its data are kept. Redis would ignore the snapshot and
-// start empty.
+// If a new log begins beside a snapshot, the snapshot's data are kept. Redis would ignore the
+// snapshot and start empty.
 TEST_F(RecoveryTest, ALogThatBeginsTakesTheSnapshotAlong) {
   put_snapshot(kSnapshot, {"a"});
   const auto recovered = recover_log();

@@ -53,7 +53,7 @@ struct Listener final : LogListener {
     durations_us[std::string(kind)].push_back(duration_us);
   }
   std::function<void()> on_progress = [] {};
-  std::mutex mutex;  // guards durations_us
+  std::mutex mutex;  // this mutex guards durations_us
   std::map<std::string, std::vector<int64_t>> durations_us;
 };
 

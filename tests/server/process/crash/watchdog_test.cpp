@@ -60,7 +60,7 @@ class Worker {
     }
   }
 
-  std::mutex mutex_;  // guards functions_
+  std::mutex mutex_;  // this mutex guards functions_
   std::condition_variable wake_;
   std::deque<std::function<void()>> functions_;
   std::thread thread_;

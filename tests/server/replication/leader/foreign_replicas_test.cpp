@@ -171,7 +171,7 @@ TEST_F(ForeignReplicasTest, CommandsThatItDoesNotKnowTakeANewSnapshot) {
   again.client.session->replica.takes_eof_mark = true;
   EXPECT_EQ(psync(again, before), "");
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
-  // From here on the stream contains only commands that the replica supports.
+  // After the snapshot the stream contains only commands that the replica supports.
   Foreign later(*this);
   run({"SET", "a", "1"});
   EXPECT_EQ(follow(later), "");

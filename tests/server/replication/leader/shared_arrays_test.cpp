@@ -26,8 +26,8 @@ class SharedArrays : public LeaderFixture {
  protected:
   SharedArrays() {
     run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
-    // Far more than a socket buffers, so that the child waits for its reader in the middle of the
-    // array.
+    // The filter's array is far bigger than a socket's buffer, so that the child waits for its
+    // reader in the middle of the array.
     reserve("native");
   }
 

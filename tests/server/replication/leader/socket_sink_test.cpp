@@ -96,7 +96,8 @@ TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
     ::shutdown(good.ends[0], SHUT_WR);
   }
   EXPECT_TRUE(got == big_);
-  // The parent notices the shutdown of the socket.
+  // The sink has shut down the stuck socket, so the replica's end receives only a part of the
+  // bytes.
   const std::string rest = stuck.read_to_end();
   EXPECT_LT(rest.size(), big_.size());
 }

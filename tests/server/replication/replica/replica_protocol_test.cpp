@@ -381,8 +381,7 @@ TEST(ReplicaProtocolTest, AnEmptySnapshotEndsAtOnce) {
   EXPECT_EQ(replica.snapshot, "");
 }
 
-// Random damage: the link ends or continues. It neither crashes nor returns bytes that were not
-// received. Even if the input repeatedly resembles the mark, only a possible start of the mark is
+// Even if a snapshot repeatedly resembles its end mark, only a possible start of the mark is
 // buffered.
 TEST(ReplicaProtocolTest, ASnapshotWithoutEndTakesNoMemory) {
   TestReplica replica(request());
@@ -398,6 +397,8 @@ TEST(ReplicaProtocolTest, ASnapshotWithoutEndTakesNoMemory) {
   EXPECT_EQ(replica.link.phase(), Phase::kSnapshot);
 }
 
+// After random damage the link ends or continues. It neither crashes nor returns bytes that were
+// not received.
 TEST(ReplicaProtocolTest, DamagedBytesDoNoHarm) {
   const uint64_t seed = support::number_of("BLOOMERY_SEED", 1);
   SCOPED_TRACE("seed " + std::to_string(seed));

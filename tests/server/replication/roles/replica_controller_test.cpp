@@ -52,7 +52,7 @@ class GatedClock final : public core::Clock {
     ++passes_;
     changed_.notify_all();
   }
-  // Waits until `count` threads have reached the closed gate. Returns false after a timeout.
+  // Waits until `count` reads of the clock have been blocked. Returns false after a timeout.
   bool await_arrivals(int count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::milliseconds(kPatienceMs),

@@ -55,8 +55,8 @@ class ReplicaFailoverTest : public LeaderFixture {
   bool holds_writes_back() { return pause_.holds_back(kWrite, clock_.wall_ms()); }
   void await_end() {
     await([this] { return replica_controller_.failover_state() == Failover::State::kNone; });
-    // The link's thread ends the failover under this mutex, and resumes writes after the state has
-    // changed.
+    // The link's thread holds apply_mutex() while it ends the failover. It resumes writes after the
+    // state has changed.
     const std::scoped_lock settled(replication_.apply_mutex());
   }
 

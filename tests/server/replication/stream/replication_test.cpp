@@ -150,7 +150,8 @@ TEST_F(ReplicationTest, AReplicasOwnChangesReachNoStream) {
   run({"SET", "a", "1"});
   const uint64_t end = replication_.offset();
   become_replica();
-  // These calls may arrive late, after a demotion. They must have no effect on a replica.
+  // hold_stream() and the calls after it may arrive late, after a demotion. They must have no
+  // effect on a replica.
   replication_.hold_stream();
   replication_.release_stream();
   replication_.begin_backlog();
@@ -169,7 +170,8 @@ TEST_F(ReplicationTest, ARestartedLeaderContinuesItsSnapshot) {
   EXPECT_EQ(stream(), kSelect + kSet);
 }
 
-// The filters of such a snapshot may have bits of items that no replica at that offset has.
+// If a snapshot is ahead of its offset, its filters may have bits of items that no replica at that
+// offset has.
 TEST_F(ReplicationTest, SnapshotAheadOfTheLeaderHasAnotherHistory) {
   persistence::RdbReplicationInfo position{0, std::string(40, 'd'), 700};
   position.is_ahead = true;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The mode matrix: every two features of the server meet in a test.
 
-A cell names one value of each parameter. It runs the event on servers of that configuration, and
-the model of its kind knows what they must hold.
+A cell names one value of each parameter. It runs its event on servers with its configuration. The
+model of its kind of values knows which data the servers must hold.
 
 tests/system/durability/mode_matrix_test.py runs the cells, and
 tests/system/cluster/cluster_matrix_test.py those of a cluster.
@@ -54,8 +54,9 @@ class Excluded:
     reason: str
 
 
-# In all other cells the event must keep all data. A rule holds for the cells that have one of the
-# values of each parameter that it names. "Awaits" marks a known fault: delete the rule with it.
+# In cells without a rule the event must keep all data. A rule holds for the cells that have one of
+# the values of each parameter that the rule names. "Awaits" marks a known fault: when the fault is
+# fixed, delete the rule.
 RULES = [
     (Refused("REPLICAOF not allowed in cluster mode"),
      {"configuration": ["cluster"], "event": ["promotion"]}),

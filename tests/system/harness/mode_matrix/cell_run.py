@@ -33,7 +33,7 @@ class Client:
 
     def __init__(self, connections, names):
         self.connections = connections
-        self.names = names  # original name of a command: its name after rename-command
+        self.names = names  # maps a command's original name to its name after rename-command
 
     def call(self, name, *words):
         """Returns the reply, which may be an error."""

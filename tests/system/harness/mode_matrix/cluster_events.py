@@ -63,11 +63,11 @@ class ClusterFailover(Event):
         etcd.control("put", TOPOLOGY, json.dumps(document))
 
     def wait_until_leads(self, node):
-        # The reply to a write waits for the permit and the members in sync.
+        # A write is answered only when the leader may acknowledge it and members in sync have it.
         wait_until(lambda: node.operator.call("DEL", f"{KEY_PREFIX}:none") == 0, "the new leader")
 
     def wait_for_replica(self, etcd, node):
-        """Waits until the replica is in sync. Then lets its clients read."""
+        """Waits until the replica is in sync. Then its clients send READONLY."""
 
         def are_all_in_sync():
             text = etcd.control("get", "--print-value-only", TOPOLOGY)

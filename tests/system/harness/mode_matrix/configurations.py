@@ -18,7 +18,7 @@ class Configuration:
     """A server without special options."""
 
     database = 3
-    names = {}  # original name of a command: its name after rename-command
+    names = {}  # maps a command's original name to its name after rename-command
 
     @property
     def of_replicas(self):
@@ -29,18 +29,18 @@ class Configuration:
         return ()
 
     def redis_options(self, test, port):
-        """Returns the same options for redis-server."""
+        """Returns the options of a redis-server with this configuration."""
         return ()
 
     def address(self, port):
-        """Returns the port as a cluster's topology has it."""
+        """Returns the port as the cluster's topology document contains it."""
         return {"port": port, "tls": 0}
 
     def connect(self, test, port):
         return Connection(port)
 
     def disturb(self, run, node):
-        """Changes other keys, to exercise the feature of this configuration."""
+        """Uses the feature of this configuration, on keys that the cell does not check."""
 
     def contents(self, run, node):
         return digest(node.operator)

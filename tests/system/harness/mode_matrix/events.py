@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The events of the mode matrix. An event fills a server, happens, and checks all data.
 
-A row is an object of Event. Its run() must end in run.end() of a server that took part.
+A row is an object of Event. Its method run(run) must end with a call of run.end() for a server.
 """
 
 import os
@@ -183,7 +183,7 @@ class Replicated(Event):
         return leader
 
     def start_replica(self, run, leader, port):
-        """Writes to the leader while the replica gets all data from the port."""
+        """Starts a replica, and writes to the leader while the replica syncs from `port`."""
         replica = run.start_replica(run.directory())
         run.test.follow(replica.operator, port)
         run.write(leader)

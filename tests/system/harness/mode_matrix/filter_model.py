@@ -11,9 +11,9 @@ from harness import wait_until
 from harness.mode_matrix.cell_run import KEY_PREFIX
 
 GENERATIONS = 4
-# Number of items that the test never adds.
+# Number of items that the test queries but never adds.
 ABSENT_ITEMS = 200
-# A filter without faults has far fewer false positives among them.
+# Limit on false positives among ABSENT_ITEMS. A filter without faults has far fewer.
 ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
 # A forced union has more bits set than planned for its size, so it finds more absent items.
 UNION_FOUND_MAX = ABSENT_ITEMS // 2
@@ -49,7 +49,7 @@ class FilterModel:
     """A filter, a copy of it with further items, and the union of both if the kind supports unions.
     """
 
-    STEP_MS = 1_000_000  # time of a step: one generation of a window of time
+    STEP_MS = 1_000_000  # duration of a step, in which a window rotates by one generation
 
     def __init__(self, run, words, *, window_s=None, window_items=None, deletable=False):
         self.rng = run.rng

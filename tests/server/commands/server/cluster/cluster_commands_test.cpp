@@ -125,7 +125,8 @@ TEST_F(ClusterTest, QueuedKeysOfSeveralSlotsAreRefusedByExec) {
 TEST_F(ClusterTest, CommandOfSeveralSlotsSpoilsItsTransaction) {
   run({"MULTI"});
   EXPECT_EQ(run({"MGET", "a", "b"}), kCrossed);
-  // The transaction continues: the next commands are queued, and EXEC discards them.
+  // The rejected MGET does not end the transaction: the next commands are queued, and EXEC discards
+  // them.
   EXPECT_EQ(run({"SET", "a", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"SET", "b", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"EXEC"}), "-EXECABORT Transaction discarded because of previous errors.\r\n");

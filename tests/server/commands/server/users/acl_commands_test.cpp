@@ -233,7 +233,8 @@ TEST_F(AclCommandsTest, SubscribersNeedTheirChannels) {
 // Descriptions of users by ACL LIST and GETUSER, as in Redis.
 class AclDescriptionsTest : public CommandTest {
  protected:
-  // The rules after the name in ACL LIST, and the commands of GETUSER.
+  // Creates the user `d` with `rules`. Expects that ACL LIST shows `before` and `commands` after
+  // the name, and that ACL GETUSER shows `commands`.
   void expect_shown(const std::string& rules, const std::string& commands,
                     const std::string& before = "off sanitize-payload resetchannels ") {
     std::vector<std::string> words = net::words_in("ACL SETUSER d reset " + rules);
