@@ -52,7 +52,8 @@ class Pipeline:
 
 
 def fill(server, count, template, *more):
-    """Sends commands for the keys 0 … count - 1. The template receives the key's number and `more`.
+    """Sends a command for each key number below `count`. Each command is `template` formatted with
+    the key's number and the values in `more`.
     """
     pipeline = Pipeline(server)
     for start in range(0, count, 5000):

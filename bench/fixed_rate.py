@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Latency at a fixed rate: requests leave by the clock, whether or not earlier ones were answered.
 
-A delay counts from the moment when the request was due. A server that stalls for a tenth of a
-second so delays all requests of that time, not the one that waits (Tene, "coordinated omission").
+A delay counts from the moment when the request was due. So a stall of a tenth of a second delays
+all requests that were due during the stall, not only one (Tene, "coordinated omission").
 One thread sends and receives, on a few connections in turn.
 """
 

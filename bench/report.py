@@ -68,8 +68,8 @@ def table(head, rows):
 
 
 def comparison(title, command, theirs, rows):
-    """Formats a section: rows of name, pipeline, (rate, CPU ns) of this server, the same of the
-    other.
+    """Formats a section. A row is a name, the pipeline depth, the pair (rate, CPU ns) of this
+    server, and the pair of the compared server.
     """
     cells = [
         [name, str(pipeline), f"{our[0]:,.0f}", f"{their[0]:,.0f}", f"{our[1]:,.0f}",

@@ -10,7 +10,7 @@ import math
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 WIDTH, HEIGHT = 720, 420
-# Margins around the plot; the legend is in the right one.
+# Margins around the plot. The right margin contains the legend.
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 40, 55
 FONT = "font-family='sans-serif' font-size='13'"
 

@@ -160,7 +160,7 @@ class Subject:
         return statistics.median(run[name] for run in self.runs[load][1:])
 
     def ratio(self, load, name, other):
-        """Returns the median of the ratios of each round to the other server's."""
+        """Returns the median over the rounds of the ratio of this figure to that of `other`."""
         pairs = zip(self.runs[load][1:], other.runs[load][1:])
         return statistics.median(run[name] / beside[name] for run, beside in pairs)
 
@@ -186,7 +186,7 @@ class Subject:
 
 
 def measure_all(options, connections):
-    """Yields the subjects, measured and stopped."""
+    """Measures a server for each number of threads. Returns the stopped servers' Subjects."""
     requests = [mset_request(i) for i in range(16 ** 3)]
     subjects = []
     try:

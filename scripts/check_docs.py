@@ -20,27 +20,28 @@ LINK = re.compile(r"(?<!\\)\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
-# Matches only names of several parts, because a single word may have any meaning.
+# Matches only option names of several parts, because a single word may have any meaning.
 OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
-# Words that look like an option but are not.
+# Words that look like an option of the server but are not.
 NOT_OPTIONS = {
-    # These words are fields of replies.
+    # Fields of replies, which look like options.
     "qbuf-free", "entry-id", "timestamp-created", "timestamp-last-updated",
-    # These words are programs, packages and libraries.
+    # Programs, packages and libraries, whose names look like options.
     "bloomery-server", "bloomery-cluster", "bloomery-docs", "redis-server", "redis-cli",
     "redis-benchmark", "redis-sentinel", "redis-tools", "valkey-server", "valkey-cli",
     "valkey-bloom", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
-    # These words are names of threads.
+    # Names of threads, which look like options.
     "append-log", "cluster-role", "cluster-file",
-    # These words are fields of CLIENT LIST, of snapshots and of INFO, events, and options of
-    # Sentinel.
+    # Fields of CLIENT LIST, of snapshots and of INFO, events, and options of Sentinel. They look
+    # like options of the server.
     "tot-mem", "tot-net-in", "tot-net-out", "tot-cmds", "lib-name", "lib-ver", "aof-write",
     "redis-ver", "redis-bits", "used-mem",
     "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",
     "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",
-}  # check_tree.py checks the names of files
+}
+# Names of files, which are not options. check_tree.py checks that named files exist.
 FILE = re.compile(
     r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )
@@ -160,9 +161,8 @@ class Pages:
         return self._switches
 
     def check_figures(self, path):
-        """Returns the text of each section, up to the next heading of its rank or higher. Text
-        before the first sub-section belongs to the section. A command in the page's introduction
-        serves every section.
+        """Checks that each section with measured figures names the command that prints them. A
+        command in the page's introduction serves every section.
         """
         text = blanked(self.texts[path])
         cuts = [match.start() for match in HEADING.finditer(text)] + [len(text)]
@@ -187,7 +187,7 @@ class Pages:
         for path in self.texts:
             self.check_links(path)
             self.check_paths(path)
-            # Excluded, because this page is the list of options.
+            # configuration.md is not checked, because it is the list of options itself.
             if path.name != "configuration.md":
                 self.check_options(path, options)
             self.check_figures(path)

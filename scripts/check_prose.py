@@ -76,7 +76,7 @@ def count_words(sentence):
 
 def check_block(block):
     """Yields (first line, last line, message) of each finding."""
-    # The quotation keeps its length, so that positions stay the same.
+    # Quotations are masked by as many letters, so that positions stay the same.
     text = QUOTATION.sub(lambda match: "Q" * len(match[0]), block.text)
     if rules.ANY_PHRASE.search(text):
         for name, pattern, cure in rules.PHRASES:
@@ -116,7 +116,7 @@ def code_lines(path, text, tokens):
 
 
 def check_names(path, text, tokens):
-    """Yields (line, message, name) of the names that a reader must translate."""
+    """Yields (line, message, name) of each identifier that matches rules.IDENTIFIER."""
     if not rules.IDENTIFIER.search(text):
         return
     for number, line in enumerate(code_lines(path, text, tokens), 1):

@@ -76,7 +76,7 @@ POSIX_ALLOWED = {
 }
 
 BANNED = [
-    # The patterns are joined from pieces, so that this file does not match them.
+    # The banned words are joined from pieces, so that this file does not contain them.
     (re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\s*\(?#\d+)"),
      "an unfinished mark needs an issue number, e.g. TO" "DO(#12); or finish it"),
     (re.compile(r"(?<![\w.])/(ho" r"me|Us" r"ers)/[A-Za-z]|(?<![\w.])/ro" r"ot/"),
@@ -102,7 +102,7 @@ LUCK = {
         "ReservedPort in C++",
     ),
 }
-# Assigns from an empty container to something that was declared before.
+# Matches an assignment of an empty container to a variable that exists, which keeps its memory.
 EMPTIED = re.compile(
     r"(?:(?<=[;{})])|\belse)\s*((?:\w+(?:\.|->|\[\w*\]\.?))*\w+)\s*="
     r"\s*(?:\{\}|std::(?:string|vector<[^;=]*>)(?:\(\)|\{\}));"
@@ -343,7 +343,7 @@ class Tree:
             if path.suffix not in (".h", ".cpp", ".py", ".sh", ".cjs", ".mjs", ".rb", ".php"):
                 continue
             for number, line in enumerate(self.texts[path].split("\n"), 1):
-                # An address does not count, because it cannot be broken.
+                # The length of a URL does not count, because a URL cannot be broken.
                 if len(re.sub(r"https?://\S+", "", line)) > LINE_COLUMNS_MAX:
                     self.complain(
                         path, number,
@@ -396,7 +396,7 @@ class Tree:
                 )  # fmt: skip
 
     def check_tests(self):
-        """Compares the units that have no test with the list, which may only get shorter."""
+        """Compares the units without a test with UNTESTED_UNITS, which may only get shorter."""
         listed = self._listed(UNTESTED_UNITS)
         missing = set(tree_facts.units_without_test(self.files))
         for unit in sorted(missing - listed.keys()):
@@ -438,7 +438,7 @@ class Tree:
         }  # fmt: skip
 
     def _listed(self, name):
-        """Returns {line: its number} of a list with comments."""
+        """Returns {entry: its line number} of a list file, without comments."""
         lines = self.texts.get(pathlib.Path(name), "").split("\n")
         return {
             line: number for number, line in enumerate(lines, 1) if line and line[0] != "#"

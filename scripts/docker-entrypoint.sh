@@ -39,7 +39,8 @@ fi
 
 if [ "$is_server" = yes ]; then
   # Only the container's own network reaches the port, and the user decides whether to publish it.
-  # Protected mode is therefore off by default, as in the other images. Later options win.
+  # Protected mode is therefore off by default, as in the images of Redis and Valkey. The caller's
+  # options follow, so they take precedence.
   name=$1
   shift
   case ${1:-} in

@@ -3,13 +3,14 @@
 #
 # HEALTHCHECK of the container: asks the server that runs in it whether it serves. The port and TLS
 # are those of the server's own arguments and configuration file.
-# The server is process 1, or where an init is, the first process that bears one of its names.
+# The server is process 1. If process 1 is an init, the server is the first process with one of
+# the names bloomery-server, redis-server and valkey-server.
 set -e
 
 for process in /proc/[0-9]*; do
   words=$({ tr '\0' '\n' <"$process/cmdline" | head -n 2; } 2>/dev/null)
   case $words in
-    *--health-check) continue ;; # skips other health checks
+    *--health-check) continue ;; # skips processes that are health checks
   esac
   case ${words%%
 *} in

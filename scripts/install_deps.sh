@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the packages that are missing; says nothing when none is.
-# Tested on Debian 12 and 13. Debian 13's names are those of Ubuntu 24.04 too, which is not tested.
+# Installs the packages that are missing; prints nothing when none is.
+# Tested on Debian 12 and 13. Ubuntu 24.04 has the package names of Debian 13, but is not tested.
 # Usage: scripts/install_deps.sh [server|run|test]
 #   server  what building the server alone needs (cmake --preset server)
-#   run     that, and what building its tests and running it by scripts/run.sh needs (default)
-#   test    that, and the tools and clients the tests use
+#   run     `server`, and what building the tests and running scripts/run.sh needs (default)
+#   test    `run`, and the tools and clients that the tests use
 set -euo pipefail
 
 server_packages=(

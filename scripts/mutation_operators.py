@@ -13,7 +13,8 @@ import check_tree
 
 Mutation = collections.namedtuple("Mutation", "path line before after operator")
 
-# Operators are replaced only between spaces: clang-format writes templates and references without.
+# Operators are replaced only between spaces. In templates and references, clang-format puts no
+# spaces around `<` and `&`.
 SWAPPED_OPERATORS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
     "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "|": "&", "&": "|",
@@ -97,7 +98,7 @@ def removals(code, starts_statement):
 
 
 def candidates(path, text):
-    """Yields every mutation of one source."""
+    """Returns every mutation of one source."""
     lines = text.split("\n")
     code = mask(text).split("\n")
     inside = set()

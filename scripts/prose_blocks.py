@@ -15,7 +15,7 @@ import check_tree
 TEXT_WORDS_MIN = 3
 # A line that begins like this starts a new block: a list, a table, a drawing, an indented usage.
 BREAKS = re.compile(r"^(?:[-*+|>#=]|\d+[.)] |\s{2,}|[A-Z][A-Za-z ]{2,20}: )|^\W*$")
-# Tokens between statements, or at the end of a line of Python.
+# Python tokens that change no statement, and those that begin or end a statement or a block.
 LAYOUT_TOKENS = (tokenize.NL, tokenize.COMMENT)
 STATEMENT_TOKENS = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 SHELL_COMMENT = re.compile(r"(?:^|\s)#(?!!)\s?(.*)$")

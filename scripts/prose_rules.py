@@ -8,7 +8,7 @@ be worth a change nearly every time.
 import re
 
 SENTENCE_WORDS_MAX = 25
-# A sentence with more words needs a verb.
+# Maximum number of words of a sentence without a verb.
 VERBLESS_WORDS_MAX = 6
 TEST_NAME_MAX = 45
 PYTHON_TEST_NAME_MAX = 50

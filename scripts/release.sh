@@ -5,11 +5,11 @@
 # CMakeLists.txt sets the version, and CHANGELOG.md must have a section for it.
 # Usage: BLOOMERY_MAINTAINER='NAME <ADDRESS>' [BLOOMERY_HOMEPAGE=URL] scripts/release.sh [OPTIONS]
 #   --dry-run    shows the version, its changes and the artefacts, and what would be refused; no tag
-#   --build DIR  with --dry-run: packs this build, which exists, instead of building
+#   --build DIR  with --dry-run: packs the existing build in DIR instead of building
 #   --out DIR    where the artefacts go (default: build/artefacts).
 #
-# A release is refused without a maintainer, and with changes that are not committed. So it is when
-# CHANGELOG.md lacks the version's section or has entries under Unreleased, and when the tag exists.
+# A release is refused if no maintainer is given, changes are not committed, or the tag exists.
+# CHANGELOG.md must have the version's section and no entries under Unreleased.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -72,7 +72,7 @@ printf '\nchanges:\n%s\n\n' "${changes:-$(section Unreleased)}"
 rm -rf "$out"
 mkdir -p "$out"
 out=$(realpath "$out")
-pack() { # argument: a build folder. Other files of cpack are removed
+pack() { # argument: a build folder. Keeps only the packages of cpack's output
   cpack --config "$1/CPackConfig.cmake" -B "$out/pack" >"$out/cpack.log" || {
     cat "$out/cpack.log" >&2
     exit 1

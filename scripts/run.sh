@@ -26,8 +26,8 @@ data=$top/build/data
 mkdir -p "$data"
 cd "$data"
 
-# The server reads its own options, to report the address that it will have without TLS. Its
-# standard input belongs to the server that stays.
+# --health-check prints the port on which a server with these options listens without TLS. It does
+# not run if an argument is `-`, because it would consume the standard input of the server.
 port=
 if [ "${1:-}" != - ] && [ "${*: -1}" != - ]; then
   told=$("$server" --health-check "$@" --tls-port 0 2>/dev/null || true)

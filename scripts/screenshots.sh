@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the pictures of the dashboard in docs/images, in a headless Chromium; look at them.
+# Makes the pictures of the dashboard in docs/images, in a headless Chromium. Check them by eye.
 #
 #   scripts/screenshots.sh     after scripts/run.sh, install_deps.sh test, install_node_packages.sh
 set -eu

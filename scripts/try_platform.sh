@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Builds this tree for another platform, in a bare root of its own, and tries the server. The server
-# makes filters and is killed; they are there after the next start. Only root can run this.
+# makes filters and is killed. The next start must find the filters. Only root can run this script.
 # Usage: scripts/try_platform.sh debian13|arm64|portable [FOLDER]
 #   debian13  compiled and started in a Debian 13
 #   arm64     cross-compiled against arm64's packages of Debian 12, and started under qemu, as are
