@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of the plots and reports of bench/: docs/plots equals its data, reports are complete."""
+"""Tests that docs/plots shows the data of curves.csv, and that the reports of bench/ are complete.
+"""
 
 import argparse
 import pathlib
@@ -25,7 +26,7 @@ import svg_chart  # noqa: E402
 
 class CurvesTest(unittest.TestCase):
     def test_plots_equal_their_data(self):
-        """If the test fails, `python3 bench/curves.py` draws the plots again."""
+        """If this test fails, run `python3 bench/curves.py` to draw the plots again."""
         for name, svg in curves.draw(curves.read_points(curves.PLOTS / "curves.csv")).items():
             drawn = (curves.PLOTS / name).read_text(encoding="utf-8")
             self.assertTrue(drawn == svg, f"{name} is not drawn from curves.csv")
@@ -39,7 +40,8 @@ class CurvesTest(unittest.TestCase):
         for figure in ("error", "lookup", "memory"):
             for layout in ("native", "redisbloom", "valkey-bloom", "fingerprints", "regions"):
                 self.assertGreater(len(points[figure][layout]), 5, f"{figure} {layout}")
-        # A right-sized native filter keeps the requested error rate, however far it grows.
+        # A native filter keeps the requested error rate of 1 %, even with 16 times the items for
+        # which it was reserved.
         self.assertLess(max(y for _, y in points["error"]["native"]), 1.05)
         self.assertEqual({y for _, y in points["residue"]["fingerprints"]}, {0})
 
@@ -78,7 +80,8 @@ class FixedRateTest(unittest.TestCase):
         self.assertEqual(fixed_rate.quantile([7], 0.5), 7)
 
     def serve(self, listener, stall_s):
-        """Answers each line. Stalls for `stall_s` at the hundredth line."""
+        """Accepts a client and answers each of its lines. Stalls for `stall_s` at the hundredth
+        line."""
         link, _ = listener.accept()
         count = 0
         with link, link.makefile("rb") as stream:
@@ -101,8 +104,8 @@ class FixedRateTest(unittest.TestCase):
             load.close()
         self.assertEqual(begun, [1])
         self.assertEqual(len(delays), 200)
-        # A hundred requests were due while the server stalled. A closed loop would have measured
-        # only one of them as slow.
+        # A hundred requests were due while the server stalled. A client that waits for each reply
+        # before the next request would have measured only one slow request.
         self.assertGreater(sum(delay > 0.2 for delay in delays), 40)
 
 

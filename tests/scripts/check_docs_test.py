@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of check_docs.py: it finds each kind of error in a small tree, and no error in this one."""
+"""Tests that check_docs.py finds each kind of error in a small tree, and no error in this
+repository."""
 
 import pathlib
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of check_prose: a bad and a good sample for each rule, and a repository with a list of
-exceptions.
+"""Tests check_prose.py with a bad and a good sample for each rule, and in a git repository with a
+list of exceptions.
 """
 
 import pathlib
@@ -161,7 +161,8 @@ class RulesTest(unittest.TestCase):
 
 
 class RepositoryTest(unittest.TestCase):
-    """A repository whose first commit has bad lines, and lists them."""
+    """Tests in a git repository whose first commit has bad lines, and a list of exceptions for
+    them."""
 
     OLD = "// The lock blocks nobody.\n\nvoid tell_clients();\n"
     LIST = "# The list.\n1 a.h\nname tell_clients\n"
@@ -297,7 +298,8 @@ class ExceptionsTest(RepositoryTest):
 
 
 class ChangedLinesTest(RepositoryTest):
-    """A changed line has no finding, even if the count of its file stays the same."""
+    """check_prose.py must report a changed line, even if its file has no more findings than the
+    list of exceptions allows."""
 
     def test_old_lines_are_left_alone(self):
         self.commit("core: add a call", **{"a.h": self.OLD + "void call();\n"})

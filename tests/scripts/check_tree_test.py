@@ -25,7 +25,7 @@ HEADER = SPDX + "//\n// Something: what it is.\n#pragma once\n"
 
 class CheckTreeTest(unittest.TestCase):
     def check(self, files, *options, repository=False):
-        """Writes the files and returns (exit code, output)."""
+        """Writes the files and runs check_tree.py. Returns (exit code, output)."""
         with tempfile.TemporaryDirectory() as root:
             if repository:
                 subprocess.run(["git", "init", "-q", root], check=True)
@@ -45,7 +45,8 @@ class CheckTreeTest(unittest.TestCase):
 
     @staticmethod
     def _untested(files):
-        """Adds the lists that every tree must have, for tests of other rules."""
+        """Yields each source of the product without a test. The list of untested units must name
+        these sources, or tests of other rules would see a further error."""
         for name in files:
             unit, dot, suffix = name.rpartition(".")
             is_product = name.startswith(("core/", "protocol/", "persistence/", "server/"))
@@ -56,7 +57,7 @@ class CheckTreeTest(unittest.TestCase):
         code, output = self.check(files, *options)
         self.assertEqual(code, 1, output)
         self.assertRegex(output, pattern)
-        # The output is one line for the error, and a last line that sums up.
+        # The output is one line for the error, and a last line with the number of errors.
         self.assertEqual(len(output.splitlines()), 2, output)
 
     def assert_accepted(self, files, *options):
@@ -108,7 +109,8 @@ class CheckTreeTest(unittest.TestCase):
             self.assert_include("core/a.cpp", include, refused=None)
 
     def assert_inside(self, path, include, *, refused):
-        """Checks an include like assert_include(), but the included header exists."""
+        """Checks an include like assert_include(), but in a tree where the included header exists.
+        """
         files = {path: SPDX + f'#include "{include}"\n', include: HEADER}
         if refused:
             self.assert_refused(files, refused)
@@ -142,7 +144,7 @@ class CheckTreeTest(unittest.TestCase):
             ("session", "dispatch"), ("replication/roles", "commands"), ("commands", "net"),
         ):  # fmt: skip
             self.assert_inside(f"server/{upper}/a.cpp", f"server/{lower}/b.h", refused=None)
-        # A folder inside a folder that ORDER lists has the same place in that order.
+        # A folder inside a folder of ORDER has the same place in the order of layers.
         self.assert_inside(
             "server/durability/saving/a.cpp", "server/replication/stream/b.h", refused="higher"
         )
@@ -171,7 +173,7 @@ class CheckTreeTest(unittest.TestCase):
 
     @staticmethod
     def _chain(length):
-        """Makes headers of which each includes the next."""
+        """Returns `length` headers. Each but the last includes the next one."""
         return {
             f"core/a{i:02}.h": HEADER + (f'#include "core/a{i + 1:02}.h"\n' if i < length else "")
             for i in range(1, length + 1)
@@ -185,8 +187,8 @@ class CheckTreeTest(unittest.TestCase):
 
     @staticmethod
     def _wide(count, source="core/b.cpp"):
-        """Makes a source that includes `count` headers, spread over several folders to keep these
-        small.
+        """Returns a source that includes `count` headers. Several folders hold the headers, so that
+        no folder has too many.
         """
         headers = [f"core/f{i % 4}/a{i}.h" for i in range(count)]
         return {
@@ -273,7 +275,8 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_accepted({"docs/a.md": "see https://example.org/ho" "me/me\n"})
 
     def test_waiting_by_the_clock(self):
-        # The words are joined from pieces, so that check_tree.py accepts this file.
+        # The words for sleeping are joined from pieces, so that check_tree.py accepts this test
+        # file.
         script = "# " + SPDX
         for words in ("time.sle" "ep(1)", "from time import sle" "ep", "asyncio.sle" "ep(1)"):
             self.assert_refused({"tests/a_test.py": f"{script}{words}\n"}, r":2: .* wait_until\(\)")
@@ -342,8 +345,8 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_refused(files, r"^core/a/b.cpp:1: no test: write tests/core/a/b_test.cpp")
         self.assert_accepted({**files, UNTESTED: "# reason\ncore/a/b\n"})
         self.assert_accepted({**files, "tests/core/a/b_test.cpp": SPDX})
-        # A header without a source needs no test of its own, because the tests of its users cover
-        # it.
+        # A header without a .cpp file needs no test of its own, because the tests of its users
+        # cover it.
         self.assert_accepted({"core/a/b.h": HEADER, UNTESTED: ""})
 
     def test_the_list_of_untested_units_only_shrinks(self):

@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of the entrypoint, with stand-ins for the programs that it calls; they need no Docker
-engine.
-"""
+"""Tests docker-entrypoint.sh with stand-ins for the programs that it calls, and without Docker."""
 
 import os
 import pathlib
@@ -14,10 +12,10 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENTRYPOINT = ROOT / "scripts" / "docker-entrypoint.sh"
 
-# Each program prints its own name and arguments, one per line; servers also print their umask.
+# A stand-in that prints its own name and arguments, one per line, and then its umask.
 SAY = '#!/bin/sh\nfor word in "$(basename "$0")" "$@"; do echo "$word"; done\numask\n'
-# The stand-in does not change the user. It sets a variable so that the stand-in of `id` prints
-# another uid.
+# A stand-in for setpriv. It does not change the user, but sets the variable from which the stand-in
+# for `id` prints the uid.
 SETPRIV = """#!/bin/sh
 echo "setpriv $1 $2 $3" >> "$STAND_IN_LOG"
 while [ "$1" != -- ]; do shift; done
@@ -25,7 +23,8 @@ shift
 STAND_IN_UID=999 exec "$@"
 """
 FIND = '#!/bin/sh\necho "find $*" >> "$STAND_IN_LOG"\n'
-# Calls the real find, with the uid 65533 in place of the user bloomery, which need not exist.
+# A stand-in that calls the real find with the uid 65533 in place of the user bloomery, because that
+# user need not exist.
 REAL_FIND = """#!/bin/sh
 for word in "$@"; do
   shift
@@ -34,7 +33,7 @@ for word in "$@"; do
 done
 exec /usr/bin/find "$@"
 """
-# Logs the files that chown would change.
+# A stand-in for chown, which logs the files that chown would change.
 CHOWN = """#!/bin/sh
 resolve=realpath
 if [ "$1" = -h ]; then
@@ -63,7 +62,8 @@ class DockerEntrypointTest(unittest.TestCase):
             path.chmod(0o755)
 
     def run_entrypoint(self, *arguments, uid=999, umask=0o022, cwd=None, **environment):
-        """Returns (command and arguments, umask) of the program that the entrypoint became."""
+        """Returns (command and arguments, umask) of the program that the entrypoint has executed.
+        """
         done = subprocess.run(
             [ENTRYPOINT, *arguments],
             cwd=cwd or self.root, umask=umask, stdout=subprocess.PIPE, text=True, check=True,

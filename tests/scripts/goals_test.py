@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests bench/goals.py: its commands exist, figures are checked, missing figures are shown."""
+"""Tests bench/goals.py: the commands of all goals exist, figures decide whether a goal is met, and
+a goal without figures is missed."""
 
 import argparse
 import dataclasses
@@ -27,8 +28,8 @@ OPTIONS = argparse.Namespace(before=None, scale=1.0)
 
 
 def evaluate(*table, values=None, options=OPTIONS):
-    """Returns the figures and verdicts of the rows, the number of missed goals, and the commands
-    that ran.
+    """Evaluates the rows of a table of goals. Returns their figures and verdicts, the number of
+    missed goals, and the commands that ran.
     """
     ran = []
 

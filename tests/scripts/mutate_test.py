@@ -23,8 +23,8 @@ def body(*lines):
 
 
 def afters(*lines):
-    """Returns the changed lines of every mutation of a function with this body, without
-    indentation.
+    """Makes a function with these lines as its body, and mutates it. Returns the changed line of
+    each mutation, without indentation.
     """
     return [
         mutation.after.strip() for mutation in mutation_operators.candidates(PATH, body(*lines))

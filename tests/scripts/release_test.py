@@ -26,7 +26,7 @@ CHANGELOG = """# Changelog
 
 - An older thing.
 """
-# A stand-in for cpack, which packs one file into the folder after -B.
+# A stand-in for cpack, which writes one package into the folder that the option -B names.
 CPACK = """#!/bin/sh
 while [ "$1" != -B ]; do shift; done
 mkdir -p "$2/_CPack_Packages" && echo packed >"$2/bloomery_1.2.3_amd64.deb"
@@ -34,7 +34,7 @@ mkdir -p "$2/_CPack_Packages" && echo packed >"$2/bloomery_1.2.3_amd64.deb"
 CMAKE = """#!/bin/sh
 echo "$@" >>"$STAND_IN_LOG"
 """
-# A stand-in for scripts/try_platform.sh, which leaves a package where the real script does.
+# A stand-in for scripts/try_platform.sh, which writes a package to the same place.
 TRY_PLATFORM = """#!/bin/sh
 mkdir -p "$2/build/pack" && echo packed >"$2/build/pack/bloomery_1.2.3_arm64.deb"
 echo "$1: ${STAND_IN_PLATFORM-passed}"
@@ -147,7 +147,7 @@ class ReleaseTest(unittest.TestCase):
         self.assertIn(f"refused: {reason}\n", said)
         self.assertEqual(self.git("tag"), "")
         self.assertFalse((self.top / "build").exists())
-        # A dry run prints the reason of the refusal and continues.
+        # With --dry-run, the script prints why it would refuse the release, and continues.
         status, said = self.release("--dry-run", **options)
         self.assertEqual(status, 0, said)
         self.assertIn(f"refused: {reason}\n", said)
@@ -185,7 +185,7 @@ class ReleaseTest(unittest.TestCase):
 
 
 class VersionTest(unittest.TestCase):
-    """The version is set in one place; the chart names the image of that version."""
+    """The Helm chart must name the container image of the version that CMakeLists.txt sets."""
 
     def test_chart_installs_this_version(self):
         cmake = (ROOT / "CMakeLists.txt").read_text("ascii")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests where scripts/run.sh runs the server, with stand-ins for the programs that it calls."""
+"""Tests the directory, arguments and hint with which scripts/run.sh starts the server. Stand-ins
+replace the programs that the script calls."""
 
 import os
 import pathlib
@@ -58,8 +59,8 @@ class RunTest(unittest.TestCase):
         lines = self._output("my.conf", printed_port="7123")
         self.assertIn("bloomery-server listens on port 7123; Ctrl-C stops it.", lines[1])
         self.assertIn("redis-cli -p 7123 ", lines[2])
-        # A server with TLS alone has no plain port. If the options come from standard input, only
-        # the server knows its port.
+        # run.sh cannot print the port of a server that listens only with TLS, or that reads its
+        # options from standard input.
         for arguments, printed in ((["--port", "0"], "0"), (["-"], "7123")):
             hint = "\n".join(self._output(*arguments, printed_port=printed))
             self.assertIn("says where it listens", hint)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of scripts/test_report.py on reports that ctest wrote."""
+"""Tests that scripts/test_report.py reads reports of ctest."""
 
 import pathlib
 import subprocess
@@ -21,7 +21,8 @@ class TestReportTest(unittest.TestCase):
         self.top = pathlib.Path(folder.name)
 
     def read(self, *tests):
-        """Runs ctest on pairs (name, shell command, or None for a missing program)."""
+        """Runs ctest on pairs (test name, shell command). The command None stands for a missing
+        program. Returns the report."""
         lines = []
         for name, command in tests:
             program = "/nowhere/tests" if command is None else f'sh" "-c" "{command}'
@@ -34,7 +35,7 @@ class TestReportTest(unittest.TestCase):
         return test_report.read("asan", self.top / "report.xml")
 
     def script(self, lines, status):
-        """Makes a command that prints the lines and ends with the status."""
+        """Returns a shell command that prints the lines and exits with the status."""
         path = self.top / "output"
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
         return f"cat {path}; exit {status}"

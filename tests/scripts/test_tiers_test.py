@@ -41,8 +41,7 @@ class TestTiersTest(unittest.TestCase):
         path.chmod(0o755)
 
     def run_tier(self, action):
-        """Calls action(run) with a new test_tiers.Run. Returns (exit status of the tier, its
-        output).
+        """Calls action(run) with a new test_tiers.Run. Returns its exit status and what it printed.
         """
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
@@ -114,7 +113,7 @@ class TestTiersTest(unittest.TestCase):
     def test_stress_prints_failures_of_each_test(self):
         bad = REPORT.replace('status="run"', 'status="fail"')
         self.program("bin/cmake", "exit 0")
-        # The stand-in for ctest lets the tests with the label `calm` fail and all others pass.
+        # In this stand-in for ctest, tests with the label `calm` fail and all others pass.
         self.program(
             "bin/ctest",
             f"""case "$*" in *--label-exclude*) report='{REPORT}' ;; *) report='{bad}' ;; esac

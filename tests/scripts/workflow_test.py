@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The steps of .github/workflows/ci.yml, as far as this machine can check them: each is a command
-of this tree, with arguments that it takes."""
+"""Checks the steps of .github/workflows/ci.yml without GitHub: each step runs a command of this
+repository with arguments that the command accepts."""
 
 import json
 import pathlib
@@ -52,7 +52,8 @@ class WorkflowTest(unittest.TestCase):
                 self.assertIn(words[0].split("/")[1], used)
 
     def test_scripts_take_their_arguments(self):
-        """Each argument of a step is in the usage lines at the top of its script."""
+        """Each argument of a step must occur in the usage lines at the top of the script that the
+        step runs."""
         for _, words in self.commands:
             if not words[0].startswith("scripts/"):
                 continue

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of the harness: a check that cannot fail proves nothing."""
+"""Tests of the harness, above all that its checks fail when a server is wrong."""
 
 import contextlib
 import io
@@ -22,8 +22,7 @@ from harness.mode_matrix.filter_model import FilterModel
 from harness.reply_matching import values_match
 from harness.resp import Connection, ErrorReply, Push, encode
 
-# A stand-in for a server, whose behaviour its options set. `--exit N` is its exit status after
-# SIGTERM.
+# A fake server. `--say` sets its log lines, and `--exit` its exit status after SIGTERM.
 STAND_IN = """#!/usr/bin/python3
 import signal, sys
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -212,7 +211,8 @@ class ModeMatrixTest(unittest.TestCase):
         cells = self.choose(rules=[refused])
         found = [cell.event for cell in cells if mode_matrix.matches(cell, refused[1])]
         self.assertEqual(sorted(found), events)
-        # The cells with a rejected event cover no other pair, because the event may end early.
+        # A cell whose event the server rejects may end early, so it covers no pair. The remaining
+        # cells must cover each pair of kind and event.
         others = [cell for cell in cells if not mode_matrix.matches(cell, refused[1])]
         kinds = {(cell.kind, cell.event) for cell in others}
         self.assertEqual(
@@ -248,7 +248,7 @@ class ExactFilters:
 
 
 class FilterModelTest(unittest.TestCase):
-    """The model of the mode matrix detects each error of a filter."""
+    """Tests that FilterModel of the mode matrix detects each kind of error of a filter."""
 
     def setUp(self):
         self.server = ExactFilters()

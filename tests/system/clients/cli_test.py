@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""redis-cli and redis-benchmark: everyday tools that stop at the first unexpected reply."""
+"""Tests redis-cli and redis-benchmark. Users run them every day, and they stop at the first
+unexpected reply."""
 
 import fcntl
 import itertools
@@ -17,17 +18,17 @@ from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import encode
 
 TROUBLE = r"(?i)error|warning|could not|unknown"
-# Divides the number of requests in the tests: a sanitized server gets a twentieth.
+# Divisor of the number of requests: a server built with sanitizers gets a twentieth of them.
 SHARE = 20 if SANITIZED else 1
 
 
 class Terminal:
-    """Runs a program on a pseudo-terminal, as a user would. `shown` is its output."""
+    """Runs a program on a pseudo-terminal, as a user would. `shown` holds the output so far."""
 
     def __init__(self, command):
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
-            # Without a size redis-cli would ask the terminal for one and wait for the answer.
+            # If the terminal has no size, redis-cli sends it a query and waits for the answer.
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
             # redis-cli must not use the history and settings of the user who runs the tests.
             environment = {**os.environ, "TERM": "xterm", "REDISCLI_HISTFILE": "/dev/null",
@@ -87,7 +88,7 @@ class CliTest(ServerTest):
         data = b"".join(encode("SET", f"key:{number}", number) for number in range(count))
         said = self.cli("--pipe", stdin=data)
         self.assertIn(f"errors: 0, replies: {count}", said)
-        # redis-cli --pipe also sends commands in the inline format.
+        # redis-cli --pipe also sends commands in the inline format of the protocol.
         data = b"".join(b"INCR n\r\n" for _ in range(count))
         self.assertIn(f"errors: 0, replies: {count}", self.cli("--pipe", stdin=data))
         self.assertEqual(self.cli("GET", "n"), f"{count}\n")
@@ -108,7 +109,8 @@ class CliTest(ServerTest):
 
     def test_stat_shows_what_info_says(self):
         self.cli("SET", "k", "v")
-        # `redis-cli --stat` runs until it is killed, and would then lose its buffered output.
+        # `redis-cli --stat` runs until it is killed. stdbuf makes it flush each line, because the
+        # kill would discard buffered output.
         with subprocess.Popen(
             ["timeout", "20", "stdbuf", "-oL",
              "redis-cli", "-p", str(self.server.port), "--stat", "-i", "0.2"],
@@ -121,8 +123,8 @@ class CliTest(ServerTest):
         self.assertEqual(lines[2].split()[0], "1", lines)
 
     def test_latency(self):
-        """Without a terminal, --latency prints minimum, maximum, mean and count of a second of
-        PINGs.
+        """If its output is no terminal, redis-cli --latency sends PING for a second. It prints
+        minimum, maximum and mean latency and the number of PINGs.
         """
         least, most, mean, count = map(float, self.cli("--latency").split())
         self.assertLessEqual(least, mean)
@@ -157,8 +159,8 @@ class CliTest(ServerTest):
     def test_benchmark_of_filters(self):
         count = 1_000_000 // SHARE
         self.benchmark("-r", 100_000_000, "-n", count, "-P", 16, "BF.ADD", "f", "item:__rand_int__")
-        # About half a percent of the random numbers occur twice. One item in a hundred is a false
-        # positive and is not counted.
+        # BF.CARD is less than the number of requests. Half a percent of the random numbers occur
+        # twice, and up to 1 % of the items are false positives.
         added = int(self.cli("BF.CARD", "f"))
         self.assertGreater(added, count * 0.97)
         self.assertLessEqual(added, count)

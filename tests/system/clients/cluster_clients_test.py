@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients of Redis Cluster, with one server that emulates a whole cluster."""
+"""Tests clients of Redis Cluster with one server that emulates a whole cluster."""
 
 import pathlib
 import re
@@ -77,7 +77,7 @@ class ClusterClientsTest(ServerTest):
             cluster.mset({"a": 1, "b": 2})
 
     def test_redis_py_reads_from_replicas(self):
-        # The client first sends READONLY to every node.
+        # redis-py first sends READONLY to every node.
         cluster = redis.RedisCluster(
             host="127.0.0.1", port=self.server.port, read_from_replicas=True
         )
@@ -107,7 +107,7 @@ class ClusterClientsTest(ServerTest):
         return self.directory
 
     def start_in_vain(self, *options):
-        """Returns the output of a server that must end by itself with an error."""
+        """Starts a server that must end by itself with an error, and returns its output."""
         done = subprocess.run(
             [SERVER, "--port", str(free_port()), "--dir", self.directory, *options],
             stdout=subprocess.PIPE,
@@ -119,7 +119,7 @@ class ClusterClientsTest(ServerTest):
         self.assertEqual(done.returncode, 1, done.stdout)
         return done.stdout
 
-    # Tests of announced addresses and of rejected starts.
+    # Tests of announced addresses, and of options with which the server does not start.
 
     def test_announces_the_address_that_the_client_reached(self):
         with self.server.connect() as client:

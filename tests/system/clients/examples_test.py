@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The examples of README.md and docs/, run unchanged except for the port.
+"""Runs the examples of README.md and docs/. Only the port is changed.
 
-In a session of redis-cli a line `…` matches any number of lines of a reply. A block that no test
-runs has the line `<!-- not run: REASON -->` before it.
+In a session of redis-cli, a line `…` stands for any number of lines of a reply. A code block that
+no test runs has the line `<!-- not run: REASON -->` before it.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ from harness.pages import PORT, PROGRAMS, blocks_of, reasons_of, run_program
 # Java and Go programs are not run, because Debian has no package of their Redis clients.
 NOT_RUN = {"java", "go"}
 PAGES = [path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]]
-# Pages whose code blocks other tests run, by language.
+# Maps a page and a language to the test that runs the page's code blocks in this language.
 RUN_ELSEWHERE = {
     "docs/backup.md": {"sh": "walks_test.py"},
     "docs/cluster.md": {language: "partition_test.py" for language in PROGRAMS},
@@ -36,7 +36,7 @@ class ExamplesTest(ServerTest):
         self.folder = pathlib.Path(folder.name)
 
     def run_block(self, language, text, number):
-        """Runs a block of a page, and returns its output."""
+        """Runs a code block of a page, and returns its output."""
         text = text.replace(PORT, str(self.server.port))
         return run_program(self.folder, language, text, f"example{number}")
 
@@ -57,7 +57,7 @@ class ExamplesTest(ServerTest):
                 self.assertIn("seen now:", printed)
 
     def test_sessions(self):
-        """Each command of a redis-cli session must answer what the page shows."""
+        """Each command in a redis-cli session of a page must get the reply that the page shows."""
         shown = {}
         for path in sorted(PAGES):
             for language, text in blocks_of(path):
@@ -70,8 +70,8 @@ class ExamplesTest(ServerTest):
         self.assertGreater(shown["commands.md"], 80)
 
     def test_each_bloom_command_is_explained(self):
-        """docs/ must explain options, replies and errors of each command, not only list it in the
-        table.
+        """Under each command, docs/commands.md must explain its options, replies and errors, in
+        addition to its row in the table.
         """
         page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
         sections = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
@@ -85,7 +85,7 @@ class ExamplesTest(ServerTest):
         parts = re.split(r"^127\.0\.0\.1:7000> (.*)\n", text, flags=re.MULTILINE)[1:]
         for command, answer in zip(parts[::2], parts[1::2]):
             command = re.sub(r"\s+#.*$", "", command)
-            # With FAKETTY redis-cli formats replies as on a terminal.
+            # With the environment variable FAKETTY, redis-cli formats replies as on a terminal.
             printed = self.run_client(
                 ["redis-cli", "-p", self.server.port, *shlex.split(command)],
                 environment={"FAKETTY": "1"},
@@ -107,19 +107,20 @@ class ExamplesTest(ServerTest):
             self.run_block(language, text, number)
 
     def test_filters_page(self):
-        """Runs the programs of docs/filters.md, one per language: deletion, a window, expiry,
-        several filters.
+        """Runs the programs of docs/filters.md, one per language. They use deletion, a window,
+        expiry and several filters.
         """
         programs = [block for block in blocks_of("docs/filters.md") if block[0] in PROGRAMS]
         self.assertEqual({language for language, _ in programs}, set(PROGRAMS))
         for number, (language, text) in enumerate(programs):
-            for _ in range(2):  # runs each program twice: the second run finds existing filters
+            for _ in range(2):  # the second run finds existing filters
                 printed = self.run_block(language, text, number)
                 for line in (r"deleted: 1", r"liked by: 1 0", r"expires: 86[34]\d\d"):
                     self.assertRegex(printed, rf"(?m)^{line}$", language)
 
     def test_blocks_for_pasting(self):
-        """Pastes whole blocks into redis-cli. No reply may be an error."""
+        """Sends each code block with the language `redis` to redis-cli. No reply may be an error.
+        """
         pasted = {}
         for path in sorted(PAGES):
             self.run_client(["redis-cli", "-p", self.server.port, "FLUSHALL"])
@@ -135,8 +136,8 @@ class ExamplesTest(ServerTest):
     def test_password_and_tls_in_ten_commands(self):
         configuration = self.folder / "server.conf"
         configuration.write_text("", encoding="utf-8")
-        # A configuration file must be the server's first argument, but the harness passes only
-        # options.
+        # The page changes a configuration file, which must be the server's first argument. The
+        # harness passes only options, so a shell inserts the file.
         server = self.start_server(prefix=("sh", "-c", f'exec "$0" {configuration} "$@"'))
         (text,) = [text for _, text in blocks_of("docs/security.md") if "openssl req" in text]
         self.assertEqual(len(text.replace("\\\n", "").splitlines()), 10)

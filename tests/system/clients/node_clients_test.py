@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Current Node clients, each with every protocol that it supports. scripts/test.sh installs them.
+"""Tests current Node.js clients, each with every protocol that it supports.
+scripts/install_node_packages.sh installs the clients.
 """
 
 import tempfile
@@ -13,7 +14,7 @@ from harness.tls_files import TlsFiles
 
 class NodeClientsTest(ServerTest):
     def check(self, script, package, *protocols, tls=None):
-        """`tls`: the TlsFiles of a server that speaks TLS."""
+        """`tls` has the TlsFiles of a server that speaks TLS; None starts a server without TLS."""
         folder = MODULES / f"node_modules_{package}"
         self.assertTrue(
             (folder / ".installed").exists(),

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The programs of docs/cluster.md that split a filter into partitions: in every language an item is
-in the same partition.
+"""Tests the programs of docs/cluster.md that split a filter into partitions. In every language,
+they must find an item in the same partition.
 """
 
 import pathlib
@@ -13,8 +13,8 @@ from harness import ServerTest
 from harness.pages import PORT, PROGRAMS, blocks_of, run_program
 
 PARTITIONS = 64
-# Capacity of each of 64 filters that share a million items: the mean 15625 plus 4.5 times its
-# square root.
+# Capacity of each of the 64 filters that share a million items: the mean number of items, 15625,
+# plus 4.5 standard deviations. The standard deviation is the square root of the mean.
 CAPACITY = 16188
 
 
@@ -27,7 +27,7 @@ class PartitionTest(ServerTest):
                          ["python", "javascript", "php", "ruby"])  # fmt: skip
         for language, text in programs:
             with self.subTest(language), tempfile.TemporaryDirectory() as folder:
-                for _ in range(2):  # runs each program twice: the second run finds existing filters
+                for _ in range(2):  # the second run finds existing filters
                     printed = run_program(
                         pathlib.Path(folder), language, text.replace(PORT, str(server.port))
                     )

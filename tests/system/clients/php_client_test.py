@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests phpredis, a PHP client, as Debian ships it."""
+"""Tests phpredis, the Redis client that Debian ships for PHP."""
 
 import pathlib
 import unittest

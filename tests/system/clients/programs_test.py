@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Programs of users of Redis: filters made of bitmaps, in several languages.
+"""Runs programs of Redis users, in several languages, that build filters from bitmaps.
 Each program under programs/ checks itself and ends with 0 if every check passed.
 """
 

@@ -37,7 +37,7 @@ class PythonClientTest(ServerTest):
         self.assertEqual(bf.exists("f", "b"), 1)
         self.assertEqual(bf.exists("f", "z"), 0)
         self.assertEqual(bf.mexists("f", "a", "z"), [1, 0])
-        # This version of python3-redis has no card() yet.
+        # This version of python3-redis has no method for BF.CARD.
         self.assertEqual(self.client.execute_command("BF.CARD", "f"), 3)
 
     def test_insert_and_info(self):
@@ -91,7 +91,8 @@ class PythonClientTest(ServerTest):
             replies = pipe.execute(raise_on_error=False)
         self.assertIsInstance(replies[0], redis.ResponseError)
         self.assertIs(replies[1], True)
-        # python3-redis removes the error code from a message if it has no class for that code.
+        # python3-redis removes the error code from a message only if it has an exception class for
+        # that code, so only the rest is compared.
         self.assertRegex(str(replies[2]), "wrong kind of value")
 
     def test_optimistic_locking(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests ruby-redis, a Ruby client, as Debian ships it."""
+"""Tests ruby-redis, the Redis client that Debian ships for Ruby."""
 
 import pathlib
 import unittest

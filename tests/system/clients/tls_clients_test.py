@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests client libraries over TLS. node_clients_test.py tests the Node libraries."""
+"""Tests Redis clients over TLS. node_clients_test.py tests the Node.js clients."""
 
 import unittest
 

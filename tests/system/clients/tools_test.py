@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests common Redis tools: the Prometheus exporter, and a web page that browses keys."""
+"""Tests common Redis tools: the Prometheus exporter redis_exporter, and a web page that browses
+keys."""
 
 import json
 import unittest

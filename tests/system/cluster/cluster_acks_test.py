@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Guarantees of replicas: `cluster-write-acks insync` lets replies to writes wait for all members
-in sync, and `replica-max-staleness` bounds the age of reads on replicas. Metrics and status show
-members in sync, failovers by cause, and how often a leader lost its permit to answer writes."""
+"""Tests guarantees of replicas. With `cluster-write-acks insync`, a reply to a write waits for all
+members in sync. `replica-max-staleness` limits the age of data that replicas serve. Metrics and
+`bloomery-cluster status` show members in sync, failovers by cause, and how often a leader lost its
+permit to acknowledge writes."""
 
 import json
 import re
@@ -60,7 +61,8 @@ class ClusterAcksTest(ClusterTest):
             thread.join(DEADLINE_S)
             self.assertEqual(replies, [b"OK"])
             self.assertEqual(self.insync(), [leader.node_id])
-            # Once the replica is in sync again, replies wait for it again.
+            # Once the replica is in sync again, replies to writes wait for its acknowledgement
+            # again.
             replica.resume()
             self.wait_for_replicas([leader, replica], 1)
             self.assertEqual(writer.call("SET", KEY, "2"), b"OK")
@@ -175,7 +177,8 @@ class ClusterAcksTest(ClusterTest):
             return int(re.search(r"cluster_permit_lapses:(\d+)", text)[1])
 
         before = lapses()
-        # Without etcd and without its replica, a leader loses its permit to acknowledge writes.
+        # If a leader reaches neither etcd nor its replica, it loses its permit to acknowledge
+        # writes.
         self.etcd.members[0].suspend()
         replica.suspend()
         wait_until(lambda: lapses() > before, "the lapse is counted")

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Servers with an announced address that is not their own, as behind published ports of containers.
+"""Tests servers that announce an address other than their own, as containers with published ports
+do.
 
-Clients, replicas and the tool must connect to the announced address."""
+Clients, replicas and bloomery-cluster must connect to the announced address."""
 
 import json
 import subprocess
@@ -15,7 +16,8 @@ from harness.cutting_proxy import CuttingProxy
 
 class ClusterAnnounceTest(ClusterTest):
     def start_announced(self, index):
-        """Returns a server, and the proxy that it announces to the cluster."""
+        """Starts a server that announces the address of a proxy to the cluster. Returns the server.
+        """
         port = free_port()
         way = CuttingProxy(port)
         self.addCleanup(way.close)
@@ -55,7 +57,8 @@ class ClusterAnnounceTest(ClusterTest):
         ways = [server.way.port for server in servers]
         announced = sorted(int(node["address"].split(":")[1]) for node in self.nodes())
         self.assertEqual(announced, sorted(ways))
-        # The replicas have connected to the announced addresses, and so through the proxies.
+        # The announced addresses are those of the proxies, so the replicas have connected through
+        # the proxies.
         self.assertTrue(all(server.way.count for server in servers[:2]))
         self.wait_for_replicas(servers, 2)
         cluster = self.redis_py(servers[0])
@@ -66,8 +69,8 @@ class ClusterAnnounceTest(ClusterTest):
             self.assertEqual(cluster.get(f"k{index}"), str(index).encode())
         with servers[0].connect() as connection:
             reply = connection.call("CONFIG", "SET", "cluster-node-timeout", "20000")
-            # A leader's permit to acknowledge writes lasts for a share of cluster-node-timeout, so
-            # the option cannot be changed.
+            # CONFIG SET must fail, because the duration of a leader's permit to acknowledge writes
+            # depends on cluster-node-timeout.
             self.assertIn("can't set immutable config", str(reply))
             connection.call("HELLO", "3")
             slots = connection.call("CLUSTER", "SLOTS")
@@ -98,8 +101,8 @@ class ClusterAnnounceTest(ClusterTest):
         self.wait_for_replicas(servers, 1)
 
     def check_offsets(self, connection, servers):
-        """Waits until CLUSTER SHARDS of the leader shows its replicas' offsets, which they report
-        once a second.
+        """Waits until CLUSTER SHARDS of the leader shows its own offset for its replica too. A
+        replica reports its offset once a second.
         """
         def offsets():
             shards = connection.call("CLUSTER", "SHARDS")

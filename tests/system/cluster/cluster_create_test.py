@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""bloomery-cluster makes a cluster of six servers and three members of etcd. The tools and clients
-of Redis Cluster accept it."""
+"""Tests that bloomery-cluster makes a cluster of six servers, with an etcd of three members. The
+tools and clients of Redis Cluster must accept it."""
 
 import json
 import subprocess

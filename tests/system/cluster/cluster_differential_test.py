@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Compares our server, which emulates a cluster, with a redis-server that is a cluster of one node.
+"""Compares a server that emulates a cluster with a redis-server that is a cluster of one node.
 
-Every reply must have the same bytes once ids, addresses and epochs are put aside.
+The replies of both servers must be equal byte by byte after ids, addresses and epochs are removed.
 """
 
 import random
@@ -14,7 +14,8 @@ from harness.resp import encode
 
 COMMANDS = 4000
 SLOTS = 16384
-# A node of Redis gets its first epoch by CLUSTER BUMPEPOCH, which this test does not send.
+# The questions do not include CLUSTER BUMPEPOCH, because it would give redis-server its first
+# epoch.
 QUESTIONS = """
 CLUSTER|INFO
 CLUSTER|SLOTS
@@ -70,7 +71,8 @@ def without_identity(reply, port):
     reply = re.sub(rb"127\.0\.0\.1", b"", reply).replace(b"$9\r\n\r\n", b"$0\r\n\r\n")
     bus = port + 10000
     reply = reply.replace(b"%d@%d" % (port, bus), b"PORT@BUS").replace(b":%d\r" % port, b":PORT\r")
-    # Removes the length of a bulk string that contains an address.
+    # Removes the length of a bulk string that begins with an id, because the string also contains
+    # ports.
     return re.sub(rb"^([$=])\d+\r\n(txt:)?ID", rb"\1N\r\n\2ID", reply)
 
 
@@ -115,7 +117,8 @@ class ClusterDifferentialTest(ServerTest):
             self.compare("CLUSTER", "KEYSLOT", key, strip=lambda reply, _: reply)
 
     def test_keys_of_several_slots(self):
-        """Sends commands alone and in transactions, some of which are aborted."""
+        """Sends random commands, some of them in transactions, and aborts some of the transactions.
+        """
         keys = [b"a", b"b", b"{t}1", b"{t}2", b"{t}3", b"x{t}"]
         crossed = 0
 

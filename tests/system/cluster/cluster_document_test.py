@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of the JSON document in etcd that holds the cluster's topology. Members that a newer
-version added to it are kept. It is refused if its slots changed without a record in etcd. Servers
-announce their addresses. A backup can be restored.
+"""Tests of the JSON document in etcd that holds the cluster's topology. JSON members that a newer
+version has added must be kept. Servers must refuse a document whose slots differ from the record of
+slots in etcd. Further tests announce addresses, and restore a backup.
 """
 
 import json
@@ -36,7 +36,7 @@ class ClusterDocumentTest(ClusterTest):
         return json.loads(self.tool("--json", "status"))
 
     def end(self, server):
-        """Ends a server and keeps its directory."""
+        """Ends a server with SIGTERM, and keeps its directory."""
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait_for_exit(), 0)
 
@@ -86,8 +86,8 @@ class ClusterDocumentTest(ClusterTest):
         for server in servers:
             wait_until(lambda one=server: self.info(one)["cluster_topology"] == "ok", "repaired")
         self.assertEqual(self.topology()["shards"]["s1"]["slots"], good["shards"]["s1"]["slots"])
-        # `recover` has written the record of the slots, so the tool also detects slots that differ
-        # from the record.
+        # `recover` has written the record of slots to etcd. So the tool refuses a topology with
+        # other slots than the record.
         self.assertTrue(self.etcd.control("get", RECORD))
         self.change(move)
         refused = self.run_tool("status")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of faults in which etcd still runs. A connection carries no byte. The store was restored
-from a backup, or is a new one. The topology was deleted.
+"""Tests of faults in which etcd still runs. A connection to etcd stalls. etcd was restored from a
+backup, or replaced by an empty one. The topology was deleted from etcd.
 """
 
 import json
@@ -16,7 +16,7 @@ LOST = "Cluster: etcd has|Cluster: etcd was restored|another etcd|the watch of e
 
 
 class EtcdBehindProxy:
-    """A proxy between one server and etcd, which can be cut."""
+    """A proxy between one server and etcd, whose connections a test can cut or stall."""
 
     def __init__(self, etcd):
         self.proxy = CuttingProxy(etcd.members[0].client_port)
@@ -58,14 +58,14 @@ class ClusterEtcdTest(ClusterTest):
         self.check_takeover(leader, replica)
 
     def links(self, server):
-        """Returns how many threads of the server keep a link to another server."""
+        """Returns the number of the server's threads that keep a connection to another server."""
         names = pathlib.Path(f"/proc/{server.pid}/task").glob("*/comm")
         return [name.read_text().strip() for name in names].count("peer")
 
     def test_links_to_former_members_end(self):
         leader, replica = self.start_pair()
-        # Without etcd the leader asks its replica to promise not to take over. The request opens a
-        # link.
+        # Without etcd, the leader asks its replica to promise not to take over. For this request
+        # the leader opens a connection to the replica.
         self.etcd.members[0].suspend()
         wait_until(lambda: self.links(leader) == 1, "the leader asks its replica")
         self.etcd.members[0].resume()

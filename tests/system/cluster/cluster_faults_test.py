@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Leaders, nodes and etcd die, stop, return and are cut off, one after the other.
+"""Kills, suspends, restarts and cuts off leaders and members of etcd, one fault after the other.
 
-The cluster has three shards of two servers and three members of etcd. redis-py, redis-cli, ioredis
-and node-redis write meanwhile. The log of acknowledgements shows which server acknowledged which
-write, and when.
+The cluster has three shards of two servers, and an etcd of three members. During all faults,
+redis-py, redis-cli, ioredis and node-redis write. The log of acknowledgements shows which server
+acknowledged which write, and when.
 
 Environment:
   BLOOMERY_FAULTS  names of the faults to try, with spaces between (default: all)
@@ -27,8 +27,8 @@ FAULTS = os.environ.get(
     "kill_a_leader stop_a_leader cut_a_leader_off stop_etcds_leader kill_etcds_leader "
     "end_a_lease_early restart_a_leader stop_all_of_etcd",
 ).split()
-PERMIT_S = 1.5  # how long a leader may acknowledge writes without renewal, if timeouts are 2.5 s
-ISLAND = 2  # the shard (lane) whose leader can be cut off from the network
+PERMIT_S = 1.5  # Seconds that a leader's permit to acknowledge writes lasts: 0.6 of the timeout.
+ISLAND = 2  # Index of the shard whose leader can be cut off from the network.
 
 
 class ClusterFaultsTest(ClusterLoadTest):
@@ -80,14 +80,16 @@ class ClusterFaultsTest(ClusterLoadTest):
         wait_until(lambda: witness.waiting[old.port] > 110, "many writes wait for the stopped one")
         old.resume()
         self.wait_for_role(old, b"slave")
-        # The former leader answers all requests that were sent to it while it was suspended.
+        # After it is resumed, the former leader answers all requests that it received while
+        # suspended.
         wait_until(lambda: witness.waiting[old.port] < 5, "the stopped one answers")
         witness.stop()
         replies = [one for one in witness.replies if one.port == old.port and one.sent > stopped]
         words = Counter(one.text.split(b" ")[0].decode() for one in replies)
         print(f"  it answered what had waited for it: {dict(words)}", flush=True)
         self.assertGreater(len(replies), 100)
-        # An empty reply is a closed connection: the result of the write is unknown.
+        # An empty reply stands for a closed connection, after which the result of the write is
+        # unknown.
         self.assertLessEqual(set(words), {"-MOVED", "-CLUSTERDOWN", ""})
         self.check_order(witness, old, new)
         self.check_errors(stopped, [1])
@@ -136,7 +138,8 @@ class ClusterFaultsTest(ClusterLoadTest):
                 self.assertTrue(acks, "it was served for a while")
         witness.stop()
         self.check_order(witness, old, new)
-        # Clients outside of the cut network see errors only of the shard whose leader is cut off.
+        # Clients outside of the cut network see errors only from the shard whose leader was cut
+        # off.
         self.check_errors(cut, [ISLAND])
         self.wait_until_whole()
 
@@ -144,7 +147,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         return [shard["leader"] for shard in self.topology()["shards"].values()]
 
     def stop_etcds_leader(self):
-        """An etcd member stopped for 7 s may revoke leases that another member has extended."""
+        """A leader of etcd that was suspended for 7 s may revoke leases that another member of etcd
+        has extended."""
         before = self.leaders()
         member = self.etcd.leader()
         stopped = time.monotonic()
@@ -172,7 +176,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.etcd.start()
 
     def end_a_lease_early(self):
-        """A member of etcd that lags may end a lease early. The leader itself continues."""
+        """Revokes the lease of a shard's leader, as a member of etcd that lags may do. The process
+        of the shard's leader keeps running."""
         witness, old, _ = self.watch(0)
         key = f"bloomery/{NAME}/alive/{old.node_id}"
         stored = json.loads(self.etcd.control("get", "-w", "json", key))["kvs"][0]
@@ -190,8 +195,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.wait_until_whole()
 
     def restart_a_leader(self):
-        """The killed leader is back before the cluster notices. Either it has its log, or its
-        replica has all data."""
+        """Kills a leader and restarts it before the cluster detects its death. No write is lost,
+        because the leader has its append log and its replica has all data."""
         old = self.leader(1)
         killed = time.monotonic()
         old.crash()
@@ -203,8 +208,9 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.wait_until_whole()
 
     def stop_all_of_etcd(self):
-        """While etcd is suspended, each shard loses a server. One shard loses its leader until etcd
-        is back. Another shard restarts its leader, and the third shard its replica."""
+        """While etcd is suspended, one server of each shard crashes. The leader of one shard and a
+        replica of another are restarted at once. The leader of the third shard is restarted only
+        after etcd resumes."""
         restarted, doomed, other = range(3)
         witness, old, new = self.watch(doomed)
         back, replica = self.leader(restarted), self.replica(other)
@@ -234,8 +240,8 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.check_order(witness, old, new)
 
     def check_restarted(self, server, lane, leads):
-        """Checks a server that has restarted without etcd. It has its topology file, so it serves
-        reads but no writes.
+        """Checks a server that was restarted while etcd is suspended. The server knows the topology
+        from its file, so it serves reads after READONLY, but no writes.
         """
         writer = self.writers[0]
         acks = [ack for ack in writer.acknowledged if ack.lane == lane and ack.number % 3 == 0]

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Planned changes of leaders under redis-py, redis-cli, ioredis and node-redis: CLUSTER FAILOVER
-and SIGTERM hand the shard over, and no write is lost. The pauses are printed: how long they are
-depends on the machine, too."""
+"""Tests planned changes of leaders while redis-py, redis-cli, ioredis and node-redis write. CLUSTER
+FAILOVER and SIGTERM hand a shard over to its replica, and no write is lost. The test prints the
+pauses but does not limit them, because they depend on the machine."""
 
 import signal
 import time
@@ -29,7 +29,8 @@ class ClusterHandoverTest(ClusterLoadTest):
         self.check_all()
 
     def test_failovers_send_no_client_in_circles(self):
-        # The delay of diskless snapshots does not apply to members of the leader's own shard.
+        # The delay of diskless snapshots does not apply to members of the leader's own shard. So
+        # the replica gets its snapshot at once.
         servers = self.start_cluster(1, 1, "--repl-diskless-sync-delay", "600")
         self.wait_for_replicas(servers, 1)
         clients = []
@@ -78,7 +79,8 @@ class ClusterHandoverTest(ClusterLoadTest):
             commands *= 2
 
     def ends_while_loading(self, server):
-        """Starts the server again, and ends it early. Returns whether it was still loading its log.
+        """Starts the server again, and ends it with SIGTERM while it loads its log. Returns whether
+        the log was still being loaded.
         """
         # Skips the first words of the command, which are the program and its directory.
         again = Process(SERVER, server.command[3:], listen=False, directory=server.directory)
@@ -94,7 +96,7 @@ class ClusterHandoverTest(ClusterLoadTest):
         with new.connect() as connection:
             self.assertEqual(connection.call("CLUSTER", "FAILOVER"), b"OK")
         self.check_handover(f"CLUSTER FAILOVER of s{lane + 1}", lane, old, new, begin)
-        # All clients follow MOVED, so none of them reports an error.
+        # All clients follow MOVED, so no client may report an error.
         errors = [one for w in self.writers for one in w.errors if one[1] > begin]
         self.assertEqual(errors, [], f"since {begin}; {self.cluster_logs()}")
         self.wait_until_whole()
@@ -104,7 +106,8 @@ class ClusterHandoverTest(ClusterLoadTest):
         begin = time.monotonic()
         old.process.send_signal(signal.SIGTERM)
         self.check_handover(f"SIGTERM of s{lane + 1}", lane, old, new, begin)
-        # Without this log line, the replica would have waited for the lease to expire.
+        # This line shows that the leader handed its shard over. Otherwise its replica would have
+        # waited until the leader's lease expired.
         old.wait_for_log(f"shard .*handed over to {new.node_id}")
         self.assertEqual(old.wait_for_exit(), 0)
         self.check_errors(begin, [lane])

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The leader of a cluster fails or restarts, with each configuration, way to log in and kind of
-value of the mode matrix.
+"""Tests a cluster whose leader fails or restarts. Each test is a cell of the mode matrix: one
+configuration, one way to log in, one kind of values and one event.
 
-Each cell is a test of its own. A failure names the command that repeats it. Without a name the
-cells of a covering array run, in which each value occurs.
+If a test fails, it prints the command that repeats it. Without a test's name on the command line,
+the cells of a covering array run, in which each value of a parameter occurs.
 """
 
 import random

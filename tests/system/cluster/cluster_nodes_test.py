@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients of Redis Cluster against three shards of two servers each."""
+"""Tests clients of Redis Cluster with a cluster of three shards, each with a leader and a replica.
+"""
 
 import re
 import unittest
@@ -15,8 +16,8 @@ SHARDS = 3
 
 class ClusterNodesTest(ClusterTest):
     def test_clients(self):
-        """Runs the checks of all clients on one cluster, because its start takes longer than most
-        of them.
+        """Runs the checks of all clients on the same cluster, because starting a cluster takes
+        longer than most checks.
         """
         self.servers = self.start_cluster(SHARDS, 1)
         self.wait_for_replicas(self.servers, SHARDS)
@@ -80,7 +81,7 @@ class ClusterNodesTest(ClusterTest):
         for key in list(keys)[:20]:
             cluster.execute_command("BF.ADD", f"{{{key}}}:f", "a")
         for server in self.servers[:SHARDS]:
-            # Waits until each replica has the written items.
+            # Waits until each leader's replica has the written items.
             with server.connect() as connection:
                 self.assertEqual(connection.call("WAIT", 1, 5000), 1)
         gets = self.reads_of_replicas("get")
@@ -92,7 +93,7 @@ class ClusterNodesTest(ClusterTest):
             for key in keys:
                 pipeline.get(key)
             self.assertEqual(pipeline.execute(), list(keys.values()))
-        # redis-py does not know that BF.EXISTS is a read, and sends it to leaders.
+        # redis-py does not know that BF.EXISTS is a read command, so it sends BF.EXISTS to leaders.
         for key in list(keys)[:20]:
             self.assertEqual(cluster.execute_command("BF.EXISTS", f"{{{key}}}:f", "a"), 1)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests which writes a leader may acknowledge when etcd and its replica are gone, or when its lease
-has ended. One shard suffices: all shards follow the same rules.
+"""Tests which writes a leader may acknowledge after it has lost both etcd and its replica, or after
+its lease has ended. The cluster has one shard, because all shards follow the same rules.
 """
 
 import threading
@@ -17,8 +17,8 @@ KEY_TAG = "{w}"
 
 
 class Writer(threading.Thread):
-    """Writes numbered keys like a client of the cluster: follows MOVED, and retries. With `only` it
-    uses that node alone."""
+    """Writes numbered keys as a client of the cluster does: it follows MOVED and retries. With
+    `only`, it writes only to that server."""
 
     def __init__(self, servers, only=None, prefix="k"):
         super().__init__(daemon=True)
@@ -80,7 +80,8 @@ class Writer(threading.Thread):
         self.join(DEADLINE_S)
 
     def wait_for_progress(self, since):
-        """Waits until a write sent after `since` is acknowledged. Returns the time taken."""
+        """Waits until a write sent after `since` is acknowledged. Returns the seconds from `since`
+        to the acknowledgement."""
         wait_until(
             lambda: self.acknowledged and self.acknowledged[-1][2] > since,
             lambda: f"a write after the fault; refused: {self.refused[-3:]}",
@@ -95,7 +96,8 @@ class ClusterPermitTest(ClusterTest):
     def setUp(self):
         self.servers = self.start_cluster(1, self.SERVERS - 1)
         for server in self.servers:
-            # The loss of a leader or of etcd causes many warnings, so all are accepted.
+            # The loss of a leader or of etcd causes many warnings, so the test accepts all log
+            # lines.
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, 1)
         self.leader, self.replica = self.servers
@@ -132,8 +134,8 @@ class ClusterPermitTest(ClusterTest):
             member.resume()
 
     def test_leader_without_data_yields_to_its_replica(self):
-        """The leader is back before the cluster notices, with an old snapshot. Its replica must not
-        load that snapshot."""
+        """The leader is killed, and restarts with an old snapshot before the cluster detects its
+        death. Its replica must not load that snapshot."""
         writer = self.start_writer()
         with self.leader.connect() as connection:
             connection.call("SAVE")
@@ -159,15 +161,16 @@ class ClusterPermitTest(ClusterTest):
         self.assertEqual(missing, [], "it has them again")
 
     def test_leader_without_its_disk_waits_for_its_replica(self):
-        """The leader is back with its id and an empty directory before its replica is. It must not
-        lead."""
+        """Both servers are killed. The leader restarts first, with its id but an empty directory.
+        It must not lead before its replica has restarted."""
         writer = self.start_writer()
         wait_until(lambda: len(writer.acknowledged) > 200, "some writes")
         writer.end()
         wait_until(self.replica_has_all, "the replica has all")
         with self.replica.connect() as connection:
             connection.call("SAVE")
-        # The leader dies first, because it removes a dead replica from the list of members in sync.
+        # The leader is killed first. It would otherwise remove its killed replica from the list of
+        # members in sync.
         self.leader.crash()
         self.replica.crash()
         empty = self.start_node(self.etcd, 0, port=self.leader.port)
@@ -200,8 +203,8 @@ class ClusterPermitTest(ClusterTest):
         self.addCleanup(of_twin.end)
         let_time_pass(4, why="longer than a lease, which the first one renews")
         self.assertEqual(of_twin.acknowledged, [])
-        # If a leader is suspended for longer than its lease, the second process with its id becomes
-        # the leader and stays it.
+        # Suspends the leader for longer than its lease. The second process with the same id becomes
+        # the leader, and remains the leader after the first process resumes.
         self.leader.suspend()
         of_twin.wait_for_progress(time.monotonic())
         self.leader.resume()

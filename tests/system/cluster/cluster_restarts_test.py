@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Nodes that restart, load for long, or run out of disk: the cluster keeps its data and its leases.
+"""Tests nodes that restart, load data for a long time, or run out of disk space. The cluster must
+keep its data and its leases.
 """
 
 import json
@@ -24,7 +25,7 @@ LAST_POSITION = re.compile(rb"#bloomery-pos:[^\r]*\r\n#bloomery-crc64:[0-9a-f]{1
 
 
 class ProxiedEtcd:
-    """Endpoints by which a node reaches etcd through a proxy."""
+    """Takes the place of an etcd, so that a node reaches etcd through the proxy."""
 
     def __init__(self, proxy):
         self.endpoints = [f"http://127.0.0.1:{proxy.port}"]
@@ -32,7 +33,8 @@ class ProxiedEtcd:
 
 class ClusterRestartsTest(ClusterTest):
     def test_restarts_continue_the_stream(self):
-        """With an append log, no restarted node needs a snapshot, however its process has ended."""
+        """With an append log, no restarted node needs a full snapshot, whether its process was
+        terminated or killed."""
         servers = self.start_cluster(1, 1, *LOG)
         self.ignore_logs(*servers)
         self.wait_for_replicas(servers, 1)
@@ -53,7 +55,8 @@ class ClusterRestartsTest(ClusterTest):
         self.assertEqual(self.full_syncs(servers[1]), 0, "the former leader continues")
 
     def test_leader_with_the_longer_log_leads_again(self):
-        """After a power cut the replica registers first in etcd, and lacks acknowledged items."""
+        """After etcd and both servers were killed, the replica registers in etcd first, but lacks
+        acknowledged items. The former leader must lead again."""
         servers = self.start_cluster(1, 1, *LOG)
         self.ignore_logs(*servers)
         self.wait_for_replicas(servers, 1)
@@ -80,7 +83,8 @@ class ClusterRestartsTest(ClusterTest):
         self.wait_for_items(servers, "leader-only")
 
     def test_leader_without_the_newest_leaves_its_shard(self):
-        """A power cut destroys the end of the leader's log. The replica has kept its power."""
+        """A power cut on the leader's machine destroys the end of the leader's log. The replica
+        keeps running, and must become the leader."""
         servers, size = self.start_with_later_items()
         servers[0].crash()
         self.lose_end_of_log(servers[0], size)
@@ -88,7 +92,8 @@ class ClusterRestartsTest(ClusterTest):
         self.check_replica_leads(servers)
 
     def test_leader_that_is_back_alone_waits_for_replica(self):
-        """Both servers lose power. The replica's log is complete, and the leader is back first."""
+        """Both servers lose power, and the end of the leader's log is destroyed. The leader
+        restarts first, and must wait for the replica with the complete log."""
         servers, size = self.start_with_later_items()
         servers[0].crash()
         servers[1].crash()
@@ -101,7 +106,8 @@ class ClusterRestartsTest(ClusterTest):
         self.check_replica_leads(servers)
 
     def start_with_later_items(self):
-        """Returns a leader and a replica, and the size of the leader's log before the last items.
+        """Starts a leader and a replica, and adds items twice. Returns the servers, and the size of
+        the leader's log before the second time.
         """
         servers = self.start_cluster(1, 1, *LOG)
         self.ignore_logs(*servers)
@@ -127,7 +133,8 @@ class ClusterRestartsTest(ClusterTest):
         return path
 
     def lose_end_of_log(self, server, size):
-        """Leaves the server's directory as a power cut does: a truncated log, another boot id."""
+        """Changes the server's directory as a power cut does: truncates the log, and sets another
+        boot id."""
         log = self.log_of(server)
         log.write_bytes(log.read_bytes()[:size])
         path = pathlib.Path(server.directory) / "cluster.json"
@@ -142,8 +149,8 @@ class ClusterRestartsTest(ClusterTest):
         self.wait_for_items(servers, "later")
 
     def test_slow_load_ends_no_lease(self):
-        """A replica gets another leader while it loads a snapshot. It abandons the load and keeps
-        its lease.
+        """While a replica loads a snapshot, its shard gets another leader. The replica must give up
+        loading and keep its lease.
         """
         servers = self.start_cluster(1, 2)
         self.ignore_logs(*servers)
@@ -238,7 +245,7 @@ class ClusterRestartsTest(ClusterTest):
 
     def add_items(self, server, name):
         with server.connect() as connection:
-            # The error rate is so low that no new item should be mistaken for a present one.
+            # The error rate is so low that BF.INSERT should answer 1 for each new item.
             added = connection.call("BF.INSERT", "filter", "ERROR", "0.0000001", "ITEMS",
                                     *(f"{name}-{i}" for i in range(ITEMS)))  # fmt: skip
         self.assertEqual(added, [1] * ITEMS)
@@ -248,7 +255,8 @@ class ClusterRestartsTest(ClusterTest):
 
     @staticmethod
     def has_items(servers, name):
-        """Returns whether all servers have the same number of items, and contain these items."""
+        """Returns whether all servers have all items with this name, and the same number of items
+        in the filter."""
         counts = set()
         for server in servers:
             with server.connect() as connection:

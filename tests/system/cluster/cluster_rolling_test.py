@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rolling restarts: all members of a cluster are restarted one after another, as soon as
+"""Tests rolling restarts: all members of a cluster restart one after another, each as soon as
 `bloomery-cluster status` shows every member in sync. Meanwhile redis-py, ioredis, node-redis and
-valkey-glide write with their default timeouts and retries. In the default tier valkey-glide gets
-more time, because its default of 250 ms also fails when other processes use the machine.
+valkey-glide write with their default timeouts and retries. In the default tier valkey-glide gets a
+longer timeout than its 250 ms, because other processes may delay a reply for longer.
 
-A request whose connection was closed before the reply has an unknown outcome. Every other error
-that reaches a caller fails the test.
+If a connection is closed before the reply, the outcome of the request is unknown. Every other error
+that a library reports to its caller fails the test.
 """
 
 import json
@@ -25,11 +25,12 @@ ROUNDS = count("ROLLING_RESTARTS")
 SHARDS = 2
 MOVED_MAX = 2
 PAUSE_P99_S = 0.3
-# A slow request does not fail the test if the machine stalled for this long during the request.
+# An error does not fail the test if the machine stalled for more than STALL_S seconds within the
+# last HOLD_S seconds.
 STALL_S = 0.05
-# Limit for requests during a handover, in which a node holds commands for up to 0.5 s.
+# HOLD_S exceeds the 0.5 s for which a node may hold commands during a handover.
 HOLD_S = 1
-# The texts by which the libraries report that a connection ended before the reply.
+# Texts of errors by which the libraries report that a connection ended before the reply.
 CONNECTION_CLOSED = re.compile(r"Socket closed unexpectedly|ECONNRESET|EPIPE")
 
 
@@ -129,7 +130,9 @@ class ClusterRollingTest(ClusterLoadTest):
         return self.pulse.stalled_between(when - HOLD_S, when + STALL_S) > STALL_S
 
     def check_pauses(self):
-        """Limits each client's longest request to each shard while the shard's leader restarts."""
+        """Measures the longest request of each client to each shard while the shard's leader
+        restarts. With BLOOMERY_TIER=long, the 99th percentile of these times must be below
+        PAUSE_P99_S."""
         pauses = []
         for begin, end, shard in self.restarts:
             for writer in self.writers:

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Compares a cluster of three servers of ours with one of three servers of Redis.
+"""Compares a cluster of three of our servers with a cluster of three redis-servers.
 
-The same commands to the same nodes must get the same bytes, apart from ports and ids."""
+The same command to the same node must get the same reply in both clusters, apart from ports and
+ids."""
 
 import random
 import re
@@ -53,7 +54,7 @@ class ClusterRoutingDifferentialTest(ClusterTest):
             self.addCleanup(connection.close)
 
     def plain(self, reply, servers):
-        """Returns the reply with numbers of nodes in place of their ports."""
+        """Returns the reply with each port replaced by the number of its node."""
         for number, server in enumerate(servers):
             reply = re.sub(rb":%d\b" % server.port, b":NODE%d" % number, reply)
             reply = re.sub(rb"@%d\b" % (server.port + 10000), b"@BUS%d" % number, reply)
@@ -84,11 +85,13 @@ class ClusterRoutingDifferentialTest(ClusterTest):
                     reply = connection.read_reply()[1]
                     reply = re.sub(rb"[0-9a-f]{40}", b"ID", reply)
                     answers.append(re.sub(rb":(\d+)\r\n\$40", b":PORT\r\n$40", reply))
-                # The order of the ranges must also equal that of Redis, which sorts by slot.
+                # Redis sorts the slot ranges in its reply, so the order of our ranges must be the
+                # same.
                 self.assertEqual(*answers)
 
     def test_random_commands(self):
-        """Sends commands with one slot and several, transactions, WATCH, and shard channels."""
+        """Sends random commands with keys of one slot and of several slots, transactions, WATCH,
+        and shard channels."""
         rng = self.rng
 
         def key():
@@ -132,8 +135,8 @@ class ClusterRoutingDifferentialTest(ClusterTest):
 
 class NewLeaderTest(ClusterTest):
     def test_writes_without_keys_wait_for_its_permit(self):
-        """A new leader reports the state ok before it may acknowledge writes. Until then it delays
-        the replies."""
+        """A new leader reports `cluster_state:ok` before it may acknowledge writes. Until then it
+        delays its replies to FLUSHALL and FLUSHDB."""
         leader = self.start_cluster(1)[0]
         with leader.connect() as connection:
             for command in ("FLUSHALL", "FLUSHDB"):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A cluster in which every link is encrypted and authenticated.
+"""Tests a cluster in which every connection is encrypted and authenticated.
 
 etcd and the servers accept only TLS connections and require users with passwords."""
 
@@ -19,7 +19,7 @@ from harness.tls_files import TlsFiles
 
 PASSWORD = "secret of etcd"
 NODE_PASSWORD = "secret of the servers"
-# Rights of the tool's and the nodes' users, as docs/cluster.md recommends them.
+# ACL rules for the users of bloomery-cluster and of the nodes, as docs/cluster.md recommends them.
 TOOL_RIGHTS = "-@all +info +cluster +dbsize +config|get +psync +replconf"
 NODE_RIGHTS = "-@all +psync +replconf +ping +clusterx"
 WRITES = 200
@@ -32,7 +32,7 @@ class ClusterSecurityTest(ClusterTest):
         self.addCleanup(folder.cleanup)
         self.tls = TlsFiles(folder.name)
         self.tls.make_certificate("client")
-        logging.disable()  # suppresses redis-py's log line for each redirection
+        logging.disable()  # redis-py would log each redirection
         self.addCleanup(logging.disable, logging.NOTSET)
 
     def write_file(self, name, text):
@@ -79,7 +79,7 @@ class ClusterSecurityTest(ClusterTest):
         return [node["state"] for shard in status["shards"] for node in shard["nodes"]]
 
     def start_secured_cluster(self, count, *options):
-        """Starts shards of a leader and a replica."""
+        """Starts a cluster of `count` servers. Each shard has a leader and a replica."""
         self.etcd = self.start_etcd(tls=self.tls)
         self.etcd.enable_auth(PASSWORD)
         servers = self.start_servers(self.etcd, count, *options)
@@ -122,12 +122,14 @@ class ClusterSecurityTest(ClusterTest):
         backup = self.tls.folder / "backup"
         self.assertIn("shard s2: ", self.tool("backup", backup))
         self.assertTrue((backup / "backup.json").exists())
-        # The ACL log is empty: the rights suffice for all commands of the nodes and of the tool.
+        # The ACL log is empty, so the users of the nodes and of bloomery-cluster may run all
+        # commands that they need.
         for node in cluster.get_nodes():
             self.assertEqual(cluster.acl_log(target_nodes=node), [])
 
     def test_writes_wait_for_replicas_by_tls(self):
-        """With `cluster-write-acks insync` the acknowledgements come over encrypted links, too."""
+        """With `cluster-write-acks insync`, acknowledgements of replicas also arrive over encrypted
+        connections."""
         leader, replica = self.start_secured_cluster(
             2, "--appendonly", "yes", "--cluster-write-acks", "insync"
         )

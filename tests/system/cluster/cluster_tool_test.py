@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests the tool bloomery-cluster against a real etcd, with simulated servers: the commands, and
-the reaction to an etcd that is slow or unreachable. cluster_tool_test.cpp tests the tool's errors.
+"""Tests the commands of bloomery-cluster with a real etcd and simulated servers, also while etcd is
+slow or unreachable. cluster_tool_test.cpp tests the tool's errors.
 """
 
 import json
@@ -18,7 +18,7 @@ TOPOLOGY = "bloomery/test/topology"
 
 
 class ScriptedNode(socketserver.ThreadingTCPServer):
-    """A server that reports the state that the test sets."""
+    """A simulated server, which reports the state that the test sets."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -26,7 +26,7 @@ class ScriptedNode(socketserver.ThreadingTCPServer):
     def __init__(self, digit):
         super().__init__(("127.0.0.1", 0), Handler)
         self.id = digit * 40
-        self.epoch = 1 << 40  # An epoch so high that the tool considers every topology as applied.
+        self.epoch = 1 << 40  # an epoch so high that the tool takes every topology as applied
         self.thread = threading.Thread(target=self.serve_forever, args=(0.05,))
         self.thread.start()
 
@@ -95,7 +95,7 @@ class ClusterToolTest(EtcdTest):
         return done.stdout
 
     def refused(self, *words, options=()):
-        """Returns the error of a command, and checks that the command has changed nothing."""
+        """Runs a command that must fail without changing the topology. Returns its error."""
         before = self.topology()
         done = self.run_tool(*words, options=options)
         self.assertEqual((done.returncode, done.stdout), (1, ""), done)

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Servers and shards that were lost, and how an operator repairs the cluster."""
+"""Tests how an operator repairs a cluster that has lost servers or a whole shard."""
 
 import unittest
 
 from harness import wait_until
 from harness.cluster import NAME, ClusterTest
 
-NEW = 7  # index of a server that is added, from which its id is made
+NEW = 7  # index of a server that a test adds; the server's id is made from it
 
 
 class ClusterWaysBackTest(ClusterTest):
@@ -51,7 +51,8 @@ class ClusterWaysBackTest(ClusterTest):
         self.tool("replace", "s1", address, "--accept-loss")
         self.wait_for_state(empty)
         self.assertTrue(self.redis_py(other).set("{06S}", "2"))
-        # The lost server's data are not touched when it comes back.
+        # The topology does not contain the lost server, so the cluster will not change its data if
+        # it restarts.
         self.assertNotIn(lost.node_id, self.topology()["nodes"])
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests the server's etcd client against one and three real members of etcd. Members are killed,
-suspended or without a quorum. Other tests use authentication, TLS and compaction.
+"""Tests the server's etcd client with a real etcd of one or three members. The tests kill or
+suspend members, also until the quorum is lost. Other tests use authentication, TLS and compaction.
 
 Environment:
   BLOOMERY_ETCD_PROBE  the program that drives the client (default build/release/tests/etcd_probe)
@@ -24,14 +24,15 @@ from harness.tls_files import TlsFiles
 PROBE = pathlib.Path(
     os.environ.get("BLOOMERY_ETCD_PROBE", ROOT / "build" / "release" / "tests" / "etcd_probe")
 ).absolute()
-LIMIT_MS = 700  # the default timeout of a server's calls
+LIMIT_MS = 700  # the server's default timeout for calls of etcd
 NOT_FOUND = 5
 PERMISSION_DENIED = 7
 OUT_OF_RANGE = 11
 
 
 class Probe:
-    """A running etcd_probe. Calls are numbered; answers may come in any order."""
+    """A running etcd_probe, which calls etcd through the server's client. Calls are numbered,
+    because replies may arrive in any order."""
 
     def __init__(self, endpoints, *options):
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with
@@ -75,14 +76,14 @@ class Probe:
         return self.wait(self.send(*words))
 
     def answered(self, *words):
-        """Sends a call and returns its reply. Fails if etcd has not answered."""
+        """Sends a call and returns its reply. Fails if the outcome is not `answered`."""
         reply = self.call(*words)
         if reply["outcome"] != "answered":
             raise AssertionError(f"{words}: {reply}")
         return reply
 
     def retried(self, *words):
-        """Repeats a call that only reads until etcd answers, and returns the reply."""
+        """Repeats a call that only reads, until etcd answers. Returns the reply."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             reply = self.call(*words)
@@ -92,8 +93,8 @@ class Probe:
                 raise AssertionError(f"{words}: {reply}")
 
     def settled(self, *words):
-        """Returns the reply to a call that may be executed twice. It is retried until etcd answers:
-        on a busy machine a big call may take longer than its timeout."""
+        """Repeats a call until its outcome is known, and returns the reply. The call may be
+        executed twice. On a busy machine a big call may take longer than its timeout."""
         deadline = time.monotonic() + DEADLINE_S
         while (reply := self.call(*words))["outcome"] == "unknown":
             if time.monotonic() > deadline:
@@ -105,13 +106,15 @@ class Probe:
         return kvs[0]["value"] if kvs else None
 
     def watch(self, prefix):
-        """Starts a watch of later changes. Returns its number once etcd has confirmed it."""
+        """Starts a watch for future changes below a prefix. Returns the watch's number once etcd
+        has confirmed the watch."""
         watch = self.send("watch", prefix, 0)
         self.wait_for_news(watch, lambda news: "events" in news)
         return watch
 
     def events(self, watch, count):
-        """Returns the first `count` events of a watch, each as (deleted, key, value)."""
+        """Waits for `count` events of a watch. Returns all its events so far, each as (deleted,
+        key, value)."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             news = self.news.get(watch, [])
@@ -138,7 +141,8 @@ class Probe:
 
 class ProbeTest(EtcdTest):
     def probe(self, endpoints, *options, limit_ms=5000):
-        """Starts a probe. Its timeout is high, except in tests of calls that time out."""
+        """Starts an etcd_probe. The timeout of its calls is long, except in tests of calls that
+        time out."""
         probe = Probe(endpoints, "--limit", str(limit_ms), *map(str, options))
         self.addCleanup(lambda: self.assertEqual(probe.stop(), 0))
         return probe
@@ -205,7 +209,7 @@ class OneMemberTest(ProbeTest):
         client.answered("put", "a", "1")
         client.events(watch, 1)
         self.etcd.members[0].kill()
-        # etcd is down, so it has not received the call.
+        # No member of etcd runs, so the client knows that etcd has not received the call.
         self.assertEqual(client.call("put", "a", "2")["outcome"], "refused")
         self.etcd.start()
         client.retried("range", "a")
@@ -247,8 +251,8 @@ class OneMemberTest(ProbeTest):
         reply = client.call("put", "a", "2")
         self.assertEqual(reply["outcome"], "unknown", reply)
         self.etcd.members[0].resume()
-        # etcd has executed the call after it resumed, or has dropped it with its connection. Both
-        # agree with the outcome "unknown".
+        # etcd either executes the call after it resumes, or drops the call with its connection. The
+        # outcome "unknown" allows both.
         self.assertIn(client.value("a"), ("1", "2"))
 
 
@@ -257,7 +261,8 @@ class ThreeMembersTest(ProbeTest):
         self.etcd = self.start_etcd(members=3)
 
     def from_leader(self):
-        """Returns etcd's leader, and the endpoints of all members with the leader's first."""
+        """Returns etcd's leader, and the endpoints of all members. The leader's endpoint is the
+        first."""
         leader = self.etcd.leader()
         followers = self.etcd.followers(leader)
         return leader, [member.endpoint for member in (leader, *followers)]
@@ -280,7 +285,7 @@ class ThreeMembersTest(ProbeTest):
         client.events(watch, 1)
         leader.suspend()
         self.assertEqual(client.value("a"), "1")
-        # The call compares the revision before it writes, so it may be retried.
+        # The call writes only if the key still has this revision, so a retry cannot write twice.
         wait_until(
             lambda: client.call("cas", "a", first, "2") and client.value("a") == "2", "the change"
         )
@@ -295,7 +300,7 @@ class ThreeMembersTest(ProbeTest):
             leader.suspend()
             reply = client.call("put", "a", "late")
             leader.resume()
-            if reply["outcome"] != "answered":  # true if a new leader was elected before the call
+            if reply["outcome"] != "answered":  # it is answered if etcd elects a leader in time
                 break
         self.assertEqual(reply["outcome"], "unknown", reply)
 
@@ -329,7 +334,8 @@ class ThreeMembersTest(ProbeTest):
 class AuthenticationTest(ProbeTest):
     def setUp(self):
         self.etcd = self.start_etcd()
-        # The client begins before authentication is switched on, as an operator may do it.
+        # The client starts before authentication is enabled, because an operator may enable it
+        # later.
         self.client = self.probe(self.etcd.endpoints, "--user", "bloomery", "--password", "secret")
         self.client.answered("put", "bloomery/a", "1")
         self.etcd.enable_auth("secret")

@@ -8,8 +8,9 @@ from harness import ServerTest
 
 ANNOUNCED = "7.4.0"
 
-# Redis 7.4's commands of the groups bitmap, cluster, connection, generic, pubsub, scripting,
-# server, string and transactions, each with the names of its options. Continued lines are indented.
+# Commands of Redis 7.4 in the groups bitmap, cluster, connection, generic, pubsub, scripting,
+# server, string and transactions. Each command is followed by the names of its options. Further
+# lines of a command are indented.
 COMMANDS = """
 acl
 acl|cat
@@ -238,7 +239,7 @@ waitaof
 watch
 """
 
-# The commands that this server does not have, with the reason in docs/compatibility.md.
+# Commands of Redis 7.4 that this server lacks, by the reason that docs/compatibility.md gives.
 ABSENT = {
     "scripts and functions": """eval eval_ro evalsha evalsha_ro fcall fcall_ro function|delete
         function|dump function|load function|restore script|debug script|load""",
@@ -249,7 +250,7 @@ ABSENT = {
 
 
 def parse_commands(text):
-    """Returns the options of each command, by its name."""
+    """Returns a dict from each command to the set of its options."""
     commands = {}
     for line in text.strip().splitlines():
         if not line.startswith(" "):
@@ -262,7 +263,7 @@ def parse_commands(text):
 
 
 def tokens_of(arguments):
-    """Returns the upper-case words in the arguments of COMMAND DOCS."""
+    """Returns the names of options in the `arguments` of a reply to COMMAND DOCS, in upper case."""
     found = set()
     for argument in arguments:
         if b"token" in argument:

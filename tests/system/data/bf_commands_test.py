@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Compares the replies of BF.* commands byte for byte, in RESP2 and RESP3.
+"""Compares the replies of BF.* commands with the expected bytes, in RESP2 and RESP3.
 
-A row is (command, RESP2 reply, RESP3 reply); one reply means that both are the same. Rows of one
-table run in their order on one server, once per protocol.
+A row is (command, RESP2 reply, RESP3 reply). A row with one reply expects this reply in both
+protocols. The rows of a table run in order on one server, once per protocol.
 """
 
 import unittest
@@ -26,13 +26,14 @@ def arity(name):
 
 
 def answers(*flags):
-    """Returns an array reply with the answers of BF.ADD or BF.EXISTS for each item."""
+    """Returns the RESP2 and the RESP3 array reply of BF.MADD or BF.MEXISTS with these answers."""
     head = b"*%d\r\n" % len(flags)
     return tuple(head + b"".join((NO, YES)[flag][i] for flag in flags) for i in (0, 1))
 
 
 def full_after(*flags):
-    """Returns an array reply with an answer for each flag, then the error of a full filter."""
+    """Returns the RESP2 and the RESP3 array reply of BF.MADD with these answers. The last element
+    is the error of a full filter."""
     both = answers(*flags)
     head = b"*%d\r\n" % (len(flags) + 1)
     tail = error("ERR non scaling filter is full")
@@ -74,7 +75,7 @@ RESERVE = [
     ("BF.RESERVE k 0.01 100 NO", unknown("NO")),
     ("SET s text", OK),
     ("BF.RESERVE s 0.01 100", WRONG_TYPE),
-    # For a bad number the reply is not WRONGTYPE, because arguments are checked before the key.
+    # A bad number takes precedence over WRONGTYPE, because arguments are checked before the key.
     ("BF.RESERVE s x 100", error("ERR bad error rate")),
     ("BF.RESERVE a 0.01 100 expansion 4", OK),
     ("BF.RESERVE b 0.01 100 nonscaling", OK),
@@ -186,7 +187,7 @@ INSERT = [
 INFO = [
     ("BF.INFO", arity("bf.info")),
     ("BF.INFO none", NOT_FOUND),
-    # A missing key takes precedence over a bad field.
+    # If the key is missing and the field is unknown, the error names the missing key.
     ("BF.INFO none NOSUCH", NOT_FOUND),
     ("BF.RESERVE k 0.01 2 EXPANSION 3", OK),
     ("BF.INFO k NOSUCH", error("Invalid information value")),
@@ -261,8 +262,8 @@ class BfCommandsTest(ServerTest):
     def test_tables(self):
         for name, rows in TABLES.items():
             for protocol in (2, 3):
-                # Each table has its own connection, so a table that ends its connection does not
-                # affect the next.
+                # Each table has its own connection, so commands that close a connection do not
+                # affect the next table.
                 with self.server.connect() as client:
                     client.call("FLUSHALL")
                     client.call("HELLO", protocol)
@@ -285,7 +286,8 @@ class BfCommandsTest(ServerTest):
         self.assertEqual(set(self.client.call("BF.MEXISTS", "k", *items)), {1})
         strangers = [b"other:%d" % number for number in range(100_000)]
         false_positives = sum(self.client.call("BF.MEXISTS", "k", *strangers))
-        # The error rate allows 100 false positives; 150 is five standard deviations more.
+        # At this error rate, 100 false positives are expected. The limit 150 is five standard
+        # deviations higher.
         self.assertLessEqual(false_positives, 150)
         self.assertGreater(self.client.call("BF.INFO", "k", "FILTERS")[0], 1)
 

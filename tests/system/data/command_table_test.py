@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Compares COMMAND of every command that redis-server 7.0 also has with redis-server."""
+"""Compares the replies to COMMAND with those of redis-server 7.0, for all commands that both
+servers have."""
 
 import unittest
 
 from harness import ServerTest
 
-# The fields of COMMAND INFO, in order. Subcommands are the last field and are compared separately.
+# The fields of a command in COMMAND INFO, in order. The last field, subcommands, is omitted here
+# and compared separately.
 FIELDS = (
     "name",
     "arity",
@@ -21,9 +23,9 @@ FIELDS = (
 # Prefixes of commands that redis-server lacks: those on filters, and those between nodes of a
 # cluster.
 OURS_ONLY_PREFIXES = (b"bf.", b"clusterx")
-# Version of the redis-server to compare with. Only our server has later commands.
+# Version of the redis-server to compare with. Commands of later versions exist only in our server.
 ORACLE_VERSION = (7, 0)
-# Subcommands of DEBUG, which the command table of Redis does not list.
+# Subcommands of DEBUG in our command table. The command table of Redis lists none of them.
 DEBUG_WORDS = (
     b"change-repl-id", b"config-rewrite-force-all", b"digest", b"digest-value", b"error", b"help",
     b"loadaof", b"log", b"object", b"pause-cron", b"populate", b"protocol", b"reload",
@@ -31,12 +33,13 @@ DEBUG_WORDS = (
 )
 DEBUG = {b"debug|" + word for word in DEBUG_WORDS}
 
-# Maps (command, field) to an intended difference: the elements that only our server has, and those
-# that only Redis has.
+# Maps (command, field) to a deliberate difference: the elements that only our server has, and the
+# elements that only Redis has.
 DELIBERATE = {}
 
 
-# Groups of commands that this server does not support: other types of values, and scripts.
+# Groups of commands that this server does not support: commands on other types of values, and
+# scripts.
 MISSING_GROUPS = {b"list", b"hash", b"set", b"sorted-set", b"stream", b"geo", b"hyperloglog",
                   b"scripting"}  # fmt: skip
 # Further commands that we do not support. The last one is only for Redis' own use.
@@ -59,7 +62,8 @@ def command_table(connection):
 
 
 def without_note(specification):
-    """Removes the notes, which each server words differently. Only their presence is compared."""
+    """Replaces the notes of a key specification, because each server words them differently. The
+    result shows only whether notes exist."""
     words = list(specification)
     if words[0] == b"notes":
         words[1] = b"..." if words[1] else b""
@@ -83,7 +87,8 @@ class CommandTableTest(ServerTest):
         return {name: (ours[name], theirs[name]) for name in sorted(shared)}
 
     def newer_than_the_oracle(self):
-        """Returns the commands that only newer versions of Redis have, by the flags of their rows.
+        """Returns our commands that Redis added after the version of the redis-server to compare
+        with.
         """
         connection = self.server.connect()
         self.addCleanup(connection.close)
@@ -118,8 +123,8 @@ class CommandTableTest(ServerTest):
         self.assertEqual(found, set(DELIBERATE), "a listed difference no longer exists")
 
     def test_replies_are_the_same_bytes(self):
-        """The replies must use the same types, because the parsers of clients distinguish strings
-        from simple strings, and sets from arrays.
+        """The replies of both servers must have the same types, because client libraries
+        distinguish strings from simple strings, and sets from arrays.
         """
         different = {name for name, _ in DELIBERATE}
         noted = {b"bitfield", b"getex", b"set"}
@@ -151,7 +156,8 @@ class CommandTableTest(ServerTest):
         self.assertGreater(compared, 100)
 
     def test_missing_commands_are_listed(self):
-        """docs/compatibility.md must list the missing commands."""
+        """The commands of Redis that our server lacks must be those that docs/compatibility.md
+        lists."""
         groups = []
         for connection in (self.ours, self.theirs):
             connection.call("HELLO", "3")
@@ -167,10 +173,11 @@ class CommandTableTest(ServerTest):
         self.assertEqual(missing, MISSING)
 
     def flatten(self, name, document):
-        """Returns the group and version of a command and of its subcommands."""
+        """Returns the group and version of a command and of each of its subcommands."""
         flat = {name: (document[b"group"], document[b"since"])}
         for sub_name, one in document.get(b"subcommands", {}).items():
-            # All HELP subcommands share one row of our table, so their versions are equal.
+            # All HELP subcommands share one row of our command table, so all of them have the same
+            # version. It is not compared.
             version = None if sub_name.endswith(b"|help") else one[b"since"]
             flat[sub_name] = (one[b"group"], version)
         return flat

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Items are deleted during snapshots, rewrites, moves of keys, replication and kill -9. No item is
-lost that was added and not deleted, and all servers have the same data.
+"""Deletes items during snapshots, log rewrites, moves of keys, replication and kill -9. Items that
+were added and not deleted must survive, and all servers must have the same data.
 """
 
 import pathlib
@@ -27,7 +27,7 @@ class DeletionTest(ReplicaTest):
         self.rng = random.Random(f"{seed_from_environment()}/{self.id()}")
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-deletion-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-        # Returns the items whose add answered 1 and that are not deleted.
+        # For each filter, the items whose BF.ADD answered 1 and that are not deleted.
         self.kept = {key: set() for key in FILTERS}
 
     def start_logged(self):

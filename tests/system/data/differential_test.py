@@ -22,7 +22,7 @@ SHOWN_BEFORE_DIFFERENCE = 60
 
 
 class Pair:
-    """Holds one connection to each server, and the commands queued in its transaction."""
+    """Holds one connection to each server, and the commands that are queued since MULTI."""
 
     def __init__(self, ours, theirs, protocol):
         self.both = [ours.connect(), theirs.connect()]
@@ -79,7 +79,7 @@ class DifferentialTest(ServerTest):
                 self.compare_scans(pair)
         print(f"{sent} commands in {pipelines} pipelines, {self.errors} errors, "
               f"{self.transactions} transactions, seed {self.seed}")
-        # If most commands failed, the comparison would prove nothing.
+        # If most commands failed, equal replies would prove little.
         self.assertLess(self.errors, sent / 2)
         self.assertGreater(self.transactions, 0)
 
@@ -96,8 +96,9 @@ class DifferentialTest(ServerTest):
             self.transactions += name == b"EXEC" and isinstance(ours, list)
 
     def compare_scans(self, pair):
-        """Runs a whole SCAN on both servers. Only the set of keys is guaranteed, not its order."""
-        # In an open transaction the SCAN calls would be queued.
+        """Runs a complete SCAN on both servers. Compares the sets of keys, because SCAN guarantees
+        no order."""
+        # An open transaction would queue the SCAN calls, so it is discarded.
         pair.call("DISCARD")
         pair.queued = []
         options = self.rng.choice(
@@ -115,7 +116,8 @@ class DifferentialTest(ServerTest):
                 return keys
 
     def report(self, command, ours, theirs):
-        """Fails with the last commands on the keys of the differing command."""
+        """Fails, and prints the last commands that used a key of the command whose replies differ.
+        """
         keys = set(KEYS) & set(command[1:])
         related = [
             (index, pair, words)

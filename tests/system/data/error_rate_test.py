@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Full filters keep their error rate and lose no item, tested over the wire in pipelines.
+"""Tests with pipelined commands that full filters keep their error rate and lose no item.
 
-BLOOMERY_ABSENT_ITEMS shortens the test. The items follow from the case's name alone, so that every
-run has the same result.
+BLOOMERY_ABSENT_ITEMS shortens the test. All runs use the same items, so every run has the same
+result.
 """
 
 import math
@@ -29,7 +29,8 @@ class ErrorRateTest(ServerTest):
         self.addCleanup(self.client.close)
 
     def ask(self, command, words):
-        """Returns the integers that `command` answers for all of the words."""
+        """Sends the words in pipelined batches. Returns the integer that `command` answers for each
+        word."""
         commands = [
             (command, "f", *words[start : start + BATCH]) for start in range(0, len(words), BATCH)
         ]

@@ -45,13 +45,14 @@ class EvictionTest(ServerTest):
                     client.call("SET", "source", "value")
                     payload = client.call("DUMP", "source")
                     client.call("RESTORE", "k", 10**9, payload, option, value)
-                    other.call("FLUSHALL")  # Deletes the key of the previous round.
+                    other.call("FLUSHALL")  # deletes the key of the previous round
                     other.call("REPLICAOF", "127.0.0.1", leader.port)
                     wait_until(lambda: other.call("EXISTS", "k") == 1, what="the snapshot")
                     got = other.call("OBJECT", option, "k")
                     self.assertAlmostEqual(got, value, delta=20)
                     other.call("REPLICAOF", "NO", "ONE")
-                    # A server that ends while its child lives logs a warning.
+                    # A server that ends while its child process saves logs a warning, so the test
+                    # waits for the child process.
                     wait_until(
                         lambda: b"rdb_bgsave_in_progress:0" in client.call("INFO", "persistence"),
                         what="the end of the child",
@@ -79,7 +80,8 @@ class EvictionTest(ServerTest):
             self.assertEqual(errors, [])
             self.assertGreater(figure(client, "evicted_keys"), 8000)
             self.assertLess(memory(client), limit + (1 << 20))
-            # The server may still delete keys between one command and the next.
+            # Between two commands the server may evict further keys, so the test waits until both
+            # numbers fit.
             wait_until(
                 lambda: client.call("DBSIZE") == 16_000 - figure(client, "evicted_keys"),
                 what=lambda: f"{client.call('DBSIZE')} keys are left, "
@@ -89,7 +91,8 @@ class EvictionTest(ServerTest):
     def test_one_client_near_the_limit_is_never_refused(self):
         server = self.start_server("--maxmemory-policy", "allkeys-lru")
         with server.connect() as client:
-            # Makes the hash tables grow before the limit is set, because they use memory too.
+            # Makes the hash tables grow before the test sets the limit, because hash tables use
+            # memory too.
             for i in range(300):
                 client.call("SETEX", f"old:{i}", 1000, b"v" * 1000)
             limit = memory(client) + 100_000
@@ -111,8 +114,8 @@ class EvictionTest(ServerTest):
             self.assertGreater(figure(client, "evicted_keys"), 150)
 
     def test_reads_publish_evictions_before_the_reply(self):
-        """As in redis-server, evictions are published before the reply. Otherwise a cache would
-        drop the value that it has just read.
+        """As in redis-server, evictions must be published before the reply to a read. Otherwise a
+        client-side cache would drop the value that it has just read.
         """
         for server in (self.start_server(), self.start_redis()):
             server.expect_log("the new maxmemory value set via CONFIG SET")
@@ -120,7 +123,7 @@ class EvictionTest(ServerTest):
                 client.call("HELLO", 3)
                 client.call("CLIENT", "TRACKING", "ON")
                 client.call("CONFIG", "SET", "maxmemory-policy", "volatile-random")
-                client.call("SETBIT", "big", 1_600_000, 0)  # a key without expiry is never evicted
+                client.call("SETBIT", "big", 1_600_000, 0)  # has no expiry, so it stays
                 client.call("SETEX", "goes", 10_000, "x")
                 client.call("GET", "goes")
                 # Sends three commands at once, so that the server executes them in one batch.
@@ -138,7 +141,8 @@ class EvictionTest(ServerTest):
 
 
 class BuffersTest(ServerTest):
-    """Tests of buffers whose memory causes no eviction, as in redis-server."""
+    """As in redis-server, the memory of replicas' buffers and of invalidation messages must not
+    cause evictions."""
 
     KEYS = 50
 
@@ -204,15 +208,15 @@ class BuffersTest(ServerTest):
 
 
 class ChildTest(ServerTest):
-    """Tests of filters deleted while a child saves: only memory that the child may read stays, and
-    it counts.
+    """Tests filters that are deleted while a child process saves. The server keeps only arrays that
+    the child process may still read, and counts their memory as used.
     """
 
     def resident_arrays(self, client):
         return figure(client, "mem_filter_arrays_resident", "memory")
 
     def make(self, client, key):
-        """Makes a filter of 1.2 MB, all of whose pages are touched."""
+        """Makes a filter of 1.2 MB, with enough items to touch all pages of its array."""
         client.call("BF.RESERVE", key, "0.01", 1_000_000)
         client.call("BF.MADD", key, *range(5000))
 

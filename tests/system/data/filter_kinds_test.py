@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests filters of every kind, of one, two and more layers. Growth is refused by maxmemory, and an
-expiry comes while the server saves, rewrites its log or loads again.
+"""Tests filters of every kind, with one, two and more layers. In one test maxmemory refuses their
+growth. In another they expire while the server saves, rewrites its append log or reloads its data.
 """
 
 import itertools
@@ -25,8 +25,8 @@ BATCH = 1000
 
 
 def layer_count(connection, key):
-    """Returns the number of layers. For a filter with a window, the window must have one
-    generation.
+    """Returns the filter's number of layers. A filter with a window must have one generation,
+    because BF.INFO counts the layers of all generations.
     """
     return connection.call("BF.INFO", key, "FILTERS")[0]
 
@@ -52,7 +52,8 @@ class FilterKindsTest(ServerTest):
         connection = self.client(server)
         for kind, words in KINDS.items():
             connection.call("FLUSHALL")
-            # Waits until FLUSHALL has freed its memory, which counts as used until then.
+            # Waits until the server has freed the memory of the flushed keys, which counts as used
+            # until then.
             wait_until(
                 lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0",
                 "the flush",
@@ -78,17 +79,17 @@ class FilterKindsTest(ServerTest):
         return int(info(connection, "memory")["used_memory"])
 
     def add_all(self, connection, key, items):
-        """Returns the replies of BF.MADD. The server measures its memory ten times a second and
-        admits a command by the last figure. That figure may include the memory of a digest, so INFO
-        measures the memory again."""
+        """Returns the replies of BF.MADD. The server measures its memory ten times a second, and
+        compares the last result with maxmemory. INFO makes it measure again, because the last
+        result may include the memory of a digest."""
         self.used_memory(connection)
         replies = connection.call("BF.MADD", key, *items)
         self.assertIsInstance(replies, list)
         return replies
 
     def refuse_growth(self, connection, kind, layers, numbers):
-        # Memory is measured right before the growth. Threads that end after the start free their
-        # memory at any time, and this memory may be as large as a layer.
+        # Memory is measured right before the growth, because threads that end after the start free
+        # memory at any time. This may be as much as a layer uses.
         self.nearly_fill(connection, kind, numbers)
         self.assertEqual(layer_count(connection, kind), layers)
         layer_bytes = connection.call("MEMORY", "USAGE", kind) // layers
@@ -103,7 +104,8 @@ class FilterKindsTest(ServerTest):
         added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
         before = digest(connection)
         replies = self.add_all(connection, kind, items[len(added) :])
-        # Some of the rejected items are false positives, and their reply is 0.
+        # The filter rejects each new item again. If an item is a false positive it is not new, so
+        # its reply is 0.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
         self.assertEqual(digest(connection), before)
@@ -111,7 +113,7 @@ class FilterKindsTest(ServerTest):
         if added:
             self.assertEqual(set(connection.call("BF.MEXISTS", kind, *added)), {1})
         if "DELETABLE" in KINDS[kind]:
-            # A refused add does not prevent deletions, and deleted items make room.
+            # After maxmemory has refused an add, BF.DEL must still work, and make room for an add.
             self.assertIn(connection.call("BF.DEL", kind, 0), ([1], [-1]))
         connection.call("CONFIG", "SET", "maxmemory", 0)
         connection.call("BF.ADD", kind, 0)
@@ -134,15 +136,16 @@ class FilterKindsTest(ServerTest):
                 connection.call("BF.MADD", key, *itertools.islice(numbers, 200))
                 self.grow(connection, key, layers, numbers)
                 items[key] = range(next(numbers))
-            # The array of a filter with this capacity is mapped memory. Saving children share it,
-            # except with layouts that clear bits.
+            # An array of this capacity is mapped memory, which a child process that saves shares
+            # with the server. Layouts that clear bits do not share it.
             connection.call("BF.RESERVE", f"{kind} wide", "0.001", 1_500_000, *words)
             connection.call("BF.MADD", f"{kind} wide", *range(BATCH))
             items[f"{kind} wide"] = range(BATCH)
         return items
 
     def check_expiring(self, connection, copy, items, deadline):
-        """Checks that the filter is complete before its expiry and absent after it."""
+        """Checks that the filter has all items before its expiry, and that it is absent after it.
+        """
         asked = time.time()
         found = connection.call("BF.MEXISTS", copy, *items)
         if time.time() < deadline:
@@ -165,7 +168,7 @@ class FilterKindsTest(ServerTest):
         rounds = 0
         while rounds < 3 or time.time() < max(deadlines.values()):
             connection.call(("BGREWRITEAOF", "BGSAVE")[rounds % 2])
-            # DEBUG RELOAD fails while a child saves.
+            # DEBUG RELOAD fails while a child process saves, so it is retried.
             wait_until(lambda: connection.call("DEBUG", "RELOAD") == b"OK", "a reload")
             rounds += 1
             near = sorted(deadlines, key=lambda copy: abs(deadlines[copy] - time.time()))[:6]
@@ -175,7 +178,7 @@ class FilterKindsTest(ServerTest):
         wait_until(lambda: time.time() > max(deadlines.values()) + 0.01, "the last expiry")
         for copy in deadlines:
             self.assertEqual(connection.call("EXISTS", copy), 0)
-        # The digest counts expired keys that are not deleted yet.
+        # DEBUG DIGEST includes expired keys until the server deletes them.
         wait_until(lambda: connection.call("DBSIZE") == len(items), "the active expiry")
         self.assertEqual(digest(connection), before)
         for key in items:

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""CONFIG RESETSTAT resets the counters of INFO, as in redis-server."""
+"""Tests that CONFIG RESETSTAT resets the same fields of INFO as in redis-server."""
 
 import unittest
 
 from harness import ServerTest, wait_until
 
-# Fields of INFO stats that change in a server without persistence and replication.
+# Fields of INFO stats that increase even without persistence and replication.
 MOVED = {
     "total_connections_received",
     "total_commands_processed",
@@ -35,7 +35,7 @@ class InfoTest(ServerTest):
         self.addCleanup(self.client.close)
 
     def make_events(self, server, client):
-        """Sends commands that increase each counter of INFO."""
+        """Sends commands that increase each field in MOVED."""
         client.call("CONFIG", "SET", "maxclients", "2")
         with server.connect(), server.connect() as refused:
             refused.read_to_end()
@@ -65,12 +65,14 @@ class InfoTest(ServerTest):
                     set(info(client, "commandstats")),
                     {"cmdstat_config|resetstat", "cmdstat_info"},
                 )
-        # Since RESETSTAT the clients have sent few bytes and a few commands.
+        # Since CONFIG RESETSTAT, the clients have sent only a few commands and bytes, so the fields
+        # must be small.
         for name in MOVED:
             for figures in after:
                 self.assertLess(float(figures[name]), 20_000 if "bytes" in name else 10, name)
         for name in after[1].keys() & after[0].keys():
-            # As in Redis, the threads also count the reads and writes of this INFO itself.
+            # As in Redis, the I/O threads count the reads and writes for INFO itself, so
+            # io_threaded_* may differ from 0.
             if float(after[1][name]) == 0 and not name.startswith("io_threaded_"):
                 self.assertEqual(float(after[0][name]), 0, name)
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Compares MONITOR with redis-server: the lines, their quotes, and the hidden secrets. It also
-tests monitors of several threads and of a replica, and CONFIG SET of an option.
+"""Compares lines of MONITOR with those of redis-server: their format, their quotes, and hidden
+secrets. Also tests MONITOR with several threads and on a replica, and CONFIG SET
+cluster-node-timeout.
 """
 
 import re
@@ -10,7 +11,7 @@ import unittest
 from harness import ServerTest, wait_until
 from harness.resp import encode
 
-# Pairs of a command and whether both servers execute it alike. MONITOR also shows failing commands.
+# Commands to send to both servers. MONITOR shows failing commands too, so some of them fail.
 COMMANDS = [
     ["SET", "k", "a b\"c\\d\n\r\t\a\b\x00\x7f"],
     [b"SET", b"bin\xff\x80", b"\x01\x02"],
@@ -58,7 +59,8 @@ COMMANDS = [
 
 
 def shown(line):
-    """A line of MONITOR without the parts that differ between two servers."""
+    """Returns the database and the command of a line of MONITOR, because time and port differ
+    between the servers."""
     match = re.fullmatch(rb"\d{10,}\.\d{6} \[(\d+) 127\.0\.0\.1:\d+\] (.*)", bytes(line), re.S)
     assert match, line
     return match.groups()

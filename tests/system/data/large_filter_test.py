@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A filter whose array is far larger than 2^32 bits uses all of it, also after a restart.
+"""Tests that a filter with an array far larger than 2^32 bits uses its whole array, also after a
+restart.
 
-BLOOMERY_TIER=long reserves ten billion items at 1 %, 12.4 GB, and adds a million. It needs 16 GB of
-free memory, of which it touches 4, and 100 MB of disk. Otherwise the test has a thousandth of this
-size. Items fall anywhere in the array, so each touches a page of its own. A truncated offset would
-touch fewer pages, and leave parts of the array without bits.
+BLOOMERY_TIER=long reserves ten billion items at 1 %, which is 12.4 GB, and adds a million items. It
+needs 16 GB of free memory, of which it uses 4 GB, and 100 MB of disk space. In other tiers the
+filter is a thousandth of this size. Items fall anywhere in the array, so each touches a page of its
+own. If an offset were truncated, fewer pages would be touched, and parts of the array would have no
+bits set.
 """
 
 import hashlib
@@ -33,7 +35,7 @@ TAIL_BYTES = 1 << 20
 HEADER_BYTES = 1000  # maximum difference between BF.INFO's SIZE and the size of the array
 MB = 1_000_000
 OTHER_MEMORY_BYTES = 200 * MB
-ITEM_FILE_BYTES_MAX = 200  # limit on the snapshot's bytes per item; each item has its own page
+ITEM_FILE_BYTES_MAX = 200  # maximum snapshot bytes per item; each item touches its own page
 
 
 class LargeFilterTest(ServerTest):
@@ -64,18 +66,19 @@ class LargeFilterTest(ServerTest):
         return int(memory.split("mem_filter_arrays_resident:")[1].split()[0])
 
     def add_from(self, number, added, failures):
-        """Adds this client's own items and, in alternation, the items shared by all clients."""
+        """Adds the items of this client and the items that all clients share, in alternating
+        batches."""
         try:
             with self.server.connect() as connection:
                 for start in range(0, ITEMS_PER_CLIENT, BATCH):
                     for owner in (number, "shared"):
                         replies = connection.call("BF.MADD", "f", *items(owner, start))
                         added[number] += sum(replies)
-        except Exception as failure:  # the main thread raises the failure of this thread
+        except Exception as failure:  # the main thread raises this exception again
             failures.append(failure)
 
     def add_all(self):
-        """Returns how many adds were new."""
+        """Adds the items with all clients at the same time. Returns how many items were new."""
         added, failures = [0] * CLIENTS, []
         threads = [
             threading.Thread(target=self.add_from, args=(number, added, failures))
@@ -95,13 +98,13 @@ class LargeFilterTest(ServerTest):
             for start in range(0, ITEMS_PER_CLIENT, BATCH):
                 found = self.connection.call("BF.MEXISTS", "f", *items(owner, start))
                 self.assertEqual(found, [1] * BATCH)
-        # Lookups touch pages too, so only a few are of absent items.
+        # Looks up only a few absent items, because each of these lookups touches a further page.
         found = self.connection.call("BF.MEXISTS", "f", *items("absent", 0))
         self.assertEqual(found, [0] * BATCH)
 
     def expect_resident(self, size_bytes):
-        """Checks that the number of resident pages is that of random accesses, one for each item.
-        Checks that the server's other memory is small.
+        """Checks that as many pages are resident as random accesses would touch, with one access
+        per item. Checks that the server's other memory is small.
         """
         pages = size_bytes // PAGE_BYTES
         lines = ITEMS + BATCH
@@ -114,7 +117,8 @@ class LargeFilterTest(ServerTest):
         self.assertLess(self.peak_bytes, expected + OTHER_MEMORY_BYTES)
 
     def expect_bits_everywhere(self, array_bytes, hash_count):
-        """Checks that samples of the array have the expected number of bits. Returns their digests.
+        """Checks that samples of the array have the expected number of set bits. Returns a digest
+        of each sample.
         """
         places = [0, array_bytes // 4, array_bytes // 2, array_bytes * 3 // 4]
         places += [array_bytes - TAIL_BYTES]
@@ -126,7 +130,7 @@ class LargeFilterTest(ServerTest):
             self.assertEqual(len(chunk), min(CHUNK_BYTES_MAX, array_bytes - place))
             items_here = int.from_bytes(chunk, "little").bit_count() / hash_count
             expected = ITEMS * len(chunk) / array_bytes
-            # The tolerance covers six standard deviations, and items whose bits coincide.
+            # The tolerance covers six standard deviations, and bits that two items share.
             self.assertAlmostEqual(
                 items_here, expected, delta=6 * math.sqrt(expected) + expected * 0.05
             )

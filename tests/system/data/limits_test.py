@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests limits on unread replies and on the memory of clients, with the server's own timers; and
-limits lowered after the data were written.
+"""Tests limits on unread replies and on the memory of clients, which the server's timers enforce.
+Also restarts a server with limits that its data exceed.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from harness import SERVER_IS_REDIS, ServerTest, wait_until
 from harness.resp import encode
 
 MIB = 1 << 20
-# Size of a reply that does not fit the kernel's buffers at both ends of a connection.
+# Size of a reply that exceeds the kernel's socket buffers of server and client together.
 REPLY_BYTES = 16 * MIB
 
 
@@ -32,7 +32,8 @@ class OutputLimitTest(ServerTest):
         self.assertEqual(reply, b"OK")
 
     def slow_client(self):
-        """A client whose replies exceed the kernel's buffers and that reads nothing yet."""
+        """Returns a client that has requested a reply larger than the kernel's socket buffers, and
+        has read nothing of it."""
         client = self.server.connect()
         self.addCleanup(client.close)
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
@@ -71,7 +72,7 @@ class SumTest(ServerTest):
         with server.connect() as admin, server.connect() as small, server.connect() as big:
             self.assertEqual(admin.call("CONFIG", "SET", "maxmemory-clients", "8mb"), b"OK")
             self.assertEqual(small.call("PING"), b"PONG")
-            # The send fails if the server closes the connection before it has read all bytes.
+            # The send fails if the server closes the connection before it has received all bytes.
             with contextlib.suppress(OSError):
                 big.send(b"*2\r\n$3\r\nGET\r\n$90000000\r\n" + b"x" * 80 * MIB)
             self.assertTrue(big.is_closed_by_server())
@@ -87,7 +88,8 @@ class LowerLimitsTest(ServerTest):
         options += ["--enable-debug-command", "yes"]
         first = self.start_server(*options, directory=directory)
         with first.connect() as client:
-            # The log has no base that contains the following commands, so a start replays them.
+            # The append log has no base file with these commands, so the next start executes them
+            # again.
             self.assertEqual(client.call("CONFIG", "SET", "proto-max-bulk-len", "8mb"), b"OK")
             client.call("SETBIT", "bits", 16 << 20, 1)
             client.call("SET", "big", b"x" * (3 << 20))

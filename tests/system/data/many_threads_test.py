@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""16 I/O threads serve every kind of command that reaches across threads, all at the same time.
-The load uses one hot filter, many keys, transactions, pub/sub, monitors and killed clients.
-Meanwhile options change, snapshots and append log rewrites run, keys expire, and databases are
-swapped and flushed.
+"""16 I/O threads run all kinds of commands that involve several threads, at the same time. The load
+uses one hot filter, many keys, transactions, pub/sub, monitors and killed clients. Meanwhile
+options change, snapshots and append log rewrites run, keys expire, and databases are swapped and
+flushed.
 
-All counts are exact: no acknowledged write may be lost or applied twice. This holds at the end and
-after a restart from the append log. The test is meant for ThreadSanitizer too.
+The test compares exact counts: no acknowledged write may be lost or applied twice. This holds at
+the end and after a restart from the append log. ThreadSanitizer runs this test too.
 
 BLOOMERY_TIER=long makes it twenty times as long; BLOOMERY_SEED replays its random choices, but not
 the order in which the threads run.
@@ -30,7 +30,7 @@ SCALE = 20 if os.environ.get("BLOOMERY_TIER") == "long" else 1
 IO_THREADS = 16
 STEPS = 60 * SCALE  # number of steps of each worker
 SAVES = 2 * SCALE
-LIVES = 5 * SCALE  # number of connections of each client that is killed
+LIVES = 5 * SCALE  # number of connections that each victim opens, one after the other
 ADDERS = COUNTERS = WRITERS = TRANSFERS = SWAP_COUNTERS = 6
 PUBLISHERS = SUBSCRIBERS = MONITORS = 3
 VICTIMS = FLUSHERS = 3
@@ -67,11 +67,12 @@ class ManyThreadsTest(ServerTest):
             self.assertEqual(connection.call("SELECT", database), b"OK")
         return connection
 
-    # The methods below are the workers. Each gets its number and random generator. Its result is
-    # summed or checked.
+    # Each method below is a worker. Its arguments are the worker's number and a random generator.
+    # The test sums or checks the results of the workers.
 
     def add_items(self, number, _):
-        """Adds items that only this worker adds, and items of all. Returns how many were new."""
+        """Adds items of its own, and items that all of these workers add. Returns how many were
+        new."""
         connection, ones = self.connect(), 0
         for step in range(STEPS):
             ones += connection.call("BF.ADD", "hot", f"shared:{step}")
@@ -80,7 +81,7 @@ class ManyThreadsTest(ServerTest):
         return ones
 
     def count(self, _, choices):
-        """Returns the number of increments."""
+        """Increments random counters. Returns the number of increments."""
         connection = self.connect()
         for _ in range(STEPS):
             keys = [f"count:{choices.randrange(4)}" for _ in range(10)]
@@ -100,7 +101,8 @@ class ManyThreadsTest(ServerTest):
             self.assertEqual(connection.call("GET", f"key:{number}:{step}"), b"%d" % step)
 
     def transfer(self, _, choices):
-        """Moves amounts between two accounts, each by a transaction that reads before it writes."""
+        """Moves amounts between two accounts. Each transaction uses WATCH, because it writes values
+        computed from reads."""
         connection, done = self.connect(), 0
         while done < STEPS // 4 and not self.failed.is_set():
             source, target = choices.sample(ACCOUNTS, 2)
@@ -121,7 +123,8 @@ class ManyThreadsTest(ServerTest):
             self.assertEqual(received, SUBSCRIBERS)
 
     def subscribe(self, connection):
-        """Checks that every message arrives once, and that each publisher's messages stay in order.
+        """Checks that each message arrives once, and that the messages of each publisher arrive in
+        order.
         """
         found = [[] for _ in range(PUBLISHERS)]
         for _ in range(PUBLISHERS * STEPS):
@@ -139,8 +142,8 @@ class ManyThreadsTest(ServerTest):
         return seen
 
     def be_killed(self, _, __):
-        """Increments until another client closes the connection. Returns the acknowledged
-        increments.
+        """Increments a counter until another worker kills the connection. Returns how many
+        increments were acknowledged.
         """
         acknowledged = 0
         for _ in range(LIVES):
@@ -215,7 +218,8 @@ class ManyThreadsTest(ServerTest):
             raise
 
     def run_workers(self):
-        """Returns {name of the worker: the results of all of its threads}, in the order of numbers.
+        """Runs all workers. Returns a dict from each worker's name to the results of its threads,
+        in the order of their numbers.
         """
         counts = {
             self.add_items: ADDERS, self.count: COUNTERS, self.write_keys: WRITERS,
@@ -268,7 +272,7 @@ class ManyThreadsTest(ServerTest):
         self.assertEqual(int(call("GET", "transfers")), sum(results["transfer"]))
         by_victims = int(call("GET", "by victims"))
         acknowledged = sum(results["be_killed"])
-        # In each connection one command may have been executed without a reply.
+        # When a connection is killed, its last INCR may have been executed without a reply.
         self.assertIn(by_victims - acknowledged, range(VICTIMS * LIVES + 1))
         self.expect_databases(sum(results["count_in_swapped"]))
 

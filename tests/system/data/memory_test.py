@@ -8,8 +8,8 @@ from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import ErrorReply
 
 MIB = 1 << 20
-# The memory counts as constant if this many readings, 20 ms apart, differ by at most these bytes.
-# The size of INFO's reply may vary by that much. A thread that starts uses more.
+# The server's memory counts as constant if STILL_LOOKS measurements, 20 ms apart, differ by less
+# than STILL_BYTES. The size of INFO's reply may vary by that much. A thread that starts uses more.
 STILL_LOOKS = 25
 STILL_BYTES = 16 << 10
 
@@ -22,8 +22,8 @@ class MemoryTest(ServerTest):
         self.wait_until_all_threads_run()
 
     def wait_until_all_threads_run(self):
-        """A thread takes some memory when it first runs, which may be after the server is ready.
-        Waits until the figure has been stable for a while.
+        """Waits until used_memory has been stable for a while. A thread may first run after the
+        server is ready, and then takes some memory.
         """
         seen = [self.used_bytes()]
 
@@ -59,7 +59,8 @@ class MemoryTest(ServerTest):
             usage_bytes += self.client.call("MEMORY", "USAGE", f"f:{i:05}")
         print(f"used_memory {each_bytes:.1f} bytes each, MEMORY USAGE {usage_bytes / count:.1f}")
         self.assertLessEqual(each_bytes, 250)
-        # MEMORY USAGE of a key may differ from used_memory only by the allocator's rounding.
+        # The sum of MEMORY USAGE may differ from the increase of used_memory, because the allocator
+        # rounds up sizes.
         self.assertLess(abs(usage_bytes / count - each_bytes), 0.1 * each_bytes)
         for i in range(count):
             self.client.call("DEL", f"f:{i:05}")
@@ -85,8 +86,8 @@ class MemoryTest(ServerTest):
         return dict(zip((word.decode() for word in words[::2]), words[1::2]))
 
     def fill(self):
-        """Makes keys of all kinds, one filter with an array of its own among them; returns their
-        names.
+        """Makes strings, filters and a bitmap, among them a filter with an array of 12 MB. Returns
+        the names of all keys.
         """
         keys = [f"long:{i}" for i in range(36_000)] + [f"short:{i}" for i in range(20_000)]
         for start in range(0, len(keys), 500):
@@ -99,7 +100,7 @@ class MemoryTest(ServerTest):
         for i in range(500):
             self.client.call("BF.RESERVE", f"filter:{i}", "0.01", 10_000)
         self.client.call("BF.RESERVE", "big", "0.01", 10_000_000)
-        for start in range(0, 60_000, 1000):  # these items touch nearly all pages of the array
+        for start in range(0, 60_000, 1000):  # touches nearly all pages of the array
             self.client.call("BF.MADD", "big", *range(start, start + 1000))
         self.client.call("SETBIT", "bits", 8_000_000, 1)
         return keys + [f"filter:{i}" for i in range(500)] + ["big", "bits"]
@@ -151,11 +152,11 @@ class MemoryTest(ServerTest):
         self.assertLess(self.server.resident_bytes() - resident_bytes, 4 * MIB)
         self.assertAlmostEqual(self.used_bytes() - before_bytes, planned_bytes, delta=MIB)
         self.assertEqual(self.info("f", "SIZE"), planned_bytes)
-        # Statistics read only a sample, and touch no further pages.
+        # BF.STATS reads only a sample of the array, so most of its pages stay untouched.
         self.assertEqual(self.client.call("BF.STATS", "f")[15], b"0")
         self.assertLess(self.server.resident_bytes() - resident_bytes, 80 * MIB)
         self.client.call("DEL", "f")
-        # Big values are freed in the background, so the test waits.
+        # Large values are freed in the background, so the test waits for it.
         wait_until(
             lambda: self.used_bytes() - before_bytes < MIB, what="giving the deleted filter back"
         )

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests MIGRATE to servers of ours, to redis-server, and to simulated targets."""
+"""Tests MIGRATE to our server, to redis-server, and to a simulated target."""
 
 import contextlib
 import shutil
@@ -17,8 +17,8 @@ HOST = "127.0.0.1"
 
 
 class ScriptedTarget:
-    """A target that accepts one connection. It answers OK to all commands, but each RESTORE waits
-    for reply().
+    """A simulated target of MIGRATE, which accepts one connection. It answers OK to each command,
+    but to RESTORE only after a call of reply().
     """
 
     def __init__(self, test):
@@ -53,7 +53,8 @@ class ScriptedTarget:
 
 class MigrateTest(ServerTest):
     def setUp(self):
-        # With one I/O thread, a client that waits for a target must not block other clients.
+        # The source has one I/O thread. A client that waits for its MIGRATE must not block that
+        # thread's other clients.
         self.directory = tempfile.mkdtemp(prefix="bloomery-migrate-")
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.source = self.start_source()

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests keyspace notifications. Random streams of commands give the same messages as in
-redis-server. A replica publishes the same as its leader. Messages of several I/O threads keep their
-order.
+"""Tests keyspace notifications. For random commands, the messages must be the same as in
+redis-server. A replica must publish the same messages as its leader. With several I/O threads,
+messages must keep their order.
 
 BLOOMERY_SEED replays a run; BLOOMERY_NOTIFICATION_COMMANDS shortens it.
 """
@@ -40,8 +40,8 @@ class Listener:
             messages.append((channel, payload))
 
     def events(self):
-        """Returns "event key" of each message that names an event, with the database if it is not
-        0.
+        """Returns "event key" for each message in a __keyevent@ channel. "@database" follows if the
+        database is not 0.
         """
         events = []
         for channel, payload in self.take():
@@ -89,7 +89,8 @@ class NotificationTest(ReplicaTest):
         listeners = [self.listen(server) for server in servers]
         connections = [self.connection_to(server) for server in servers]
         sent = events = 0
-        # Half of the streams use the classes ALL, because others may leave hardly any event.
+        # Half of the time notify-keyspace-events is ALL, because with random classes hardly any
+        # command may publish a message.
         sent_to_all = events_of_all = 0
         classes = ALL
         while sent < COMMANDS:
@@ -117,7 +118,7 @@ class NotificationTest(ReplicaTest):
         self.assertGreater(events_of_all, sent_to_all / 10)
 
     def report(self, commands, ours, theirs, where):
-        """Fails with the first event that differs, and the commands on its key."""
+        """Fails, and prints the first message that differs and the commands on its key."""
         same = len(os.path.commonprefix([ours, theirs]))
         differing = ours[same : same + 4], theirs[same : same + 4]
         names = {part.partition(b"__:")[2] for events in differing for e in events for part in e}
@@ -125,7 +126,7 @@ class NotificationTest(ReplicaTest):
         related = [command for command in commands if names & set(command)]
         self.fail(f"{where}\nours:    {differing[0]}\nredis's: {differing[1]}\n{related[:40]}")
 
-    # The tests below use replicas. Replicas of Redis publish no notifications.
+    # The tests below use our server as a replica. Replicas of Redis publish no notifications.
 
     def test_replica_publishes_its_leaders_changes(self):
         redis = self.start_redis("--repl-diskless-sync-delay", "0")

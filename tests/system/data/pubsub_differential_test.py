@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Runs the same pub/sub session, over several connections, on our server and on redis-server. Every
 byte of every reply and message must be equal.
-Replies without a guaranteed order are compared without one. These are the messages of one PUBLISH
-to one client by several patterns, confirmations of an UNSUBSCRIBE without names, and lists of
-channels. A RESP3 client that publishes to itself gets message and reply in either order (Redis 7.0
-and 7.2 differ), so they are compared separately.
+Replies without a guaranteed order are sorted before the comparison. These are the messages of one
+PUBLISH to one client by several patterns, confirmations of an UNSUBSCRIBE without names, and lists
+of channels. If a RESP3 client publishes to itself, its message may precede or follow its reply
+(Redis 7.0 and 7.2 differ). So messages and replies are compared separately.
 
 BLOOMERY_SEED replays a run; BLOOMERY_PUBSUB_STEPS shortens it.
 """
@@ -98,7 +98,8 @@ class PubSubDifferentialTest(ServerTest):
         return 1
 
     def read_frames(self, connection, replies):
-        """Reads frames until `replies` of them are no messages, and returns all of them."""
+        """Reads frames until `replies` of them are replies, and returns all frames. The other
+        frames are pub/sub messages."""
         frames = []
         while replies > 0:
             frames.append(connection.read_reply())
@@ -106,7 +107,7 @@ class PubSubDifferentialTest(ServerTest):
         return frames
 
     def collect(self, server, messages, count):
-        """Reads until `count` messages have arrived at the clients of the server."""
+        """Reads until `count` messages have arrived, in total, at all clients of one server."""
         deadline = time.monotonic() + DEADLINE_S
         missing = count - sum(map(len, messages.values()))
         while missing > 0:
@@ -182,7 +183,7 @@ class PubSubDifferentialTest(ServerTest):
         self.assertGreater(self.messages, 8)
 
     def test_transactions(self):
-        """EXEC returns the confirmations in place of replies, one array element each."""
+        """In EXEC's array, each confirmation of SUBSCRIBE takes the place of a reply."""
         listener, client = self.new_client(), self.new_client()
         self.run_step(listener, [b"SUBSCRIBE", b"a"])
         for connection in client.both:
@@ -191,8 +192,8 @@ class PubSubDifferentialTest(ServerTest):
             connection.send(encode("EXEC"))
             for _ in range(5):
                 connection.read_reply()
-        # EXEC's array has four elements. The fifth reply follows it, because SUBSCRIBE has sent a
-        # confirmation of its own.
+        # EXEC's array has four elements, one for each command. SUBSCRIBE of two channels sends two
+        # confirmations, so a fifth reply follows the array.
         for _ in range(2):
             self.assertEqual(*(connection.read_reply()[1] for connection in client.both))
         for _ in range(2):
@@ -220,7 +221,8 @@ class PubSubDifferentialTest(ServerTest):
         for _ in range(STEPS):
             self.random_step()
         for client in self.clients:
-            # If further bytes had arrived, the comparison of this PING would fail.
+            # If either server had sent further bytes, the comparison of this PING's replies would
+            # fail.
             self.run_step(client, [b"PING", b"end"])
         print(f"{len(self.history)} steps, {self.messages} messages, seed {self.seed}")
         self.assertGreater(self.messages, STEPS / 10)
@@ -274,7 +276,8 @@ class PubSubDifferentialTest(ServerTest):
         client.close()
         client.both = [server.connect() for server in self.servers]
         client.protocol, client.subscribed = 2, [set(), set(), set()]
-        # The servers detect at different times that the old connections are closed.
+        # The servers detect at different times that the old connections are closed, so the test
+        # waits for both servers.
         expected = 1 + len(self.clients)
         for server in self.servers:
             with server.connect() as probe:

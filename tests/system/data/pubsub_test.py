@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Pub/sub between I/O threads: order, unsubscribing under a flood, replicas, clients."""
+"""Tests pub/sub with several I/O threads: the order of messages, unsubscribing while many messages
+arrive, replicas, and client libraries."""
 
 import random
 import re
@@ -54,8 +55,8 @@ class PubSubTest(ServerTest):
             self.assertEqual(own, [b"%d %d" % (number, i) for i in range(messages)])
 
     def test_nothing_comes_after_the_last_unsubscription(self):
-        """After UNSUBSCRIBE's reply no message may follow: the client would take it for the next
-        reply.
+        """After the reply to UNSUBSCRIBE no message may follow, because the client would take it
+        for the reply to its next command.
         """
         server = self.start_server(*THREADS)
         rng = random.Random(seed_from_environment())
@@ -113,7 +114,7 @@ class PubSubTest(ServerTest):
         self.assertEqual(publisher.call("WAIT", 1, 5000), 1)
         self.assertEqual(on_replica.call("GET", "k"), b"v")
 
-    # Tests with clients of other projects.
+    # Tests with redis-cli and redis-py.
 
     def test_redis_cli(self):
         server = self.start_server()
@@ -161,8 +162,8 @@ class PubSubTest(ServerTest):
         pubsub.subscribe("c")
 
         def was_checked_twice():
-            """redis-py checks a connection by PING. In subscriber mode its reply looks like a
-            message.
+            """redis-py checks a connection by PING. In subscriber mode, the reply to PING has the
+            form of a message.
             """
             pubsub.get_message(timeout=0.2)
             with server.connect() as connection:

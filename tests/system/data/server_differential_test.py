@@ -25,12 +25,13 @@ CLIENT_FIELDS = (b"id", b"name", b"flags", b"db", b"sub", b"psub", b"ssub", b"mu
                  b"user", b"redir", b"resp")  # fmt: skip
 FIELD = re.compile(rb"(\S+?)=(\S*)")
 KINDS_OF_MESSAGES = (b"message", b"pmessage", b"invalidate")
-# Options with more values in later releases of Redis. The error of CONFIG SET lists the values.
+# Options for which later releases of Redis accept more values than redis-server 7.0. The error of
+# CONFIG SET lists all accepted values.
 NEWER_CHOICES = {b"repl-diskless-load"}
 
 
 class Client:
-    """Holds one connection to each server, and the id that each server gave it."""
+    """Holds one connection to each server, and the client id that each server has assigned."""
 
     def __init__(self, servers, protocol):
         self.both = [server.connect() for server in servers]
@@ -54,8 +55,8 @@ class ServerDifferentialTest(ServerTest):
     def setUp(self):
         self.seed = seed_from_environment()
         self.rng = random.Random(self.seed)
-        # The duration of a command differs between the servers, so the slow log records all or
-        # none.
+        # The duration of a command differs between the servers. So the tests set the slow log to
+        # record either all commands or none.
         quick = ("--slowlog-log-slower-than", "-1")
         self.servers = [self.start_server("--io-threads", "2", *quick), self.start_redis(*quick)]
         self.servers[1].expect_log("Deprecation warning: Allowing a first arg")
@@ -68,7 +69,7 @@ class ServerDifferentialTest(ServerTest):
         self.ended = [set(), set()]  # for each server, the clients that it has closed
 
     def shared_options(self):
-        """Returns the options that both servers know, with values that are equal."""
+        """Returns the options that both servers have with equal values."""
         both = []
         for connection in self.clients[0].both:
             words = connection.call("CONFIG", "GET", "*")
@@ -78,7 +79,8 @@ class ServerDifferentialTest(ServerTest):
 
     def test_replies_and_messages_equal_those_of_redis(self):
         stream = ServerStream(self.rng, CONNECTIONS, self.shared_options())
-        # This connection receives messages about the other connections.
+        # This connection receives keyspace notifications and invalidations about the other
+        # connections.
         listener = self.clients[0]
         for connection in listener.both:
             connection.call("PSUBSCRIBE", "__key*__:*")
@@ -88,8 +90,8 @@ class ServerDifferentialTest(ServerTest):
         for _ in range(COMMANDS):
             client = self.rng.choice(self.clients[1:])
             command = stream.next()
-            # Our server sends a transaction's invalidations after its end, when tracking may
-            # already be off.
+            # Inside a transaction, CLIENT TRACKING is skipped. Our server sends a transaction's
+            # invalidations only after its end, when tracking might already be off.
             if client.queued is not None and command[:2] == [b"CLIENT", b"TRACKING"]:
                 continue
             self.run_step(client, command)
@@ -129,8 +131,8 @@ class ServerDifferentialTest(ServerTest):
         self.replace_ended()
 
     def replace_ended(self):
-        """A change of a user closes that user's connections on both servers. Replaces these
-        connections.
+        """When a user's ACL rules change, both servers close the user's connections. Replaces these
+        connections by new ones.
         """
         ours, theirs = self.ended
         if ours != theirs:
@@ -147,8 +149,8 @@ class ServerDifferentialTest(ServerTest):
             self.wait_until_gone(self.clients[index])
 
     def wait_until_gone(self, client):
-        """Each server detects at its own time that a connection has ended. Both get equally many
-        requests, because the slow log counts.
+        """The two servers detect a closed connection at different times. Both get the same number
+        of requests, because the slow log counts them.
         """
         wait_until(
             lambda: all([
@@ -159,24 +161,27 @@ class ServerDifferentialTest(ServerTest):
         )  # fmt: skip
 
     def messages_in(self, client, frames):
-        """Returns the messages before the reply, as one list for each connection."""
+        """Returns a list of messages for each connection. Only `client` has messages: those before
+        its reply."""
         heard = [[] for _ in self.clients]
         heard[self.clients.index(client)] = [raw for _, raw in frames[:-1]]
         return heard
 
     def hear(self, server, heard, expected):
-        """Returns the messages to the connections of a server, up to the reply to a PING. Our
-        threads hand messages to each other, so for our server it waits for as many as Redis has
-        sent.
+        """Returns the messages to each connection of a server, up to the reply to a PING. In our
+        server one thread hands messages to another. So for our server this method waits until as
+        many messages as from Redis have arrived.
         """
         deadline = time.monotonic() + DEADLINE_S
         ended = self.ended[server]
         for index, client in enumerate(self.clients):
             connection = client.both[server]
-            # Inside MULTI no command is answered at once; its messages come with a later reply.
+            # Inside MULTI, a PING would be queued. Messages to this connection are read with a
+            # later reply.
             if client.queued is not None:
                 continue
-            # Our server may still reply before another thread closes the connection.
+            # If Redis has closed this connection, our server may still reply before another of its
+            # threads closes the connection.
             if expected is not None and index in self.ended[1]:
                 if connection.is_closed_by_server():
                     ended.add(index)
@@ -191,19 +196,19 @@ class ServerDifferentialTest(ServerTest):
                 if not is_message(value):
                     break
                 heard[index].append(raw)
-            # Waits instead of sending another PING: both servers must get equally many commands,
-            # because SLOWLOG counts them.
+            # Waits for messages instead of sending another PING. Both servers must get equally many
+            # commands, because SLOWLOG counts them.
             is_open = index not in ended
             while is_open and expected is not None and len(heard[index]) < len(expected[index]):
                 if not connection.has_reply(max(0.0, deadline - time.monotonic())):
                     break
                 heard[index].append(connection.read_reply()[1])
-        # A redirected invalidation of all keys has a null. Redis writes it in the protocol of the
-        # client that has read the keys, our server in that of the receiver.
+        # A redirected invalidation of all keys contains a null. Redis encodes it in the protocol of
+        # the client that has read the keys, and our server in the protocol of the receiver.
         null, other_null = b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n"
         heard = [[raw.replace(other_null, null) for raw in messages] for messages in heard]
-        # Invalidations redirected from another thread may arrive anywhere among messages and other
-        # invalidations; tracking_test compares the order on one thread.
+        # Invalidations redirected from another thread may arrive before or after other messages, so
+        # they are sorted. tracking_test compares their order on one thread.
         def place(raw):
             return (True, raw) if b"invalidate\r\n" in raw else (False, b"")
 
@@ -211,7 +216,7 @@ class ServerDifferentialTest(ServerTest):
 
     def pull_apart(self, connection, frames):
         """Redis 7.0 writes the invalidations of a transaction's own changes between the elements of
-        EXEC's array.
+        EXEC's array. Moves them before EXEC's reply.
         """
         value, raw = frames.pop()
         while isinstance(value, list) and any(isinstance(part, Push) for part in value):
@@ -223,7 +228,7 @@ class ServerDifferentialTest(ServerTest):
             value += [connection.read_reply()[0] for _ in news]
         frames.append((value, raw))
 
-    # The methods below compare the replies of the two servers.
+    # The methods below compare the replies of our server and of Redis.
 
     def record_transaction(self, client, command, reply):
         name = command[0].upper()
@@ -265,7 +270,8 @@ class ServerDifferentialTest(ServerTest):
         return compare is not None and compare(ours, theirs)
 
     def logical(self, server, number):
-        """Returns the index of the connection with this id, or the number itself."""
+        """Returns a name for the connection with this client id, which is the same for both
+        servers. Returns the number itself if no connection has it."""
         for index, client in enumerate(self.clients):
             if client.ids[server] == number:
                 return f"connection {index}"
@@ -280,9 +286,11 @@ class ServerDifferentialTest(ServerTest):
             fields = dict(FIELD.findall(line))
             for name in (b"id", b"redir"):
                 fields[name] = self.logical(server, int(fields[name]))
-            # Our server does not show that a watched key has changed, and its RESET ends NO-EVICT.
+            # Removes flags that differ: our server does not show that a watched key has changed,
+            # and its RESET ends NO-EVICT.
             fields[b"flags"] = re.sub(rb"[de]", b"", fields[b"flags"]) or b"N"
-            # Inside EXEC our server already shows the client as being outside a transaction.
+            # While EXEC runs, our server already shows the client as being outside a transaction,
+            # so `multi` and `flags` are not compared.
             if fields[b"cmd"] == b"exec":
                 fields[b"multi"], fields[b"flags"] = b"-1", b"N"
             lines.append({name: fields[name] for name in CLIENT_FIELDS})
@@ -304,7 +312,8 @@ class ServerDifferentialTest(ServerTest):
         return both[0] == both[1]
 
     def slowlogs_match(self, ours, theirs):
-        """Returns numbers, arguments and names of clients; times and addresses differ by server."""
+        """Compares numbers, arguments and names of clients of slow log entries, because times and
+        addresses differ by server."""
         shapes = [
             [(entry[0], self.without_ids(server, entry[3]), entry[5]) for entry in log]
             for server, log in enumerate((ours, theirs))
@@ -312,7 +321,8 @@ class ServerDifferentialTest(ServerTest):
         return shapes[0] == shapes[1]
 
     def without_ids(self, server, words):
-        # Redis shows all arguments of an AUTH that has too many; they may be passwords.
+        # If AUTH has too many arguments, the slow log of Redis shows them, although they may be
+        # passwords. Our server hides them.
         if words[0].upper() == b"AUTH" and len(words) > 3 and server == 1:
             return [words[0], *[b"(redacted)"] * (len(words) - 1)]
         if words[0].upper() != b"CLIENT":
@@ -335,9 +345,9 @@ class ServerDifferentialTest(ServerTest):
         return counts[0] == counts[1]
 
     def users_match(self, ours, theirs):
-        """Returns all fields except rules about commands. Redis 7.0 shows other rules with the same
-        effect on its own commands. Our server and Redis 7.2 show the given rules. DRYRUN compares
-        effects.
+        """Compares all fields of users except rules about commands. Our server and Redis 7.2 show
+        these rules as given. Redis 7.0 shows other rules with the same effect. ACL DRYRUN compares
+        the effects.
         """
         return self.without_rules(ours) == self.without_rules(theirs)
 
@@ -349,7 +359,7 @@ class ServerDifferentialTest(ServerTest):
         return [self.without_rules(part) for part in reply] if isinstance(reply, list) else reply
 
     def access_logs_match(self, ours, theirs):
-        """Returns refused users and commands, with counts; the other fields are ids and times."""
+        """Compares the entries of ACL LOG without their ids and times."""
         shapes = []
         for log in (ours, theirs):
             entries = [
@@ -376,7 +386,8 @@ class ServerDifferentialTest(ServerTest):
         return ours == theirs
 
     def test_commands_of_restricted_users(self):
-        """Users with random rules are refused the same commands with the same texts."""
+        """Both servers must refuse the same commands of users with random rules, with the same
+        error texts."""
         stream = ServerStream(self.rng, CONNECTIONS, self.shared_options(), {"acl"})
         refused = 0
         for _ in range(COMMANDS // 100):
@@ -388,7 +399,8 @@ class ServerDifferentialTest(ServerTest):
             self.run_step(client, [b"AUTH", user, b"pass"])
             for _ in range(40):
                 command = stream.next()
-                # A change of a user closes connections, possibly also this one.
+                # These commands are skipped, because a change of a user may close the connection
+                # that runs the test.
                 if command[0] not in (b"ACL", b"RESET", b"HELLO", b"AUTH"):
                     self.run_step(client, command)
                     refused += self.last_was_noperm
@@ -408,10 +420,11 @@ class ServerDifferentialTest(ServerTest):
         for _ in range(COMMANDS // 20):
             client = self.rng.choice(self.clients[1:])
             command = [word for word in stream.next() if isinstance(word, bytes)]
-            # For commands that were rejected in a transaction Redis shows EXEC alone.
+            # If commands of a transaction were rejected, MONITOR of Redis shows only its EXEC.
             if command[0].upper() in (b"HELLO", b"RESET") or command[:-1] == [b"EXEC"]:
                 continue
-            # Redis shows all arguments of an AUTH that has too many.
+            # If AUTH has too many arguments, MONITOR of Redis shows them all. Our server hides
+            # them.
             is_hidden = command[0].upper() == b"AUTH" and len(command) > 3
             lines = []
             for server, connection in enumerate(client.both):
@@ -432,7 +445,7 @@ class ServerDifferentialTest(ServerTest):
         self.assertGreater(compared, COMMANDS / 400)
 
     def monitored(self, server, client):
-        """Returns MONITOR's lines about the last command, without times and ports."""
+        """Returns the lines of MONITOR since the previous command, without times and ports."""
         fence = b"fence %d" % self.rng.randrange(1 << 30)
         other = self.servers[server].connect()
         other.call("ECHO", fence)

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A filter with a large capacity and few items costs only the items, in every operation.
+"""Tests that a large filter with few items needs memory and disk space only for these items. This
+holds in saves, full syncs, copies and loads.
 
-BLOOMERY_SPARSE_CAPACITY=2000000000 BLOOMERY_SPARSE_ITEMS=20000 is the largest useful size; the test
-prints the figures.
+BLOOMERY_SPARSE_CAPACITY=2000000000 BLOOMERY_SPARSE_ITEMS=20000 is the largest useful size. The test
+prints how much memory each operation adds.
 """
 
 import pathlib
@@ -18,7 +19,8 @@ from harness.replication import ReplicaTest, info
 CAPACITY = count("SPARSE_CAPACITY")
 ITEMS = count("SPARSE_ITEMS")
 MB = 1_000_000
-# An item of a growing native filter at 1 % is in two cache lines, so it touches two pages.
+# In a native filter that may grow, at an error rate of 1 %, each item sets bits in two cache lines.
+# So an item touches at most two memory pages.
 TOUCHED_BYTES = ITEMS * 2 * 4096
 GROWTH_BYTES_MAX = 64 * MB * CAPACITY // 2_000_000_000 + 4 * MB
 FILE_BYTES_MAX = 60 * MB * CAPACITY // 2_000_000_000 + MB
@@ -38,8 +40,8 @@ class SparseFilterTest(ReplicaTest):
         return server, connection
 
     def memory(self, server, connection):
-        """Returns two numbers of resident bytes: those of the arrays, including children, and those
-        of all other memory.
+        """Returns the server's resident bytes: its filter arrays, with pages that forked child
+        processes touched, plus its anonymous memory.
         """
         fields = info(connection, "memory")
         arrays = int(fields["mem_filter_arrays_resident"])
@@ -122,7 +124,8 @@ class SparseFilterTest(ReplicaTest):
         connection.close()
         self.assertEqual(server.stop(), [])
         server, connection = self.start()
-        # The replayed log also contains COPY and DEL, so the test waits until the copy is freed.
+        # The replayed log also contains COPY and DEL. So the test waits until the server has freed
+        # the copied filter.
         wait_until(lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0")
         self.expect_no_growth("restart", server, connection, filled_bytes)
         self.expect_items(connection)

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The story of the click log: a click counts once in ten minutes.
+"""Tests the user story "click log": a click counts at most once in ten minutes.
 
-Clicks come by pipelines of 350 BF.ADD to one filter with a window; one in a hundred is a repetition
-of an earlier one. The server's wall clock is simulated, so a day takes seconds. The model knows for
-each click when it last counted.
+A client sends clicks to one filter with a window, by pipelines of 350 BF.ADD. One click in a
+hundred repeats an earlier click. The server's wall clock is simulated, so a day takes seconds. An
+exact model records when each click last counted.
 """
 
 import tempfile
@@ -21,8 +21,8 @@ START_MS = 1_790_000_000_000
 
 
 class Clicks:
-    """An exact model that records when each click last counted, in milliseconds or in number of
-    counted clicks.
+    """An exact model that records the position at which each click last counted. A position is a
+    time in milliseconds, or the number of clicks counted so far.
     """
 
     def __init__(self, test, window):
@@ -64,7 +64,7 @@ class ClicksStoryTest(StoryTest):
         self.client = self.new_client()
 
     def click(self, number, history):
-        """Returns a new click or, with a chance of 1 %, one of about the last two windows."""
+        """Returns a new click or, with a chance of 1 %, one of the earlier clicks in `history`."""
         if history and self.random.random() < 0.01:
             return self.random.choice(history)
         return f"user:{self.random.randrange(10**6)}:banner:{number}"
@@ -101,7 +101,7 @@ class ClicksStoryTest(StoryTest):
         self.run_clicks(clicks, windows * each, 3 * each // 2, position_of)
         clicks.check()
         self.assertGreater(clicks.repeats, windows * each // 300)
-        # The filter holds the clicks of a window, not those of the whole day.
+        # The filter holds the clicks of about one window (ten minutes), not those of the whole day.
         stats = self.client.execute_command("BF.STATS", "clicks")
         held = dict(zip(stats[::2], stats[1::2]))[b"items"]
         self.assertLess(held, each * 1.4)
@@ -120,7 +120,7 @@ class ClicksStoryTest(StoryTest):
             )
         self.clock.advance(WINDOW_S * 1250)
         self.assertEqual(sum(self.client.execute_command("BF.MEXISTS", "clicks", *items)), 0)
-        # A day later all clicks are forgotten, so the same clicks count again.
+        # A day later the filter has forgotten all clicks, so the same clicks count again.
         self.clock.advance(86_400_000)
         self.assertGreater(sum(self.send([("BF.ADD", "clicks", item) for item in items])), 290)
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The story of the billing system: unique contacts of each customer and month.
+"""Tests the user story "billing": each customer is billed for the unique contacts of a month.
 
-A contact counts once in a month. The old solution is a bit for each contact, by pipelines of 350
-SETBIT, and a counter. The new one is a filter that BF.INSERT creates with the month's first
-contact, with the month's end as its expiry.
+A contact counts once in a month. The old solution sets one bit for each contact, by pipelines of
+350 SETBIT, and keeps a counter. The new solution is a filter. BF.INSERT creates it with the month's
+first contact, and it expires at the end of the month.
 """
 
 import time
@@ -20,15 +20,15 @@ MONTHS = ("2026-10", "2026-11")
 
 class ContactsStoryTest(StoryTest):
     def events(self, count):
-        """Returns pairs (customer, contact) in order of arrival: few contacts come often."""
+        """Returns random pairs (customer, contact). A few contacts occur in many of the pairs."""
         return [
             (self.random.randrange(CUSTOMERS), int(self.random.paretovariate(0.7)) % 1_000_000)
             for _ in range(count)
         ]
 
     def count_with_bits(self, month, events):
-        """Counts the contacts by one bit each. The count is exact, because a bit that was clear is
-        a new contact.
+        """Counts the contacts by one bit for each contact. The count is exact, because SETBIT
+        replies 0 only for a new contact.
         """
         replies = self.send([("SETBIT", f"bits:{month}:{who}", what, 1) for who, what in events])
         self.count("exact", month, events, [reply == 0 for reply in replies])
@@ -73,11 +73,12 @@ class ContactsStoryTest(StoryTest):
         words = ("CAPACITY", 1000, "ERROR", RATE)
         end_ms = int(time.time() * 1000) + 1500
         first = ("BF.INSERT", "seen", *words, "PXAT", end_ms, "ITEMS", "contact")
-        # The expiry is set when the filter is created. Later adds do not change it.
+        # BF.INSERT sets the expiry only when it creates the filter. A later BF.INSERT leaves the
+        # expiry unchanged.
         later = ("BF.INSERT", "seen", *words, "EX", 3600, "ITEMS", "contact", "other")
         self.assertEqual(self.send([first, later]), [[1], [0, 1]])
         self.assertEqual(self.client.execute_command("PEXPIRETIME", "seen"), end_ms)
-        # The server's clock may be some milliseconds behind that of this process.
+        # The server's clock may be some milliseconds behind the clock of the test process.
         wait_until(lambda: self.client.exists("seen") == 0, "the end of the month",
                    poll_every_s=0.05)  # fmt: skip
         self.assertGreaterEqual(time.time() * 1000, end_ms)

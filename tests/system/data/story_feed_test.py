@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The story of the feed: readers repeatedly hide posts and show them again.
+"""Tests the user story "feed": users repeatedly hide posts of their feed and unhide them.
 
-Each user has a deletable filter of hidden posts; a feed shows the posts that are not in it. A post
-whose BF.ADD answered 1 is in the filter until its BF.DEL. A post that answered 0 is a false
-positive and is not in it. A bitmap beside the filter holds the few such posts of a user. The model
-is a set for each user.
+Each user has a deletable filter of hidden posts, and a bitmap. If BF.ADD of a post answers 1, the
+filter holds the post until BF.DEL. If BF.ADD answers 0, the post is a false positive, and the
+bitmap holds it instead. A feed shows the posts that are neither in the filter nor in the bitmap.
+The model is an exact set of the hidden posts of each user.
 """
 
 import unittest
@@ -13,7 +13,7 @@ import unittest
 from harness.stories import StoryTest, allowed, scaled
 
 RATE = 0.01
-POSTS = 1000  # number of posts that a user sees
+POSTS = 1000  # number of posts in a feed, hidden ones included
 ROUNDS = 6
 
 
@@ -32,8 +32,8 @@ class Reader:
 
 class FeedStoryTest(StoryTest):
     def flip(self, readers, each):
-        """Hides some posts of each reader and shows others again. Returns the number of BF.ADD that
-        answered 0.
+        """Takes random posts of each user, hides the visible ones and unhides the hidden ones.
+        Returns how many BF.ADD commands answered 0.
         """
         commands, notes = [], []
         for reader in readers:
@@ -66,7 +66,7 @@ class FeedStoryTest(StoryTest):
             reader.in_filter.remove(post)
 
     def shown(self, reader):
-        """Returns the posts that the feed shows."""
+        """Returns the posts that the feed shows to this user."""
         with self.client.pipeline(transaction=False) as pipeline:
             pipeline.execute_command("BF.MEXISTS", reader.key, *range(POSTS))
             pipeline.get(reader.rest)
@@ -77,7 +77,7 @@ class FeedStoryTest(StoryTest):
 
     def run_story(self, options, lost_rate):
         readers = [Reader(number) for number in range(scaled(10_000, 40))]
-        hidden_each = 100  # in full size: a million hidden posts of ten thousand users
+        hidden_each = 100  # ten thousand users (full size) hide a million posts
         self.send([("BF.RESERVE", r.key, RATE, hidden_each, *options) for r in readers])
         flipped = missed = 0
         for turn in range(ROUNDS):
@@ -97,7 +97,7 @@ class FeedStoryTest(StoryTest):
     def test_fingerprints(self):
         self.DELETIONS = (1,)
         readers = self.run_story(("DELETABLE",), RATE)
-        # Finally all posts are shown again: no filter has an item.
+        # Finally every user unhides all posts. Then every filter must be empty.
         self.send([("BF.DEL", r.key, post) for r in readers for post in sorted(r.in_filter)])
         cards = self.send([("BF.CARD", reader.key) for reader in readers])
         self.assertEqual(cards, [0] * len(readers))
@@ -105,8 +105,8 @@ class FeedStoryTest(StoryTest):
         self.assertEqual(sum(map(sum, found)), 0)
 
     def test_regions(self):
-        # An item that shares all its bits with others stays: BF.DEL answers -1 and the post is
-        # still hidden.
+        # BF.DEL cannot delete an item that shares all its bits with other items. It answers -1, and
+        # the post stays hidden.
         self.DELETIONS = (1, -1)
         self.run_story(("DELETABLE", "REGIONS", 10), RATE)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The story of the music service: which of a user's hundred friends have heard a song?
+"""Tests the user story "music service": which of a user's hundred friends have heard a song?
 
-Each friend has a filter of a hundred songs. At 1 % the filter takes 128 bytes, and theory requires
-120. The filters of a hundred friends take about 12 KB. A page queries them in one round trip.
+Each friend has a filter of a hundred songs. At an error rate of 1 % the filter takes 128 bytes; the
+theoretical minimum is 120. The filters of a hundred friends take about 12 KB. One command
+(BF.KEXISTS) queries all of them in one round trip.
 """
 
 import unittest

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""CLIENT TRACKING: replies and invalidations are compared byte by byte with redis-server's. Caches
-that follow invalidations are compared with the data while several clients write.
+"""Tests CLIENT TRACKING. Replies and invalidations are compared byte by byte with those of
+redis-server. Clients apply invalidations to their caches while other clients write, and in the end
+the caches must equal the data.
 
-BLOOMERY_SEED replays a run; BLOOMERY_TRACKING_STEPS shortens it.
+BLOOMERY_SEED=n repeats a run. BLOOMERY_TRACKING_STEPS=n sets the number of random steps.
 """
 
 import random
@@ -23,8 +24,8 @@ FENCE = b"end of the step"
 
 
 def is_news(value):
-    """Returns whether the value is no reply, but a push or a pub/sub message. Pushes are
-    invalidations and broken redirections. A message marks the end of a step.
+    """Returns whether the value is not a reply but a notification: a RESP3 push or a pub/sub
+    message. A notification is an invalidation, or the push about a broken redirection.
     """
     if isinstance(value, Push):
         return True
@@ -32,7 +33,9 @@ def is_news(value):
 
 
 class Client:
-    """Holds one connection to each server. `news` contains everything received except replies."""
+    """A client with one connection to our server and one to redis-server. `news` has the
+    invalidations that each connection received.
+    """
 
     def __init__(self, servers):
         self.both = [server.connect() for server in servers]
@@ -48,7 +51,9 @@ class Client:
             self.news[side].append(raw)
 
     def call(self, *words):
-        """Returns the raw replies; `client` in a word is replaced by that client's id."""
+        """Sends a command to both servers and returns the raw replies. A word that is a Client
+        object is replaced by the id of that client on each server.
+        """
         replies = []
         for side, connection in enumerate(self.both):
             here = [str(w.ids[side]) if isinstance(w, Client) else w for w in words]
@@ -57,8 +62,8 @@ class Client:
         return replies
 
     def fence(self):
-        """Returns when everything that was sent earlier has arrived. Does nothing if PING would be
-        queued.
+        """Sends PING and reads until its reply, so that all earlier output of both servers has
+        arrived. Does nothing inside MULTI, which would queue the PING.
         """
         if self.is_in_multi:
             return
@@ -101,15 +106,16 @@ class TrackingDifferentialTest(ServerTest):
         self.assertEqual(self.without_ids(ours), self.without_ids(theirs), self.trace("replies"))
 
     def without_ids(self, raw):
-        """Ids differ between the servers. Redis sends a null in the protocol of the redirecting
-        client, which may differ from that of the receiver.
+        """Removes client ids, because they differ between the servers. Gives the null of an
+        invalidation one form, because Redis sends it in the protocol of the redirecting client, not
+        of the receiver.
         """
         raw = raw.replace(b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n")
         return re.sub(rb"(redirect\r\n:|tracking-redir-broken\r\n:|^:)[1-9]\d*", rb"\1ID", raw)
 
     def compare_news(self):
-        """Waits until our server has sent as many invalidations as Redis, which sends them before
-        it replies to the writer.
+        """Waits until our server has sent the same invalidations as Redis, and returns their
+        number. Redis sends them before it replies to the writer; our server may send them later.
         """
         news = []
 
@@ -169,8 +175,8 @@ class TrackingDifferentialTest(ServerTest):
         elif kind == "caching":
             self.run_step(client, "CLIENT", "CACHING", rng.choice(["YES", "NO"]))
         elif kind == "many":
-            # The key that the transaction writes is never read, because Redis 7.0 writes such
-            # invalidations between the elements of EXEC's array.
+            # No client reads the key that the transaction writes. Otherwise Redis 7.0 would write
+            # the invalidation of this key between the elements of EXEC's array.
             for words in (["MULTI"], ["GET", key], ["SET", "never read", "1"],
                           ["MGET", *rng.sample(KEYS, 2)], ["EXEC"]):  # fmt: skip
                 self.run_step(client, *words)
@@ -179,7 +185,9 @@ class TrackingDifferentialTest(ServerTest):
 
 
 class CachingClient(threading.Thread):
-    """Caches keys and drops invalidated ones until stop(). Then catch_up() drops the last ones."""
+    """Reads and caches keys, and drops invalidated ones, until `stopping` is set. Then catch_up()
+    applies the last invalidations.
+    """
 
     def __init__(self, port, keys, *options):
         super().__init__(daemon=True)
@@ -213,7 +221,9 @@ class CachingClient(threading.Thread):
             self.read(*self.random.sample(self.keys, 5))
 
     def catch_up(self):
-        """Applies the invalidations that have arrived. Those of another thread may arrive later."""
+        """Applies the invalidations that have arrived. Other threads of the server may send more of
+        them later.
+        """
         while self.connection.has_reply():
             self.take(self.connection.read_reply()[0])
 
@@ -239,7 +249,8 @@ class TrackingTest(ReplicaTest):
             return {k: (v, data[k]) for k, v in client.cache.items() if data[k] != v}
 
         for client in clients:
-            # A lost or early invalidation leaves a stale value in the cache forever.
+            # An invalidation that is lost, or sent before its write takes effect, leaves a stale
+            # value in the cache forever.
             wait_until(
                 lambda one=client: not stale(one), lambda one=client: f"none of {stale(one)}"
             )
@@ -259,7 +270,9 @@ class TrackingTest(ReplicaTest):
                     connection.call("FLUSHALL")
 
     def test_caches_end_as_the_data(self):
-        """Several I/O threads, writers and readers: no invalidation is lost or comes too early."""
+        """With several I/O threads, writers and readers, the server loses no invalidation and sends
+        none before its write takes effect.
+        """
         for options, limit in (((), "0"), (("BCAST", "PREFIX", "key:"), "0"), ((), "10")):
             server = self.start_server(
                 "--io-threads", "3", "--hz", "100", "--tracking-table-max-keys", limit
@@ -278,7 +291,9 @@ class TrackingTest(ReplicaTest):
             self.stop_and_check(server, clients)
 
     def test_a_lower_limit_of_keys_is_kept_at_once(self):
-        """As in Redis, a lower limit applies at once, without a periodic task."""
+        """As in Redis, a lower tracking-table-max-keys applies at once. It does not wait for a
+        periodic task.
+        """
         server = self.start_server("--enable-debug-command", "yes")
         tracker, other = self.connect(server), self.connect(server)
         self.assertEqual(other.call("DEBUG", "PAUSE-CRON", "1"), b"OK")
@@ -298,8 +313,8 @@ class TrackingTest(ReplicaTest):
         tracker.call("HELLO", "3")
         tracker.call("CLIENT", "TRACKING", "ON")
         self.follow(behind, leader.port)
-        # After a change of the leader, the new leader's data have replaced all keys. So all keys
-        # are invalidated.
+        # The full sync from the new leader replaces all keys of the replica. So the replica
+        # invalidates all keys.
         self.assertEqual(tracker.read_reply()[0], Push([b"invalidate", None]))
         self.wait_for_link(behind)
         for write in (("SET", "k", "1"), ("BF.ADD", "k2", "x"), ("DEL", "k")):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Tests commands on whole filters (BF.MERGE, BF.CLEAR), on many filters (BF.KADD) and with an
-expiry at creation, while children save. Data that are loaded again or repeated by a replica are the
-same.
+expiry at creation, while child processes save. A restarted server and a replica must have the same
+data.
 """
 
 import pathlib
@@ -17,7 +17,8 @@ from harness.replication import ReplicaTest, info
 
 LAYOUTS = ("native", "redisbloom", "valkey-bloom")
 ROUNDS = count("WHOLE_FILTER_ROUNDS")
-# Capacity of a filter whose array has more than 1 MiB, so that children share it.
+# Capacity of a filter whose bit array exceeds 1 MiB, so that the server shares the array with child
+# processes that save.
 WIDE = 1_500_000
 
 
@@ -48,7 +49,7 @@ class WholeFiltersTest(ReplicaTest):
                         connection.call("BF.MADD", key, *range(start, start + 1000))
 
     def commands(self):
-        """Returns commands that the server must execute without an error."""
+        """Returns a few random commands, of which none may fail with WRONGTYPE."""
         chance = self.rng
         layout = chance.choice(LAYOUTS)
         one, other = (f"{layout}:{name}" for name in chance.sample("abc", 2))
@@ -72,7 +73,7 @@ class WholeFiltersTest(ReplicaTest):
             self.assertNotIn(b"WRONGTYPE", str(reply).encode())
 
     def digest(self, connection):
-        """Waits until all keys with an expiry are gone, and returns the digest of the data."""
+        """Waits until the keys with a short expiry are gone, and returns the digest of the data."""
         wait_until(lambda: not self.keys_that_go(connection), "the end of what expires")
         for database in (0, 5):
             connection.call("SELECT", database)

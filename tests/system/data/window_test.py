@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Windows rotate during snapshots, rewrites, moves of keys, replication and kill -9. A replica and
-a replayed log have the same data as the leader.
+"""Tests filters whose windows rotate during snapshots, rewrites, moves of keys, replication and
+kill -9. A replica and a server that replays its log must have the same data as the leader.
 """
 
 import pathlib
@@ -91,8 +91,8 @@ class WindowTest(ReplicaTest):
         wait_until(lambda: self.is_rich(connection), "generations and layers")
 
     def is_rich(self, connection):
-        """Adds items, then returns whether the filters have all generations, and one generation has
-        several layers.
+        """Adds items, then returns whether filter `time` has all its generations, and a generation
+        of filter `grown` has several layers.
         """
         self.add(connection)
         layers = [fields[fields.index(b"layers") + 1] for fields in
@@ -109,7 +109,7 @@ class WindowTest(ReplicaTest):
         self.wait_for_link(replica)
         self.run_for_a_while(connection)
 
-        # CLIENT PAUSE stops rotations as well as writes.
+        # CLIENT PAUSE stops not only writes but also the rotation of windows.
         connection.call("CLIENT", "PAUSE", 3_600_000, "WRITE")
         self.wait_until_equal_offsets(connection, replica)
         before = digest(connection)
@@ -118,13 +118,15 @@ class WindowTest(ReplicaTest):
         self.assertEqual(digest(replica), before)
         leader.crash()
 
-        # A replica rotates no generation by itself, so its data equal those of the log.
+        # A server that starts as a replica rotates no window by itself, so its data must equal
+        # those of its log.
         server = self.start_logged("--replicaof", f"127.0.0.1 {free_port()}")
         again = self.connect(server)
         wait_until(lambda: info(again, "persistence")["loading"] == "0", "the data")
         self.assertEqual(digest(again), before)
 
-        # After promotion both servers rotate again, although no client writes.
+        # Once both servers are promoted, they rotate their windows again, although no client
+        # writes.
         for promoted in (again, replica):
             self.assertEqual(promoted.call("REPLICAOF", "NO", "ONE"), b"OK")
         for promoted in (again, replica):

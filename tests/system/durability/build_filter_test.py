@@ -87,10 +87,10 @@ class ProgramTest(Builder, unittest.TestCase):
         self.assertEqual(self.names(), [])
 
     def reads_pipe(self, pid):
-        """Returns whether the process holds the temporary file of the items, which is already
+        """Returns whether the process has its temporary file of items open, which it has already
         unlinked.
         """
-        with contextlib.suppress(OSError):  # the file may have just been closed
+        with contextlib.suppress(OSError):  # the process may have just closed a file
             files = pathlib.Path(f"/proc/{pid}/fd")
             return any(SPOOL.search(os.readlink(file)) for file in files.iterdir())
         return False
@@ -124,7 +124,7 @@ class ProgramTest(Builder, unittest.TestCase):
 
 class BuildFilterTest(Builder, ServerTest):
     def serve(self, snapshot, *options):
-        """Returns a client of a server that has loaded the file."""
+        """Starts a server that loads a copy of the snapshot. Returns a client of that server."""
         directory = tempfile.mkdtemp(prefix="bloomery-test-")
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         shutil.copy(snapshot, pathlib.Path(directory) / "dump.rdb")

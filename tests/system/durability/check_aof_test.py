@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests bloomery-server --check-aof on the files of other servers, complete and torn."""
+"""Tests bloomery-server --check-aof with append logs of other servers: complete, torn, damaged and
+with a missing file.
+"""
 
 import os
 import pathlib

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Damaged files of a real server's data are reported with file and place, and never read as other
-data.
+"""Tests that a server reports damaged data files with the file's name and the place of the damage,
+and never loads wrong data.
 
 Environment:
-  BLOOMERY_DAMAGE_TAILS  number of torn tails
-  BLOOMERY_DAMAGE_FLIPS  number of flipped bits
+  BLOOMERY_DAMAGE_TAILS  number of append logs that are truncated or end in garbage
+  BLOOMERY_DAMAGE_FLIPS  number of files in which one bit is flipped
 """
 
 import contextlib
@@ -33,8 +33,8 @@ OPTIONS = ["--save", "", "--enable-debug-command", "yes", "--io-threads", "1"]
 
 
 class Outcome:
-    """The result of one start with some files: a digest of the loaded data, or the reason of the
-    refusal.
+    """The result of one start of a server: the digest of the loaded data, or a log that says why
+    the start failed.
     """
 
     def __init__(self, directory, *options):
@@ -63,7 +63,9 @@ class Outcome:
 
 
 class DamageTest(ServerTest):
-    """Creates the files once: a snapshot, and a log of a base and an incremental file."""
+    """All tests damage copies of the same files: a snapshot, and an append log with a base file and
+    an incremental file.
+    """
 
     @classmethod
     def setUpClass(cls):
@@ -99,7 +101,8 @@ class DamageTest(ServerTest):
             for _ in range(20):
                 writer.send_pipeline(connection)
             (incremental,) = (self.sound / LOG).glob("*.incr.aof")
-            # Records the expected state for each length of the file.
+            # After each command, records the length of the incremental file and the digest of the
+            # data.
             digests = type(self).digests = []
             for _ in range(40):
                 writer.longest_pipeline = 1
@@ -115,8 +118,9 @@ class DamageTest(ServerTest):
         return target
 
     def expected_digests(self, size):
-        """Returns the digest of the last state that is complete in the first bytes of the file, and
-        that of the next state. The next state may lack only its last annotation.
+        """Returns the digests that are valid if the log file is cut to `size` bytes. One is of the
+        last complete record. The other is of the next record, which may have lost only an
+        annotation line and no command.
         """
         count = sum(at <= size for at, _ in self.digests)
         return {digest for _, digest in self.digests[max(0, count - 1) : count + 1]}
@@ -153,8 +157,9 @@ class DamageTest(ServerTest):
 
             with self.subTest(size=size, is_zero=is_zero):
                 outcome = self.check_torn(append, whole)
-                # Garbage that opens with a whole # line is torn after that line, because every
-                # loader skips such lines.
+                # Every loader skips lines that begin with #. If the garbage begins with such a
+                # line, complete, the server keeps the line and cuts off only the rest of the
+                # garbage.
                 cut = r"\d+" if garbage.startswith(b"#") else size
                 self.assertRegex(outcome.log, rf"is torn: .* last {cut} bytes .*cut off")
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Full disks, files that may not grow, and failing system calls: no acknowledged write is lost.
+"""Tests that the server loses no acknowledged write when a disk is full, a file reaches its size
+limit, or a system call fails.
 
 Environment:
   BLOOMERY_FAULT_ROUNDS  number of times that each disk is filled
@@ -35,7 +36,8 @@ def limit_file_size():
 
 
 def strace(*calls, path=None):
-    """Runs a program under strace, which makes system calls fail: all of them, or those on `path`.
+    """Returns the words to put before a program, so that strace makes its system calls fail or
+    wait. With `path`, only calls on this file are affected.
     """
     options = [word for call in calls for word in ("-e", "inject=" + call)]
     return ["strace", "-D", "-f", "-o", os.devnull, *(["-P", path] if path else []), *options]
@@ -71,8 +73,8 @@ class DiskFaultTest(ServerTest):
         return re.search(rf"^{field}:(.*?)\r?$", text, re.MULTILINE)[1]
 
     def check_restart(self, server, load, fsync, directory=None):
-        """Kills and restarts the server. Checks that all data survive, and that no torn record is
-        left in the log.
+        """Kills and restarts the server. Checks that all acknowledged writes survive, and that the
+        server reports no torn append log.
         """
         if server.process.poll() is None:
             server.crash()
@@ -83,7 +85,9 @@ class DiskFaultTest(ServerTest):
         server.crash()
 
     def check_refusing(self, server):
-        """Checks that writes and PING are refused, reads are served, and INFO shows the error."""
+        """Checks that the server rejects writes and PING, serves reads, and reports
+        aof_last_write_status:err in INFO.
+        """
         with server.connect() as connection:
             for command in (("SET", "refused", "1"), ("BF.ADD", "refused", "1"), ("PING",)):
                 reply = connection.call(*command)
@@ -121,8 +125,8 @@ class DiskFaultTest(ServerTest):
             load = Load(self.rng.random())
 
     def serve_with_slow_syncs(self, fsync):
-        """Starts a server with a reader and a writer. From each thread's third sync on, a sync
-        lasts three seconds.
+        """Starts a server, a connection that reads and a connection that writes. From each server
+        thread's third fdatasync on, strace delays the call by three seconds.
         """
         slow = strace("fdatasync:delay_enter=3000000:when=3+")
         server = self.start(fsync, prefix=slow)
@@ -148,8 +152,8 @@ class DiskFaultTest(ServerTest):
         self.addCleanup(other.close)
         items = []
         asked = 0
-        # On a busy machine a sync may end before a command is sent during it, so the attempt is
-        # repeated.
+        # On a busy machine the slow sync may end before the test has sent its commands. Then the
+        # test tries again with another slow sync.
         while not asked:
             while not self.is_syncing(reader):
                 self.assertEqual(writer.call("INCR", "n"), acknowledged + 1)
@@ -167,13 +171,15 @@ class DiskFaultTest(ServerTest):
             self.assertEqual(set(connection.call("BF.MEXISTS", "filter", *items)), {1})
 
     def ask_beside_an_overdue_sync(self, reader, writer, other, item):
-        """While a sync is overdue by two seconds, writers wait and readers do not. Counts the
-        requests of both during that time.
+        """Checks that, once a sync has lasted two seconds, replies to writes wait and replies to
+        reads do not. Returns how many checks were made before the sync ended; 0 if it ended too
+        early.
         """
         let_time_pass(2.2, why="a sync that takes more than two seconds makes writers wait")
         writer.send(encode("INCR", "n") + encode("BF.ADD", "filter", item))
         wait_until(lambda: reader.call("BF.EXISTS", "filter", item) == 1)
-        # This add changes nothing, but its reply depends on the unsynced write, so it waits too.
+        # This BF.ADD changes nothing, because the item is already in the filter. But the write of
+        # the item is not synced yet, so the reply to this BF.ADD must wait too.
         other.send(encode("BF.ADD", "filter", item))
         delayed = self.info(reader, "aof_delayed_fsync")
         asked = 0
@@ -202,8 +208,8 @@ class DiskFaultTest(ServerTest):
         self.fill_and_free("no")
 
     def test_full_disk_answers_everyone(self):
-        """The write that hits the full disk gets an error, and may be stored nevertheless. Later
-        writes are rejected.
+        """The write that finds the disk full gets an error, although its value may be kept. The
+        server rejects later writes.
         """
         for fsync in ("everysec", "no"):
             disk = self.small_disk()
@@ -218,7 +224,7 @@ class DiskFaultTest(ServerTest):
                 self.check_refusing(server)
                 disk.free()
                 server.wait_for_log("append log takes writes again")
-                # While the disk was full, the data stayed in memory.
+                # While the disk was full, the value of the failed SET stayed in memory.
                 self.assertEqual(connection.call("APPEND", "key", "!"), 25_001)
                 disk.fill()
                 self.write_to_full_disk(connection, "second" * 5000)
@@ -247,7 +253,9 @@ class DiskFaultTest(ServerTest):
         self.assertIsInstance(connection.call("EXEC"), ErrorReply)
 
     def test_slow_syncs_of_a_replica(self):
-        """While a sync hangs, the acknowledged offset does not move."""
+        """While a sync of the replica's append log hangs, the replica acknowledges no new offset to
+        its leader.
+        """
         leader = self.start_server("--repl-diskless-sync-delay", "0")
         replica, reader, writer = self.serve_with_slow_syncs("everysec")
         writer.close()
@@ -258,7 +266,9 @@ class DiskFaultTest(ServerTest):
         fields = {}
 
         def is_overdue():
-            """On a busy machine the sync may have completed before the test checks it."""
+            """Returns whether the replica reports an overdue sync and leaves a write
+            unacknowledged. On a busy machine the sync may have completed before this check.
+            """
             writer.call("INCR", "n")
             fields.update(replication_info(reader))
             reason = fields.get("master_link_down_reason", "")
@@ -273,7 +283,9 @@ class DiskFaultTest(ServerTest):
         replica.crash()
 
     def test_full_disk_of_a_replica(self):
-        """The replica reads no more than its log can write, reports that, and continues later."""
+        """A replica whose disk is full stops reading from its leader and reports the reason. It
+        continues when the disk has space.
+        """
         disk = self.small_disk(32 << 20)
         leader = self.start_server("--repl-diskless-sync-delay", "0")
         replica = self.start("everysec", directory=disk.path)
@@ -353,7 +365,7 @@ class DiskFaultTest(ServerTest):
             disk.fill(300 << 10)
             for _ in range(ROUNDS):
                 self.fail_to_save(connection, disk)
-            # A failed snapshot stops writes only if save points are configured.
+            # After a failed snapshot, the server rejects writes only if save points are configured.
             self.assertEqual(connection.call("SET", "key:0", "1"), b"OK")
             connection.call("CONFIG", "SET", "save", "1 1")
             reply = connection.call("SET", "key:0", "2")
@@ -401,8 +413,8 @@ class DiskFaultTest(ServerTest):
             self.check_restart(server, load, "always", directory)
 
     def test_failing_sync_everysec(self):
-        """After a failed sync no later sync counts. Only a rewrite, which starts by itself, repairs
-        the log.
+        """After a failed sync, a later successful sync does not prove that all bytes are on the
+        disk. Only a rewrite repairs the append log, and the server starts it by itself.
         """
         load = Load(self.rng.random())
         server = self.start("everysec", prefix=strace("fdatasync:error=EIO:when=3"))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Other servers read our files: Debian's Redis loads strings, and its checker accepts our
-snapshots.
+"""Tests that other servers can read our files. Debian's redis-server loads the strings of our
+snapshots and logs, and redis-check-rdb accepts our snapshots.
 """
 
 import pathlib
@@ -40,7 +40,7 @@ class HandoverTest(ServerTest):
         self.assertEqual(connection.call("GETBIT", "bits", "70000"), 1)
 
     def check_in_redis(self, *options):
-        # Calls _start(), because start_redis() switches the append log off whatever the options.
+        # Calls _start(), because start_redis() always disables the append log.
         program = shutil.which("redis-server")
         self.assertIsNotNone(program)
         redis = self._start(program, ["--dir", self.directory, *options], (), True, {})
@@ -67,7 +67,7 @@ class HandoverTest(ServerTest):
         self.check_in_redis("--appendonly", "no", "--save", "")
 
     def export(self, *options):
-        """Returns the output of the export, and its exit status."""
+        """Runs bloomery-server --export-rdb on dump.rdb. Returns its output and its exit status."""
         done = subprocess.run(
             [SERVER, "--export-rdb", self.directory / "dump.rdb", self.directory / "out.rdb",
              *options], capture_output=True, timeout=DEADLINE_S, check=False)  # fmt: skip
@@ -136,7 +136,9 @@ class HandoverTest(ServerTest):
         self.check_in_redis("--appendonly", "yes", "--save", "")
 
     def layouts(self, connection):
-        """Returns all layouts, as the error for an unknown name lists them."""
+        """Returns the names of all filter layouts. The server lists them in its error for an
+        unknown layout.
+        """
         refusal = str(connection.call("BF.PLAN", "0.01", "100", "LAYOUT", "none"))
         names = refusal.split("layout must be ")[1].replace(" or ", ", ").split(", ")
         self.assertIn("native", names)
@@ -161,7 +163,8 @@ class HandoverTest(ServerTest):
         server, connection = self.serve(*options)
         self.assertEqual(connection.call("DEBUG", "DIGEST"), after)
         self.assertEqual(connection.call("BF.ADD", "native", "later"), 0)
-        # With aof-use-rdb-preamble, the next rewrite uses a snapshot as base again.
+        # When aof-use-rdb-preamble is on again, the next rewrite writes a snapshot as the base file
+        # of the append log.
         connection.call("CONFIG", "SET", "aof-use-rdb-preamble", "yes")
         connection.call("BGREWRITEAOF")
         base = self.directory / "appendonlydir" / "appendonly.aof.2.base.rdb"

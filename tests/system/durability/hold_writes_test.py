@@ -34,12 +34,12 @@ class HoldWritesTest(ServerTest):
         return connection
 
     def await_command(self, connection, name):
-        """Waits until the last command of some client is `name`."""
+        """Waits until CLIENT LIST shows a client whose last command is `name`."""
         seen = f" cmd={name} ".encode()
         wait_until(lambda: seen in connection.call("CLIENT", "LIST"), what=f"{name} runs")
 
     def begin_slow_transaction(self, server, watching):
-        """Starts a transaction that is slow and then writes one key."""
+        """Sends a transaction that sleeps for half a second and then writes one key."""
         writing = self.connect(server)
         parts = (("MULTI",), ("DEBUG", "SLEEP", "0.5"), ("SET", "key", "value"), ("EXEC",))
         writing.send(b"".join(encode(*part) for part in parts))
@@ -62,8 +62,8 @@ class HoldWritesTest(ServerTest):
         server = self.start()
         watching, ending = self.connect(server), self.connect(server)
         writing = self.connect(server)
-        # BF.MADD hashes its items after its checks and before it takes the lock. For this many
-        # items, that lasts as long as a small save.
+        # BF.MADD hashes its items after its checks and before it locks the filter's key. For this
+        # many items, hashing takes as long as a small save. So SHUTDOWN can save in the meantime.
         sent = threading.Thread(
             target=writing.send, args=(encode("BF.MADD", "filter", *range(300_000)),)
         )

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""kill -9 at random under load: no acknowledged write is lost, and no data appear that were not
-sent.
+"""Tests kill -9 at random moments under load. The server must lose no acknowledged write, and must
+have no data that no client sent.
 
 Environment:
-  BLOOMERY_KILL_CYCLES  cycles of each combination of appendfsync and io-threads
+  BLOOMERY_KILL_CYCLES  number of kills for each combination of appendfsync and io-threads
 """
 
 import pathlib
@@ -33,19 +33,21 @@ class KillTest(ServerTest):
 
     def options(self, fsync, threads):
         options = ["--appendonly", "yes", "--appendfsync", fsync, "--io-threads", threads]
-        # With a low limit on its size, the log is also rewritten automatically.
+        # At this low size limit, the server also rewrites the append log by itself.
         return [*options, "--auto-aof-rewrite-min-size", "200kb", "--bf-initial-size", "50"]
 
     def start(self, options):
         server = self.start_server(*options, directory=self.directory)
-        # This warning occurs if the kill ended a write() between two pages.
+        # The server logs this warning if the kill ended a write() to the append log between two
+        # pages.
         server.expect_log(r"is torn: .* cut off at offset")
-        # This warning occurs if the kill ended a write() exactly where a command ends.
+        # The server logs this warning if the kill ended a write() to the append log exactly where a
+        # command ends.
         server.expect_log(r"no sound checksum line .*last \d+ commands")
         return server
 
     def kill_while_loading(self, options):
-        """A start that is killed early must not damage the files."""
+        """Kills a server while it starts. This must not damage its files."""
         server = Process(SERVER, self._defaults(options), directory=self.directory)
         let_time_pass(self.rng.uniform(0, 0.02), why="the kill may come at any step of the start")
         server.crash()

@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every two features of the server meet in a test. The features are configurations, users, kinds of
+"""Tests every pair of server features together. The features are configurations, users, kinds of
 values, numbers of threads, and events such as a restart or a promotion.
 
-Each cell is a test of its own. A failure names the command that repeats it, such as
+Each combination of features (a cell) is a separate test. A failure prints the command that repeats
+the test, such as
   BLOOMERY_SEED=1 tests/system/durability/mode_matrix_test.py \\
     ModeMatrixTest.test_tls_acl_bitmap_4_promotion
 
-Without a name the cells of a covering array run. harness/mode_matrix has the rows of the matrix.
+Without a test name, the program runs a covering array: few cells that contain every pair of
+features. harness/mode_matrix defines the features.
 
 Environment:
-  BLOOMERY_MODE_MATRIX_STRENGTH  how many features meet in every combination
+  BLOOMERY_MODE_MATRIX_STRENGTH  number of features tested in every combination; 2 means pairs
 """
 
 import random

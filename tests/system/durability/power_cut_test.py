@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Power cuts under load. With `always` no acknowledged write is lost, with `everysec` none older
-than two seconds. Every start after a cut needs no help.
-The power of our own ext4 is cut by its shutdown ioctl: unsynced data are lost, as on a real
-machine. In addition, strace shows the bytes of the append log that a completed sync covers, and the
-test cuts off the rest.
+"""Tests power cuts under load. With appendfsync `always` the server loses no acknowledged write,
+with `everysec` none older than two seconds. After every cut it starts without manual repair.
+The shutdown ioctl cuts the power of an ext4 file system that the test mounts: unsynced data are
+lost, as on a real machine. A further test finds in strace's output which bytes of the append log a
+completed sync covers, and cuts off all other bytes.
 
 Environment:
-  BLOOMERY_POWER_CUTS           cycles of `always`
-  BLOOMERY_POWER_CUTS_EVERYSEC  cycles of `everysec`, of some seconds each
+  BLOOMERY_POWER_CUTS           number of power cuts with appendfsync `always`
+  BLOOMERY_POWER_CUTS_EVERYSEC  number of power cuts with `everysec`; each takes some seconds
 """
 
 import os
@@ -70,8 +70,8 @@ class PowerCutTest(ServerTest):
         return disk
 
     def cut(self, disk, server, load, fsync):
-        """Cuts the power; returns the time when the cut began. Later replies do not count: a
-        running sync may then report success for bytes that are lost.
+        """Cuts the power, then restores it. Returns the time when the cut began. Replies after that
+        time do not count, because a sync that is running then may report success for lost bytes.
         """
         cut_at = time.monotonic()
         disk.cut_power()
@@ -132,7 +132,8 @@ class PowerCutTest(ServerTest):
         self.run_cuts("everysec", CUTS_EVERYSEC, disturb_for_seconds)
 
     def test_always_syncs_before_it_answers(self):
-        """Checks the option `always`: the test drops all bytes that no completed fdatasync covers.
+        """Checks appendfsync `always`. The test kills the server and drops all bytes of the append
+        log that no completed fdatasync covers. No acknowledged write may be lost.
         """
         directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-power-"))
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
@@ -165,7 +166,9 @@ class PowerCutTest(ServerTest):
 
 
 def synced_bytes(trace, name):
-    """Returns how many of the written bytes in the trace a completed sync covers."""
+    """Reads a trace of strace. Returns how many bytes written to the file `name` a completed
+    fdatasync covers.
+    """
     written = covered = at_sync = 0
     syncing = False
     unfinished = {}

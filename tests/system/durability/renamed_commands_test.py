@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""rename-command applies to clients: logs and replicas use the original names."""
+"""Tests that rename-command affects only clients: append logs and replication streams have the
+original names of commands.
+"""
 
 import pathlib
 import shutil
@@ -52,7 +54,8 @@ class RenamedCommandsTest(ReplicaTest):
         server.crash()
         server, connection = self.serve(*RENAMES)
         self.check(connection)
-        # A server without renames can load the log.
+        # A server without renamed commands can load the log that the server with renamed commands
+        # wrote.
         self.assertFalse(server.stop())
         _, connection = self.serve()
         self.check(connection, "SELECT")

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Each system call of a rewrite and of a snapshot fails, or the process is killed in it.
-After every call, the next start finds all acknowledged writes, and no left-over files. The program
-strace counts the calls of each thread and makes the N-th fail or deliver SIGKILL.
+"""Tests rewrites and snapshots in which a system call fails, or the process is killed in the call.
+After every such fault, the next start must find all acknowledged writes, and leave no temporary
+file. The program strace counts the calls of each thread, and makes the N-th call fail or deliver
+SIGKILL.
 
 Environment:
-  BLOOMERY_FAULT_CALLS  largest N, for each system call
+  BLOOMERY_FAULT_CALLS  the largest N; for each kind of system call, N runs from 1 to this value
 """
 
 import os
@@ -21,8 +22,8 @@ from harness.counts import count
 from harness.write_load import Load
 
 CALLS = count("FAULT_CALLS")
-# System calls that fail. openat is not among them, because the dynamic loader makes most of the
-# openat calls, before the server begins its work.
+# System calls in which strace injects faults. openat is not among them. The dynamic loader makes
+# most of the openat calls, before the server begins its work.
 NAMES = ("rename", "unlink", "fdatasync", "fsync", "ftruncate")
 ANNOUNCED = (
     "The append log fails|Background .* failed|Can't rewrite the append log"
@@ -31,7 +32,9 @@ ANNOUNCED = (
 
 
 def sequence_of(name):
-    """Bases and incremental files have separate counts, so that the test distinguishes them."""
+    """Returns the kind (base or incr) and the sequence number in a log file's name. Each kind has
+    its own sequence.
+    """
     match = re.search(r"[.](\d+)[.](base|incr)[.]", name)
     return (match[2], int(match[1])) if match else ("", 0)
 
@@ -53,7 +56,9 @@ class RewriteFaultTest(ServerTest):
         ]
 
     def disturbed(self, load, fsync, injection):
-        """Loads, rewrites and saves with injected faults, until the server or the work ends."""
+        """Rewrites and saves under load with an injected fault. Returns whether the server
+        survived.
+        """
         prefix = ["strace", "-D", "-f", "-o", os.devnull, "-e", "inject=" + injection]
         server = Process(SERVER, self.options(fsync), directory=self.directory, prefix=prefix)
         self.addCleanup(server.kill)
@@ -108,7 +113,8 @@ class RewriteFaultTest(ServerTest):
         manifest = (self.directory / "appendonlydir" / "appendonly.aof.manifest").read_text("ascii")
         named = set(re.findall(r"file (\S+)", manifest)) | {"appendonly.aof.manifest"}
         found = {path.name for path in (self.directory / "appendonlydir").iterdir()}
-        # The next rewrite repeats an interrupted rewrite that the manifest did not name yet.
+        # An interrupted rewrite may leave files that the manifest does not name yet. Their numbers
+        # are higher than those in the manifest, and the next rewrite uses the same numbers again.
         newest = dict(sorted(map(sequence_of, named)))
         places = {name: sequence_of(name) for name in found - named}
         left = [name for name, (kind, number) in places.items() if number <= newest.get(kind, 0)]

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Ordered shutdowns, and two servers with one directory.
+"""Tests shutdowns by the command SHUTDOWN and by signals, and two servers that want the same data
+directory.
 
 Environment:
-  BLOOMERY_SHUTDOWN_CYCLES  number of times that a loaded server is shut down
+  BLOOMERY_SHUTDOWN_CYCLES  number of times that a server under load is shut down
 """
 
 import contextlib
@@ -62,7 +63,9 @@ class ShutdownTest(ServerTest):
         )
 
     def shut_down(self, server, *options):
-        """Returns the reply to SHUTDOWN, or None if the server ended without one."""
+        """Sends SHUTDOWN. Returns its reply, or None if the server exited with status 0 and sent no
+        reply.
+        """
         with server.connect() as connection:
             connection.send(encode("SHUTDOWN", *options))
             try:
@@ -106,8 +109,9 @@ class ShutdownTest(ServerTest):
             server.crash()
 
     def test_save_options_decide_about_the_snapshot(self):
-        """SAVE and NOSAVE decide about the snapshot; without them the save points do. A signal acts
-        like SHUTDOWN.
+        """SHUTDOWN SAVE writes a snapshot, SHUTDOWN NOSAVE does not. Without either word, the
+        server writes a snapshot if save points are configured. SIGTERM acts like SHUTDOWN without
+        arguments.
         """
         cases = (
             ((), "", False),
@@ -151,8 +155,8 @@ class ShutdownTest(ServerTest):
             self.assertEqual(connection.call("DBSIZE"), 2)
 
     def test_failed_save_point_does_not_prevent_the_end(self):
-        """A shutdown whose snapshot fails still ends the server, because the append log holds all
-        data.
+        """If the snapshot for the save points fails, a shutdown still ends the server, because the
+        append log holds all data.
         """
         for end in (signal.SIGTERM, "SHUTDOWN"):
             server = self.start("--save", "3600 1")
@@ -192,7 +196,8 @@ class ShutdownTest(ServerTest):
         with server.connect() as connection:
             connection.call("SET", "key", "value")
         options = ("--save", "", "--appendonly")
-        # Both servers start at once, because each waits a while for the lock.
+        # The test starts both further servers in parallel, because each waits a while for the lock
+        # of the data directory before it exits.
         others = [Process(SERVER, [*options, log], directory=self.directory) for log in LOGS]
         for second in others:
             self.assertEqual(second.wait_for_exit(), 1)
@@ -227,8 +232,8 @@ class ShutdownTest(ServerTest):
             self.assertRegex(str(reply), "append log is in use")
 
     def test_start_waits_for_the_child_of_a_killed_server(self):
-        """A start waits for the child of a killed server: a child that has not run yet holds the
-        lock and the sockets.
+        """A start waits for the child process of a killed server. Until that child first runs, it
+        holds the lock of the data directory and the server's sockets.
         """
         path = self.directory / "server.sock"
         addresses = ("--unixsocket", path, "--http-port", free_port())
@@ -250,14 +255,15 @@ class ShutdownTest(ServerTest):
                 again.crash()
 
     def test_child_holds_no_socket_without_close_range(self):
-        """A saving child closes the sockets even if the kernel or a sandbox rejects close_range().
+        """A child process that saves closes the server's sockets, even if the kernel or a sandbox
+        rejects close_range().
         """
         server = self.start(prefix=process_faults(NO_CLOSE_RANGE=1))
         with server.connect() as connection:
             for number in range(100):
                 connection.call("SET", f"key:{number}", self.rng.randbytes(100_000))
             children = []
-            # A child may have ended before it was stopped.
+            # A child process may end before the test stops it. Then the test saves again.
             for _ in range(100):
                 connection.call("BGSAVE")
                 children = server.suspend_children()
@@ -270,13 +276,15 @@ class ShutdownTest(ServerTest):
         self.assertFalse([name for name in held if name.startswith("socket:")], held)
 
     def test_the_directory_is_free_after_a_kill(self):
-        """A child that saves ends with its parent, so the directory's lock is free."""
+        """When the server is killed, a child process that saves also ends. So the lock of the data
+        directory is free.
+        """
         server = self.start()
         with server.connect() as connection:
             for number in range(100):
                 connection.call("SET", f"key:{number}", self.rng.randbytes(100_000))
         stopped = cycle = 0
-        # A child may have ended before it was stopped.
+        # A child process may end before the test stops it. Then the test saves again.
         while cycle < CYCLES or stopped == 0:
             cycle += 1
             self.assertLess(cycle, 100 + CYCLES, "each child ended before it was stopped")
@@ -291,7 +299,8 @@ class ShutdownTest(ServerTest):
             with server.connect() as connection:
                 self.assertEqual(connection.call("DBSIZE"), 100)
             for child in children:
-                # An orphan may stay as a zombie if no process waits for it.
+                # An orphaned child process may stay a zombie if its new parent does not wait for
+                # it.
                 wait_until(
                     lambda pid=child: process_state(pid) in "ZX", what="the end of the orphan"
                 )

@@ -22,7 +22,9 @@ Key = collections.namedtuple("Key", "database name kind expires_at_ms value")
 
 
 def random_value(rng):
-    """Strings that Redis stores in each of its forms."""
+    """Returns a random string: a number, a repetitive string, or random bytes. Together these
+    strings use every encoding that Redis has for strings in a snapshot.
+    """
     kind = rng.randrange(6)
     if kind == 0:
         return str(rng.randrange(-(1 << rng.randrange(1, 63)), 1 << rng.randrange(1, 63))).encode()
@@ -45,13 +47,16 @@ class SnapshotTest(ServerTest):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def copy(self, source, *options, name="dump.rdb"):
-        """Copies a snapshot by snapshot_tool, which reads `source` and writes its data again."""
+        """Runs snapshot_tool, which loads the snapshot `source` and saves its data to a new file.
+        Returns the path of the new file.
+        """
         target = self.directory / name
         self.run_client([TOOL, "copy", source, target, *options])
         return target
 
     def listed(self, path):
-        """Returns the data that we read from a file: its keys, and foreign types with their counts.
+        """Returns the data that snapshot_tool reads from a file: the keys, and the number of values
+        of each foreign type.
         """
         keys, foreign = {}, {}
         for line in self.run_client([TOOL, "list", path]).splitlines():
@@ -74,7 +79,9 @@ class SnapshotTest(ServerTest):
         return connection
 
     def fill_with_strings(self, redis, count):
-        """Returns the data: {(database, key): value and expiry, -1 for none}."""
+        """Sets `count` random keys in Redis. Returns a dictionary that maps (database, key) to
+        (value, expiry); an expiry of -1 means none.
+        """
         connection, model, database = self.connect(redis), {}, 0
         for number in range(count):
             if number % 50 == 0:
@@ -109,8 +116,8 @@ class SnapshotTest(ServerTest):
         for options in ([], ["no-compression"], ["no-checksum"]):
             with self.subTest(options=options):
                 ours = self.copy(theirs, *options)
-                # Both servers store the values in the same bytes, so the sizes differ only by the
-                # AUX fields.
+                # Both servers encode the values in the same way, so the sizes of the two files
+                # differ only by the AUX fields.
                 if not options:
                     self.assertLess(abs(ours.stat().st_size - theirs.stat().st_size), 100)
                 loaded = self.start_redis("--dir", self.directory)
@@ -172,7 +179,9 @@ class SnapshotTest(ServerTest):
 
 
 class CheckTest(unittest.TestCase):
-    """Tests of programs that read files; no server runs."""
+    """Tests redis-check-rdb and bloomery-server --check-rdb, which read files without a running
+    server.
+    """
 
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-snapshot-"))

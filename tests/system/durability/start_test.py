@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Messages of a start about files that it cannot open, does not understand, or removes, and about
-used addresses.
+"""Tests the messages of a starting server: about files that it cannot open, cannot parse or
+removes, and about addresses that are in use.
 """
 
 import pathlib
@@ -29,8 +29,8 @@ class StartTest(ServerTest):
         return self.start_server("--appendonly", "yes", directory=self.directory)
 
     def make_log(self):
-        """Writes a log with one batch for each command. Returns the path of the file that has the
-        commands.
+        """Creates an append log of three commands, each followed by a checksum line. Returns the
+        path of the incremental file, which has the commands.
         """
         server = self.start()
         with server.connect() as connection:
@@ -40,7 +40,9 @@ class StartTest(ServerTest):
         return self.directory / INCREMENTAL
 
     def run_to_its_end(self, *options, prefix=()):
-        """Returns the exit status of the program, or of the starter of a daemon, and its output."""
+        """Runs the server until it exits. Returns its exit status and its output. For a daemon,
+        these are of the process that starts the daemon.
+        """
         command = [*prefix, SERVER, "--dir", self.directory, *options]
         done = subprocess.run(
             [str(word) for word in command],
@@ -53,7 +55,7 @@ class StartTest(ServerTest):
         return done.returncode, done.stdout.decode()
 
     def refused(self, *options, **more):
-        """Returns the messages of a server that must not start."""
+        """Checks that the server exits with status 1 instead of starting. Returns its messages."""
         status, said = self.run_to_its_end("--port", free_port(), *options, **more)
         self.assertEqual(status, 1, said)
         return said
@@ -119,8 +121,8 @@ class StartTest(ServerTest):
                 client.read_reply()
 
     def test_daemon_without_standard_streams_reports(self):
-        """Without open standard streams, files of the daemon would get the descriptor numbers of
-        these streams.
+        """If the standard streams are closed, the files that a daemon opens must not get the
+        descriptors 0 to 2, which belong to these streams.
         """
         port = free_port()
         closed = ("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh")

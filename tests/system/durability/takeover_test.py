@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Data directories of Redis + RedisBloom and Valkey + valkey-bloom give the same answers here."""
+"""Tests that this server loads data directories of Redis + RedisBloom and of Valkey + valkey-bloom,
+and answers as those servers did.
+"""
 
 import pathlib
 import shutil
@@ -22,14 +24,18 @@ LOGS = tuple(
 
 class TakeoverTest(VectorChecks, ServerTest):
     def serve(self, *options):
-        """Starts a server on `self.directory`."""
+        """Starts a server on the data directory `self.directory`. Returns the server and a
+        connection.
+        """
         server = self.start_server("--dir", self.directory, *options)
         connection = server.connect()
         self.addCleanup(connection.close)
         return server, connection
 
     def begin(self):
-        """Sets a new `self.directory`, because a running server still locks the previous one."""
+        """Sets `self.directory` to a new directory, because a running server still locks the
+        previous one.
+        """
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-takeover-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
@@ -43,8 +49,8 @@ class TakeoverTest(VectorChecks, ServerTest):
         self.begin()
         source = VECTORS / vendor / log / "appendonlydir"
         shutil.copytree(source, self.directory / "appendonlydir", dirs_exist_ok=True)
-        # Starts twice: the second start finds the data of the first one, with the log that it
-        # began.
+        # The test starts the server twice. The second start loads the log of the other server and
+        # the log file that the first start began.
         for _ in range(2):
             server, connection = self.serve("--appendonly", "yes")
             changed = ("tiny", "scaled") if log.endswith("rewritten") else ()
@@ -81,8 +87,8 @@ class TakeoverTest(VectorChecks, ServerTest):
                 self.assertEqual(connection.call("BF.EXISTS", "g", "b"), 1)
 
     def test_streams_of_redis_8_6_are_skipped(self):
-        """A snapshot has a stream with one entry and one producer. This type of record is new in
-        Redis 8.6, and is skipped.
+        """The snapshot has a stream with one entry and one producer, in a record type that is new
+        in Redis 8.6. With rdb-foreign-types=skip the server skips the stream.
         """
         name, text = b"\x06stream", b"\x01k\x01v"
         entries = b"\x01\x10" + bytes(16) + b"\x08listpack"
@@ -99,8 +105,8 @@ class TakeoverTest(VectorChecks, ServerTest):
         self.assertEqual(connection.call("GET", "k"), b"v")
 
     def test_configuration_of_valkey_9(self):
-        """Starts with Valkey's sample configuration, except for paths and the port, and with an
-        option of each kind.
+        """Starts a server with options of Valkey 9. Some of them exist in Redis too, some are
+        renamed, and some have no effect here.
         """
         self.begin()
         lines = [
@@ -122,7 +128,9 @@ class TakeoverTest(VectorChecks, ServerTest):
             )
 
     def refuse(self, *options):
-        """Returns the messages of a server that must not start on `self.directory`."""
+        """Checks that a server exits with status 1 instead of starting on `self.directory`. Returns
+        its messages.
+        """
         done = subprocess.run(
             [SERVER, "--port", str(free_port()), "--dir", self.directory, *options],
             capture_output=True, text=True, timeout=DEADLINE_S)  # fmt: skip
@@ -141,7 +149,9 @@ class TakeoverTest(VectorChecks, ServerTest):
                 self.assertEqual(snapshot.read_bytes(), before)
 
     def test_commands_that_we_do_not_serve(self):
-        """The log was written by another server and has commands that this server lacks."""
+        """The append log has commands of another server that this server does not implement, such
+        as ZADD.
+        """
         commands = [("SELECT", "0"), ("SET", "s", "1"), ("ZADD", "z", "1", "member"),
                     ("MULTI",), ("INCR", "s"), ("XADD", "x", "*", "a", "b"), ("EXEC",),
                     ("BF.ADD", "f", "item")]  # fmt: skip

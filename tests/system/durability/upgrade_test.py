@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests that this version loads the files and replication streams of earlier versions. It must
-answer as they did, as docs/upgrading.md promises. tests/vectors/make_upgrade.py recorded the data.
+"""Tests that this version loads the files and replication streams of earlier versions, and then
+answers as those versions did. The page docs/upgrading.md promises this. The script
+tests/vectors/make_upgrade.py recorded the files and the answers.
 """
 
 import json
@@ -16,7 +17,8 @@ from harness.replication_peer import info
 from harness.scripted_leader import ScriptedLeader
 
 RECORDED = sorted((ROOT / "tests/vectors/upgrade").iterdir())
-# The last command of a recorded stream, which marks its end.
+# The key that the last command of a recorded replication stream sets, to mark the end of the
+# stream.
 END_MARK = "end-of-the-stream"
 
 
@@ -59,7 +61,7 @@ class UpgradeTest(ServerTest):
             options = ("--appendonly", "yes")
             server, client = self.serve(directory, *options)
             self.check(version, client)
-            # New commands follow the old ones in the same log.
+            # The server appends new commands to the log of the earlier version.
             self.assertEqual(client.call("BF.ADD", "late", "item:new"), 1)
             server.crash()
             _, client = self.serve(directory, *options)
@@ -98,7 +100,7 @@ class UpgradeTest(ServerTest):
                 self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_later_format_is_refused_by_name(self):
-        """A log of a later format version: the start fails and changes no file."""
+        """If a log has a later format version, the start fails and changes no file."""
         for version in RECORDED:
             directory = self.directory()
             shutil.copytree(version / "appendonlydir", directory / "appendonlydir")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The building blocks of the system tests.
 
-Each folder of tests has a link to this package, so that a test file also runs by itself. The names
-that most tests need are exported here. The other building blocks are imported by module.
+Each folder of tests has a symbolic link to this package, so that a test file also runs by itself.
+This file exports the names that most tests need. Tests import the other names from their modules.
 
 | module | building block |
 | --- | --- |

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The dashboard in a headless Chromium: tests that share one browser.
+"""Runs checks of the dashboard in a headless Chromium, which all tests of a class share.
 
     class XTest(BrowserTest):
         def test_x(self):
@@ -20,11 +20,13 @@ from harness.server_case import ServerTest
 from harness.waiting import DEADLINE_S, wait_until
 
 BROWSER_MODULES = MODULES / "node_modules_browser"
-LIMIT_S = 2 * DEADLINE_S  # time limit for all checks of one call
+LIMIT_S = 2 * DEADLINE_S  # time limit for all checks of one call of run()
 
 
 class Browser:
-    """Runs one Chromium. It runs checks in separate contexts, several at once if requested."""
+    """One Chromium process. It runs each check in a separate browser context, and several checks in
+    parallel if requested.
+    """
 
     def __init__(self, chromium):
         self.folder = tempfile.TemporaryDirectory(
@@ -41,7 +43,7 @@ class Browser:
         )
 
     def run(self, tasks):
-        """Runs the tasks in parallel and returns the failures."""
+        """Runs the checks `tasks` in parallel and returns the messages of those that failed."""
         for number, task in enumerate(tasks):
             self.process.stdin.write(json.dumps({**task, "number": number}) + "\n")
         self.process.stdin.flush()
@@ -74,7 +76,9 @@ class Browser:
 
 
 class Signs:
-    """Steps at which a check waits for its test. Each step is a file that the test removes."""
+    """Steps at which a check in the browser waits for its test. At a step the check creates a file,
+    and waits until the test removes it.
+    """
 
     def __init__(self, test):
         folder = tempfile.TemporaryDirectory(prefix="bloomery-signs-")
@@ -82,7 +86,9 @@ class Signs:
         self.folder = pathlib.Path(folder.name)
 
     def after(self, step, action):
-        """Runs the action when the check has reached the step. The check continues afterwards."""
+        """Waits until the check has reached the step, runs the action, then lets the check
+        continue.
+        """
         sign = self.folder / step
         wait_until(sign.exists, what=f"the page shows what '{step}' stands for")
         action()
@@ -107,7 +113,9 @@ class BrowserTest(ServerTest):
         super().setUp()
 
     def start_http_server(self, *options, **more):
-        """Starts a server whose dashboard has the port `http_port`."""
+        """Starts a server with a dashboard. Sets the server's attribute `http_port` to the
+        dashboard's port.
+        """
         http_port = free_port()
         server = self.start_server("--http-port", http_port, *options, **more)
         server.http_port = http_port
@@ -128,7 +136,9 @@ class BrowserTest(ServerTest):
         self.browse_all([self.task(check, server, **more)])
 
     def browse_with(self, steps, *arguments, **more):
-        """Runs a check. `steps` are called in order, each when the check reaches that step."""
+        """Runs a check. `steps` maps names of steps to functions. Each function is called when the
+        check reaches its step.
+        """
         signs = Signs(self)
 
         def follow():
@@ -140,6 +150,6 @@ class BrowserTest(ServerTest):
         try:
             self.browse(*arguments, signs=str(signs.folder), **more)
         finally:
-            for step in steps:  # releases the steps that a failed check has not reached
+            for step in steps:  # ends the waits for steps that a failed check has not reached
                 (signs.folder / step).touch()
             follower.join()

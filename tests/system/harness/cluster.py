@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Starts clusters of several servers for the system tests: ours with etcd, Redis' own."""
+"""Starts clusters of several servers for the system tests: our servers with etcd, or redis-servers.
+"""
 
 import json
 import subprocess
@@ -15,7 +16,7 @@ TOPOLOGY = f"bloomery/{NAME}/topology"
 
 
 def equal_ranges(parts):
-    """Divides the slots as `redis-cli --cluster create` does."""
+    """Divides the hash slots into ranges, as `redis-cli --cluster create` does."""
     per_part = SLOTS / parts
     ends = [round(per_part * (i + 1)) - 1 for i in range(parts - 1)] + [SLOTS - 1]
     return list(zip([0] + [end + 1 for end in ends[:-1]], ends))
@@ -25,7 +26,9 @@ class ClusterTest(EtcdTest, ServerTest):
     """A test case that starts clusters."""
 
     def start_node(self, etcd, index, *options, host=LOCAL, timeout_ms=2500, **more):
-        """Starts a node that waits for its topology. Other nodes reach it at `host`."""
+        """Starts a cluster node, which waits until etcd has the topology. Other nodes reach it at
+        `host`.
+        """
         more.setdefault("port", free_port())
         server = self.start_server(
             "--port", more["port"], "--bind", LOCAL, *([host] if host != LOCAL else []),
@@ -39,9 +42,9 @@ class ClusterTest(EtcdTest, ServerTest):
         return server
 
     def start_cluster(self, shards, replicas=0, *options, members=1, network=None, timeout_ms=2500):
-        """Starts a cluster in which server s leads shard s; the replicas are distributed in turn.
-        With a network, the last leader runs on the network's node 0, all other servers outside of
-        it.
+        """Starts a cluster. Server s leads shard s, and further servers become replicas of the
+        shards in turn. With a network, the last leader runs in the namespace of node 0, which a
+        test can cut off. All other servers run on the machine itself.
         """
         outside = network.outside if network else LOCAL
         self.etcd = self.start_etcd(members, host=outside)
@@ -122,7 +125,9 @@ class ClusterTest(EtcdTest, ServerTest):
         wait_until(is_there, f"{server.port} is {state}")
 
     def wait_for_replicas(self, servers, shards):
-        """Waits until each replica is in sync and may be promoted, and each server reports this."""
+        """Waits until each replica is in sync, so that it may be promoted, and until CLUSTER SLOTS
+        of each server lists all replicas.
+        """
         def is_whole():
             found = self.topology()["shards"]
             return all(set(one["insync"]) == set(one["members"]) for one in found.values())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A cluster of three shards of two servers, written to by four kinds of client. Their log of
-acknowledgements is checked after each fault."""
+"""Runs a cluster of three shards with two servers each, to which four kinds of client write. After
+each fault, tests check that the cluster has all writes that the clients logged as acknowledged."""
 
 import re
 import selectors
@@ -17,7 +17,7 @@ from harness.resp import Connection, encode
 from harness.waiting import DEADLINE_S, pace
 
 SHARDS = 3
-# Age in seconds at which a write has been replicated: replicas acknowledge once a second.
+# Age in seconds from which a write counts as replicated: replicas acknowledge once a second.
 REPLICATED_S = 2.0
 # Errors that a client may get while its shard has no leader. docs/cluster.md describes how clients
 # handle them.
@@ -44,8 +44,8 @@ class Reply:
 
 
 class Witness(threading.Thread):
-    """Sends writes of one shard to its servers and records which server acknowledges which write,
-    and when. Each server has its own connection, which waits for replies without a timeout.
+    """Sends writes to all servers of one shard, and records which server acknowledges which write,
+    and when. Each write has its own connection, which waits for the reply without a timeout.
     """
 
     PAUSE_S = 0.04
@@ -147,7 +147,9 @@ class Pulse(threading.Thread):
 
 
 class ClusterLoadTest(ClusterTest):
-    """Starts a cluster and its writers, and records the writes that must not be lost."""
+    """A test case that starts a cluster and clients that write to it, and checks that no
+    acknowledged write is lost.
+    """
 
     shards = SHARDS
 
@@ -176,13 +178,13 @@ class ClusterLoadTest(ClusterTest):
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, shards)
         self.pulse = Pulse()
-        self.unsafe = []  # (lane, from, to): writes acknowledged between these times may be lost
+        self.unsafe = []  # (lane = shard, begin, end): writes acknowledged in this time may be lost
         self.checked = {}
         self.writers = []
 
     def start_writers(self, *kinds):
-        """Starts the writers: pairs of a kind and the folder of its Node modules, None for a Python
-        program.
+        """Starts programs that write to the cluster. `kinds` are pairs: the kind of client, and the
+        folder of its Node modules. The folder is None for a Python program.
         """
         addresses = [f"{server.host}:{server.port}" for server in self.servers]
         for kind, folder in kinds:
@@ -200,7 +202,7 @@ class ClusterLoadTest(ClusterTest):
     def start_writer(self, name, command):
         for lane, tag in enumerate(TAGS):
             with self.leader(lane).connect() as connection:
-                # At this error rate the test cannot mistake a lost item for a present one.
+                # At this low error rate, a lost item is practically never a false positive.
                 connection.call("BF.RESERVE", f"{tag}:{name}:f", "0.0000001", "100000")
         writer = WriterProgram(name, command)
         self.addCleanup(writer.stop)
@@ -224,7 +226,7 @@ class ClusterLoadTest(ClusterTest):
         return self.server(next(one for one in shard["members"] if one != shard["leader"]))
 
     def restart(self, server):
-        """Restarts a process that was killed, with its data directory if it has one."""
+        """Starts a killed server again, with the same port, options and data directory."""
         index = self.servers.index(server)
         new = self.start_node(
             self.etcd, index, *self.options, host=server.host, port=server.port,
@@ -239,11 +241,12 @@ class ClusterLoadTest(ClusterTest):
         is_island = self.network.can_cut and server.host == self.network.addresses[0]
         return self.network.prefix(0) if is_island else ()
 
-    # The methods below wait for progress of the writers.
+    # The methods below wait until the writers make progress.
 
     def wait_for_writers(self, since, lanes=range(SHARDS)):
-        """Waits until each writer has an acknowledged write on each lane that was sent after
-        `since`. Returns each writer's seconds from `since` to that acknowledgement.
+        """Waits until each writer has, in each lane (shard), an acknowledged write that was sent
+        after `since`. Returns for each writer the seconds from `since` until it had one in every
+        lane.
         """
         def last():
             return {(w.name, lane): w.last_sent(lane) for w in self.writers for lane in lanes}
@@ -259,14 +262,18 @@ class ClusterLoadTest(ClusterTest):
         }
 
     def wait_until_whole(self):
-        """Waits until all members are in sync and all writers write."""
+        """Waits until all servers are in sync, and each writer has a new acknowledged write in each
+        shard.
+        """
         self.wait_for_replicas(self.servers, self.shards)
         for lane in range(SHARDS):
             self.wait_for_state(self.leader(lane))
         self.wait_for_writers(time.monotonic())
 
     def watch(self, lane):
-        """Returns a Witness of the shard's acknowledgements, the leader and the replica."""
+        """Starts a Witness, which records the acknowledgements of the shard's servers. Returns the
+        Witness, the leader and the replica.
+        """
         leader, replica = self.leader(lane), self.replica(lane)
         witness = Witness(lane, [leader, replica])
         self.addCleanup(witness.stop)
@@ -275,7 +282,8 @@ class ClusterLoadTest(ClusterTest):
         return witness, leader, replica
 
     def wait_for_takeover(self, witness, new, since):
-        """Returns the seconds from `since` to the new leader's first acknowledgement."""
+        """Waits for the new leader's first acknowledgement. Returns the seconds from `since` to it.
+        """
         wait_until(lambda: witness.first_of(new), f"{new.port} takes over")
         taken = witness.first_of(new)
         self.unsafe.append((witness.lane, since - REPLICATED_S, taken))
@@ -292,8 +300,9 @@ class ClusterLoadTest(ClusterTest):
         self.assertEqual(late, [], f"the new leader acknowledged first at {first}")
 
     def check_present(self):
-        """Checks all acknowledged writes, except those that no replica had received when their
-        leader died.
+        """Checks that the cluster has all writes acknowledged since the last check. Omits writes
+        that a leader may not have replicated before it died. Returns the number of acknowledged
+        writes.
         """
         total = 0
         for lane in range(SHARDS):
@@ -330,9 +339,10 @@ class ClusterLoadTest(ClusterTest):
         print(f"{self.check_present()} acknowledged writes were looked up", flush=True)
 
     def check_errors(self, since, lanes, *, may_be_down=False):
-        """Checks that clients of the lanes' shards got no errors except lost connections, and other
-        clients none. The client ioredis is an exception: it does not know BF.ADD's key and asks any
-        node. So its writes to any shard may reach a node that is down.
+        """Checks the errors that the writers got after `since`. Writes to the shards `lanes` may
+        fail only by lost connections and, if `may_be_down` is set, by CLUSTERDOWN. Writes to other
+        shards must not fail. The client ioredis is an exception. It does not know which argument of
+        BF.ADD is the key, so it may ask a node that is down, whatever the shard.
         """
         found = [
             (writer.name, lane, when, text)

@@ -4,11 +4,13 @@
 The clients are python3-redis, ioredis, node-redis and redis-cli, each in its own process.
 
 A writer prints a line for each attempt, with times of CLOCK_MONOTONIC, which all processes of a
-machine share: `ack LANE NUMBER SENT_NS ACKED_NS PORT` or `error LANE NS TEXT`. A lane is one shard;
-lanes write at the same time. PORT is 0 where the client does not know which server answered.
+machine share: `ack LANE NUMBER SENT_NS ACKED_NS PORT` or `error LANE NS TEXT`. A lane is a sequence
+of writes to one shard; a writer runs its lanes in parallel. PORT is 0 where the client does not
+know which server answered.
 
 As a program: cluster_writers.py redis-py|redis-py-defaults|redis-cli|loyal NAME LANES HOST:PORT...
-A kind with `-defaults` uses the library's default timeouts and retries.
+The kind `redis-py-defaults` uses the library's default timeouts and retries. The kind `loyal`
+always writes to the same server.
 """
 
 import logging
@@ -28,7 +30,8 @@ from harness.resp import Connection
 from harness.settings import module_command
 from harness.waiting import DEADLINE_S, pace
 
-# One hash tag for each lane. Their slots are in the first, second and last third of all slots.
+# One hash tag for each lane (the writes to one shard). The slots of the tags are in the first,
+# second and last third of all slots.
 TAGS = ("{b}", "{c}", "{d}")
 TIMEOUT_S = 1.5
 PAUSE_S = 0.015
@@ -37,7 +40,7 @@ NODE_SCRIPT = SCRIPTS / "cluster_writer.cjs"
 
 
 def write_command(name, lane, number):
-    """Returns the command that writes an item: in turn a key, a filter's item, a bit."""
+    """Returns the command that writes item `number`: in turn SET, BF.ADD and SETBIT."""
     key = f"{TAGS[lane]}:{name}"
     if number % 3 == 0:
         return ["SET", f"{key}:{number}", str(number)]
@@ -47,7 +50,9 @@ def write_command(name, lane, number):
 
 
 def read_command(name, lane, number):
-    """Returns the command that reads an item, and its reply if the item is there."""
+    """Returns the command that reads item `number`, and the reply that means that the item is
+    stored.
+    """
     command, key, *_ = write_command(name, lane, number)
     if command == "SET":
         return ["GET", key], str(number).encode()
@@ -66,7 +71,9 @@ class Ack:
 
 
 class WriterProgram:
-    """Runs a writer program. The fields may be read from any thread."""
+    """Runs a program that writes, and collects its acknowledgements and errors. Any thread may read
+    the fields.
+    """
 
     def __init__(self, name, command):
         self.name = name
@@ -89,11 +96,15 @@ class WriterProgram:
                 self.errors.append((int(lane), int(rest[0]) / 1e9, rest[1]))
 
     def last_sent(self, lane):
-        """Returns the time when the lane's last acknowledged write was sent; 0 if there is none."""
+        """Returns the time when the last acknowledged write to the shard `lane` was sent; 0 if none
+        was.
+        """
         return next((ack.sent for ack in reversed(self.acknowledged) if ack.lane == lane), 0)
 
     def first_after(self, lane, moment):
-        """Returns the time of the first acknowledgement of a write sent after `moment`."""
+        """Returns the time of the first acknowledgement of a write that was sent to the shard
+        `lane` after `moment`; None if there is none.
+        """
         found = [ack.at for ack in self.acknowledged if ack.lane == lane and ack.sent > moment]
         return min(found, default=None)
 
@@ -122,7 +133,9 @@ def node_program(kind, modules, name, addresses):
 
 
 class Clients:
-    """Runs the lanes of one program, until the program's standard input ends."""
+    """The state that the threads of one writer program share. Each thread writes to one shard until
+    the program's standard input ends.
+    """
 
     def __init__(self, name):
         self.name = name
@@ -134,8 +147,8 @@ class Clients:
             print(line, flush=True)
 
     def run(self, lane, write):
-        """Writes items on a lane. `write` sends a command and returns the port of the server that
-        replied, or raises.
+        """Writes items to the shard `lane`, and prints a line for each attempt. `write` sends a
+        command and returns the port of the server that replied, or raises an error.
         """
         number = 0
         while not self.is_over.is_set():
@@ -153,8 +166,9 @@ class Clients:
 
 
 class RedisPy:
-    """Writes by python3-redis. Version 4.3.4 fails forever after a known node dies ("cannot
-    pickle"). Then a new client is created, as a supervisor would restart the program."""
+    """Writes with python3-redis. After a known node dies, every call of version 4.3.4 fails
+    ("cannot pickle"). Then this class creates a new client, as a supervisor would restart a
+    program."""
 
     OPTIONS = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
 
@@ -184,8 +198,8 @@ class RedisPyDefaults(RedisPy):
 
 
 class RedisCli:
-    """Writes by `redis-cli -c`, which reads commands line by line. If redis-cli hangs or has lost
-    its server, a new process is started, as a person would do.
+    """Writes with `redis-cli -c`, which reads commands line by line. If redis-cli hangs or has lost
+    its server, this class starts a new redis-cli, as a person would do.
     """
 
     REDIRECTED = re.compile(r"-> Redirected to slot \[\d+\] located at .*:(\d+)")
@@ -246,7 +260,7 @@ class RedisCli:
 
 
 class Loyal:
-    """Always uses the same server, like a client that is cut off together with its server."""
+    """Always writes to the same server, like a client that is cut off together with its server."""
 
     def __init__(self, addresses):
         ((self.host, self.port),) = addresses
@@ -278,7 +292,8 @@ KINDS = {
 def main(kind, name, lanes, *addresses):
     addresses = [(host, int(port)) for host, port in (one.rsplit(":", 1) for one in addresses)]
     clients = Clients(name)
-    # Suppresses redis-py's log lines about lost connections and errors of its destructors.
+    # Suppresses the log lines of redis-py about lost connections, and the errors that its
+    # destructors raise.
     logging.disable()
     sys.unraisablehook = lambda _: None
     threads = [
@@ -292,7 +307,7 @@ def main(kind, name, lanes, *addresses):
     for thread in threads:
         thread.join(5)
     sys.stdout.flush()
-    # Ends the process without waiting for threads of clients that hang.
+    # Ends the process without waiting for threads that hang in a client library.
     os._exit(0)
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Seeded random commands over few keys, so that commands use the results of others.
+"""Generates random commands from a seed. They use few keys, so that commands meet the results of
+earlier ones.
 
-Two rules keep the replies of two servers comparable. No key may expire while the test runs: an
-expiry is far away, or already past for commands that then delete at once. And no two relative
-expiries are equal, because the order of equal ones depends on the millisecond of arrival.
+Two rules keep the replies of two servers comparable. First, no key may expire while the test runs.
+So an expiry is far in the future, or it is past and the command deletes the key at once. Second, no
+two relative expiries are equal, because their order would depend on the millisecond in which each
+command arrives.
 """
 
 import time
@@ -20,7 +22,8 @@ SMALL_KEYS = [b"k%d" % index for index in range(28)] + [
     b"{tag}x",
     b"quo\"te",
 ]
-# Only these keys get big offsets, so that LCS never reads strings that would need gigabytes.
+# Only these keys hold big strings. LCS never reads them, because that would need gigabytes of
+# memory.
 BIG_KEYS = [b"big:1", b"big:2", b"big:3"]
 KEYS = SMALL_KEYS + BIG_KEYS
 
@@ -44,7 +47,9 @@ TTL_COMMANDS = {b"TTL", b"PTTL", b"EXPIRETIME", b"PEXPIRETIME"}
 
 
 class CommandStream:
-    """`rng` decides everything; the same seed gives the same commands within one second."""
+    """The commands depend only on `rng` and on the second of the start, which absolute expiries
+    use.
+    """
 
     def __init__(self, rng):
         self.rng = rng
@@ -55,7 +60,8 @@ class CommandStream:
         self.functions = [function for _, function in self.makers]
 
     def next(self):
-        """Returns one command as a list of byte strings; a few in a hundred are broken on purpose.
+        """Returns one command as a list of byte strings. About 5 % of the commands are made invalid
+        on purpose.
         """
         maker = self.rng.choices(self.functions, self.weights)[0]
         command = [part if isinstance(part, bytes) else str(part).encode() for part in maker()]
@@ -66,8 +72,8 @@ class CommandStream:
         return command
 
     def _spoil(self, command):
-        # An absolute expiry in the past would leave a dead key that DBSIZE may or may not count.
-        # SCAN is left out because each server has its own cursors.
+        # Keeps absolute expiries as they are: one in the past would leave an expired key, which
+        # DBSIZE may or may not count. Keeps SCAN too, because each server has its own cursors.
         if {b"EXAT", b"PXAT", b"SCAN"} & {word.upper() for word in command}:
             return command
         kind = self.rng.randrange(3)
@@ -209,7 +215,7 @@ class CommandStream:
         sources = [self.any_key() for _ in range(self.rng.randint(1, 4))]
         if name == "NOT" and self.rng.random() < 0.8:
             sources = sources[:1]
-        # If a source may be big, the destination must be one of the big keys.
+        # If a source key may hold a big string, the destination must be one of BIG_KEYS.
         if any(source in BIG_KEYS for source in sources):
             return ["BITOP", name, self.rng.choice(BIG_KEYS), *sources]
         return ["BITOP", name, self.any_key(), *sources]
@@ -232,8 +238,8 @@ class CommandStream:
 
     def setrange_command(self):
         offset = self.rng.choice([0, 1, 5, 44, 200, -1, 536870912, 2**32, MAX_I64, -(2**63)])
-        # At this offset, only a value that is not empty exceeds the maximum size of a string and
-        # gives the error that the test needs.
+        # A string has at most 536870912 bytes. At this offset the test needs a value that is not
+        # empty, because only such a value exceeds the maximum and gives an error.
         value = self.value() or b"z" if offset == 536870912 else self.value()
         return ["SETRANGE", self.key(), offset, value]
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Sizes of tests: one table of the counts that tests take from the environment.
+"""One table of the sizes of all tests, such as numbers of random commands. The environment can
+override them.
 
-BLOOMERY_TIER chooses the column: unset for the default tier, which every change runs, or `long`.
-BLOOMERY_NAME=N overrides one count. A sanitized server is many times slower, so it gets the column
-`sanitized` where there is one, and the default counts in the tier `long`.
+If BLOOMERY_TIER is `long`, tests use the column `long`, else the column `default`, which is for
+every change. BLOOMERY_NAME=n overrides the count NAME. A server with a sanitizer is many times
+slower. So its tests use the column `sanitized` where a row has one, and in the tier `long` the
+column `default`.
 """
 
 import dataclasses
@@ -47,7 +49,8 @@ COUNTS = {
     "PROMOTION_KILLS": Count(2, 50, "killed leaders whose replica is promoted"),
     "FAILOVERS": Count(1, 10, "failovers by redis-sentinel"),
     "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is checked from 1"),
-    # cluster_simulation_test.cpp and durability_model_test.cpp have their own defaults in C++.
+    # Two tests in C++ use these counts: cluster_simulation_test.cpp and durability_model_test.cpp.
+    # If the environment has no count, they use defaults of their own.
     "MODEL_RUNS": Count(1_000, 10_000, "seeded runs of a log whose disk fails"),
     "SIMULATION_RUNS": Count(1_000, 10_000, "seeded runs of a cluster in virtual time"),
     # Sizes of filters and of other data.
@@ -64,7 +67,7 @@ IS_LONG = os.environ.get("BLOOMERY_TIER") == "long"
 
 
 def count(name):
-    """Returns the count of this run, with the type of the default."""
+    """Returns the count `name` for this test run, as an int or a float like its default."""
     row = COUNTS[name]
     if override := os.environ.get(f"BLOOMERY_{name}"):
         return type(row.default)(override)

@@ -12,9 +12,9 @@ from harness.waiting import DEADLINE_S
 class CuttingProxy:
     """Forwards connections to 127.0.0.1:`target_port`.
 
-    `budget()` returns the bytes from the leader after which a connection is cut, or None to leave
-    it. It is called for each connection. `count` is the number of connections, `cuts` the number of
-    those cut.
+    `budget()` is called for each new connection. It returns the number of bytes from the leader
+    after which the proxy cuts this connection, or None for no cut. `count` is the number of
+    connections, `cuts` the number of connections cut in this way.
     """
 
     def __init__(self, target_port, budget=lambda: None):

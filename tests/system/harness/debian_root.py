@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A bare Debian 12 in a directory, for tests that install into it.
+"""Creates a minimal Debian 12 in a directory, for tests that install packages there.
 
-It is made once by debootstrap and kept as an archive in the build folder. BLOOMERY_DEBIAN_MIRROR
-names another mirror than Debian's own.
+debootstrap creates this Debian once, and an archive in the build folder keeps it.
+BLOOMERY_DEBIAN_MIRROR is the URL of the mirror, by default Debian's own.
 """
 
 import fcntl
@@ -26,13 +26,16 @@ def run(*command, timeout_s=240, **options):
 
 
 def make_root(root):
-    """Fills the folder with a bare Debian. Raises AssertionError or OSError if that fails."""
+    """Fills the directory `root` with a minimal Debian. Raises AssertionError or OSError on
+    failure.
+    """
     archive = BUILD / "debian-bookworm.tar"
     with open(f"{archive}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
             run("debootstrap", "--variant=minbase", "bookworm", root, MIRROR, timeout_s=400)
-            # The archive gets its name when it is complete, so that no run uses a part of it.
+            # The archive gets its final name only when it is complete, so that no test unpacks an
+            # incomplete archive.
             run("tar", "-C", root, "--numeric-owner", "-cf", f"{archive}.new", ".")
             os.replace(f"{archive}.new", archive)
             return
@@ -41,7 +44,7 @@ def make_root(root):
 
 
 def in_root(root, *command, timeout_s=280):
-    """Runs a command in the bare Debian at `root`, on this machine's network."""
+    """Runs a command by chroot in the Debian at `root`, with this machine's network."""
     environment = {
         **os.environ, "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C",

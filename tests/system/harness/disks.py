@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Disks that tests can fill or cut from power. The tests must run as root.
 
-All mounts are made in a mount namespace of the test. They vanish with its last process, however
-that ends, and a loop device vanishes with its mount.
+All mounts are made in a mount namespace of the test. The kernel removes them when the last process
+of the namespace ends, even by SIGKILL. It removes a loop device together with its mount.
 """
 
 import array
@@ -25,8 +25,8 @@ def run(*command):
 
 
 def enter_own_namespace():
-    """Moves the process into a mount namespace. Must be called once, before any thread is started.
-    Raises OSError if the machine forbids namespaces.
+    """Moves this process into a new mount namespace. Must be called once, before any thread is
+    started. Raises OSError if the machine forbids namespaces.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:
@@ -35,7 +35,9 @@ def enter_own_namespace():
 
 
 def why_no_mounts():
-    """Enters a mount namespace of its own. Returns the reason if mounts fail there, else ""."""
+    """Moves this process into a new mount namespace. Returns why mounts fail there, or "" if they
+    work.
+    """
     try:
         enter_own_namespace()
         disk = Tmpfs(1 << 20)
@@ -46,7 +48,7 @@ def why_no_mounts():
 
 
 class Disk:
-    """A tmpfs that stays mounted at `path` until remove()."""
+    """A file system that stays mounted at `path` until remove()."""
 
     def __init__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-disk-"))
@@ -60,8 +62,8 @@ class Disk:
         return status.f_bavail * status.f_frsize
 
     def fill(self, leave_bytes=0):
-        """Fills the disk page by page, except `leave_bytes` bytes. A larger write that fails would
-        free space again, so that another writer could continue.
+        """Fills the disk page by page, and leaves `leave_bytes` bytes free. If a larger allocation
+        failed, the kernel would free its space again, and the server could still write.
         """
         with open(self.path / "filler", "ab") as file:
             size = file.tell()
@@ -83,7 +85,7 @@ class Tmpfs(Disk):
 
 
 class PowerDisk(Disk):
-    """An ext4 file system of its own, whose power can be cut."""
+    """An ext4 file system on a loop device, whose power a test can cut."""
 
     def __init__(self, size_mib=64):
         super().__init__()
@@ -105,7 +107,9 @@ class PowerDisk(Disk):
             os.close(descriptor)
 
     def restore_power(self):
-        """REQUIRES: no process has a file of this disk open."""
+        """Mounts the disk again after cut_power(). REQUIRES: no process has a file of this disk
+        open.
+        """
         run("umount", self.path)
         self.mount()
 

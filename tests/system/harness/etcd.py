@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Starts etcd clusters for the system tests, in a temporary folder.
 
-Members listen on free ports of 127.0.0.1. They end with the test; if it dies, the kernel ends them.
+Members listen on free ports of 127.0.0.1. They end with the test. If the test process dies, the
+kernel kills them.
 
     etcd = self.start_etcd(members=3)      # in a test case that derives from EtcdTest
     etcd.endpoints                         # ["http://127.0.0.1:…", …]
@@ -123,11 +124,13 @@ class Etcd:
         return self.status(member) is not None
 
     def save(self, path):
-        """Saves a backup of the store to `path`."""
+        """Saves a backup of etcd's data to `path`."""
         self.control("snapshot", "save", path, member=self.members[0])
 
     def restore(self, path=None):
-        """Replaces the store by a backup, or by an empty one. For clusters of one member."""
+        """Replaces etcd's data by the backup at `path`, or deletes them if `path` is None.
+        REQUIRES: the cluster has one member.
+        """
         (member,) = self.members
         member.kill()
         shutil.rmtree(self.folder / member.name)
@@ -148,10 +151,11 @@ class Etcd:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def control(self, *words, member=None, check=True, user=None):
-        """Runs etcdctl and returns its output; None if it failed and `check` is not set."""
+        """Runs etcdctl and returns its output. Returns None if etcdctl failed and `check` is false.
+        """
         endpoints = member.endpoint if member else ",".join(self.endpoints)
-        # A health check is retried by its caller. Other calls may need long, especially to hash a
-        # password.
+        # Health checks (`check` is false) have short timeouts, because their callers retry. Other
+        # commands may take long, especially when etcd hashes a password.
         patience = ("5s", "2s") if not check else ("25s", "10s")
         command = ["etcdctl", "--endpoints", endpoints, f"--command-timeout={patience[0]}",
                    f"--dial-timeout={patience[1]}"]  # fmt: skip
@@ -178,8 +182,8 @@ class Etcd:
         return status if status.get("leader") else None
 
     def leader(self):
-        """Returns the member that leads. Asks the running members, one of which must not be
-        suspended.
+        """Waits until a running member reports that it is the leader, and returns that member. A
+        suspended member cannot report.
         """
         found = []
 

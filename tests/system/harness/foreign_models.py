@@ -11,7 +11,9 @@ MASK = (1 << 64) - 1
 
 
 class Refused(Exception):
-    """A replica's module rejects a command of the leader. Without the model, no one notices."""
+    """Raised if the module of a replica would reject a command of its leader. A real leader would
+    not notice the error, because replicas send it no replies.
+    """
 
 
 def murmur_64(data, seed):
@@ -79,7 +81,9 @@ class Layer:
 
 
 class Filter:
-    """The common part of both modules' filters. With `growth` 0 the filter never grows."""
+    """Base class of RedisBloom's and valkey-bloom's filters. With `growth` 0 the filter never
+    grows.
+    """
 
     def __init__(self, growth):
         self.growth = growth
@@ -148,7 +152,9 @@ class RedisBloomFilter(Filter):
 
     @classmethod
     def from_header(cls, header):
-        """Reads a chunk header with the checks of RedisBloom 2.8.20."""
+        """Creates a filter from the first chunk of BF.SCANDUMP, with the checks of RedisBloom
+        2.8.20.
+        """
         if len(header) < 20:
             raise Refused("received bad data")
         total, count, options, growth = struct.unpack_from("<QIII", header)
@@ -284,7 +290,9 @@ class RedisBloomReplica(Replica):
 
     @staticmethod
     def split(words, known, without_value):
-        """Returns the options by name, and the items that follow the word ITEMS."""
+        """Splits the arguments of BF.INSERT. Returns a dictionary of the options, and a list of the
+        items after the word ITEMS.
+        """
         options, rest = {}, list(words)
         while rest and rest[0].upper() != b"ITEMS":
             name = rest.pop(0).upper()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Network namespaces that a test can cut off: one per node, joined by a bridge in one more.
+"""Network namespaces, one for each node, which a test can cut off. A bridge in a further namespace
+connects them.
 
 The test process stays outside and has an address in the same network. If the machine allows no
 namespaces, LocalNetwork puts every node on 127.0.0.1, and no node can be cut off.
@@ -37,7 +38,8 @@ class NamespaceNetwork:
     serials = itertools.count()
 
     def __init__(self, count):
-        # The kernel removes the links of the previous network with a delay.
+        # The kernel removes the links of a previous network with a delay, so each network has names
+        # of its own.
         self.tag = f"bl{os.getpid() % 100000}{next(self.serials) % 1000}"
         self.hub = f"{self.tag}-hub"
         self.namespaces = []
@@ -58,11 +60,13 @@ class NamespaceNetwork:
             raise
 
     def prefix(self, node):
-        """Returns the words before a command line that run it on the node."""
+        """Returns the words to put before a command, so that it runs in the network namespace of
+        the node.
+        """
         return ["ip", "netns", "exec", self._name(node)]
 
     def cut(self, node):
-        """Drops all packets to and from the node; its processes see only silence."""
+        """Drops all packets to and from the node. Its processes get no errors, only no packets."""
         self._in_hub("ip", "link", "set", self._port(node), "down")
 
     def heal(self, node):
@@ -70,7 +74,7 @@ class NamespaceNetwork:
 
     def close(self):
         for namespace in self.namespaces:
-            # Deleting a namespace also deletes the ends of its links.
+            # When a namespace is deleted, the kernel also deletes the ends of the links in it.
             subprocess.run(["ip", "netns", "delete", namespace], check=False)
         self.namespaces = []
 
@@ -90,7 +94,9 @@ class NamespaceNetwork:
         run("ip", "netns", "exec", self.hub, *words)
 
     def _join(self, link, namespace, address, port):
-        """Makes a link from the namespace (or the machine itself) to a port of the bridge."""
+        """Connects the namespace to a port of the bridge. If `namespace` is None, connects the
+        machine itself.
+        """
         run("ip", "link", "add", link, "type", "veth", "peer", "name", port, "netns", self.hub)
         inside = ["ip"] if namespace is None else ["ip", "-n", namespace]
         if namespace is not None:
@@ -101,7 +107,7 @@ class NamespaceNetwork:
 
 
 def create_network(count):
-    """Returns namespaces if the machine allows them, else a LocalNetwork."""
+    """Returns a NamespaceNetwork if the machine allows network namespaces, else a LocalNetwork."""
     if shutil.which("ip") is not None:
         try:
             return NamespaceNetwork(count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Node and its packages, as scripts/install_node_packages.sh installs them."""
+"""Finds Node and the packages that scripts/install_node_packages.sh has installed."""
 
 import os
 import pathlib
@@ -11,6 +11,8 @@ MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
 
 
 def node():
-    """Returns the Node to run: our own if the system's is too old for the newest clients."""
+    """Returns the program to run as Node: the one that scripts/install_node_packages.sh installed,
+    else the system's.
+    """
     own = MODULES / "node_modules_node" / "node_modules" / "node" / "bin" / "node"
     return own if own.exists() else "node"

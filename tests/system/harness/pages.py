@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the programs on the pages of docs/ and runs them."""
+"""Finds the code blocks on the pages of docs/ and runs them as programs."""
 
 import pathlib
 import re
@@ -10,7 +10,8 @@ from harness.settings import ROOT
 from harness.waiting import DEADLINE_S
 
 PORT = "7000"
-# Maps the language of a block to the command that runs the block. {} is the file of the block.
+# Maps the language of a code block to the command that runs the block. {} stands for the path of
+# the block's file without its extension.
 PROGRAMS = {
     "sh": ["sh", "-e", "{}.sh"],
     "python": ["/usr/bin/python3", "{}.py"],
@@ -21,13 +22,15 @@ PROGRAMS = {
 
 
 def blocks_of(path):
-    """Returns pairs of language and text of a page's blocks."""
+    """Returns a pair (language, text) for each code block of the page at `path`."""
     text = (ROOT / path).read_text(encoding="utf-8")
     return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def reasons_of(path):
-    """Returns triples of language, text and the reason why a page's block is not run, or ""."""
+    """Returns (language, text, reason) for each code block of the page at `path`. `reason` says why
+    no test runs the block; it is "" for a block that is run.
+    """
     text = (ROOT / path).read_text(encoding="utf-8")
     return [
         (language, block, reason)
@@ -39,11 +42,13 @@ def reasons_of(path):
 
 
 def run_program(folder, language, text, name="example"):
-    """Returns the output of the program. Errors: AssertionError if its exit code is not 0."""
+    """Runs a code block and returns its output. Errors: AssertionError if its exit code is not 0.
+    """
     command = [word.format(folder / name) for word in PROGRAMS[language]]
     pathlib.Path(command[-1]).write_text(text, encoding="utf-8")
     if language == "javascript":
-        # Provides the library under the name by which the page installs it.
+        # Links the Node client library into the folder, under the name by which the page installs
+        # it.
         library = "ioredis5" if "ioredis" in text else "redis5"
         modules = folder / "node_modules"
         modules.unlink(missing_ok=True)

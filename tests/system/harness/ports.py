@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""The only allocator of ports: two tests that run at the same time never get the same one."""
+"""Allocates the ports of all tests. Two tests that run at the same time never get the same port."""
 
 import collections
 import contextlib
 import random
 import socket
 
-CLAIMS_MAX = 200  # limit on claims, because each claim needs a descriptor
+CLAIMS_MAX = 200  # limit on claimed ports, because each claim holds a descriptor
 _claims = collections.deque()
 
 
 def _claim(port):
-    """Returns whether the port is free and free_port() has given it to no running process, this one
-    included. A claim is a name in the abstract namespace of Unix sockets. Linux frees the name when
-    its owner ends.
+    """Claims the port for this process. Returns False if the port is in use, or if a running test
+    process (this one included) has claimed it. A claim is a name in the abstract namespace of Unix
+    sockets. Linux frees this name when the process ends.
     """
     claim = socket.socket(socket.AF_UNIX)
     with contextlib.suppress(OSError):
@@ -29,9 +29,9 @@ def _claim(port):
 
 
 def free_port(offsets=(0,)):
-    """Returns a port on which no process listens, with each of the offsets added. Ports from 32768
-    up are left out, because Linux gives them to outgoing connections. Such a connection could take
-    the port while a server that holds it restarts."""
+    """Returns a port such that no process listens on port + offset, for each of the offsets. Ports
+    from 32768 on are not used, because Linux gives them to outgoing connections. Such a connection
+    could take the port of a server while the server restarts."""
     while True:
         port = random.SystemRandom().randrange(10_000, 32_000 - max(offsets))
         if all(_claim(port + offset) for offset in offsets):

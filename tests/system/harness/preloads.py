@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Libraries that are preloaded into a server, and change the answers of its system.
+"""Preloads libraries into a server (LD_PRELOAD). They replace functions of the system, such as the
+clock and fork().
 
   self.start_server(prefix=process_faults(FORKS_MAX=1))
 
@@ -8,8 +9,8 @@
   self.start_server(prefix=clock.prefix)
 
 Environment:
-  BLOOMERY_SIMULATED_CLOCK  the library of tests/support/simulated_clock.cpp
-  BLOOMERY_PROCESS_FAULTS   the library of tests/support/process_faults.cpp
+  BLOOMERY_SIMULATED_CLOCK  path of the library built from tests/support/simulated_clock.cpp
+  BLOOMERY_PROCESS_FAULTS   path of the library built from tests/support/process_faults.cpp
 """
 
 import mmap
@@ -22,7 +23,9 @@ from harness.settings import SERVER
 
 
 def preloaded(variable, target, settings):
-    """Returns the words before a program that preload this library with its settings."""
+    """Returns the words to put before a command, so that it preloads the library of `target` with
+    these settings.
+    """
     usual = SERVER.parent / "tests" / f"lib{target}.so"
     library = pathlib.Path(os.environ.get(variable, usual)).absolute()
     if not library.exists():
@@ -32,12 +35,14 @@ def preloaded(variable, target, settings):
 
 
 def process_faults(**settings):
-    """Returns the words that preload process_faults.cpp of tests/support with these settings."""
+    """Returns the words to put before a command, so that it preloads the library of
+    tests/support/process_faults.cpp with these settings.
+    """
     return preloaded("BLOOMERY_PROCESS_FAULTS", "process_faults", settings)
 
 
 class SimulatedClock:
-    """The wall clock of the servers that are started with `prefix`."""
+    """The simulated wall clock of all servers that are started with `prefix`."""
 
     def __init__(self, now_ms):
         self.directory = tempfile.TemporaryDirectory(prefix="bloomery-clock-")

@@ -2,7 +2,7 @@
 """A server process: its start, its log, its signals, and the checks when it ends.
 
 The server runs in a temporary directory on a free port of 127.0.0.1. When it is stopped (SIGTERM)
-it must exit with 0. Its log must hold no warning (level mark `#`) and no sanitizer report that the
+it must exit with 0. Its log must have no sanitizer report, and no warning (level mark `#`) that the
 test did not announce with expect_log().
 """
 
@@ -21,11 +21,11 @@ from harness.resp import Connection
 from harness.waiting import DEADLINE_S, wait_until
 
 
-# A line is `PID:role date time level text`; only `#` is a warning or worse.
+# A log line is `PID:role date time level text`. Only the level `#` means a warning or an error.
 WARNING_LINE = re.compile(r"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ # (.*)$")
 SANITIZER_LINE = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
-# A healthy server logs these warnings. Some are about settings of the machine that the tests must
-# not change. Every Redis logs the others when it starts or ends.
+# A healthy server logs HARMLESS_WARNINGS. Most of them are about settings of the machine, which the
+# tests must not change. Every redis-server also logs REDIS_WARNINGS, when it starts or ends.
 HARMLESS_WARNINGS = [
     r"overcommit_memory",
     r"TCP backlog setting",
@@ -47,8 +47,8 @@ REDIS_WARNINGS = [
 
 
 def suspend(pid):
-    """Sends SIGSTOP; returns when no thread of the process runs. On a busy machine a thread still
-    runs until it was scheduled, and may serve a request.
+    """Sends SIGSTOP, and returns when all threads of the process have stopped. On a busy machine a
+    thread stops with a delay, and may serve a request before it stops.
     """
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: _is_stopped(pid), what=f"all threads of {pid} are stopped")
@@ -62,7 +62,9 @@ def _is_stopped(pid):
 
 
 class Process:
-    """A server that runs until stop(). `log` grows while it lives; thread-safe to read."""
+    """A server process that runs until stop(). `log` is the list of its log lines so far, which any
+    thread may read.
+    """
 
     def __init__(
         self,
@@ -76,8 +78,9 @@ class Process:
         setup=None,
         config_file=None,
     ):
-        """A given `directory` is not removed at the end, a temporary one is. `setup` runs in the
-        new process before the program does. A `config_file` is read before the options.
+        """Without `directory` the server gets a temporary directory, which stop() removes. `setup`
+        runs in the new process before the program starts. The server reads `config_file` before the
+        options.
         """
         self.keeps_directory = directory is not None
         self.directory = str(directory or tempfile.mkdtemp(prefix="bloomery-test-"))
@@ -118,7 +121,8 @@ class Process:
             self.log.append(line.rstrip("\n"))
             if "Ready to accept connections" in line:
                 self._ready.set()
-        # At the end of its output the server has died, so waiters wake up too.
+        # The output ends when the server has died. Threads that wait for its start must then wake
+        # up too.
         self._ready.set()
 
     def wait_until_ready_or_ended(self):
@@ -147,11 +151,12 @@ class Process:
         )
 
     def expect_log(self, pattern):
-        """Announces a warning that this test causes."""
+        """Announces a warning that the test causes, so that stop() does not report it as a problem.
+        """
         self.announced.append(pattern)
 
     def children(self):
-        """Returns the child processes that any of its threads has forked."""
+        """Returns the process ids of the children that any thread of the server has forked."""
         found = []
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(OSError):  # The thread may have ended meanwhile.
@@ -159,10 +164,12 @@ class Process:
         return found
 
     def suspend_children(self):
-        """Sends SIGSTOP to each child that still saves; returns the stopped children.
+        """Sends SIGSTOP to each child process that still saves. Returns the ids of the stopped
+        ones.
 
-        A child asks the kernel to kill it when the server dies, and then ignores SIGINT. A child
-        that is stopped before that would outlive the server.
+        A child process first asks the kernel to kill it when the server dies, and then ignores
+        SIGINT. A child that is stopped before it has asked would outlive the server. So the method
+        waits until the child ignores SIGINT.
         """
         stopped = []
         for child in self.children():
@@ -181,15 +188,17 @@ class Process:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def suspend(self):
-        """Sends SIGSTOP; returns when no thread of the server runs."""
+        """Sends SIGSTOP, and returns when all threads of the server have stopped."""
         suspend(self.pid)
 
     def resume(self):
-        """Resumes a suspended process; ignores one that has ended."""
+        """Resumes the suspended server. Does nothing if the server has ended."""
         self.process.send_signal(signal.SIGCONT)
 
     def crash(self):
-        """Sends SIGKILL as part of a test: stop() then reports no problem."""
+        """Kills the server by SIGKILL, as part of a test. stop() does not report this end as a
+        problem.
+        """
         self.expected_exit = -signal.SIGKILL
         self.process.kill()
         return self.wait_for_exit()
@@ -200,7 +209,9 @@ class Process:
         self.process.wait()
 
     def stop(self):
-        """Sends SIGTERM. Returns the problems of the exit and those found in the log."""
+        """Stops the server by SIGTERM. Returns the problems: a wrong exit code, and unexpected log
+        lines.
+        """
         problems = []
         try:
             if self.process.poll() is None:
@@ -236,7 +247,9 @@ class Process:
 
 
 def process_state(pid):
-    """Returns the state as ps(1) shows it: T is stopped, Z a zombie, X also a missing process."""
+    """Returns the state of a process as ps(1) shows it: T is stopped, Z a zombie, X dead or
+    missing.
+    """
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:

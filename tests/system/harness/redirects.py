@@ -9,8 +9,8 @@ from harness.waiting import DEADLINE_S, pace
 
 
 class FollowingClient(threading.Thread):
-    """Adds numbered items to a filter, one after the other. Follows MOVED at once, with a new
-    connection. When a connection is lost, asks the next server.
+    """Adds numbered items to a filter, one after the other. Follows a MOVED reply at once, with a
+    new connection. When a connection is lost, repeats the request at the next server.
     """
 
     PAUSE_S = 0.002
@@ -43,7 +43,8 @@ class FollowingClient(threading.Thread):
             pace(self.PAUSE_S)
 
     def add(self):
-        """Returns how many MOVED replies the request got."""
+        """Adds one item. Returns how many MOVED replies the request got before the item was added.
+        """
         for moved in range(self.MOVED_MAX):
             reply = self.ask()
             if reply in (0, 1):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Shared parts of replica tests: pairs of servers, and waits until their data are equal."""
+"""Shared parts of replication tests: connect a replica to its leader, and wait until both have the
+same offset.
+"""
 
 from harness import ServerTest, wait_until
 
-DEBUG = ("--enable-debug-command", "yes")  # options of servers that answer DEBUG DIGEST
+DEBUG = ("--enable-debug-command", "yes")  # options with which a server allows DEBUG DIGEST
 
 
 def info(connection, section="replication"):
@@ -13,8 +15,8 @@ def info(connection, section="replication"):
 
 
 def digest(connection):
-    """Returns the digest of all data of a server that was started with DEBUG."""
-    return connection.call("DEBUG", "DIGEST").decode()  # fails if the reply is an error
+    """Returns the digest of all data of a server that was started with the options in DEBUG."""
+    return connection.call("DEBUG", "DIGEST").decode()  # decode() fails if the reply is an error
 
 
 def offset(connection):
@@ -31,8 +33,8 @@ class ReplicaTest(ServerTest):
         self.assertEqual(replica.call("REPLICAOF", "127.0.0.1", port), b"OK")
 
     def wait_for_writes(self, writers, more):
-        """Waits until the writers together have made `more` more writes; each counts its own in
-        `count`.
+        """Waits until the writers together have made `more` further writes. The attribute `count`
+        of a writer is the number of its writes.
         """
         end = sum(writer.count for writer in writers) + more
         wait_until(
@@ -47,8 +49,8 @@ class ReplicaTest(ServerTest):
         )
 
     def wait_until_deleted_what_expired(self, connection):
-        """Compares the databases of both connections. KEYS shows only live keys; DBSIZE and DIGEST
-        count all.
+        """Waits until the server has deleted all expired keys of the selected database. KEYS shows
+        only live keys, but DBSIZE and DEBUG DIGEST also cover expired ones.
         """
         wait_until(
             lambda: connection.call("DBSIZE") == len(connection.call("KEYS", "*")),
@@ -56,7 +58,9 @@ class ReplicaTest(ServerTest):
         )
 
     def wait_until_equal_offsets(self, leader, *replicas):
-        """REQUIRES: no client writes. The leader's PINGs move its offset too."""
+        """Waits until each replica has the leader's current offset. REQUIRES: no client writes. The
+        leader's PINGs also move its offset.
+        """
 
         def has_all(replica):
             wanted = offset(leader)

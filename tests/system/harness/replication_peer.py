@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""More parts of replication tests: a replica that is only a socket, a proxy that cuts links, and
-the fields of INFO replication.
+"""Further shared parts of replication tests: a minimal replica on a socket, a proxy that cuts
+links, threads that write, and the fields of INFO.
 """
 
 import random
@@ -19,7 +19,9 @@ def info(connection, section="replication"):
 
 
 class RawReplica:
-    """Implements the replica's side of PSYNC on a socket, and keeps the received stream."""
+    """A minimal replica: implements the replica's side of PSYNC on a socket, and keeps the received
+    replication stream.
+    """
 
     def __init__(self, port, *, capa=("eof", "psync2")):
         self.link = Connection(port)
@@ -40,7 +42,9 @@ class RawReplica:
         self.buffer += data
 
     def read_line(self):
-        """Returns one line without its end; skips keep-alive lines."""
+        """Returns the next line from the leader, without its line end. Skips empty lines, which the
+        leader sends to keep the connection alive.
+        """
         while True:
             while b"\n" not in self.buffer:
                 self.receive()
@@ -57,7 +61,8 @@ class RawReplica:
         return data
 
     def psync(self, replication_id="?", offset=-1):
-        """Sends PSYNC and returns the leader's reply. For a full sync, sets the id and the offset.
+        """Sends PSYNC and returns the leader's reply. If the reply starts a full sync, stores its
+        replication id and offset.
         """
         self.link.send(encode("PSYNC", replication_id, offset))
         line = self.read_line()
@@ -67,7 +72,9 @@ class RawReplica:
         return line
 
     def read_snapshot(self):
-        """Reads and returns the snapshot, sent with its size or with an end mark."""
+        """Reads and returns the snapshot. The leader sends the size of the snapshot first, or an
+        end mark last.
+        """
         line = self.read_line()
         assert line.startswith(b"$"), line
         if not line.startswith(b"$EOF:"):
@@ -93,14 +100,16 @@ class RawReplica:
         self.link.send(encode("REPLCONF", "ACK", self.offset if offset is None else offset, *more))
 
     def read_stream(self, size):
-        """Reads `size` bytes of the stream, and counts them."""
+        """Reads `size` bytes of the replication stream, appends them to `stream` and adds `size` to
+        `offset`.
+        """
         data = self.read_exactly(size)
         self.stream += data
         self.offset += size
         return data
 
     def read_command(self):
-        """Returns the arguments of the stream's next command."""
+        """Reads the next command of the replication stream and returns its arguments."""
 
         def read_number(kind):
             while b"\r\n" not in self.buffer:
@@ -121,8 +130,9 @@ class RawReplica:
 
 
 class CuttingProxy:
-    """Passes bytes between replicas and their leader. `lengths()` gives the number of bytes from
-    the leader after which a link is cut; None never cuts it.
+    """Forwards bytes between replicas and their leader. `lengths()` is called for each new link. It
+    returns the number of bytes from the leader after which the proxy cuts this link, or None for no
+    cut.
     """
 
     def __init__(self, port, lengths=lambda: None):
@@ -182,7 +192,7 @@ class CuttingProxy:
 
 
 class Writers:
-    """Runs threads that write strings and filters until stop()."""
+    """Runs threads that write strings, and filters if `filters` is set, until stop()."""
 
     def __init__(self, port, count, seed, *, filters=False):
         self.stopping = False

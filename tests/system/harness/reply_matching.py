@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Decides whether two replies of two servers to one command are equivalent."""
+"""Decides whether the replies of two servers to the same command are equivalent."""
 
 from harness.command_stream import TTL_COMMANDS
 
-# Maximum time between the receipt of a command by the two servers, even on a busy machine.
+# Maximum time between the moments when the first and the second server receive a command, even on a
+# busy machine.
 CLOCK_TOLERANCE_S = 20
 SHARED_INTEGER_REFCOUNT = 2147483647
 
@@ -18,8 +19,8 @@ def times_match(name, ours, theirs):
 def values_match(name, ours, theirs, queued):
     """Returns whether two replies with different bytes are still equivalent."""
     if name == b"OBJECT" and type(ours) is type(theirs) is int:
-        # For OBJECT REFCOUNT of a copied small integer, our server replies that of a shared integer
-        # and Redis 1.
+        # For a copied small integer, our server answers OBJECT REFCOUNT with
+        # SHARED_INTEGER_REFCOUNT, and Redis answers 1.
         return {ours, theirs} == {1, SHARED_INTEGER_REFCOUNT}
     if name in TTL_COMMANDS:
         return times_match(name, ours, theirs)
@@ -28,7 +29,8 @@ def values_match(name, ours, theirs, queued):
     if name == b"KEYS":
         return sorted(ours) == sorted(theirs)
     if name == b"EXEC":
-        # Inside a transaction Redis counts the queued argument among an object's references.
+        # In a transaction, Redis also counts the queued argument as a reference to the object. So
+        # replies to OBJECT REFCOUNT may differ.
         return all(
             type(a) is type(b)
             and (a == b or queued_name == b"OBJECT" or values_match(queued_name, a, b, []))

@@ -112,7 +112,7 @@ class Connection:
         return value, raw
 
     def has_reply(self, timeout_s=0):
-        """Returns whether unread bytes exist, or arrive within the time."""
+        """Returns whether bytes of a reply are unread, or arrive within `timeout_s`."""
         return bool(self._buffer) or bool(select.select([self.socket], [], [], timeout_s)[0])
 
     def read_to_end(self):
@@ -127,8 +127,8 @@ class Connection:
         return rest
 
     def is_closed_by_server(self, timeout_s=DEADLINE_S):
-        """Returns True if the server closes the connection within the time, whatever it sends
-        before.
+        """Reads until the server closes the connection, and returns True. Returns False if the
+        server sends nothing for `timeout_s`.
         """
         self.socket.settimeout(timeout_s)
         try:

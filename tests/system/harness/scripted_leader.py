@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A leader whose replies a test scripts: snapshots from files, streams, false data."""
+"""A fake leader whose replies a test scripts: snapshots from files, streams, or invalid data."""
 
 import contextlib
 import socket
@@ -11,7 +11,7 @@ REPLICATION_ID = "a" * 40
 
 
 def read_command(stream):
-    """Returns one command of a replica, as a list of bytes; None at the end."""
+    """Returns one command of a replica, as a list of bytes; None if the connection has ended."""
     while True:
         line = stream.readline()
         if not line:
@@ -29,9 +29,10 @@ def read_command(stream):
 
 
 class ScriptedLeader:
-    """Answers the handshake, then sends the bytes that `script(link)` gives for each connection.
+    """Answers the handshake of each replica that connects, then calls `script(link)`.
 
-    A link has send(), the `asked` arguments of its PSYNC, and `acks`, the acknowledged offsets.
+    The script sends data with link.send(). `link.asked` is the replica's PSYNC or SYNC command.
+    `link.acks` lists the offsets that the replica has acknowledged.
     """
 
     def __init__(self, script):
@@ -64,7 +65,7 @@ class ScriptedLeader:
                 link.read_acks()
         except (OSError, ValueError):
             pass
-        except Exception as problem:  # noqa: BLE001: the test reports it
+        except Exception as problem:  # noqa: BLE001: the test reports `problem`
             self.problems.append(problem)
         finally:
             link.close()
@@ -101,7 +102,9 @@ class Link:
         self.send(b"".join(encode(*command) for command in commands))
 
     def full_resync(self, snapshot, offset=0, mark=None, replication_id=REPLICATION_ID):
-        """Sends the answer to PSYNC and the snapshot, by its size or with an end mark."""
+        """Answers PSYNC with FULLRESYNC. Sends the snapshot with its size, or with the end mark
+        `mark` if one is given.
+        """
         self.send(b"+FULLRESYNC %b %d\r\n" % (replication_id.encode(), offset))
         self.send_snapshot(snapshot, mark)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A leader, two replicas and a redis-sentinel beside each of them, for tests of failover.
+"""A leader, two replicas and one redis-sentinel for each server, for tests of failover.
 
-Each server has its own configuration file, which Sentinel makes it rewrite. After a restart this
-file decides the server's role.
+Each server has its own configuration file. Sentinel sends CONFIG REWRITE after a change of role, so
+the file decides the server's role at a restart.
 """
 
 import contextlib
@@ -24,7 +24,9 @@ SERVER_EXTRA = {"save": '""', "enable-debug-command": "yes", "repl-diskless-sync
 
 
 def sample(name, changes):
-    """Returns a sample of conf/, with other values for some directives; None removes a line."""
+    """Returns the text of the configuration file conf/`name`. `changes` maps directives to other
+    values; the value None removes the directive.
+    """
     lines = []
     changes = dict(changes)
     used = set()
@@ -47,7 +49,7 @@ def parse_info(text):
 
 
 def quietly(ask, *arguments):
-    """Returns the result of the call; None if the node cannot be reached."""
+    """Returns the result of ask(*arguments); None if its connection fails."""
     with contextlib.suppress(OSError, EOFError):
         return ask(*arguments)
     return None
@@ -157,7 +159,7 @@ class Cluster:
         return [(node.address, node.sentinel_port) for node in self.nodes]
 
     def leader_known_to(self, node):
-        """Returns the node that this node's sentinel calls the leader; None if it names none."""
+        """Returns the leader that this node's sentinel names; None if the sentinel names none."""
         reply = node.ask_sentinel("GET-MASTER-ADDR-BY-NAME", NAME)
         if not isinstance(reply, list):
             return None
@@ -200,7 +202,9 @@ class Cluster:
         return None
 
     def wait_until_whole(self):
-        """Waits until all sentinels agree and all replicas follow; returns the leader."""
+        """Waits until all sentinels name the same leader and all replicas follow this leader.
+        Returns the leader.
+        """
         trouble = None
 
         def is_whole():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Clients that find the leader through Sentinel and write without end, one class per client
-library.
+"""Clients for tests of Sentinel. They find the leader through Sentinel, and write until they are
+stopped.
 
 Every write has its own key, so that the test detects a lost acknowledged write.
 """
@@ -22,7 +22,7 @@ PAUSE_AFTER_ERROR_S = 0.05
 
 
 class Writer:
-    """Shared state of the writers: acknowledged keys, each with the time of its acknowledgement."""
+    """Base class of the writers. Records each acknowledged key with the time of the reply."""
 
     def __init__(self, name):
         self.name = name
@@ -59,8 +59,10 @@ class Writer:
 
 
 class PythonWriter(Writer):
-    """python3-redis. With a `filter_key` each write is a transaction that adds its key to that
-    filter too. With `confirmed` a write counts only when WAIT says that a replica has it."""
+    """Writes with python3-redis. If `filter_key` is given, the transaction of each write also adds
+    the key to this filter. If `confirmed` is set, a write counts only after WAIT has confirmed
+    that a replica has the write.
+    """
 
     def __init__(self, sentinels, service, password, *, confirmed=False, filter_key=None):
         super().__init__("python-wait" if confirmed else "python")
@@ -100,7 +102,9 @@ class PythonWriter(Writer):
 
 
 class ProgramWriter(Writer):
-    """A program that writes a line `ack KEY` for each of its writes, until its input ends."""
+    """Runs a client program that prints a line `ack KEY` for each acknowledged write. The program
+    ends when its standard input ends.
+    """
 
     def __init__(self, name, command):
         super().__init__(name)
@@ -129,8 +133,8 @@ class ProgramWriter(Writer):
 
 
 def write_to_one(host, port, password):
-    """Writes to one server and never looks for another, like a client that is cut off together with
-    its leader. Prints the acknowledged keys. Ends when its standard input ends.
+    """Simulates a client that is cut off together with its leader: it writes to this server only.
+    Prints `ack KEY` for each acknowledged write. Ends when the standard input ends.
     """
     is_over = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()

@@ -30,7 +30,7 @@ class ServerTest(unittest.TestCase):
         return self._start(SERVER, self._defaults(options), prefix, listen, more)
 
     def start_redis(self, *options, **more):
-        """Starts Debian's redis-server, the oracle."""
+        """Starts Debian's redis-server, for comparison with our server."""
         program = shutil.which("redis-server")
         self.assertIsNotNone(program, "redis-server is missing: run scripts/install_deps.sh test")
         if "--cluster-enabled" in options:

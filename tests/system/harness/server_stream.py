@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Seeded random commands about the server and its connections; CommandStream makes those on keys.
+"""Seeded random commands about the server and its connections. For keys there is CommandStream.
 
-A word may be an Id, which represents the id of the test's n-th connection on either server.
+A word of a command may be an Id. The test replaces the Id by the client id of one of its
+connections, which differs between the compared servers.
 """
 
 import dataclasses
@@ -14,7 +15,8 @@ NUMBERS = [b"0", b"1", b"-1", b"5", b"100", b"9223372036854775807", b"-922337203
 # Values for CONFIG SET, in addition to an option's own value.
 VALUES = [b"yes", b"no", b"0", b"1", b"-1", b"7", b"100", b"1000000", b"1mb", b"2gb", b"10k", b"5x",
           b"abc", b"4294967296", b" 1", b"YES", b"No"]  # fmt: skip
-# CONFIG SET of these would break the test, or depends on the machine and not on the server.
+# Options that the test does not set: they would break the test, or their effect depends on the
+# machine.
 UNTOUCHED = {
     b"activedefrag", b"appenddirname", b"appendfilename", b"appendonly", b"bind",
     b"cluster-announce-ip", b"cluster-node-timeout", b"databases", b"dbfilename", b"dir",
@@ -45,7 +47,7 @@ UNSPOILT = {b"COMMAND", b"CONFIG", b"SWAPDB", b"HELLO"}
 
 @dataclasses.dataclass(frozen=True)
 class Id:
-    """Represents the id of the connection with this index."""
+    """Placeholder for the client id of the test's connection with this index."""
 
     index: int
 
@@ -145,7 +147,7 @@ class ServerStream:
     def config_get(self):
         rng = self.rng
         names = rng.sample(self.names, rng.randint(1, 3))
-        # A pattern may replace a name if it matches the same names on both servers.
+        # CONFIG GET ignores the case of names, so some names are sent in upper case.
         return ["CONFIG", "GET", *[name.upper() if rng.random() < 0.2 else name for name in names]]
 
     def config_set(self):
@@ -232,7 +234,7 @@ class ServerStream:
             ["CLIENT", "CACHING", rng.choice(["YES", "NO"])], ["CLIENT", "TRACKING", "x"],
         ])  # fmt: skip
 
-    # Rules over commands and categories that both servers have.
+    # The random ACL rules name commands and categories that both servers have, or that neither has.
 
     def acl_rule(self):
         rng = self.rng

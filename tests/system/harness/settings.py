@@ -3,9 +3,9 @@
 
   BLOOMERY_SERVER        the program under test (default build/release/bloomery-server).
   BLOOMERY_CLUSTER_TOOL  bloomery-cluster of the same build.
-  BLOOMERY_SANITIZED     set when the program is sanitized.
+  BLOOMERY_SANITIZED     set if the program is built with a sanitizer.
   BLOOMERY_SEED          seed of the random tests, to replay a run.
-  BLOOMERY_TEST_LIMIT_S  seconds until ctest ends the test. Shortly before, it prints its stacks.
+  BLOOMERY_TEST_LIMIT_S  seconds until ctest ends the test. The test prints its stacks 10 s earlier.
   BLOOMERY_NODE_MODULES  the folder of the Node packages (default build).
 """
 
@@ -33,7 +33,7 @@ if limit_s := os.environ.get("BLOOMERY_TEST_LIMIT_S"):
 
 
 def seed_from_environment():
-    """The seed of this run; printed, so that a failure can be replayed."""
+    """Returns the seed of this run, and prints it so that a failure can be replayed."""
     seed = int(os.environ.get("BLOOMERY_SEED", random.randrange(1 << 32)))
     print(f"BLOOMERY_SEED={seed}", flush=True)
     return seed

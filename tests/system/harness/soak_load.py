@@ -19,7 +19,7 @@ PIPELINE = 350
 
 class Gate:
     """A closed gate pauses the loads between two rounds. At that point each kind of load always has
-    the same data, except for expired keys.
+    the same amount of data in the server, except for expired keys.
     """
 
     def __init__(self):
@@ -90,9 +90,9 @@ class Load(threading.Thread):
 
 
 class BloomBatches(Load):
-    """Repeatedly creates eight filters in turn and adds the same number of items to each. Seven
-    filters are sized for these items. One has room for 400 times as many, in memory shared with
-    children that save.
+    """Recreates one of eight filters in each round, and adds ITEMS items to it. Seven filters have
+    the capacity ITEMS. The eighth has 400 times this capacity, so that its array is in memory
+    that the child processes of saves share.
     """
 
     ITEMS = 50_000
@@ -113,7 +113,7 @@ class BloomBatches(Load):
 
 
 class GrowingFilter(Load):
-    """A filter that grows from 1,000 items to 64,000, item by item."""
+    """Adds 64,000 items to a filter with a capacity of 1,000, so that the filter grows."""
 
     def round(self):
         self.send([("UNLINK", "grows"), ("BF.RESERVE", "grows", 0.001, 1000)])
@@ -124,7 +124,7 @@ class GrowingFilter(Load):
 
 
 class Bits(Load):
-    """Sends the SETBITs of a Bloom filter in a client."""
+    """Acts like a client that keeps its own Bloom filter in bitmaps: sends SETBIT and GETBIT."""
 
     def begin(self):
         self.send([("SETBIT", f"bits:{i}", (1 << 22) - 1, 1) for i in range(16)])
@@ -138,7 +138,7 @@ class Bits(Load):
 
 
 class Counters(Load):
-    """Counters that expire, some of them while they are still being incremented."""
+    """Increments counters that expire within two seconds."""
 
     def round(self):
         keys = [f"counter:{self.random.randrange(5000)}" for _ in range(PIPELINE // 2)]
@@ -149,7 +149,7 @@ class Counters(Load):
 
 
 class ExpiringKeys(Load):
-    """Writes keys with an expiry once: strings and filters."""
+    """Writes strings and filters that expire within a second. Writes each key once."""
 
     def round(self):
         number = next(self.serial)
@@ -162,7 +162,7 @@ class ExpiringKeys(Load):
 
 
 class Deletable(Load):
-    """Items that are added and deleted again, in both kinds of deletable filters."""
+    """Adds items and deletes them again, in both kinds of deletable filters (KINDS)."""
 
     KINDS = {"fingerprints": ["DELETABLE"], "regions": ["DELETABLE", "REGIONS", 4]}
 
@@ -175,7 +175,7 @@ class Deletable(Load):
             key = f"del:{kind}"
             items = self.items(1000)
             (added,) = self.send([("BF.MADD", key, *items)])
-            # Only an add that answered 1 may be undone.
+            # If an add answered 0, no item was stored, so the item must not be deleted.
             self.send([("BF.DEL", key, *[item for item, new in zip(items, added) if new])])
 
 
@@ -193,15 +193,17 @@ class Windows(Load):
         for key in ("window:time", "window:items"):
             (added,) = self.send([("BF.MADD", key, *items)])
             (known,) = self.send([("BF.MEXISTS", key, *items)])
-            # Without REFRESH a false positive adds no item, and may come from an expiring
-            # generation.
+            # A filter without REFRESH does not store an item that it finds by error. The bits found
+            # may be in a generation that soon expires, so such an item is not checked.
             promised = known if key == "window:time" else itertools.compress(known, added)
             assert all(promised), "an item is forgotten before its window has passed"
         self.stopping.wait(0.02)
 
 
 class Clients(Load):
-    """Connections that open and close, with all their state in the server."""
+    """Opens a connection, gives it a name, tracking, subscriptions and a transaction, and closes
+    it.
+    """
 
     def round(self):
         name = f"soak:{next(self.serial)}"
@@ -236,7 +238,7 @@ class Upkeep(Load):
         self.stopping.wait(1)
 
     def children_are_gone(self):
-        """Waits until no child saves, so that the next one can begin."""
+        """Waits until no child process of either server saves, so that the next save can begin."""
         for server, client in ((self.server, self.client), (self.replica, self.replica_client)):
             while not self.stopping.is_set():
                 info = server.info(client, "persistence")
@@ -263,7 +265,7 @@ class Upkeep(Load):
 
 
 class Watcher(Load):
-    """Requests of a dashboard in a browser and of Prometheus, each second."""
+    """Sends the HTTP requests of an open dashboard and of Prometheus, once a second."""
 
     PATHS = (
         "/", "/dashboard.css", "/dashboard.js", "/healthz", "/metrics", "/api/overview",
@@ -278,8 +280,8 @@ class Watcher(Load):
             page.request("GET", path)
             answer = page.getresponse()
             text = answer.read()
-            # The first requests may arrive before the filter exists, and a replica may still be
-            # loading.
+            # Errors of /api/filter and /api/filters are accepted: the filter may not exist yet, or
+            # a replica may still be loading.
             if answer.status != 200 and not path.startswith("/api/filter"):
                 raise AssertionError(f"{path}: {answer.status} {text[:200]!r}")
             self.replies += 1

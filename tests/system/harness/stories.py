@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Shared parts of the users' stories (story_*_test.py): their size, and the allowed error rate.
+"""Shared parts of story_*_test.py, which replay workloads of users: their size and error rate.
 
-By default each story runs for some seconds at a small size. In the users' full size it takes
+By default each story runs for some seconds at a small size. In the user's full size it takes
 minutes:
   BLOOMERY_STORY_SCALE=1 BLOOMERY_SERVER=build/release/bloomery-server \\
     /usr/bin/python3 tests/system/data/story_feed_test.py
@@ -15,24 +15,24 @@ from harness import ServerTest, seed_from_environment
 from harness.counts import count
 
 SCALE = count("STORY_SCALE")
-# Commands that a client in a story sends at once.
+# Number of commands that a client in a story sends in one pipeline.
 PIPELINE = 350
 
 
 def scaled(full, least):
-    """Returns a count of the full story at the current scale."""
+    """Converts a count of the full-size story to the current scale; returns at least `least`."""
     return max(least, int(full * SCALE))
 
 
 def allowed(asked, rate):
-    """Returns how many of `asked` answers may be wrong at this rate: the mean, plus four standard
-    deviations and three.
+    """Returns how many of `asked` answers may be false positives at this error rate: the expected
+    number, plus four standard deviations, plus 3.
     """
     return asked * rate + 4 * math.sqrt(asked * rate) + 3
 
 
 class StoryTest(ServerTest):
-    """One story: a server, python3-redis, and a seed that is printed."""
+    """Base class of a story's test: starts a server, connects python3-redis, prints the seed."""
 
     OPTIONS = ()
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Makes the keys and certificates of the TLS tests with the openssl program, in one folder.
 
-An authority `ca` signs `server`, `client` and any other certificate of a test. No server trusts
-`other-ca`. Keys are on an elliptic curve, because these are generated quickly.
+The authority `ca` signs the certificates `server`, `client` and others. A test that needs an
+untrusted certificate makes a second authority, `other-ca`. Keys are on an elliptic curve, because
+such keys are generated quickly.
 """
 
 import pathlib
@@ -13,7 +14,7 @@ CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
 
 
 class TlsFiles:
-    """The files of one test, in a folder that the test removes."""
+    """The keys and certificates of one test, in a folder that the test removes."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The contents of the files under tests/vectors, as answered by the servers that wrote them."""
+"""Checks that a server which has loaded a file of tests/vectors replies like the file's writer."""
 
 from harness import ROOT
 
@@ -9,7 +9,8 @@ BINARY_KEY = b"bin\x00key\xff"
 
 
 def expected_filters(vendor):
-    """Returns {filter's name: (its figures of BF.INFO, the numbers of absent items that answer 1)}.
+    """Reads expected.txt. Returns {name of the filter: (values of FIELDS in BF.INFO, numbers n for
+    which the item absent:n is a false positive)}.
     """
     filters = {}
     for line in (VECTORS / vendor / "expected.txt").read_text().splitlines():
@@ -20,7 +21,8 @@ def expected_filters(vendor):
 
 
 class VectorChecks:
-    """A mixin for a ServerTest, which checks the contents of files of other servers."""
+    """Mixin for a ServerTest. Checks that a server has loaded a file of another server correctly.
+    """
 
     def check_filter(self, connection, name, figures, absent):
         answers = [connection.call("BF.INFO", name, field)[0] for field in FIELDS]

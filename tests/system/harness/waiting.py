@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The only module of the system tests that waits.
 
-A test should use wait_until(), which waits for a condition that it can observe. let_time_pass() is
-for the rare fact about time itself, and pace() for programs that make load. No other module sleeps:
-scripts/check_tree.py checks that.
+A test should use wait_until(), which waits for a condition that the test can observe.
+let_time_pass() is for the rare test whose subject is time, and pace() for programs that make load.
+No other module sleeps: scripts/check_tree.py checks that.
 
 Environment:
   BLOOMERY_SLOW  a factor for all deadlines, for machines that are slow (default 1)
@@ -19,8 +19,8 @@ POLL_EVERY_S = 0.02
 
 
 def wait_until(condition, what="the condition", *, timeout_s=60, poll_every_s=POLL_EVERY_S):
-    """Polls until condition() is true. `what` names the condition, or is a function that does so
-    at the deadline."""
+    """Polls until condition() is true. `what` describes the condition in the error message; it may
+    be a function that returns the description."""
     limit_s = timeout_s * SLOW
     deadline = time.monotonic() + limit_s
     while not condition():
@@ -35,9 +35,9 @@ def wait_until_loaded(connection):
 
 
 def let_time_pass(seconds, why):
-    """Sleeps, because time is the subject of the test: `why` says what may happen meanwhile.
+    """Sleeps, because time is the subject of the test. `why` says what may happen meanwhile.
 
-    REQUIRES: what the test asserts afterwards also holds if far more time has passed.
+    REQUIRES: the test's later assertions also hold if far more time has passed.
     """
     assert why
     time.sleep(max(0.0, seconds))

@@ -12,9 +12,10 @@ from harness.ports import free_port
 from harness.server_case import ServerTest
 from harness.waiting import DEADLINE_S, wait_until
 
-# An error that the exporter logs. The exporter sends some commands that this server may reject.
+# Pattern of an error in the log of prometheus-redis-exporter, which may send commands that this
+# server rejects.
 EXPORTER_ERROR = re.compile(r"level=error msg=\"(.*)\"")
-# The exporter's error for a filter, because it knows only the types of Redis itself.
+# Error of prometheus-redis-exporter for a filter: the exporter knows only the types of Redis.
 UNKNOWN_TYPE = "unknown type: MBbloom-- for key: f"
 
 
@@ -52,7 +53,7 @@ class ToolsTest(ServerTest):
             client.call("BF.ADD", "f", "item")
 
     def metrics_of(self, server, *options):
-        """Runs the exporter; returns the metrics as a dictionary, and its errors."""
+        """Runs prometheus-redis-exporter. Returns its metrics as a dictionary, and its errors."""
         program = shutil.which("prometheus-redis-exporter")
         self.assertIsNotNone(program, "run scripts/install_deps.sh test")
         port = free_port()

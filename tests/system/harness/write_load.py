@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Writers that know the state of a server: acknowledged, in-flight and unsent writes.
-Each Writer has its own keys and sends pipelines of random writes over one connection. Commands of
-one connection take effect in order. After a crash the server must therefore hold the state after
-some prefix of the writes. It has at least all acknowledged ones and at most all that were sent. A
-transaction counts as one step. Model replays the steps and finds that prefix.
+"""Writers that know which states a server may have after a crash.
+Each Writer has its own keys and sends pipelines of random writes over one connection. The server
+executes the writes of one connection in order. After a crash it must therefore have the state after
+some prefix of these writes, which includes all acknowledged writes. A transaction counts as one
+write. Writer.find_prefix() replays the writes in a Model to find this prefix.
 """
 
 import random
@@ -22,8 +22,8 @@ DELETABLE = [
     ("CAPACITY", 40, "DELETABLE"),
     ("CAPACITY", 40, "DELETABLE", "REGIONS", 4),
 ]
-# Windows whose generations have one layer or two: the first layer may be too small for a
-# generation's items.
+# Arguments of BF.INSERT for filters with a window. In `w2` the first layer of a generation may be
+# too small for the generation's items; then the filter adds a second layer.
 WINDOW_ITEMS = 60
 WINDOWS = {
     "w1": ("CAPACITY", WINDOW_ITEMS, "WINDOW", WINDOW_ITEMS, "ITEMS", "GENERATIONS", 3),
@@ -34,12 +34,12 @@ ANY_COUNT = (0, 1 << 60)
 
 
 def is_uncertain(reply):
-    """Returns whether the log failed after this write, so that the server may keep or lose it."""
+    """Returns whether the reply reports a failed log: the server may keep or lose such a write."""
     return isinstance(reply, ErrorReply) and reply.text.startswith("IOERR")
 
 
 class Step:
-    """One write, or one transaction: its bytes, its number of replies, and its changes."""
+    """One write or one transaction of a Writer, with its reply if one has arrived."""
 
     __slots__ = ("kind", "key", "value", "reply", "acked_at", "was_refused")
 
@@ -83,7 +83,7 @@ class Step:
     def take_reply(self, replies):
         last = replies[-1]
         if is_uncertain(last):
-            return  # the write counts as unanswered
+            return  # the log failed, so the write counts as unanswered
         self.reply = last
         self.acked_at = time.monotonic()
         self.was_refused = isinstance(last, ErrorReply)
@@ -132,7 +132,7 @@ def increment_field(before, index, by):
 
 
 class Model:
-    """The values of one writer's keys; a missing key has none."""
+    """The values that one writer's keys must have; a key that must not exist has no entry."""
 
     def __init__(self, values=None):
         self.values = dict(values or {})
@@ -183,10 +183,10 @@ class Writer:
         self.name = name
         self.rng = random.Random(f"{seed}/{name}")
         self.longest_pipeline = longest_pipeline
-        # The state of the server at the last comparison, and the steps sent since then.
+        # The server's state at the last check(), and the writes that were sent since then.
         self.base = Model()
         self.steps = []
-        # Acknowledged items of each filter. Items that were or will be deleted are not in it.
+        # Acknowledged items of each filter, except items that a BF.DEL has deleted or will delete.
         self.items = {}
         self.window_items = {}  # for each filter with a window: all sent items, in order
         self.faults = []
@@ -233,7 +233,7 @@ class Writer:
         return Step("incr", self.key("i"))
 
     def run(self, port, stop=None):
-        """Writes until the server closes or `stop` is set. Unanswered writes stay in flight."""
+        """Writes until the server closes the connection or `stop` is set."""
         try:
             with Connection(port) as connection:
                 while stop is None or not stop.is_set():
@@ -285,8 +285,8 @@ class Writer:
         return actual
 
     def least_prefix(self, since=None):
-        """Returns the number of steps that must survive: the answered ones, or those answered
-        before the time `since`.
+        """Returns the number of sent writes up to the last acknowledged one. If `since` is given,
+        only writes acknowledged before this time count.
         """
         needed = 0
         for index, step in enumerate(self.steps):
@@ -297,8 +297,8 @@ class Writer:
         return needed
 
     def check(self, connection, *, lost_since=None):
-        """Compares with the server; returns the number of missing acknowledged steps. Only steps
-        since `lost_since` may be missing. Continues from the server's state.
+        """Returns the number of acknowledged writes that the server has lost. Only writes that were
+        acknowledged since `lost_since` may be lost. The writer continues from the server's state.
         """
         if self.faults:
             raise AssertionError("; ".join(self.faults))
@@ -316,7 +316,7 @@ class Writer:
         return missing
 
     def find_prefix(self, actual, least):
-        """Returns the longest prefix of the steps after which the model equals `actual`."""
+        """Returns the length of the longest prefix of writes whose model fits `actual`."""
         model = Model(self.base.values)
         keys = self.all_keys()
         wrong = {k for k in keys if not fits(model.values.get(k), actual.get(k))}
@@ -357,8 +357,8 @@ class Writer:
         return "\n".join(lines)
 
     def items_answered_since(self, since):
-        """Returns the keys of windows, which may be lost: a window's count fits any prefix of the
-        steps.
+        """Returns the items added to windows since `since`. They may be lost although find_prefix()
+        finds all writes, because it accepts any cardinality of a window.
         """
         if since is None:
             return set()
@@ -366,8 +366,8 @@ class Writer:
         return {item for step in late if is_window(step.key) for item in step.items()}
 
     def check_items(self, connection, lost):
-        """Checks for false negatives: all acknowledged items are found, unless a DEL in flight
-        removed them.
+        """Checks that the server finds all acknowledged items except `lost`. Skips filters that an
+        unanswered DEL may have removed.
         """
         deleted = {s.key for s in self.steps if s.kind == "del" and s.acked_at is None}
         for key, items in self.items.items():
@@ -393,7 +393,7 @@ class Observer:
     def __init__(self):
         self.mutex = threading.Lock()  # guards `sent` and `seen`
         self.sent = 0
-        self.seen = [(0, 0)]  # pairs (time, value)
+        self.seen = [(0, 0)]  # pairs (time of a reply, counter's value)
 
     def run(self, port, stop=None):
         try:
@@ -425,7 +425,7 @@ class Observer:
 
 
 def disturb(server, rng, load, writes):
-    """Saves and rewrites at random moments, until the load has `more` more acknowledged writes."""
+    """Sends BGSAVE or BGREWRITEAOF at random, until `writes` more writes are acknowledged."""
     end = load.acked_count + writes
     with server.connect() as connection:
         while (left := end - load.acked_count) > 0:
@@ -472,8 +472,7 @@ class Load:
         return sum(writer.acked_count for writer in self.writers)
 
     def wait_for_writes(self, more):
-        """Waits for `more` more acknowledged writes, or until the load has ended with the server.
-        """
+        """Waits for `more` more acknowledged writes, or until the writers end with their server."""
         end = self.acked_count + more
         wait_until(
             lambda: self.acked_count >= end or not self.is_running(),
@@ -486,14 +485,14 @@ class Load:
         return sum(writer.refused_count for writer in self.writers)
 
     def check(self, connection, *, lost_since=None):
-        """Returns the number of missing acknowledged writes; only some since `lost_since` may be
-        missing.
+        """Returns the number of acknowledged writes that the server has lost. Only writes that were
+        acknowledged since `lost_since` may be lost.
         """
         missing = sum(w.check(connection, lost_since=lost_since) for w in self.writers)
         self.observer.check(connection, lost_since=lost_since)
         known = {self.observer.KEY}.union(*(writer.base.values for writer in self.writers))
         held = {key.decode() for key in connection.call("KEYS", "*")}
-        # The keys of deletable filters are known even if all their items were deleted.
+        # A deletable filter without items exists, but `base` omits filters whose BF.CARD is 0.
         known.update(f"{w.name}:bf:d{i}" for w in self.writers for i in range(len(DELETABLE)))
         if held - known:
             raise AssertionError(f"keys that no writer has written: {sorted(held - known)[:9]}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads YAML for tests by Ruby's reader, because Debian's Python has none."""
+"""Reads YAML for tests with Ruby, because Debian's Python has no YAML module."""
 
 import json
 import subprocess

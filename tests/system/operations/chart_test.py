@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Tests the Helm chart of conf/helm, rendered by the template engine that Helm uses.
 
-The chart's objects must fit together. A server must start with the files that the pods get.
+The Kubernetes objects of the chart must refer to each other correctly. A server must start with the
+configuration files that the pods get.
 """
 
 import json
@@ -48,7 +49,7 @@ VARIANTS = {
 
 
 def merged(defaults, changes):
-    """Merges values as Helm does: maps key by key, everything else as a whole."""
+    """Merges `changes` into `defaults` as Helm does: maps key by key; other values are replaced."""
     if not (isinstance(defaults, dict) and isinstance(changes, dict)):
         return changes
     return {**defaults, **{key: merged(defaults.get(key), changes[key]) for key in changes}}
@@ -77,7 +78,7 @@ class ChartTest(ServerTest):
             self.skipTest(self.why_not)
 
     def render(self, changes, *, release="rel"):
-        """Renders the chart. Returns the exit status, and the documents or the error."""
+        """Renders the chart. Returns (0, YAML documents) or (exit status, error message)."""
         data = {
             "Values": merged(self.values, changes),
             "Release": {"Name": release, "Namespace": "ns", "Service": "Helm"},
@@ -191,7 +192,8 @@ class ChartTest(ServerTest):
     # The tests below run the scripts that write a pod's files.
 
     def start_script(self, changes, pod, *, data=None):
-        """Returns the configuration that a pod's script writes, without the paths of a container.
+        """Runs start.sh of the chart as a pod does, but in a folder of the test. Returns the path
+        of the configuration file that the script writes.
         """
         config = self.one(self.documents(changes), "ConfigMap")["data"]
         place = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
@@ -241,19 +243,20 @@ class ChartTest(ServerTest):
         self.assertNotIn("replicaof", self.start_script(changes, "rel-bloomery-0").read_text())
         path = self.start_script(changes, "rel-bloomery-1")
         self.assertTrue(path.read_text().endswith(leader))
-        # The server was promoted and has rewritten its file. The next start of the pod keeps it a
-        # leader.
+        # A promoted server has removed `replicaof` from its configuration file. The next start of
+        # the pod must not add the line again.
         path.write_text(path.read_text().replace(leader, ""))
         again = self.start_script(changes, "rel-bloomery-1", data=path.parent)
         self.assertNotIn("replicaof", again.read_text())
-        # Sentinel has made pod 0 a replica, and its next start keeps it one.
+        # Sentinel has made pod 0 a replica. The next start of the pod must keep the `replicaof`
+        # line.
         path = self.start_script(changes, "rel-bloomery-0")
         path.write_text(path.read_text() + "replicaof elsewhere 6379\n")
         again = self.start_script(changes, "rel-bloomery-0", data=path.parent)
         self.assertTrue(again.read_text().endswith("replicaof elsewhere 6379\n"))
 
     def test_ready_server_is_not_waited_for(self):
-        """The probes read the configuration file that the pod wrote."""
+        """The probes accept the configuration file that the pod's start script wrote."""
         path = self.start_script({}, "rel-bloomery-0")
         stateful = self.one(self.documents({}), "StatefulSet")
         (container,) = stateful["spec"]["template"]["spec"]["containers"]

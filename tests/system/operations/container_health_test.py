@@ -23,7 +23,7 @@ class ContainerHealthTest(TlsTest):
         self.place = pathlib.Path(self.folder.name)
 
     def start_container(self, *command):
-        """Starts a container whose process 1 is the command."""
+        """Starts the command as process 1 of a new PID namespace."""
         process = subprocess.Popen(
             ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *map(str, command)],
             cwd=self.place, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A server that crashes reports the place and its last commands, but no user data."""
+"""Tests that a crashing server reports its stack and the names of its last commands, but no data.
+"""
 
 import os
 import pathlib

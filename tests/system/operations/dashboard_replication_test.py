@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The dashboard of leaders, replicas and nodes of a cluster, in a headless Chromium."""
+"""Tests the dashboard of leaders, replicas and nodes of a cluster in a headless Chromium."""
 
 import unittest
 
@@ -31,7 +31,7 @@ class DashboardReplicationTest(BrowserTest):
 
 class DashboardClusterTest(BrowserTest, ClusterTest):
     def test_a_node_shows_its_cluster(self):
-        """The dashboard of a node shows its cluster, whose second shard loses its leader."""
+        """The dashboard of a node shows that the second shard of the cluster loses its leader."""
         self.etcd = self.start_etcd(1)
         http_port = free_port()
         servers = [self.start_node(self.etcd, 0, "--http-port", http_port)]
@@ -39,7 +39,7 @@ class DashboardClusterTest(BrowserTest, ClusterTest):
         servers[0].http_port = http_port
         self.put_topology(servers, 2)
         for server in servers:
-            server.expect_log(".*")  # each node warns of nodes that have ended
+            server.expect_log(".*")  # each node warns that other nodes have ended
             self.wait_for_state(server)
         self.wait_for_replicas(servers, 2)
         addresses = [f"127.0.0.1:{server.port}" for server in servers]

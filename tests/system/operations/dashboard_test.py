@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The dashboard in a headless Chromium, and its accessibility.
+"""Tests the dashboard and its accessibility in a headless Chromium.
 
 The screenshots are kept in build/screenshots for a person to check.
 """
@@ -19,7 +19,7 @@ SCREENSHOTS = pathlib.Path(os.environ.get("BLOOMERY_SCREENSHOTS", ROOT / "build"
 # Seconds of load before the pictures of scripts/screenshots.sh.
 LOAD_S = int(os.environ.get("BLOOMERY_SCREENSHOTS_LOAD_S", "0"))
 KINDS = {"plain": [], "deletable": ["DELETABLE"], "windowed": ["WINDOW"]}
-# Filters to plan: error rate, capacity, kind, and the window in seconds (default 86400).
+# Inputs of the planner page: error rate, capacity, kind, and the window in seconds (default 86400).
 PLANS = [
     ("0.01", "1000000", "plain"), ("0.001", "100000", "plain"), ("0.25", "10", "plain"),
     ("1e-6", "5000000", "plain"), ("0.05", "123456789", "plain"), ("0.1", "1", "plain"),
@@ -95,8 +95,8 @@ class DashboardTest(BrowserTest):
                 ("imported", 3900), ("sessions", 8400), ("visitors", 2000),
             ):  # fmt: skip
                 client.call("BF.MADD", key, *(f"item:{i}" for i in range(count)))
-            # A few added items are not counted, because they are false positives. So items are
-            # added until the count is right.
+            # BF.MADD does not count an item that is a false positive. So more items are added until
+            # BF.CARD has the wanted value.
             for key, wanted in (("fixed", 5000), ("sessions", 8500), ("small", 400)):
                 self.fill_up(client, key, wanted)
             client.call("BF.ADD", b"odd \xff<b>name</b>", "x")
@@ -177,8 +177,9 @@ class DashboardTest(BrowserTest):
         self.browse("many", server)
 
     def test_charts_and_every_view_in_every_look(self):
-        """Shows one leader with replicas, one of which lags. One of five visitors reloads the
-        charts. Four view all pages in light and dark, at 1280 and 390 pixels; axe checks the pages.
+        """Shows a leader with two replicas, one of which lags, to five browsers at once. One
+        browser reloads the charts. Each of the others views all pages in one width and one color
+        scheme, while axe checks them.
         """
         server = self.start_http_server(
             "--maxmemory", "1gb", "--appendonly", "yes", "--slowlog-log-slower-than", "1000",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The configuration files that valkey-helm, the Helm chart of Valkey, writes: for a leader and a
-replica with users, and for TLS.
+"""Tests configuration files as valkey-helm, the Helm chart of Valkey, writes them: for a leader and
+a replica with users, and for TLS.
 
-Source: its template init_config.yaml.
+Source: init_config.yaml, a template of valkey-helm.
 """
 
 import hashlib
@@ -15,7 +15,8 @@ from harness.tls import TlsTest
 
 
 class HelmTest(TlsTest):
-    """The init container of valkey-helm writes these files. A server must start with each of them.
+    """A server must start with each configuration file that the init container of valkey-helm
+    writes.
     """
 
     ACL = "user default on #{} ~* &* +@all\nuser replication on #{} +psync +replconf +ping\n"

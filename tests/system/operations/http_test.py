@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests the admin HTTP port with a hanging server thread, slow clients, TLS, Prometheus' tools."""
+"""Tests the admin HTTP port: with a hanging server thread, slow clients, TLS, and Prometheus."""
 
 import http.client
 import shutil
@@ -43,8 +43,8 @@ class ProbesTest(HttpTest):
         with server.connect() as client:
 
             def is_called_ill():
-                """A thread fails after 15 s without an answer. On a busy machine the sleep may end
-                before the first request, and is then repeated.
+                """/healthz fails if a server thread does not respond for 15 s. On a busy machine
+                DEBUG SLEEP may end before the first request, so wait_until() repeats this function.
                 """
                 client.send(b"DEBUG SLEEP 18\r\n")
                 found = False
@@ -105,7 +105,8 @@ class TlsHttpTest(TlsTest):
 
 
 class PrometheusTest(HttpTest, ToolsTest):
-    # Prefixes of metrics that only the exporter has: those of itself, and those of a single thread.
+    # Prefixes of metrics that only prometheus-redis-exporter has: metrics about the exporter
+    # itself, and the CPU time of Redis' main thread.
     NOT_OURS = ("redis_exporter_", "redis_target_", "redis_last_key_groups_", "redis_cpu_sys_main",
                 "redis_cpu_user_main")  # fmt: skip promtool rejects these names.
     ABBREVIATED = ("_duration_sec",)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""The Dockerfile without Docker: its steps are replayed in a bare Debian 12, and the result is
-started in every way that its entrypoint supports.
+"""Tests the Dockerfile without Docker: replays its instructions in a bare Debian 12, and starts the
+resulting image in every way that its entrypoint supports.
 
 Some steps differ from Docker's:
 
-- The image debian:12-slim is made of debootstrap's minimal Debian, with the exclusions of slim
-  images.
-- The build stage does not compile: the test uses this build's own program, since the CI has built
-  the same preset. Its packages must only exist.
-- HEALTHCHECK, CMD, ENTRYPOINT and WORKDIR are read from the file and executed here.
+- The base image is not debian:12-slim, but debootstrap's minimal Debian without the paths that slim
+  images exclude.
+- The build stage does not compile: the test uses the program under test, because the CI has built
+  the same preset. The Debian packages of the build stage must only exist.
+- The test reads HEALTHCHECK, CMD, ENTRYPOINT and WORKDIR from the Dockerfile and executes them.
 
-Where no root can be made or entered (no mirror, no rights), the test is skipped and says why.
+If the test cannot create or enter a root file system (no mirror, no rights), it is skipped with the
+reason.
 """
 
 import json
@@ -25,7 +26,7 @@ import unittest
 from harness import CLUSTER_TOOL, DEADLINE_S, ROOT, SERVER, ServerTest, wait_until
 from harness.debian_root import in_root, make_root, run
 
-# Maximum size of everything that the image adds to its base.
+# Maximum size of everything that the image adds to its base image.
 SIZE_MB_MAX = 60
 # Paths that the scripts for Debian's slim images remove.
 NOT_IN_SLIM = ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale",
@@ -33,7 +34,8 @@ NOT_IN_SLIM = ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/lo
 
 
 def instructions():
-    """Returns pairs of a verb and its words, a list for each stage; continued lines are joined."""
+    """Returns the Dockerfile's instructions as pairs (name, arguments), one list per build stage.
+    """
     text = (ROOT / "Dockerfile").read_text(encoding="ascii")
     text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     stages = []
@@ -52,7 +54,7 @@ def value_of(stage, verb):
 
 class InstructionsTest(unittest.TestCase):
     def test_every_instruction_is_known(self):
-        """A new instruction of the Dockerfile needs a replay here, or a reason for having none."""
+        """The Dockerfile has only instructions that ImageTest replays or ignores on purpose."""
         build, final = instructions()
         self.assertEqual(
             [verb for verb, _ in build], ["FROM", "WORKDIR", "COPY", "RUN", "COPY", "ARG", "RUN"]
@@ -121,7 +123,7 @@ class ImageTest(ServerTest):
 
     @classmethod
     def find_build_packages(cls):
-        """Checks that all packages exist that the build stage installs."""
+        """Checks that Debian has all packages that the build stage installs."""
         text = (ROOT / "scripts/install_deps.sh").read_text(encoding="ascii")
         packages = re.search(r"^server_packages=\(\n(.*?)^\)", text, re.MULTILINE | re.DOTALL)[1]
         boost = re.findall(r'"(libboost[^"]*)"', text)[-1]
@@ -134,14 +136,14 @@ class ImageTest(ServerTest):
         (cls.root / "etc/dpkg/dpkg.cfg.d/docker").write_text(excluded, encoding="ascii")
         for path in NOT_IN_SLIM:
             shutil.rmtree(cls.root / path, ignore_errors=True)
-        # The layers do not keep files that apt has fetched or computed.
+        # As in Docker's Debian images, apt keeps no downloaded packages and no caches.
         (cls.root / "etc/apt/apt.conf.d/docker-clean").write_text(
             'Dir::Cache::pkgcache "";\nDir::Cache::srcpkgcache "";\n'
             'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };\n',
             encoding="ascii",
         )
         in_root(cls.root, "sh", "-c", "apt-get clean && rm -f /var/cache/apt/*.bin")
-        # The base image has no package lists; apt-get update downloads them.
+        # The base image has no package lists; apt-get update of the Dockerfile downloads them.
         in_root(cls.root, "sh", "-c", "rm -rf /var/lib/apt/lists/*")
         cls.base_mb = cls.megabytes()
 
@@ -224,7 +226,7 @@ class ImageTest(ServerTest):
         self.assertEqual(self.owner(process), 999)
         self.assertEqual(self.inside(process, "redis-cli", "bf.add", "f", "x"), (0, "1"))
         self.assertEqual(self.inside(process, "valkey-cli", "bf.exists", "f", "x"), (0, "1"))
-        # A published port is reached from another network.
+        # Protected mode must be off, because clients of a published port come from another network.
         self.assertEqual(
             self.inside(process, "redis-cli", "config", "get", "protected-mode"),
             (0, "protected-mode\nno"),
@@ -281,8 +283,8 @@ class ImageTest(ServerTest):
             self.assertEqual(answer, (0, f"{option}\n{value}"))
 
     def test_another_user(self):
-        """With `docker run --user 1234` the entrypoint changes no owner: the volume must belong to
-        that user.
+        """With `docker run --user 1234` the entrypoint does not change the owner of the volume, so
+        the volume must belong to user 1234 already.
         """
         data = self.root / "data"
         os.chown(data, 1234, 1234)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests of addresses that are not available: at the start, and after CONFIG SET of bind and port.
+"""Tests a server whose listen addresses are unavailable: at its start, and after CONFIG SET of bind
+and port.
 """
 
 import shutil

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Messages of failed starts: docs/troubleshooting.md must quote them exactly."""
+"""Tests the messages of failed starts: docs/troubleshooting.md must quote them exactly."""
 
 import os
 import pathlib
@@ -17,20 +17,20 @@ from harness.preloads import process_faults
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "troubleshooting.md"
 SECTION = "## The server does not start"
-# Drops the rights of root, who can read every directory.
+# Prefix of a command that runs without the rights of root, because root can read every directory.
 AS_USER_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
 def quoted_messages():
-    """Returns patterns of the messages that the page quotes, as a list for each table row."""
+    """Returns patterns of the messages in docs/troubleshooting.md: a list for each table row."""
     section = PAGE.read_text().split(SECTION, 1)[1].split("\n## ", 1)[0]
     rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     return [[pattern_of(code) for code in re.findall(r"`([^`]+)`", row)] for row in rows]
 
 
 def pattern_of(quoted):
-    """Returns the pattern of a quoted message. An ellipsis matches anything on a line, a number any
-    number.
+    """Returns the pattern of a quoted message. An ellipsis matches any text within a line, and a
+    number matches any number.
     """
     pattern = re.escape(quoted).replace("…", "[^\n]*")
     return re.sub(r"\d+", r"\\d+", pattern)
@@ -121,7 +121,7 @@ class StartMessagesTest(ServerTest):
             self.limits,
         ]  # fmt: skip
         rows = quoted_messages()
-        # A new row needs a scenario here, a start that prints the message.
+        # Each row of the page's table needs a scenario: a failing start that prints its messages.
         self.assertEqual(len(rows), len(scenarios), rows)
         for patterns, scenario in zip(rows, scenarios):
             with self.subTest(scenario=scenario.__name__):

@@ -193,8 +193,8 @@ class ScrapeTest(MonitoringTest):
             self.assertEqual(names - exposed, set(), text)
 
     def check_an_alert(self):
-        """If more clients connect than allowed, the counter grows between two scrapes and an alert
-        fires.
+        """Checks that the alert BloomeryConnectionsRejected fires if more clients connect than
+        maxclients allows.
         """
         self.assertEqual(set(self.firing()), set())
         self.leader.expect_log("maxclients|max number of clients")
@@ -225,8 +225,8 @@ class ScrapeTest(MonitoringTest):
 
 
 class NodeReadinessTest(MonitoringTest):
-    """Tests the metrics of a leader whose permit has expired, because etcd and its replica are
-    unreachable.
+    """Tests the metrics of a cluster's leader that may no longer acknowledge writes, because etcd
+    and the leader's replica are unreachable.
     """
 
     def test_a_permit_that_has_ended(self):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The Debian package: built, installed into a bare Debian 12 that runs in a container, started by
-its unit, upgraded with data, removed and purged.
+"""Tests the Debian package in a container with a bare Debian 12. The test builds and installs the
+package, starts the server by its systemd unit, and upgrades, removes and purges the package.
 
-If no container can be made (no mirror, no rights), its test is skipped with the reason.
+If no container can be made (no mirror, no rights), the test that needs it is skipped with the
+reason.
 """
 
 import gzip
@@ -23,8 +24,8 @@ UNIT = ROOT / "conf/package/bloomery-server.service"
 class UnitTest(unittest.TestCase):
     def test_systemd_understands_the_unit(self):
         with tempfile.TemporaryDirectory() as folder:
-            # The program under test is not at the path of the package, so the test changes the
-            # unit's path.
+            # The program under test is not in /usr/bin, so the test replaces this path in the
+            # systemd unit.
             text = UNIT.read_text(encoding="ascii").replace("/usr/bin/bloomery-server", str(SERVER))
             unit = pathlib.Path(folder) / UNIT.name
             unit.write_text(text, encoding="ascii")
@@ -42,7 +43,8 @@ class UnitTest(unittest.TestCase):
 
 
 class PackageTest(ServerTest):
-    """Boots a Debian in a container with its own network, and installs the package while it runs.
+    """Boots a Debian in a container with its own network, and installs the package in the running
+    container.
     """
 
     @classmethod
@@ -68,7 +70,7 @@ class PackageTest(ServerTest):
         install = ("apt-get", "install", "-q", "-y", "--no-install-recommends")
         in_root(cls.root, "apt-get", "update", "-q")
         in_root(cls.root, *install, "systemd", "systemd-sysv")
-        # The package's dependencies are fetched while there is a network.
+        # Downloads the package's dependencies, because the booted container has no network.
         shutil.copy(cls.package, cls.root / "bloomery.deb")
         in_root(cls.root, *install, "--download-only", "/bloomery.deb")
         cls.boot()
@@ -110,7 +112,7 @@ class PackageTest(ServerTest):
         return ["nsenter", "-t", cls.init, "-m", "-u", "-i", "-n", "-p", "-C"]
 
     def seen_root(self):
-        """Returns the container's root as seen from outside, with its mounts."""
+        """Returns the host's path to the container's root directory, including mounts."""
         return pathlib.Path("/proc") / self.init / "root"
 
     def inside(self, *command):
@@ -134,7 +136,7 @@ class PackageTest(ServerTest):
         return package
 
     def redis_cli(self, *words):
-        """Connects through the unix socket in the container."""
+        """Runs redis-cli on the host, through the unix socket in the container."""
         path = self.seen_root() / "run/bloomery/bloomery.sock"
         return run("redis-cli", "-s", path, *words).strip()
 
@@ -200,7 +202,7 @@ class PackageTest(ServerTest):
             lambda: self.inside("systemctl", "restart", "bloomery-server"),
             # systemd restarts the killed server.
             lambda: self.inside("systemctl", "kill", "-s", "KILL", "bloomery-server"),
-            # An upgrade keeps the data and the configuration that was changed.
+            # An upgrade of the package keeps the data and the changed configuration.
             lambda: self.install(self.next_version()),
         ):
             before = self.show("MainPID")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Progress of long operations on a terminal: a line that is overwritten, and the log lines."""
+"""Tests the progress line on a terminal, which the server overwrites and keeps apart from the log.
+"""
 
 import os
 import pty
@@ -47,7 +48,7 @@ class ProgressTest(ServerTest):
                 return
 
     def on_terminal(self):
-        """Returns all output on a terminal from the start to the end of a server."""
+        """Starts and ends a server on a pseudo-terminal. Returns all its output."""
         leader, follower = pty.openpty()
         text = []
         process = self.start_on(follower, follower)

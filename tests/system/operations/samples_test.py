@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The samples of conf/ for other programs, and the script that shows a failover on one machine."""
+"""Tests the samples of conf/ for Docker Compose and Kubernetes, and scripts/try_failover.sh."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ SAMPLES = sorted((ROOT / "conf").glob("*/*.yml"))
 
 
 def server_commands(node):
-    """Yields the command line of every server in a document."""
+    """Yields the arguments of each bloomery-server in a part of a YAML document."""
     if isinstance(node, dict):
         for key, value in node.items():
             is_command = key in ("command", "test") and isinstance(value, list)
@@ -39,9 +39,9 @@ class SamplesTest(ServerTest):
             for document in documents_of(path):
                 for words in server_commands(document):
                     seen += 1
-                    # A health check reads its options like a start, and starts no server.
+                    # --health-check parses its options like a start, but starts no server.
                     words = [word for word in words if word != "--health-check"]
-                    # Kubernetes replaces the variables in these arguments.
+                    # Replaces variables in the arguments, as Kubernetes does.
                     words = [re.sub(r"\$\(POD_IP\)", "10.0.0.1", word) for word in words]
                     words = [re.sub(r"\$\(POD_NAME\)", "pod-0", word) for word in words]
                     done = subprocess.run(
@@ -70,7 +70,8 @@ class SamplesTest(ServerTest):
         probes = {name: probe for name, probe in server.items() if name.endswith("Probe")}
         commands = {name: probe["exec"]["command"] for name, probe in probes.items()}
         check = ["bloomery-server", "--health-check"]
-        # There is no startup probe, because it would also end a server that loads for long.
+        # There is no startup probe, because it would kill a server that takes long to load its
+        # data.
         self.assertEqual(
             commands, {"livenessProbe": [*check, "--alive"], "readinessProbe": check}
         )
@@ -105,8 +106,8 @@ class SamplesTest(ServerTest):
         self.check_create(job["command"], words)
 
     def check_create(self, command, server):
-        """Checks the arguments of the job that creates the cluster: the tool accepts them, and they
-        name the servers' etcd and cluster.
+        """Checks the arguments of the Kubernetes job that creates the cluster. The program accepts
+        them, and they name the same etcd and cluster as the servers' arguments.
         """
         etcd = command.index("--etcd") + 1
         self.assertEqual(command[etcd].split(","), server[server.index("--cluster-etcd") + 1 :])
@@ -137,7 +138,7 @@ class TryFailoverTest(ServerTest):
     def setUp(self):
         super().setUp()
         self.port = free_port(PORTS)
-        # The folder's name has spaces, which the script must support.
+        # The name of TMPDIR has spaces, which try_failover.sh must support.
         folder = tempfile.TemporaryDirectory(prefix="bloomery test ")
         self.addCleanup(folder.cleanup)
         self.script = subprocess.Popen(
@@ -205,7 +206,7 @@ class TryFailoverRefusesTest(unittest.TestCase):
                 self.assertIn(f"port {taken} is in use", done.stderr)
 
     def test_script_ends_when_a_server_cannot_start(self):
-        # A leading zero does not make a port octal.
+        # The script reads a port with a leading zero as a decimal number, not as an octal one.
         for port in (free_port(PORTS), f"0{random.randrange(8100, 9900)}"):
             done = self.run_script(port, server="/bin/false")
             self.assertEqual(done.returncode, 1)

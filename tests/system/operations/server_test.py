@@ -88,7 +88,7 @@ class OptionsTest(ServerTest):
         modes = set()
         for _ in range(5):
             self.watch_one_start(modes)
-        # Until the group of the socket is set, no client may connect.
+        # The socket has mode 0, so that no client connects before its group and mode are set.
         self.assertLessEqual(modes, {0, 0o700})
         self.assertIn(0o700, modes)
 

@@ -14,25 +14,26 @@ import time
 from harness import SERVER, Process, free_port, let_time_pass, pace, soak_load, wait_until
 
 GROWTH_MB_PER_MINUTE_MAX = 1.0
-# The memory at two calm points may differ by this much without a leak. The limit of a whole run is
-# higher by this amount, so it is 1.03 MB a minute for an hour.
+# Without a leak, the memory at two calm points (see CALM_EVERY_S) may differ by this much. So the
+# limit of a whole run is higher by this amount; for an hour it is 61.5 MB.
 SWING_MB = 1.5
 MEGABYTE = 1 << 20
-# Warm-up, within which every event of the load has happened once.
+# Duration of the warm-up, during which every event of the load has happened once.
 WARM_UP_S = 30
-# A shorter run detects only errors, no growth.
+# A run shorter than this number of minutes detects errors, but no growth of memory.
 JUDGED_FROM_MINUTES = 1
-# Under load memory goes up and down by megabytes, with children, full syncs and memory that the
-# allocator keeps. So memory is compared at calm points. Then the load pauses, expired keys are
-# deleted, no child saves, the replica has all, and MEMORY PURGE has returned the free pages.
+# Under load, memory goes up and down by megabytes because of child processes, full syncs and free
+# pages of the allocator. So memory is compared at calm points, at which the load pauses. No child
+# process saves, the replica has all data, expired keys are deleted, and MEMORY PURGE has returned
+# free pages.
 CALM_EVERY_S = 10
 KEYS_LIVE_S = 2.2
 Sample = collections.namedtuple("Sample", "at_s rss anonymous shared used_memory")
 
 
 def growth_per_minute(samples, field):
-    """Returns megabytes a minute: the median of the slopes between any two samples, which outliers
-    do not change (Theil 1950, Sen 1968). Nan with fewer than three.
+    """Returns the growth in megabytes a minute by the Theil-Sen estimator: the median of the slopes
+    between any two samples. Outliers do not change it. Returns NaN for fewer than three samples.
     """
     points = [(sample.at_s, getattr(sample, field)) for sample in samples]
     slopes = [
@@ -43,14 +44,14 @@ def growth_per_minute(samples, field):
 
 
 def growth_limit(samples):
-    """Returns megabytes a minute. REQUIRES: two samples at least."""
+    """Returns the allowed growth in megabytes a minute. REQUIRES: at least two samples."""
     minutes = (samples[-1].at_s - samples[0].at_s) / 60
     return GROWTH_MB_PER_MINUTE_MAX + SWING_MB / minutes
 
 
 def evaluate(samples_by_server, faults):
-    """Returns the problems, one sentence each. Memory counts only after a run without errors,
-    because a run that stopped early has too few samples.
+    """Returns the problems, one sentence each. Memory growth is checked only after a run without
+    errors, because a run that an error stopped has too few samples.
     """
     problems = list(faults)
     if problems:
@@ -90,7 +91,7 @@ class SoakServer(Process):
 
 
 def machine_shared_bytes():
-    """Shmem of the whole machine: only it includes memory that no process maps any longer."""
+    """Returns Shmem of the whole machine, which includes shared memory that no process maps."""
     with open("/proc/meminfo", encoding="ascii") as lines:
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Shmem:"))
 
@@ -102,7 +103,6 @@ class Soak:
         self.seconds = self.warm_up_s + minutes * 60
         self.leader = SoakServer("--repl-diskless-sync-delay", 0)
         self.leader.wait_until_ready()
-        # A cut replica that is replaced at once does not count as an error.
         self.replica = SoakServer("--replicaof", f"127.0.0.1 {self.leader.port}")
         self.replica.wait_until_ready()
         self.servers = {"server": self.leader, "replica": self.replica}
@@ -126,7 +126,7 @@ class Soak:
         gate = soak_load.Gate()
         self.upkeep = soak_load.Upkeep(self.leader, gate, self.replica)
         busy = [kind(self.leader, gate) for kind in soak_load.KINDS] + [self.upkeep]
-        # Watchers poll the dashboard of each server during the whole run.
+        # A watcher polls the dashboard of a server. Its gate is never closed, so it never pauses.
         watchers = [soak_load.Watcher(server, soak_load.Gate()) for server in self.servers.values()]
         self.loads = busy + watchers
         started = time.monotonic()
@@ -166,7 +166,8 @@ class Soak:
         print(f"{line}  Shmem {machine_shared_bytes() / MEGABYTE:.0f} MB", flush=True)
 
     def wait_for_expiry(self):
-        """A replica keeps expired keys until its leader deletes them, which takes some rounds."""
+        """Waits until the leader has deleted all expired keys; until then the replica keeps them.
+        """
         sizes = []
 
         def is_settled():

@@ -13,7 +13,7 @@ MINUTES = count("SOAK_MINUTES")
 
 
 def samples(megabytes):
-    """Makes samples with these sizes, one every ten seconds."""
+    """Returns samples with these sizes of resident memory, ten seconds apart."""
     return [
         soak.Sample(10 * i, int(value * soak.MEGABYTE), 0, 0, 0)
         for i, value in enumerate(megabytes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests of service managers and containers: readiness, watchdog, health, and log rotation."""
+"""Tests sd_notify messages (readiness, watchdog), --health-check, and log rotation."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ class SupervisionTest(ServerTest):
         return done.returncode, done.stdout.strip()
 
     def manager(self):
-        """A socket that receives the messages to a service manager."""
+        """Returns a socket that receives sd_notify messages, like the one of a service manager."""
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(manager.close)
         manager.bind(str(self.folder / "notify"))

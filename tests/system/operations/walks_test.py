@@ -29,7 +29,7 @@ class WalksTest(ServerTest):
         self.addCleanup(self.end_server)
 
     def end_server(self):
-        """Ends the server that the commands of the page started as a daemon."""
+        """Ends the server that commands of the documentation started as a daemon."""
         log = self.folder / "var/lib/bloomery/log"
         try:
             self.call("SHUTDOWN", "NOSAVE")
@@ -38,11 +38,11 @@ class WalksTest(ServerTest):
         finally:
             if log.exists():
                 problems = [line for line in log.read_text().splitlines() if " # " in line]
-                # Ignores warnings about the machine's memory overcommit.
+                # Warnings about the machine's memory overcommit are expected.
                 self.assertEqual([p for p in problems if "overcommit" not in p], [])
 
     def type_in(self, text):
-        """Runs a block of a page; returns its output."""
+        """Runs a block of shell commands from a page of docs/; returns the output."""
         for written, meant in self.names.items():
             text = text.replace(written, meant)
         done = subprocess.run(
@@ -72,7 +72,7 @@ class WalksTest(ServerTest):
         wait_until(self.is_up, "the server is up")
 
     def section(self, page, heading):
-        """Returns the commands of one section of a page."""
+        """Returns the blocks of shell commands in one section of a page of docs/."""
         text = (ROOT / page).read_text(encoding="utf-8").split(f"\n## {heading}\n")[1]
         text = text.split("\n## ")[0]
         return [block for language, block in blocks_of(page) if language == "sh" and block in text]
@@ -121,7 +121,8 @@ class MigrationTest(WalksTest):
         self.check_data()
 
     def check_file_of(self, module):
-        """Runs the commands of docs/migration.md with a snapshot of a server that had the module.
+        """Runs the commands of docs/migration.md with a snapshot that a server with this module
+        wrote.
         """
         (self.folder / "var/lib/redis").mkdir()
         shutil.copy(
@@ -161,7 +162,7 @@ class PersistenceTest(WalksTest):
         whole = log.read_bytes()
         _, copy, check, fix = self.section(self.PAGE, "Recovery")
 
-        # --fix cuts off the torn end, and keeps all other data.
+        # --check-aof --fix cuts an incomplete command off the log's end and keeps all other data.
         log.write_bytes(whole + b"*3\r\n$3\r\nSET\r\n$5\r\nto")
         self.type_in(copy)
         self.type_in(check)
@@ -169,7 +170,7 @@ class PersistenceTest(WalksTest):
         self.type_in(fix)
         self.assertEqual(log.read_bytes(), whole)
 
-        # Damage in the middle is reported, and the file stays unchanged.
+        # --check-aof reports damage in the middle of the log, and --fix leaves the log unchanged.
         damaged = whole.replace(b"key:50", b"key:5X", 1)
         log.write_bytes(damaged)
         self.assertIn(log.name, self.type_in(check))
@@ -214,7 +215,7 @@ class BackupTest(WalksTest):
         wait_until(lambda: time.time() >= moment + 1, "the next second")
         self.call("BF.ADD", "filter", "later")
         self.call("FLUSHALL")
-        # The server is restarted, and continues the log.
+        # Restarts the server, which continues to write the same append log.
         self.end_server()
         self.start_daemon("--aof-timestamp-enabled yes")
         self.call("SET", "also", "later")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""FAILOVER: the roles change, no acknowledged write is lost, and no data are copied again.
+"""Tests that FAILOVER changes the roles without a full sync, and loses no acknowledged write.
 
 Environment: BLOOMERY_HANDOVERS  number of role changes in test_roles_change_under_writers
 """
@@ -112,7 +112,8 @@ class FailoverTest(ReplicaTest):
             self.assertEqual(info(old)["role"], "slave")
             self.assertEqual(info(new)["role"], "master")
             self.wait_for_link(old)
-            # A replica that misses two changes of the id would need a full sync.
+            # The third server must learn each new replication id, because a replica that misses two
+            # changes of the id needs a full sync.
             wait_until(
                 lambda new=new: info(to_third)["master_replid"] == info(new)["master_replid"],
                 "the third one knows who leads")  # fmt: skip
@@ -218,8 +219,8 @@ class FailoverTest(ReplicaTest):
 
     def test_refusal_gives_the_role_back(self):
         _, to_leader, replica, to_replica = self.pair()
-        # The replica executes REPLICAOF before the handshake reaches PSYNC, so it refuses the
-        # leader's role.
+        # The replica executes REPLICAOF NO ONE before the leader's PSYNC FAILOVER arrives, so it
+        # rejects the handover.
         self.force_upon_stopped(
             to_leader, replica, lambda: to_replica.send(encode("REPLICAOF", "NO", "ONE"))
         )

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Replicas of other kinds: Debian's redis-server, which has no module, and models of RedisBloom and
-valkey-bloom, which reject the commands that these modules do not know.
+"""Tests our server as the leader of other servers: Debian's redis-server without a module, and
+models of RedisBloom and valkey-bloom. The models reject commands that these modules do not know.
 The file tests/server/replication/leader/foreign_replicas_test.cpp tests the leader's decisions
 alone."""
 
@@ -18,7 +18,8 @@ from harness.vector_checks import VECTORS
 
 # Commands that occur in the streams of all servers and change no data.
 FRAMES = (b"SELECT", b"MULTI", b"EXEC", b"PING", b"REPLCONF")
-# Filters whose fields the README of tests/vectors lists: error rate, capacity, options, items.
+# Filters of tests/vectors (see its README): error rate, capacity, options, prefix and number of
+# items.
 VECTOR_FILTERS = {
     "tiny": ("0.01", "100", (), "item", 50),
     "scaled": ("0.01", "10", ("EXPANSION", "2"), "scaled", 200),
@@ -45,7 +46,7 @@ def crc_64(data):
 
 
 class ModelTest(unittest.TestCase):
-    """Compares the models of the modules with files that the modules wrote."""
+    """Compares the models of RedisBloom and valkey-bloom with files that these modules wrote."""
 
     def add_items(self, model, name):
         *_, prefix, count = VECTOR_FILTERS[name]
@@ -100,7 +101,7 @@ class ModelReplicaTest(ForeignReplicaTest):
 
     def apply_stream(self, client, replica, model):
         """Applies all commands that the leader has sent so far to the model. The model raises an
-        error where the module would refuse a command.
+        error for a command that the module would reject.
         """
         client.call("SET", "end", "of the stream")
         while True:
@@ -112,7 +113,7 @@ class ModelReplicaTest(ForeignReplicaTest):
                 return
 
     def chunks(self, client, key):
-        """Returns the header of BF.SCANDUMP, and the arrays of all layers in a row."""
+        """Returns the header of BF.SCANDUMP, and the concatenated bit arrays of all layers."""
         iterator, header = client.call("BF.SCANDUMP", key, 0)
         arrays = []
         while iterator:
@@ -121,7 +122,7 @@ class ModelReplicaTest(ForeignReplicaTest):
         return header, b"".join(arrays)
 
     def random_commands(self, rng, count):
-        """Sends commands on filters that RedisBloom or valkey-bloom may have."""
+        """Yields random commands on filters whose options RedisBloom and valkey-bloom support."""
         for _ in range(count):
             key = f"f{rng.randrange(12)}"
             items = [rng.randrange(2000) for _ in range(rng.randrange(1, 40))]
@@ -141,8 +142,9 @@ class ModelReplicaTest(ForeignReplicaTest):
             ])  # fmt: skip
 
     def run_model(self, layout, model):
-        """Returns the leader's client. Our replica and the log must have the same data, whatever
-        layout they configure.
+        """Applies the stream of a leader with this layout to the model. A replica of ours and a
+        reloaded append log must have the leader's data, although their configured layout differs.
+        Returns a client of the leader.
         """
         client = self.start_leader("--bf-layout", layout, "--appendonly", "yes")
         replica = self.attach()

@@ -75,7 +75,7 @@ class HostileReplicaTest(ServerTest):
         )  # fmt: skip
         leader.expect_log(r".*")
         with leader.connect() as client:
-            # The layout redisbloom can also be replicated to RedisBloom.
+            # Filters of the layout redisbloom can also be sent to replicas that run RedisBloom.
             client.call("BF.RESERVE", "filter", "0.01", "100000", "LAYOUT", "redisbloom")
             first = RawReplica(leader.port)
             first.full_sync()

@@ -41,7 +41,7 @@ class LeaderTest(ServerTest):
             )
 
     def dump(self, server):
-        """Returns all keys of all databases with their values and whether they expire."""
+        """Returns all keys of all databases with their values and expiry times."""
         found = {}
         with server.connect() as client:
             for database in range(16):
@@ -50,14 +50,15 @@ class LeaderTest(ServerTest):
                 replies = client.pipeline([("GET", key) for key in keys])
                 ends = client.pipeline([("PEXPIRETIME", key) for key in keys])
                 for key, (value, _), (end, _) in zip(keys, replies, ends):
-                    # Expired keys are deleted when a client reads them.
+                    # KEYS may list an expired key, which GET then does not find.
                     if value is not None:
                         found[database, key] = (value, end)
         return found
 
     def assert_same_data(self, leader, replica):
         self.wait_for_offset(leader, replica)
-        # A key that expires between the two reads is missing from one only.
+        # A key that expires between the two dumps is missing from one of them, so wait_until()
+        # repeats the comparison.
         wait_until(lambda: self.dump(leader) == self.dump(replica), "the same data")
 
 
@@ -224,7 +225,7 @@ class StreamTest(LeaderTest):
         with leader.connect() as client:
 
             def only_the_good_one_is_left():
-                good.ack()  # a replica that does not acknowledge counts as stuck
+                good.ack()  # the leader disconnects a replica without acknowledgements
                 fields = info(client)
                 return fields["connected_slaves"] == "1" and "state=online" in fields["slave0"]
 

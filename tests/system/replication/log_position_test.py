@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The append log keeps the data's position in the replication stream: restarts continue the stream,
-unless the log's last commands have no position. Redis reads such a log."""
+"""Tests that the append log records the position of its data in the replication stream. After a
+restart a server continues the stream from this position. If the log's last commands have no
+position, a full sync is needed. Redis can load a log with positions."""
 
 import pathlib
 import re
@@ -19,7 +20,7 @@ OPTIONS = (
     *("--repl-diskless-sync-delay", "0"),
 )
 POSITION = re.compile(rb"#bloomery-pos:[0-9a-f]{40} \d+ \d+\r\n")
-# The last position of a log, followed by a checksum line.
+# Matches a log whose last lines are a position and a checksum.
 LAST_POSITION = re.compile(POSITION.pattern + rb"#bloomery-crc64:[0-9a-f]{16}\r\n$")
 
 
@@ -62,10 +63,12 @@ class LogPositionTest(ReplicaTest):
         return self.start(*options, port=server.port, directory=server.directory)
 
     def restart_replica(self, end, damage=lambda: None):
-        """Returns the leader's (full, partial) syncs of the restart."""
+        """Ends and restarts the replica. Returns the numbers of (full, partial) syncs that this
+        causes at the leader.
+        """
         before = self.syncs()
-        # If the log writes a batch while the replica still applies the batch's commands, the
-        # position of the batch follows later.
+        # A batch may be written to the log before the replica has applied all its commands. Then
+        # the log gets the position of the batch later.
         wait_until(
             lambda: LAST_POSITION.search(self.newest_log(self.replica).read_bytes()),
             "the last command has a position",

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The leader dies under load, its replica is promoted and ends soon after. Writes that WAIT or
-WAITAOF has confirmed are not lost, nor those that the new leader has acknowledged. Each start needs
-no help.
+"""Tests a leader that dies under load, and a promoted replica that ends soon after its promotion.
+No write is lost that WAIT or WAITAOF has confirmed, or that the new leader has acknowledged. Each
+restart succeeds without manual repair.
 
 Environment:
-  BLOOMERY_PROMOTION_KILLS  number of promoted replicas that end, every other by SIGTERM
+  BLOOMERY_PROMOTION_KILLS  number of promoted replicas that end, by a kill and by SIGTERM in turn
 """
 
 import pathlib
@@ -24,14 +24,14 @@ from harness.resp import Connection, ErrorReply
 
 KILLS = count("PROMOTION_KILLS")
 WRITERS = 3
-# With this much data, writing a snapshot or a new base lasts a while.
+# With this much data, a snapshot or a log rewrite takes so long that a kill may interrupt it.
 BALLAST_KEYS = 200
 BALLAST_BYTES = 50_000
 COMMON = ("--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10")
 
 
 class Writer(threading.Thread):
-    """Writes to a leader until that dies; records the writes that a replica has confirmed."""
+    """Writes to a leader until the leader dies. Records the writes that a replica has confirmed."""
 
     def __init__(self, port, name):
         super().__init__(daemon=True)
@@ -65,7 +65,7 @@ class Writer(threading.Thread):
 
 
 def write(connection, name, number):
-    """Writes a string and an item. Raises AssertionError if the server rejects one of them."""
+    """Writes a string and adds an item to a filter. Raises AssertionError if a command fails."""
     for command in (("SET", f"{name}:{number}", number), ("BF.ADD", f"filter:{name}", number)):
         reply = connection.call(*command)
         if isinstance(reply, ErrorReply):
@@ -101,8 +101,8 @@ class PromotionTest(ReplicaTest):
                 self.assertEqual([i for i, is_there in zip(numbers, found) if not is_there], [])
 
     def promote_under_load(self, cycle, leader, replica):
-        """Kills the leader under load and promotes its replica. Returns when the replica has
-        answered some writes.
+        """Kills the leader under load, after the replica has confirmed some writes. Then promotes
+        the replica.
         """
         writers = [Writer(leader.port, f"w{i}.{cycle}") for i in range(WRITERS)]
         with replica.connect() as connection:
@@ -119,7 +119,7 @@ class PromotionTest(ReplicaTest):
             self.assertEqual(connection.call("REPLICAOF", "NO", "ONE"), b"OK")
 
     def end_soon(self, cycle, server):
-        """Writes to the new leader, and ends it during these writes, within a second."""
+        """Writes to the new leader for at most half a second, then kills it or sends SIGTERM."""
         name = f"new.{cycle}"
         end = time.monotonic() + self.rng.uniform(0, 0.5)
         with server.connect() as connection:
@@ -144,8 +144,8 @@ class PromotionTest(ReplicaTest):
         leader = self.start(directories[0])
         self.fill(leader)
         for cycle in range(KILLS):
-            # A former leader restarts as the replica. The new leader's data replace the data in its
-            # log.
+            # From the second cycle on, the replica starts with the append log of a former leader.
+            # The data of the present leader replace the data of this log.
             fsync = self.rng.choice(["always", "everysec", "no"])
             replica = self.start(directories[(cycle + 1) % 2], "--appendfsync", fsync)
             self.promote_under_load(cycle, leader, replica)

@@ -66,7 +66,7 @@ def contents(connection):
 class RedisLeaderTest(ReplicaTest):
     def start_leader(self, *options):
         leader = self.start_redis("--repl-diskless-sync-delay", "0", *options)
-        # The warnings of redis-server about lost replicas do not matter.
+        # redis-server warns when it loses a replica, so the test accepts all its warnings.
         leader.expect_log("")
         return leader, self.connect(leader)
 

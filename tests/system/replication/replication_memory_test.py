@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Measures the memory of a full sync of a big filter, in addition to the filter.
+"""Measures how much memory a full sync of a big filter needs in addition to the filter itself.
 
-Environment: BLOOMERY_FILTER_MB  size of the filter
+Environment: BLOOMERY_FILTER_MB  size of the filter in megabytes
 """
 
 import contextlib
@@ -29,7 +29,7 @@ def peak_mb(server):
 
 
 class ChildWatcher(threading.Thread):
-    """Measures the highest private memory of any child of a server while the thread runs."""
+    """Measures the peak of private memory of a server's child processes while the thread runs."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -41,7 +41,7 @@ class ChildWatcher(threading.Thread):
 
     def run(self):
         while not self.stopping.wait(0.02):
-            with contextlib.suppress(OSError):  # the child may have ended
+            with contextlib.suppress(OSError):  # the child process may have ended
                 for child in self.server.children():
                     self.look_at(child)
 
@@ -96,8 +96,8 @@ class ReplicationMemoryTest(ReplicaTest):
             self.assertLess(max(first, second, leading, child.peak_mb), EXTRA_MB_MAX)
 
     def test_a_replica_that_does_not_read_keeps_little(self):
-        """Arrays that the leader keeps for a replica's snapshot count against that replica's output
-        buffer limit.
+        """Filter arrays that the leader keeps for a replica's snapshot count against the output
+        buffer limit of this replica.
         """
         server = self.start_server(
             *("--repl-diskless-sync-delay", "0", "--repl-diskless-sync", "yes"),

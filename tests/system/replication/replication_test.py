@@ -22,8 +22,7 @@ COMMON = ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
 
 
 class Writer(threading.Thread):
-    """Sends writes of all kinds on one connection, until stop(). Waits for a leader that is down.
-    """
+    """Sends writes of all kinds until stop(). While the leader is down, it retries to connect."""
 
     def __init__(self, port, name, seed):
         super().__init__(daemon=True)
@@ -58,7 +57,7 @@ class Writer(threading.Thread):
                 ("SELECT", "0"), ("APPEND", "a" + key, "x"), ("EXEC",)]  # fmt: skip
 
     def command_on_whole_filters(self, key):
-        """Returns a command on whole filters. The server refuses some of these commands."""
+        """Returns a random command on whole filters. The server may reject the command."""
         chance = self.random
         other = f"{self.name}:{chance.randrange(40)}"
         return chance.choice([
@@ -67,7 +66,7 @@ class Writer(threading.Thread):
             ("BF.CLEAR", chance.choice("fu") + key),
             ("BF.KADD", "3", "f" + key, "k" + other, "f" + key, *(chance.randrange(99), "x")),
             ("BF.INSERT", "pf" + key, "PX", chance.randrange(1, 300), "ITEMS", "soon", "gone"),
-            # With this capacity, children share the arrays.
+            # The arrays of such a large filter are in memory that child processes share.
             ("BF.INSERT", "wide" + chance.choice("ab"), "CAPACITY", "1000000", "ITEMS", key),
             ("BF.MERGE", "wide" + chance.choice("abc"), "wide" + chance.choice("ab"), "FORCE"),
         ])  # fmt: skip
@@ -96,7 +95,7 @@ class Writer(threading.Thread):
 class ReplicationTest(ReplicaTest):
     def start(self, *options, **more):
         server = self.start_server(*COMMON, *options, **more)
-        # The test cuts links and ends replicas, which cause these warnings.
+        # A leader logs these warnings when the test cuts links or ends replicas.
         server.expect_log(r"Replica .* is disconnected|A snapshot for replicas failed")
         return server, self.connect(server)
 
@@ -126,7 +125,7 @@ class ReplicationTest(ReplicaTest):
             self.assertEqual(self.digest(replica), expected)
 
     def preload(self, leader):
-        """Writes some 450 KB, so that some cuts are in the first snapshot and some after it."""
+        """Writes about 450 KB, so that some cuts occur during the first snapshot and some later."""
         for number in range(200):
             leader.call("SET", f"old:{number}", random.randbytes(1000))
         leader.call("BF.RESERVE", "big", "0.001", "150000")
@@ -164,8 +163,8 @@ class ReplicationTest(ReplicaTest):
         self.wait_for_link(replica)
         self.wait_for_link(chained)
         fulls = [int(info(one, "stats")["sync_full"]) for one in (leader, replica)]
-        # From here on every server has data, and the backlog covers everything: no full sync is
-        # needed.
+        # From here on every server has data, and the backlog contains all later writes, so no full
+        # sync is needed.
         for _ in range(10):
             self.wait_for_writes(writers, 200)
             first.cut_all()
@@ -237,8 +236,8 @@ class ReplicationTest(ReplicaTest):
 
     def test_promotion_in_a_chain(self):
         seed = seed_from_environment()
-        # PINGs are disabled. A PING that the middle server has not received would be one more
-        # command of the old leader.
+        # Leaders send no PINGs here. A PING of the old leader that the middle server missed would
+        # make a full sync necessary.
         quiet = ("--repl-ping-replica-period", "1000")
         leader_server, leader = self.start(*quiet)
         middle_server, middle = self.start(*quiet)
@@ -267,8 +266,8 @@ class ReplicationTest(ReplicaTest):
         self.assertEqual(fulls, 2, "only the first two")
 
     def test_a_change_of_role_under_writes(self):
-        """The last writes of the old leader do not matter: as a replica it holds the data of the
-        new leader.
+        """The old leader may lose its last writes: after its demotion it must hold exactly the data
+        of the new leader.
         """
         seed = seed_from_environment()
         first_server, first = self.start()
@@ -278,8 +277,8 @@ class ReplicationTest(ReplicaTest):
         for round_number in range(5):
             writers = self.start_writers(first_server.port, seed + round_number * 10)
             self.wait_for_writes(writers, 1000)
-            # As with Sentinel, the new leader is promoted first. Until it is demoted, the old
-            # leader accepts writes.
+            # As in a failover by Sentinel, the new leader is promoted first. The old leader accepts
+            # writes until its demotion.
             second.call("REPLICAOF", "NO", "ONE")
             self.wait_for_writes(writers, 200)
             self.follow(first, second_server.port)

@@ -34,7 +34,7 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         return leader, replica
 
     def check_promoted(self, replica, vendor):
-        """Checks that filters still grow in their layout after this server was promoted."""
+        """Promotes the replica, and checks that a filter of the vendor's layout can still grow."""
         self.assertEqual(replica.call("REPLICAOF", "NO", "ONE"), b"OK")
         replica.call("SELECT", "0")
         for number in range(200, 1000):
@@ -46,8 +46,8 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         self.assertGreater(replica.call("BF.INFO", "scaled", "FILTERS")[0], 5)
 
     def test_a_log_whose_base_is_a_snapshot_of_others(self):
-        """The base of the log is a snapshot of another server, which is loaded by its rules. The
-        commands after it are effects, as this server journals them.
+        """A restart loads a log whose base is a snapshot of RedisBloom or valkey-bloom, followed by
+        commands that this server has journaled.
         """
         for vendor in VENDORS:
             with self.subTest(vendor=vendor):

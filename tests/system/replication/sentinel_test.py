@@ -4,8 +4,8 @@
 Sentinel support continue to write.
 
 Environment:
-  BLOOMERY_FAILOVERS  number of failovers: by kill -9, by a cut of the network, by
-                      SIGSTOP, in turn; without network namespaces by kill -9 and SIGSTOP
+  BLOOMERY_FAILOVERS  number of failovers. Their causes alternate: kill -9, a network cut
+                      (only with network namespaces), SIGSTOP
   BLOOMERY_SERVER     may be a redis-server, to distinguish a wrong test from a wrong server
 """
 
@@ -24,7 +24,6 @@ from harness.sentinel_writers import ProgramWriter, PythonWriter
 from harness.settings import module_command
 
 FAILOVERS = count("FAILOVERS")
-# Sentinel makes a restarted leader a replica after it has seen the wrong role for 8 s.
 MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
 WRITER_SCRIPT = SCRIPTS / "sentinel_writer.cjs"
 # Name of a filter to which the writers add, if the server has filters.
@@ -74,7 +73,7 @@ class SentinelTest(ServerTest):
             writers.append(ProgramWriter(folder, command))
         return [self.start_writer(writer) for writer in writers]
 
-    # Tests of the users' rights.
+    # Tests of ACL rights.
 
     def test_sentinel_and_replicas_need_few_rights(self):
         """Sentinel and replicas need only the rights that Redis' documentation lists."""
@@ -135,7 +134,8 @@ class SentinelTest(ServerTest):
             wait_until(lambda: writer.first_after(start), f"a write of {writer.name}")
         struck = time.monotonic()
         self.strike(cluster, old, way)
-        # A reply may still be under way after the leader has ended.
+        # The old leader's last replies may arrive late, so replies within half a second do not
+        # count.
         grace = struck + 0.5
         try:
             for writer in writers:
@@ -152,7 +152,7 @@ class SentinelTest(ServerTest):
         return times
 
     def check_files(self, cluster, leader):
-        """Each server's configuration file has its current role."""
+        """Checks that the configuration file of each server states the server's current role."""
         line = f"replicaof {leader.address} {leader.port}"
         for node in cluster.nodes:
             lines = node.config_file.read_text().splitlines()
@@ -171,7 +171,7 @@ class SentinelTest(ServerTest):
         return lost
 
     def check_transactions(self, leader, writer, lost):
-        """Both writes of a transaction exist, or neither."""
+        """Checks that both writes of each transaction exist, or neither of them."""
         if writer.filter_key is None:
             return
         keys = [key for key, _ in writer.acknowledged]
@@ -229,10 +229,13 @@ class SentinelTest(ServerTest):
             node.process.resume()
 
     def test_an_isolated_leader_stops_acknowledging(self):
-        """With min-replicas-to-write 1 no write after min-replicas-max-lag is lost."""
+        """With min-replicas-to-write 1 an isolated leader acknowledges no write, and so loses none,
+        once min-replicas-max-lag has passed.
+        """
         cluster, old = self.start_cluster(min_replicas_max_lag=LAG_MAX_S)
         seeker = self.start_writer(PythonWriter(cluster.sentinel_addresses(), NAME, PASSWORD))
-        # This client is on the leader's side of the network cut, and stays there.
+        # The client `loyal` is on the leader's side of the network cut and writes to this leader
+        # only.
         loyal = self.start_writer(
             ProgramWriter(
                 "loyal",

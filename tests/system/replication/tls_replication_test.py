@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Replication by TLS between our servers, and between ours and Redis."""
+"""Tests replication over TLS between our servers, and between our servers and Redis."""
 
 import os
 import tempfile
@@ -53,10 +53,10 @@ class TlsReplicationTest(ReplicaTest):
         self.fill(leader, 5_000_000)
         self.assertEqual(leader.call("WAIT", 1, 20_000), 1)
         self.compare(leader, replica, "large", "filter:3")
-        # After the link is cut, the stream continues.
+        # After a cut of the link, the replica continues the stream without a full sync.
         leader.call("CLIENT", "KILL", "TYPE", "replica")
         leader.call("SET", "after", "the cut")
-        # The old link may still have carried the write.
+        # The old link may have carried the write, so the test first waits for the partial sync.
         wait_until(lambda: info(leader, "stats")["sync_partial_ok"] == "1")
         wait_until(lambda: replica.call("GET", "after") == b"the cut")
         self.assertEqual(info(leader, "stats")["sync_full"], "1")
@@ -104,7 +104,7 @@ class TlsReplicationTest(ReplicaTest):
         self.follow(replica, leader_server.tls_port)
         replica_server.wait_for_log("certificate verify failed.*tls-replication")
         self.assertEqual(info(replica)["master_link_status"], "down")
-        # CONFIG SET installs an authority and a certificate without a restart.
+        # CONFIG SET installs another CA and a client certificate without a restart.
         for name, value in (
             ("tls-ca-cert-file", self.files.path("ca.crt")),
             ("tls-client-cert-file", self.files.path("client.crt")),

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Users: rules, decisions and categories compared with redis-server, users of the configuration,
-and a replica's user.
+"""Tests ACL users: compares their rules, decisions and categories with redis-server; tests users of
+the configuration file, and the user of a replica.
 """
 
 import random
@@ -56,8 +56,8 @@ class AclDifferentialTest(ReplicaTest):
         return ours
 
     def test_random_rules(self):
-        """Applies random rules on both servers. Compares errors, GETUSER except for the commands,
-        and the decision for each command.
+        """Applies random rules on both servers. Compares their errors, the decisions of ACL DRYRUN,
+        and the fields of ACL GETUSER except `commands`.
         """
         refused = allowed = 0
         self.compare("ACL", "SETUSER", "u")

@@ -49,7 +49,7 @@ class HardeningTest(unittest.TestCase):
 
     @unittest.skipUnless(platform.machine() == "x86_64", "the instruction is x86's")
     def test_jumps_have_marked_targets(self):
-        # Counts ENDBR64 instructions. The linker omits the program's IBT property, because Debian's
+        # Counts ENDBR64 instructions, because the linker omits the program's IBT property: Debian's
         # crt1.o lacks it. Standard libraries alone have a few hundred of these instructions.
         self.assertGreater(pathlib.Path(SERVER).read_bytes().count(ENDBR64), 2000)
 

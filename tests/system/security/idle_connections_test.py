@@ -27,7 +27,7 @@ class IdleConnectionsTest(TlsTest):
         self.server = self.start_tls_server("--maxclients", COUNT + 300)
 
     def measure(self, connect):
-        """Returns the memory of each of COUNT connections that were used once and are now idle."""
+        """Returns the memory per connection of COUNT connections that were used once, then idle."""
         warm = [connect() for _ in range(100)]
         before = self.server.resident_bytes()
         resting = [connect() for _ in range(COUNT)]

@@ -11,7 +11,7 @@ from harness.resp import Connection
 
 class ProtectedModeTest(ServerTest):
     def start(self, *options):
-        """Starts a server in its own network namespace; returns it with its address there."""
+        """Starts a server in a network namespace. Returns the server and its address there."""
         network = create_network(1)
         self.addCleanup(network.close)
         if not network.can_cut:
@@ -30,7 +30,7 @@ class ProtectedModeTest(ServerTest):
         with Connection(server.port, host=address) as client:
             self.assertRegex(client.call("GET", "k").text, "^NOAUTH ")
             self.assertEqual(client.call("AUTH", "secret"), b"OK")
-            # Without the password the server again rejects new clients.
+            # After the password is removed, the server again rejects new clients.
             self.assertEqual(client.call("CONFIG", "SET", "requirepass", ""), b"OK")
             with Connection(server.port, host=address) as late:
                 self.assertRegex(late.read_to_end(), rb"^-DENIED ")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Vulnerabilities of servers like this one, each as a test of ours; docs/security.md lists all of
-them with their tests.
+"""Tests that this server does not have known vulnerabilities of similar servers. docs/security.md
+lists the vulnerabilities with their tests.
 
 BLOOMERY_SECURITY_ROUNDS makes the random tests longer; BLOOMERY_SEED replays them.
 """
@@ -31,8 +31,8 @@ class ClientsTest(ServerTest):
         return self.client.call(*words)
 
     def test_cve_2026_81934_56684_23479_killed_clients(self):
-        """Clients are killed while they pipeline, wait, listen or are in a transaction. They are
-        killed by themselves and by other clients.
+        """CLIENT KILL ends clients while they pipeline, wait, subscribe or run a transaction.
+        Clients kill themselves and others.
         """
         stop = threading.Event()
 
@@ -78,7 +78,7 @@ class ClientsTest(ServerTest):
 
 
 class ProgramTest(unittest.TestCase):
-    """Errors of the program before it serves clients."""
+    """Tests invalid options and files, which the program handles before it serves clients."""
 
     def setUp(self):
         self.rng = random.Random(seed_from_environment())
@@ -91,7 +91,7 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
 
     def test_cve_2025_27151_names_given_to_the_check_tools(self):
-        """The check tools get long names, odd bytes, and files of other kinds."""
+        """Passes long names, odd names and invalid files to --check-rdb and --check-aof."""
         with tempfile.TemporaryDirectory() as directory:
             odd = pathlib.Path(directory) / "x"
             for path in ("/" + "a/" * 3000 + "x", "a" * 255, "a" * 5000, "\x1b[31m", "%s%n", ""):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Options name a FIFO instead of a file: the server must not wait for the FIFO's other end."""
+"""Tests options that name a FIFO instead of a file: opening the FIFO must not block the server."""
 
 import os
 import pathlib
@@ -108,7 +108,7 @@ class StartTest(SpecialFilesTest):
         self.assertTrue(pathlib.Path(self.fifo).is_fifo(), "the server has removed it")
 
     def test_the_configuration_may_come_through_a_pipe(self):
-        """The configuration file may be a pipe, as <(command) makes it in a shell."""
+        """The configuration file may be a pipe, such as `<(command)` of a shell."""
         reading, writing = os.pipe()
         os.write(writing, f"port {free_port()}\nbind 127.0.0.1\naclfile {self.fifo}\n".encode())
         os.close(writing)

@@ -12,7 +12,7 @@ import unittest
 from harness import DEADLINE_S, wait_until
 from harness.tls import TlsTest
 
-# The first bytes of a ClientHello: the header of a record of 512 bytes.
+# The first 11 bytes of a ClientHello, in a TLS record that announces 512 bytes.
 HALF_HELLO = bytes.fromhex("1603010200010001fc0303")
 
 
@@ -62,8 +62,8 @@ class HostilePeerTest(TlsTest):
         client = self.connect_tls()
 
         def is_served_beside_them():
-            """On a very slow machine the server may have closed the connection, so the test
-            retries.
+            """Returns whether the half-open connections were open during the check. A slow machine
+            may have closed them by timeout; then wait_until() calls this function again.
             """
             held = [self.connect_raw(HALF_HELLO if i % 2 else b"") for i in range(1500)]
             self.assert_served(server)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""TLS from the view of clients: the port, certificates and their reload."""
+"""Tests TLS as clients see it: the port, certificates, and their reload."""
 
 import contextlib
 import unittest
@@ -63,7 +63,7 @@ class HandshakeLogTest(TlsTest):
                         pass
         line = r"Error accepting a client connection: [a-z ]+.* \(addr=127\.0\.0\.1:\d+ "
         server.wait_for_log(line)
-        # The server logs one line for all such errors within ten seconds.
+        # The server logs one line for all failed handshakes within ten seconds.
         self.assertEqual(sum("Error accepting a client" in one for one in server.log), 1)
 
 
@@ -102,7 +102,7 @@ class ReloadTest(TlsTest):
         return self.plain.call("CONFIG", "SET", *words)
 
     def printable_name(self):
-        """Returns the common name of the certificate that a new connection sees."""
+        """Returns the common name of the certificate that the server sends on a new connection."""
         client = self.connect_tls()
         self.assertEqual(client.call("PING"), b"PONG")
         return dict(part[0] for part in client.socket.getpeercert()["subject"])["commonName"]

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A deletable Bloom filter in the client: BITFIELD on a filter and on a collision bitmap.
+"""A client program that keeps a deletable Bloom filter in two bitmaps: BITFIELD writes the filter
+and a collision bitmap.
 
-The filter is cut into regions; a region in which an item met a set bit is marked in the collision
-bitmap. An item's bits may be cleared in unmarked regions, because no other item uses them
-(Rothenberg, Macapuna, Verdi, Magalhaes 2010, "The deletable Bloom filter"). The program does the
-same in memory, and both bitmaps must be equal byte by byte. Argument: PORT.
+The filter is divided into regions. If an added item finds one of its bits already set, the bit's
+region is marked in the collision bitmap. Deleting an item clears its bits in unmarked regions,
+because no other item uses these bits (Rothenberg, Macapuna, Verdi, Magalhaes 2010, "The deletable
+Bloom filter"). The program repeats all steps on bitmaps in its own memory. At the end these must
+equal the server's bitmaps byte by byte. Argument: PORT.
 """
 
 import hashlib
@@ -15,13 +17,14 @@ import redis
 
 BITS = 1 << 14
 HASHES = 7
-# Number of items at which the error rate of the filter is 1 %.
+# Number of items with which the filter's error rate is 1 %.
 CAPACITY = 1700
 BATCH = 100
 
 
 def offsets(item):
-    """Returns the item's distinct bits; a bit hit twice by one item is not a collision."""
+    """Returns the item's bit offsets without duplicates, because two equal offsets of one item are
+    no collision."""
     digest = hashlib.blake2b(item.encode(), digest_size=4 * HASHES).digest()
     found = {int.from_bytes(digest[i : i + 4], "big") % BITS for i in range(0, len(digest), 4)}
     return sorted(found)
@@ -55,7 +58,7 @@ class DeletableFilter:
         return offset // self.region_bits
 
     def _bitfields(self, key, operation, offset_lists, *value):
-        """Sends one BITFIELD per item, all in one pipeline."""
+        """Sends one BITFIELD for each item, all in one pipeline."""
         pipe = self.client.pipeline(transaction=False)
         for item_offsets in offset_lists:
             words = []
@@ -82,7 +85,7 @@ class DeletableFilter:
         return [all(reply) for reply in replies]
 
     def delete(self, item):
-        """Clears the bits that no other item can need. Returns True if the filter no longer finds
+        """Clears the item's bits in unmarked regions. Returns True if the filter no longer finds
         the item.
         """
         places = offsets(item)
@@ -99,7 +102,7 @@ class DeletableFilter:
 
 
 def same_bits(ours, model):
-    # A bitmap only grows: cleared bits at its end leave zero bytes.
+    # The server's bitmap never shrinks: after its last bits are cleared, it ends with zero bytes.
     return ours.rstrip(b"\0") == model.rstrip(b"\0")
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The mode matrix: every two features of the server meet in a test.
+"""The mode matrix tests every pair of server features together.
 
-A cell names one value of each parameter. It runs its event on servers with its configuration. The
-model of its kind of values knows which data the servers must hold.
+A cell is one test of the matrix: a tuple with one value of each parameter. It starts servers with
+the cell's configuration, and runs the cell's event on them, such as a restart. A model of the
+cell's kind of values knows which data the servers must hold.
 
-tests/system/durability/mode_matrix_test.py runs the cells, and
-tests/system/cluster/cluster_matrix_test.py those of a cluster.
+tests/system/durability/mode_matrix_test.py runs the cells without a cluster.
+tests/system/cluster/cluster_matrix_test.py runs the cells whose event is in a cluster.
 
 | a new … | is one line in |
 | --- | --- |
@@ -40,8 +41,8 @@ class Cell(collections.namedtuple("Cell", PARAMETERS)):
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """Rule: the event must end in an error, or in a line of the leader's log, that the pattern
-    matches.
+    """A rule: the server must reject the event. `pattern` matches the error reply or a line of the
+    leader's log.
     """
 
     pattern: str
@@ -49,14 +50,14 @@ class Refused:
 
 @dataclasses.dataclass(frozen=True)
 class Excluded:
-    """Rule: no cell has this pair."""
+    """A rule: the matrix has no cell with these values. `reason` says why."""
 
     reason: str
 
 
-# In cells without a rule the event must keep all data. A rule holds for the cells that have one of
-# the values of each parameter that the rule names. "Awaits" marks a known fault: when the fault is
-# fixed, delete the rule.
+# A rule names parameters, with some values of each. It applies to a cell if the cell has one of the
+# named values of every named parameter. In cells without a rule, the event must keep all data. The
+# word "Awaits" in a rule marks a known fault. When the fault is fixed, delete the rule.
 RULES = [
     (Refused("REPLICAOF not allowed in cluster mode"),
      {"configuration": ["cluster"], "event": ["promotion"]}),
@@ -86,9 +87,9 @@ def refusal_of(cell):
 
 
 def choose_cells(strength, rng, parameters=PARAMETERS, rules=RULES):
-    """Returns cells in which all values of any `strength` parameters meet, and one cell for each
-    combination of values that a rule says is refused. A rejected event may end early, so its cell
-    covers no other combination.
+    """Returns cells that contain every combination of values of any `strength` parameters. Adds one
+    cell for each combination that a Refused rule names. A rejected event may end early, so such a
+    cell does not count as a test of other combinations.
     """
     names = [list(values) for values in parameters.values()]
     array = covering_array(names, strength, rng, lambda row: not rules_of(Cell(*row), rules))

@@ -14,8 +14,9 @@ from harness import Process, free_port, wait_until_loaded
 from harness.resp import ErrorReply
 from harness.preloads import SimulatedClock
 
-# All keys of a cell share a slot. The clock is ahead of every real clock, so that redis-server
-# leaves all expiries to its leader.
+# All keys of a cell have the same hash tag, so they share a slot. The simulated clock is ahead of
+# every real clock. So a redis-server as a replica, which has a real clock, expires no key by
+# itself.
 KEY_PREFIX = "{cell}"
 START_MS = 4_000_000_000_000
 COMMON = ("--enable-debug-command", "yes")
@@ -28,7 +29,8 @@ def errors_in(reply):
 
 
 class Client:
-    """Two or more connections that are used in turn, so that all threads of a server get commands.
+    """One or more connections that are used in turn, so that all I/O threads of a server get
+    commands.
     """
 
     def __init__(self, connections, names):
@@ -36,12 +38,13 @@ class Client:
         self.names = names  # maps a command's original name to its name after rename-command
 
     def call(self, name, *words):
-        """Returns the reply, which may be an error."""
+        """Sends a command on the next connection. Returns the reply, which may be an error."""
         self.connections.append(self.connections.pop(0))
         return self.connections[0].call(self.names.get(name, name), *words)
 
     def run(self, *command):
-        """Returns the reply, which must contain no error."""
+        """Sends a command on the next connection. Returns the reply, which must contain no error.
+        """
         reply = self.call(*command)
         assert not errors_in(reply), f"{command[:9]}: {reply}"
         return reply
@@ -69,7 +72,7 @@ class CellRun:
     """
 
     def __init__(self, test, cell, features, seed, refusal=None):
-        """`refusal` is the pattern of the error that ends the event, if it must be refused."""
+        """If the server must reject the event, `refusal` is the pattern of the error, else None."""
         self.test = test
         self.cell = cell
         self.refusal = refusal
@@ -136,7 +139,9 @@ class CellRun:
         return Client(connections, names)
 
     def stop(self, node):
-        """Stops the server by SIGTERM, and checks how it ends."""
+        """Stops the server by SIGTERM. Checks its exit status, and that its log has no unexpected
+        warning.
+        """
         problems = node.server.stop()
         self.test.assertFalse(problems, "\n".join(map(str, problems)))
 
@@ -149,19 +154,21 @@ class CellRun:
         self.check(node)
 
     def write(self, node):
-        """Lets time pass for expiries and windows, then changes the data."""
+        """Advances the simulated clock, so that keys expire and windows rotate. Then writes data.
+        """
         self.clock.advance(self.model.STEP_MS)
         self.model.write(node.app)
         node.configuration.disturb(self, node)
 
     def contents(self, node):
-        """Returns the data that every copy must equal. Expired keys are deleted first."""
+        """Waits until the server has deleted expired keys. Returns a digest or a dictionary of its
+        data, to compare with a replica or with the restarted server.
+        """
         self.test.wait_until_deleted_what_expired(node.operator)
         return node.configuration.contents(self, node)
 
     def check(self, node, expected=None):
-        """Checks that the server's data agree with the model and, if given, with the expected
-        contents.
+        """Checks that the server's data agree with the model, and equal `expected` if it is given.
         """
         self.model.check(node.app)
         if expected is not None:
@@ -179,7 +186,9 @@ class CellRun:
             self.check(node, expected)
 
     def end(self, node):
-        """Checks that the server still works, with all rights and limits of its options."""
+        """Checks that the server still accepts writes, and still enforces the users' rights and the
+        options of its configuration.
+        """
         self.clock.advance(self.model.STEP_MS)
         self.check(node)
         self.write(node)

@@ -14,8 +14,8 @@ TOPOLOGY = f"bloomery/{NAME}/topology"
 
 
 class ClusterFailover(Event):
-    """Replies to writes wait for the replica. The leader dies, the replica has all acknowledged
-    writes, and the former leader comes back at another port.
+    """The leader acknowledges a write only when the replica has it. When the leader is killed, the
+    replica takes over with all acknowledged writes. The former leader returns on another port.
     """
 
     options = LOG
@@ -63,7 +63,8 @@ class ClusterFailover(Event):
         etcd.control("put", TOPOLOGY, json.dumps(document))
 
     def wait_until_leads(self, node):
-        # A write is answered only when the leader may acknowledge it and members in sync have it.
+        # A server answers a write only if it leads the shard and all members in sync have the
+        # write.
         wait_until(lambda: node.operator.call("DEL", f"{KEY_PREFIX}:none") == 0, "the new leader")
 
     def wait_for_replica(self, etcd, node):
@@ -80,7 +81,7 @@ class ClusterFailover(Event):
 
 
 class ClusterRestart(ClusterFailover):
-    """The leader hands over and ends."""
+    """The leader is stopped by SIGTERM, so it hands over to its replica before it ends."""
 
     def end_leader(self, run, leader):
         run.stop(leader)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The configurations and the ways to log in of the mode matrix.
 
-A row is an object of Configuration or Access. A new row overrides only what differs from the
-default server.
+Each configuration is an object of class Configuration, and each way to log in is an object of class
+Access. A new subclass overrides only what differs from the default server.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from harness.tls import TlsConnection
 
 
 class Configuration:
-    """A server without special options."""
+    """The default configuration: a server without special options."""
 
     database = 3
     names = {}  # maps a command's original name to its name after rename-command
@@ -33,14 +33,16 @@ class Configuration:
         return ()
 
     def address(self, port):
-        """Returns the port as the cluster's topology document contains it."""
+        """Returns the fields for this port in the cluster's topology document."""
         return {"port": port, "tls": 0}
 
     def connect(self, test, port):
         return Connection(port)
 
     def disturb(self, run, node):
-        """Uses the feature of this configuration, on keys that the cell does not check."""
+        """Uses the feature of this configuration, such as eviction, on keys that the cell does not
+        check.
+        """
 
     def contents(self, run, node):
         return digest(node.operator)
@@ -92,7 +94,8 @@ class TlsOnly(Configuration):
 
 
 class ReplicaOfCluster(Configuration):
-    """A cluster rejects REPLICAOF, so its data are replicated to a server without special options.
+    """The configuration of a replica of an emulated cluster. A server with cluster-enabled=emulated
+    rejects REPLICAOF, so its replica runs without special options.
     """
 
     database = 0
@@ -110,16 +113,17 @@ class EmulatedCluster(Configuration):
 
 
 class Eviction(Configuration):
-    """Other keys fill the memory and are evicted. They expire before any key of the cell. A start
-    may evict more of them, but must not restore evicted keys.
+    """The server evicts keys that the cell does not check (victims). The policy volatile-ttl
+    chooses them, because they expire before any key of the cell. A restart may evict more victims,
+    but must not restore evicted ones.
     """
 
     VICTIM_BYTES = 512 << 10
     EVICTED_MIN = 5
 
     def options(self, test, port):
-        # On a busy machine, eviction is too slow with the default tenacity of half a millisecond.
-        # Then big values are refused.
+        # The default maxmemory-eviction-tenacity allows half a millisecond. On a busy machine this
+        # is too short to evict enough keys, and the server rejects big values.
         return ("--maxmemory", "48mb", "--maxmemory-policy", "volatile-ttl",
                 "--maxmemory-eviction-tenacity", "100")  # fmt: skip
 
@@ -131,7 +135,7 @@ class Eviction(Configuration):
         while self.evicted(node) < wanted:
             for _ in range(5):
                 victim = f"victim:{run.rng.randrange(10**9)}"
-                # A short command in the log that makes a long value.
+                # SETRANGE creates a long value by a command that is short in the append log.
                 node.operator.run("SETRANGE", victim, self.VICTIM_BYTES, "end")
                 node.operator.run("EXPIRE", victim, 10**6)
 
@@ -151,8 +155,8 @@ class Eviction(Configuration):
 
 
 class ClientEviction(Configuration):
-    """A client that uses too much memory is disconnected, and the commands that it has sent change
-    nothing.
+    """The server disconnects a client that uses too much memory. The command that this client has
+    not sent completely changes nothing.
     """
 
     VALUE_BYTES = 4 << 20
@@ -207,10 +211,10 @@ class Access:
     migrate_words = ()  # arguments with which MIGRATE logs in at its target
 
     def log_in(self, client, user):
-        """Logs in as `operator` or `app`."""
+        """Logs the client in as `user`: `operator` or `app`."""
 
     def check(self, run, node):
-        """Checks that the rights have taken effect."""
+        """Checks that the server enforces the rights of the users."""
 
 
 class AclUsers(Access):

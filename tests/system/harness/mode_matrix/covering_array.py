@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A covering array: few rows in which all values of any `strength` parameters meet."""
+"""Computes a covering array: few rows that contain every combination of values of any `strength`
+parameters.
+"""
 
 import itertools
 import math
@@ -10,8 +12,9 @@ def covering_array(parameters, strength, rng, is_possible=lambda row: True):
     `strength` parameters is in a row, unless no possible row has it. is_possible() says which rows
     are possible.
 
-    Greedy: while a combination is missing, adds the row that contains it and the most other missing
-    combinations. The largest sets of combinations come first, since they need the most rows.
+    The algorithm is greedy. For each missing combination, it adds the row that contains this
+    combination and the most other missing ones. Sets of parameters with the most combinations come
+    first, because they need the most rows.
     """
     columns = list(itertools.combinations(range(len(parameters)), strength))
     columns.sort(key=lambda chosen: -math.prod(len(parameters[i]) for i in chosen))

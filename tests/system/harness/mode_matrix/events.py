@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The events of the mode matrix. An event fills a server, happens, and checks all data.
+"""Defines the events of the mode matrix, such as a restart or a promotion. Each event fills a
+server with data before it happens, and checks all data afterwards.
 
-A row is an object of Event. Its method run(run) must end with a call of run.end() for a server.
+Each event is an object of class Event. Its method run(run) must call run.end() for a server at its
+end.
 """
 
 import os
@@ -19,8 +21,9 @@ BALLAST = f"{KEY_PREFIX}:ballast"
 
 
 def suspend_child(node, command, end):
-    """Runs the command until it forks a child that can be suspended while it saves. `end` is part
-    of the log line about a child's end. Returns the child.
+    """Repeats a command that forks a saving child process, until a child is suspended before it
+    ends. `end` is a part of the log line that the server writes when a child has ended. Returns the
+    process id of the suspended child.
     """
 
     def ended():
@@ -38,7 +41,7 @@ def suspend_child(node, command, end):
 
 class Event:
     options = ()  # options of every server of the cell
-    is_in_cluster = False  # there is only database 0
+    is_in_cluster = False  # in a cluster there is only database 0
     expected_log = ()  # warnings that the event causes
 
     def run(self, run):
@@ -82,7 +85,9 @@ class RestartFromSnapshot(Event):
 
 
 class SnapshotDuringWrites(Event):
-    """The data changes while a child saves it. The snapshot contains the data of the fork."""
+    """Clients write while a child process saves. The snapshot must contain the data at the time of
+    the fork.
+    """
 
     KEY_SAVE_DELAY_US = 2000
     SAVED = "Background saving terminated with success"
@@ -94,7 +99,7 @@ class SnapshotDuringWrites(Event):
         expected = run.contents(node)
         node.operator.run("CONFIG", "SET", "rdb-key-save-delay", self.KEY_SAVE_DELAY_US)
         child = suspend_child(node, "BGSAVE", self.SAVED)
-        # The clock does not advance, so that nothing in the snapshot expires.
+        # The simulated clock does not advance, so that nothing in the snapshot expires.
         run.model.write(node.app)
         self.make_and_delete(node)
         os.kill(child, signal.SIGCONT)
@@ -103,7 +108,7 @@ class SnapshotDuringWrites(Event):
         run.end(node)
 
     def make_and_delete(self, node):
-        """Makes and deletes arrays after the fork."""
+        """Creates and deletes filters after the fork, while the child process is suspended."""
         for _ in range(3):
             node.operator.run("BF.RESERVE", BALLAST, "0.01", 10**5)
             node.operator.run("BF.ADD", BALLAST, "item")
@@ -164,7 +169,9 @@ class SigtermWhileLoading(Event):
             node.operator.run("BITOP", "NOT", BALLAST, BALLAST)
 
     def end_a_start(self, run, directory):
-        """Returns whether the signal came before the server had loaded its log."""
+        """Starts a server and sends SIGTERM while it loads its log. Returns whether the server
+        ended before it had loaded all of the log.
+        """
         process = run.launch(directory)
         run.test.addCleanup(process.kill)
         process.wait_for_log(r"Loading .*\.incr\.aof")
@@ -226,7 +233,9 @@ class PartialResync(Replicated):
 
 
 class RestartedReplica(Replicated):
-    """A killed replica continues its leader's stream from the position in its append log."""
+    """After a restart, a killed replica continues its leader's stream from the position in its
+    append log.
+    """
 
     options = (*LOG, "--repl-backlog-size", "64mb")
     LAST_POSITION = re.compile(rb"#bloomery-pos:[^\r]*\r\n#bloomery-crc64:[0-9a-f]{16}\r\n$")
@@ -259,7 +268,9 @@ class RestartedReplica(Replicated):
 
 
 class Promotion(Replicated):
-    """The leader dies, and returns as a replica of its successor."""
+    """The leader is killed and its replica is promoted. The former leader returns as a replica of
+    the new leader.
+    """
 
     options = LOG
 
@@ -316,7 +327,7 @@ class RedisReplica(Replicated):
         run.test.wait_for_link(replica)
         for _ in range(2):
             run.write(leader)
-            run.contents(leader)  # reading the contents deletes expired keys
+            run.contents(leader)  # waits until the leader has deleted expired keys
             run.test.wait_until_equal_offsets(leader.operator, replica)
             run.model.check(replica)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The exact model of a filter: the items that it must find, and how many it counts.
 
-A filter may find items that were never added, so the model remembers each answer. An item whose add
-answered 1 was counted. Then it is found until it is deleted, or until its window has passed.
+A filter may find items that were never added, so the model remembers the answer to each add. If an
+add answered 1, the filter has counted the item. From then on the filter must find the item until it
+is deleted or until its window has passed.
 """
 
 import copy
@@ -15,7 +16,8 @@ GENERATIONS = 4
 ABSENT_ITEMS = 200
 # Limit on false positives among ABSENT_ITEMS. A filter without faults has far fewer.
 ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
-# A forced union has more bits set than planned for its size, so it finds more absent items.
+# A union by BF.MERGE with FORCE holds more items than planned for its size. So it finds more of the
+# absent items.
 UNION_FOUND_MAX = ABSENT_ITEMS // 2
 
 
@@ -23,7 +25,7 @@ class Items:
     """The items of one filter, and the replies to their adds."""
 
     def __init__(self):
-        self.counted = {}  # Maps each counted item to the time and the item count of that moment.
+        self.counted = {}  # Maps each counted item to (time of its add, items counted before it).
         self.repeated = set()  # items whose add answered 0
         self.count = 0  # number of items ever counted
 
@@ -49,7 +51,7 @@ class FilterModel:
     """A filter, a copy of it with further items, and the union of both if the kind supports unions.
     """
 
-    STEP_MS = 1_000_000  # duration of a step, in which a window rotates by one generation
+    STEP_MS = 1_000_000  # duration of a step; a time window rotates one generation per step
 
     def __init__(self, run, words, *, window_s=None, window_items=None, deletable=False):
         self.rng = run.rng
@@ -80,7 +82,7 @@ class FilterModel:
         return [f"item:{number}" for number in range(self.fresh - count, self.fresh)]
 
     def some_items(self, key, count):
-        """Returns some of the items added before."""
+        """Returns at most `count` random items that were added to the filter `key` before."""
         known = [*self.items[key].counted, *self.items[key].repeated]
         return self.rng.sample(known, min(count, len(known)))
 
@@ -146,7 +148,7 @@ class FilterModel:
             found = (self.found_items(items) for items in self.items.values())
             self.union_items = list({item: None for items in found for item in items})
         else:
-            # BF.MERGE fails here only because one of the filters has more layers.
+            # BF.MERGE may fail here only because one of the two filters has more layers.
             assert "layers" in str(reply), reply
 
     def repeat_an_item_of_a_full_generation(self, client, key):
@@ -162,10 +164,10 @@ class FilterModel:
             (answer,) = client.run("BF.DEL", key, item)
             self.items[key].delete(item, answer)
 
-    # The methods below return valid replies to reads.
+    # The methods below compute the valid replies to reads, and check the server's replies.
 
     def found_items(self, items):
-        """Returns the items that must be found."""
+        """Returns the items that the filter must find."""
         if self.window_s:
             since = self.clock.now_ms - 1000 * self.window_s
             return [item for item, (at_ms, _) in items.counted.items() if at_ms > since]
@@ -177,8 +179,8 @@ class FilterModel:
         return [*items.counted, *items.repeated]
 
     def cardinalities(self, items):
-        """Returns the smallest and the largest valid reply to BF.CARD. A window may still hold its
-        oldest generation.
+        """Returns the smallest and the largest valid reply to BF.CARD. A window by number of items
+        may still hold one generation more than the window.
         """
         if self.window_items:
             most = self.window_items * (GENERATIONS + 1) // GENERATIONS

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The kinds of values of the mode matrix, each with an exact model.
 
-A row is a Kind: the server's options that it needs, and a function that makes the model of one run.
-A model knows, from the commands and their replies, what every later read must answer.
+Each kind of value is an object of class Kind. It has the server options that the kind needs, and a
+function that makes the model of one run. From the commands and their replies, a model knows what
+every later read must answer.
 """
 
 import dataclasses
@@ -21,8 +22,8 @@ class Kind:
 
 
 def filters(*words, layout="native", **rules):
-    """Returns the kind of filters that are reserved with these arguments, or created by their first
-    item if there are no arguments.
+    """Returns a Kind of filters. BF.RESERVE creates them with the arguments `words`. If there are
+    none, the first item creates a filter.
     """
     return Kind(lambda run: FilterModel(run, words, **rules), ("--bf-layout", layout))
 
@@ -94,7 +95,9 @@ class Bitmaps:
 
 
 class ExpiringStrings:
-    """A model of strings: some never expire, the others expire in the next step."""
+    """A model of strings: some never expire, some expire in the far future, and some expire in the
+    next step.
+    """
 
     STEP_MS = 10 * SECOND_MS
     LIFE_MS = 10**9 * SECOND_MS
@@ -138,7 +141,9 @@ class ExpiringStrings:
             self.soon_gone[key] = self.clock.now_ms + self.STEP_MS // 2
 
     def write_on_condition(self, client, first, second):
-        """Commands that Redis 7 does not know, so its replicas must receive their effect."""
+        """Runs commands that Redis 7 does not know. So a Redis 7 replica must receive the effect of
+        these commands as other commands.
+        """
         (value, _), end = self.values[first], self.clock.now_ms + 3 * self.LIFE_MS
         assert client.run("SET", first, "1", "IFEQ", value, "PXAT", end) == b"OK"
         assert client.run("SET", first, "2", "IFEQ", "another value") is None
