@@ -24,7 +24,7 @@ using protocol::RespVersion;
 using Status = ReplyParser::Status;
 using Type = Reply::Type;
 
-// Returns a line that describes every part of a reply, including its elements.
+// Returns a line of text that describes a reply with all its elements.
 std::string describe(const Reply& reply) {
   std::string out = std::to_string(static_cast<int>(reply.type)) + "/" +
                     std::to_string(reply.integer) + "/" + std::to_string(reply.number) + "/" +
@@ -36,8 +36,9 @@ std::string describe(const Reply& reply) {
   return out + "}";
 }
 
-// Returns the descriptions of all replies, then the error if there is one. Each step uses a new
-// buffer of exactly the pending size, as in request_parser_test.
+// Returns the descriptions of all replies, then the error if there is one. Each call of the parser
+// gets a new buffer with exactly the size of the unparsed bytes. So ASan detects reads past its
+// end.
 std::string parse(std::string_view bytes, std::vector<size_t> cuts, const Limits& limits) {
   ReplyParser parser(limits);
   cuts.push_back(bytes.size());
@@ -155,7 +156,8 @@ TEST(ReplyParserTest, AnnouncedSizesAllocateNothing) {
   }
 }
 
-// Writes a random tree and returns the description that ReplyParser must give.
+// Writes a random reply, which may contain nested arrays and maps. Returns the reply that
+// ReplyParser must parse from it.
 class RandomReply {
  public:
   RandomReply(ReplyWriter& writer, std::mt19937& random) : writer_(writer), random_(random) {}

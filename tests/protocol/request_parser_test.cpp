@@ -33,8 +33,9 @@ std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
              << "' consumed " << outcome.consumed;
 }
 
-// Feeds `bytes` in pieces that end at the given offsets. Each time the buffer is a new block of
-// exactly the pending size. So ASan detects a stale view or a read past the end.
+// Parses `bytes` in pieces that end at the offsets in `cuts`. Each call of the parser gets a new
+// buffer that has exactly the size of the unparsed bytes. So ASan detects a stale view or a read
+// past the end.
 Outcome feed(RequestParser& parser, std::string_view bytes, const std::vector<size_t>& cuts) {
   Outcome outcome;
   std::vector<std::string_view> words = {"before"};
@@ -121,8 +122,8 @@ TEST(RequestParserTest, LengthsOfEveryDigitCountAreRead) {
   EXPECT_EQ(parse(encode(large), {12, 20, 1000, 1234567}).requests, Requests{large});
 }
 
-// Returns the words of the next request of `bytes`. The argument at `offset` is not in `bytes` but
-// in `text`.
+// Returns the words of the next request in `bytes`. `bytes` lacks the argument at `offset`, which
+// the parser finds in `text` instead.
 Arguments parse_apart(RequestParser& parser, std::string_view bytes, size_t offset,
                       std::string_view text) {
   std::vector<std::string_view> words;
@@ -138,8 +139,8 @@ TEST(RequestParserTest, ABodyMayLieApart) {
   const Arguments expected{"SET", "k", text, "NX"};
   const std::string ping = encode({"PING"});
   RequestParser parser;
-  // The parser announces the big argument after it has parsed the bytes before that argument. After
-  // a reset it parses these bytes again.
+  // partial() announces the size of the big argument as soon as the bytes before the argument are
+  // parsed. After set_apart() the parser parses these bytes again.
   EXPECT_EQ(status_of(parser, before), Status::kNeedMore);
   EXPECT_EQ(parser.partial().parsed_bytes, before.size());
   EXPECT_EQ(parser.partial().needed_bytes, before.size() + text.size() + 2);
@@ -152,7 +153,7 @@ TEST(RequestParserTest, ABodyMayLieApart) {
     EXPECT_EQ(parse_apart(parser, before + after + ping, before.size(), text), expected);
     EXPECT_FALSE(parser.words_are_in_buffer());
     EXPECT_EQ(parser.consumed(), before.size() + after.size());
-    // The next request, which follows in the same bytes, is parsed as usual.
+    // The next request does not lack an argument, so it is parsed as usual.
     EXPECT_EQ(feed(parser, ping, {ping.size()}).requests, Requests{{"PING"}});
     EXPECT_TRUE(parser.words_are_in_buffer());
   }
@@ -330,7 +331,8 @@ TEST(RequestParserTest, ErrorStaysUntilReset) {
   EXPECT_EQ(status_of(parser, "PING\r\n"), Status::kRequest);
 }
 
-// A quadratic parser would need minutes for this: 400,000 calls on up to 2 MB.
+// The test calls the parser 400,000 times with up to 2 MB. A parser with quadratic time would need
+// minutes.
 TEST(RequestParserTest, CommandInSmallPiecesTakesLinearTime) {
   const Arguments arguments(200000, "item");
   const std::string bytes = encode(arguments);

@@ -55,7 +55,8 @@ TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
   EXPECT_EQ(facts().position.epoch, 7U);
   EXPECT_EQ(replication_.cluster_place().epoch, 7U);
   EXPECT_EQ(facts().led_epoch, 7U);
-  // This replica connected before the role changed. It must not send its stream to other replicas.
+  // In epoch 0 the server leads with the data that it had before a restart. It sends its stream to
+  // no replica, because replicas may have more data.
   host_.promote(0);
   EXPECT_EQ(facts().led_epoch, 0U);
   EXPECT_EQ(facts().position.epoch, 7U);

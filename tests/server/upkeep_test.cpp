@@ -95,7 +95,8 @@ TEST_F(UpkeepTest, CommandsGetTheirRoomFromIt) {
   EXPECT_EQ(run({"SET", "new", std::string(20'000, 'v')}), kOk);
 }
 
-// Another client may write the evicted key again before the transaction ends.
+// Evictions must be journalled before the transaction that causes them, because another client may
+// write an evicted key before the transaction ends.
 TEST_F(UpkeepTest, JournalsEvictionsBeforeTheirTransaction) {
   for (int i = 0; i < 200; ++i) run({"SET", "k" + std::to_string(i), std::string(20'000, 'v')});
   ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);

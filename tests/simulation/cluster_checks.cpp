@@ -36,8 +36,8 @@ void ClusterModel::check(Node& node) {
   if (epoch == facts.serving_epoch) return;
   facts.serving_epoch = epoch;
   const Node* const former = std::exchange(facts.serving, &node);
-  // A leader whose log fails may lead again: if etcd refuses its handover, it leads in a new epoch
-  // and tries again.
+  // A leader whose log fails hands over. If etcd refuses the handover, the leader leads again in a
+  // new epoch, so `former` may be the same node.
   if (!node.log_works && &node != former) {
     return fail(node.id + " begins to lead and its log fails");
   }
@@ -74,8 +74,8 @@ void ClusterModel::record_safe(ShardFacts& facts) {
   const Node& leader = *by_id_.at(shard->leader);
   if (facts.serving != &leader || shard->epoch != facts.serving_epoch || !serves(leader)) return;
   const size_t of_all = common_length(leader.log, shard->members);
-  // A member may join the list of members in sync while it lacks the newest entries, so these
-  // entries do not count as safe yet.
+  // A member may join the list of members in sync before it has the newest entries. So an entry
+  // that not all members have counts as safe only after a delay.
   size_t of_insync = common_length(leader.log, shard->insync);
   while (of_insync > of_all && written_us_[leader.log[of_insync - 1]] > now_us_ - kNewUs)
     --of_insync;
@@ -85,9 +85,9 @@ void ClusterModel::record_safe(ShardFacts& facts) {
   }
 }
 
-// Records the writes whose replies a leader releases when they wait for the members in sync. If no
-// other member is in sync, the leader has the only copies, which survive a power cut once they are
-// on its disk.
+// Records the writes that a leader has acknowledged when replies wait for the members in sync. A
+// leader that is the only member in sync has the only copies; they survive a power cut once they
+// are on its disk.
 void ClusterModel::record_acknowledged(Node& leader) {
   if (options_.faults != Faults::kAckedWrites || !serves(leader)) return;
   const auto found =

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMs = 1000;
 constexpr int64_t kSecond = 1000 * kMs;
-// The duration of a failure of an append log. A leader must have handed over by half of this time.
+// An append log fails for this time. After half of this time, its leader must have handed over.
 constexpr int64_t kLogFailsUs = 16 * kSecond;
 
 }  // namespace

@@ -47,8 +47,8 @@ void ClusterModel::add_twin() {
   nodes_.push_back(std::move(twin));
 }
 
-// Schedules faults of two processes with the same id. The processes die, stop, hand over and take
-// over.
+// Schedules faults of two processes that have the same id: they die, stop for a while, hand over
+// and take over.
 void ClusterModel::trouble_twins() {
   const std::array<int64_t, 5> kinds = {2, 2, 4, 9, 10};
   for (int64_t when_us = 5 * kSecond; when_us < (options_.seconds - kQuietSeconds) * kSecond;
@@ -80,7 +80,8 @@ void ClusterModel::schedule_faults() {
   }
   if (options_.faults == Faults::kRollingRestarts) return at(5 * kSecond, [this] { roll(); });
   if (options_.faults == Faults::kRestoredEtcd) {
-    // Makes leaders change, so that the backup is older than the topology.
+    // Kills leaders or makes them hand over, so that the topology in etcd changes several times
+    // before a backup is restored.
     for (int64_t when_us = 10 * kSecond; when_us < 50 * kSecond; when_us += 10 * kSecond) {
       at(when_us, [this] { fault_at_node(*by_id_.at(leader_id()), chance(0.5) ? 2 : 9); });
     }
@@ -128,7 +129,7 @@ void ClusterModel::fault_at_node(Node& node, int64_t kind) {
     case 5:
     case 6:
     case 7: {
-      // Cuts the node off from etcd (`other` is null) or from another node.
+      // Cuts the connection between this node and `other`; a null `other` means etcd.
       const Node* self = &node;
       const std::pair cut{std::min(self, other), std::max(self, other)};
       cuts_.insert(cut);
@@ -153,7 +154,8 @@ const std::string& ClusterModel::leader_id() const {
 }
 
 void ClusterModel::restore_etcd() {
-  // A node that has not seen later changes than the backup cannot know that the backup is old.
+  // A backup is restored only when all nodes know the newest topology. A node that knows only the
+  // topology of the backup could not detect that the backup is old.
   const bool is_seen = std::ranges::all_of(nodes_, [this](auto& node) {
     return node->is_up && node->kept_topology != nullptr &&
            node->kept_topology->revision == etcd_->topology()->revision;
@@ -201,7 +203,7 @@ void ClusterModel::load_slowly() {
   });
 }
 
-// The next member fails when all members have caught up.
+// Lets one member fail, and then the next one as soon as all members are in sync again.
 void ClusterModel::fail_one_member() {
   if (now_us_ > end_us_ - kQuietSeconds * kSecond) return;
   at(pick(20 * kSecond, 30 * kSecond), [this] { fail_one_member(); });
@@ -227,7 +229,8 @@ void ClusterModel::fail_one_member() {
   }
 }
 
-// Ends the leader as soon as a member has left the list of members in sync and joined it again.
+// Ends the leader as soon as some member has left the list of members in sync and has joined it
+// again.
 void ClusterModel::end_leader_after_join(ShardFacts& facts, int64_t until_us, bool has_left) {
   const auto* shard = etcd_->topology()->topology.shard(facts.name);
   Node& leader = *by_id_.at(shard->leader);
@@ -259,7 +262,8 @@ void ClusterModel::hand_over_often() {
   }
 }
 
-// Restarts members like an operator who relies only on `bloomery-cluster status`.
+// Restarts one member at a time, as an operator does who relies only on the output of
+// `bloomery-cluster status`.
 void ClusterModel::roll() {
   if (now_us_ > end_us_ - kQuietSeconds * kSecond) return;
   at(100 * kMs, [this] { roll(); });
@@ -270,8 +274,8 @@ void ClusterModel::roll() {
     if (!is_whole || leader.holds_writes) continue;
     const auto number = static_cast<size_t>(pick(0, options_.members - 1));
     Node& node = *by_id_.at(shard->members[number]);
-    // After a member has stopped, it is removed from the list of members in sync a moment later.
-    // Until it is back, the leader has the only copy.
+    // A member that has stopped is soon removed from the list of members in sync. Until it returns,
+    // the leader may have the only copy of new writes.
     const bool are_all_up =
         std::ranges::all_of(shard->members, [this](auto& id) { return by_id_.at(id)->is_up; });
     if (&node == &leader && chance(0.5)) {
@@ -301,8 +305,8 @@ void ClusterModel::clear_disk(Node& node) {
   node.kept_topology = nullptr;
 }
 
-// Restarts the node with its id and an empty disk, before or after its lease has ended. The other
-// members may be down at that moment.
+// Restarts the leader with the same id and an empty disk, before or after its lease has ended.
+// Sometimes all other members restart, too.
 void ClusterModel::come_back_empty(Node& leader) {
   clear_disk(leader);
   at(pick(10 * kMs, 10 * kSecond), [this, &leader] { start(leader, false); });
@@ -342,8 +346,8 @@ void ClusterModel::close_list(Node& node, int64_t until_us) {
   }
   if (may_leave) etcd_->end_lease(node.id);
   node.is_up = false;
-  // The node restarts within five seconds, while the mutation kLeavesLate would still count it as
-  // in sync.
+  // The restart comes within five seconds. So with the mutation kLeavesLate, the leader would still
+  // count the node as in sync.
   at(pick(10 * kMs, 4800 * kMs), [this, &node] { start(node, false); });
 }
 

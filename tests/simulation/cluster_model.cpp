@@ -95,12 +95,11 @@ void ClusterModel::at(int64_t delay_us, Work work) {
 void ClusterModel::at_node(Node& node, int64_t delay_us, std::function<void(Node&)> work) {
   at(delay_us, [this, &node, life = node.life, work = std::move(work)] {
     if (!node.is_up || node.life != life) return;
-    // Messages that arrive while the process is stopped wait in its sockets.
+    // While a process is stopped, the messages to it wait in its sockets.
     if (now_us_ < node.stopped_until_us) {
       return at_node(node, node.stopped_until_us - now_us_, work);
     }
-    // Nothing runs between two events. A reply that the node could send before this event was sent
-    // before it.
+    // A node does nothing between two events, so check() sees all that it did before this event.
     check(node);
     work(node);
     perform(node);
@@ -157,7 +156,8 @@ void ClusterModel::start(Node& node, bool is_first) {
   node.acknowledged = 0;
   node.log = node.disk;
   const bool forgets = options_.mutation == Mutation::kForgetsEpoch;
-  // A crash loses the unsynced entries, but only some runs report this to the Member.
+  // A crash loses the unsynced log entries. In some runs, the node also detects by its boot id that
+  // a power cut has preceded its start.
   if (options_.faults == Faults::kDrawn && chance(0.5)) ++node.boot;
   const bool asks = node.kept_boot != node.boot && options_.mutation != Mutation::kAsksNoMember;
   node.member.emplace(MemberOptions{node.id, times_, node.clock(now_us_),
@@ -179,19 +179,21 @@ void ClusterModel::tick(Node& node) {
   at_node(node, kTickUs, [this](Node& self) { tick(self); });
 }
 
-// Polls the topology. The time between polls simulates the delay of a watch.
+// Polls the topology in etcd. The real node uses a watch; the time between polls simulates its
+// delay.
 void ClusterModel::watch(Node& node) {
   const int64_t pause_us = pick(20 * kMs, 100 * kMs);
   const bool is_down = is_cut(node, nullptr) || now_us_ < etcd_down_until_us_;
   if (is_down) return at_node(node, pause_us, [this](Node& self) { watch(self); });
-  // The first read after a start is linearizable, so only later reads may be stale.
+  // The first read of etcd after a start is linearizable. Only later reads may return an older
+  // topology.
   const bool may_lag = node.seen_alive != 0;
   auto topology = may_lag && chance(0.1) ? etcd_->stale() : etcd_->topology();
   const uint64_t version = etcd_->alive_version();
   std::optional<IdSet> alive;
   if (version != node.seen_alive) alive = etcd_->alive();
-  // A member that learns late of the leader's death may have more entries than the member that
-  // takes over.
+  // Some members learn late that the leader has died. Such a member may have more entries than the
+  // member that takes over meanwhile.
   const bool is_quiet =
       options_.faults == Faults::kHandovers || options_.faults == Faults::kLeaderPowerCuts;
   const int64_t late_us = !is_quiet && chance(0.01) ? pick(0, 3 * kSecond) : delay();
@@ -214,7 +216,7 @@ void ClusterModel::keep_lease(Node& node) {
   call_etcd(
       node,
       [this, timeout_us, sent_us = node.clock(now_us_)](Node& self) -> Work {
-        // etcd ends a lease at its timeout or up to two seconds later.
+        // etcd ends a lease when its timeout passes, or up to two seconds later.
         const int64_t end_us = now_us_ + timeout_us + (chance(0.2) ? pick(0, 2 * kSecond) : 0);
         const bool is_kept = etcd_->keep_alive(self.id, self.life, end_us);
         return [&self, is_kept, end_own_us = sent_us + timeout_us] {
@@ -242,7 +244,7 @@ void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, W
     if (!etcd_stalls_) return;
     way_us = etcd_down_until_us_ - now_us_ + pick(0, 50 * kMs);
   }
-  // A call that was sent arrives even if its sender dies before the arrival.
+  // A call that was sent to etcd arrives even if the node dies before.
   at(way_us, [this, call, &node, is_reliable, life = node.life, carry_out = std::move(carry_out)] {
     Work answer = carry_out(node);
     const bool is_lost = is_cut(node, nullptr) || (!is_reliable && chance(0.005));
@@ -266,8 +268,8 @@ void ClusterModel::read(Node& node, const ReadTopology& read) {
           const auto outcome = is_new ? ReadOutcome::kChanged : ReadOutcome::kUnchanged;
           int64_t clock_us = self.clock(now_us_);
           if (options_.mutation == Mutation::kPermitFromReply && !is_new) {
-            // The mutation also counts this answer as the answer to a read that the member requests
-            // only after the answer has arrived.
+            // With this mutation, this answer also confirms the next read of etcd. The node
+            // requests that read only after the answer has arrived.
             self.member->tick(clock_us + 20 * times_.ask_us, {});
             for (auto& action : self.member->take_actions()) {
               const auto* later = std::get_if<ReadTopology>(&action);
@@ -363,8 +365,8 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
     ask_offset(node, *offset);
   } else if (const auto* keep = std::get_if<KeepEpoch>(&action)) {
     at_node(node, pick(0, 30 * kMs), [this, keep = *keep](Node& self) {
-      // A server writes epochs to the disk one after the other, so an older epoch never replaces a
-      // newer one.
+      // A server writes its epochs to the disk in the order in which they were requested, so an
+      // older epoch never replaces a newer one.
       if (keep.shard != self.kept_shard) self.kept_epoch = 0;
       self.kept_shard = keep.shard;
       self.kept_boot = self.boot;
@@ -394,7 +396,8 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
   }
 }
 
-// Informs the former leader, which has resigned from `epoch`, once the new leader serves.
+// Waits until the new leader serves its shard. Then informs `former`, which has resigned in
+// `epoch`.
 void ClusterModel::answer_when_serving(Node& node, Node& former, uint64_t epoch) {
   const auto* shard = node.member->topology().topology.shard_of(node.id);
   if (shard == nullptr || shard->epoch > epoch + 1) return;

@@ -26,16 +26,16 @@
 
 namespace simulation {
 
-// A part of the design that is removed, to check that some run then fails. Each comment describes
-// the behaviour without the part.
+// Each mutation removes one part of the cluster's design. The tests check that some run then
+// violates an invariant. The comments describe the wrong behaviour.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,                // mutation: a new leader acknowledges at once
-  kPermitFromReply,       // mutation: a permit's time starts at the answer, not at the request
+  kNoWait,                // mutation: a new leader acknowledges writes without waiting
+  kPermitFromReply,       // mutation: a permit begins when etcd answers, not when the leader asks
   kLeaseIsPermit,         // mutation: a leader serves while its lease is kept alive
-  kStaleReads,            // mutation: a permit is confirmed by an etcd member that lags
-  kSilenceIsPromise,      // mutation: a member that does not answer counts as if it had promised
-  kForgetsEpoch,          // mutation: a restart forgets the epoch
+  kStaleReads,            // mutation: an etcd member that lags can confirm a permit
+  kSilenceIsPromise,      // mutation: no answer from a member counts as its promise
+  kForgetsEpoch,          // mutation: a restarted node has forgotten its stored epoch
   kSuccessorNeverWaits,   // mutation: a new leader assumes that the former leader has resigned
   kPromiseBlocksNothing,  // mutation: promises expire immediately, so leaders change needlessly
   kAbsentMayLead,         // mutation: a leader serves without a key alive/<id> in etcd
@@ -43,9 +43,9 @@ enum class Mutation : uint8_t {
   kRevokesEarly,          // mutation: an ending leader revokes its lease before its data are safe
   kIgnoresRewind,         // mutation: a node ignores a lower revision in a restored etcd
   kLeadsEmpty,            // mutation: a leader that lost its disk claims to have all data
-  kMovedWhileNamed,       // mutation: a member that is about to lead redirects clients
-  kServesBeforeRole,      // mutation: a leader acknowledges before its server has the role
-  kThreadLoads,           // mutation: the thread that keeps the lease waits for a load
+  kMovedWhileNamed,       // mutation: a member that will lead soon redirects clients to others
+  kServesBeforeRole,      // mutation: a leader acknowledges before its server is a leader
+  kThreadLoads,           // mutation: loading a snapshot blocks the thread that keeps the lease
   kFirstRegistered,       // mutation: a restarted leader does not report its position
   kAsksNoMember,          // mutation: a leader assumes that no power cut has shortened its log
   kCandidateWithoutLog,   // mutation: a member ignores that its append log fails
@@ -53,27 +53,28 @@ enum class Mutation : uint8_t {
   kAcknowledgesEarly,     // mutation: replies to writes do not wait for the members in sync
 };
 
-// The kind of faults of a run.
+// The kinds of faults that a run injects.
 enum class Faults : uint8_t {
   // Faults of all kinds, drawn from the seed.
   kDrawn,
-  // The leader and another member lose their connections to etcd, and the third member takes over.
-  // Then the third member restarts without etcd and meets the old leader.
+  // The leader and one replica lose their connections to etcd, and the third member takes over.
+  // Then the third member restarts without a connection to etcd, and is connected to the old
+  // leader.
   kOldLeaderMeetsRestartedOne,
-  // The first leader's id is given to a second process. etcd always answers, and ends no lease
+  // A second process starts with the id of the first leader. etcd always answers, and ends no lease
   // early. Data may be lost, because the two processes have different data.
   kTwins,
-  // Whenever all members are in sync, one of them ends as after SIGTERM, or the leader dies and may
-  // lose its disk. No earlier acknowledged write may be lost. As an exception, writes younger than
-  // kLagUs may be lost if the leader has died.
+  // Whenever all members are in sync, either one member ends as after SIGTERM, or the leader dies
+  // and may lose its disk. No acknowledged write may be lost, except writes younger than kLagUs if
+  // the leader has died.
   kRollingRestarts,
-  // etcd is restored from a backup that is some changes old. Later the newest document that a node
-  // keeps is written to etcd, and the leader dies.
+  // etcd is restored from a backup that lacks some changes. Later the newest topology that a node
+  // has stored is written to etcd, and the leader dies.
   kRestoredEtcd,
-  // All nodes and etcd lose their power, and etcd is back last. If no other member has more on its
-  // disk than the leader, no entry on the leader's disk may be lost.
+  // All nodes and etcd lose their power, and etcd returns last. If no other member has more entries
+  // on its disk than the leader, no entry on the leader's disk may be lost.
   kPowerCuts,
-  // The leader loses its power, or both members of a shard of two do. etcd keeps its power. The
+  // The leader loses its power, or both members do in a shard of two. etcd keeps its power. The
   // leader loses the unsynced end of its log. No entry that a replica still has may be lost.
   kLeaderPowerCuts,
   // Append logs fail, and leaders die meanwhile. Soon afterwards each leader must be a member whose
@@ -82,9 +83,10 @@ enum class Faults : uint8_t {
   // Replies to writes wait for the members in sync. Members fail one at a time, and no acknowledged
   // write is lost.
   kAckedWrites,
-  // Replicas load snapshots slowly, and the leader hands over during the load. No lease may end.
+  // Replicas load snapshots slowly. The leader hands over while a replica loads, and no lease may
+  // end meanwhile.
   kSlowLoads,
-  // Nothing fails, and leaders hand over. No client is redirected more than twice for one request.
+  // No faults: leaders hand over repeatedly. No request of a client is redirected more than twice.
   kHandovers,
 };
 
@@ -191,8 +193,8 @@ class ClusterModel {
 
   // Seconds without faults at the end of every run.
   static constexpr int64_t kQuietSeconds = 40;
-  // A member that has just joined the list of members in sync may lack writes younger than this
-  // time.
+  // A member that has just joined the list of members in sync may lack writes that are younger than
+  // this.
   static constexpr int64_t kLagUs = 3'000'000;
 
   const RunOptions options_;
@@ -200,7 +202,8 @@ class ClusterModel {
   int64_t now_us_ = 1'000'000'000;
   int64_t end_us_ = 0;
   uint64_t order_ = 0;
-  std::vector<int64_t> written_us_;  // time of each write, indexed by entry
+  // Time at which each log entry was written, indexed by the entry's number.
+  std::vector<int64_t> written_us_;
   std::priority_queue<Event> events_;
   server::cluster::PermitTimes times_;
   std::vector<std::unique_ptr<Node>> nodes_;
@@ -208,7 +211,7 @@ class ClusterModel {
   std::vector<std::unique_ptr<ShardFacts>> shards_;
   std::unique_ptr<EtcdModel> etcd_;
   int64_t etcd_down_until_us_ = 0;
-  // True: etcd stalls instead of failing, and executes the calls afterwards.
+  // true: etcd stalls for a while and then executes the waiting calls; false: the calls are lost
   bool etcd_stalls_ = false;
   int64_t slow_until_us_ = 0;
   std::set<std::pair<const Node*, const Node*>> cuts_;

@@ -16,7 +16,7 @@
 
 namespace simulation {
 
-using Log = std::vector<uint64_t>;  // numbers of log entries
+using Log = std::vector<uint64_t>;  // a log is represented by the numbers of its entries
 
 struct ClusterModel::Node {
   std::string id;
@@ -33,33 +33,36 @@ struct ClusterModel::Node {
   int64_t stopped_until_us = 0;
   std::optional<server::cluster::Member> member;
   uint64_t seen_alive = 0;
-  int64_t lease_end_us = 0;  // end of the lease as the node knows it, by its own clock
-  bool is_present = false;   // true if the node knows that it is registered in etcd
+  int64_t lease_end_us = 0;  // time at which the node expects its lease to end, by its own clock
+  bool is_present = false;   // true if etcd has confirmed that the node is registered
   bool holds_writes = false;
 
-  // State of the node's replication. A role changes some time after the Member has requested it.
-  uint64_t roles = 0;          // number of roles that the Member has requested
-  uint64_t load = 0;           // number of snapshot loads that the node has started or abandoned
-  int64_t loads_until_us = 0;  // end of the load of a snapshot; 0 if the node loads none
+  // The node's role in replication. After the Member has requested a role, it takes some time until
+  // the node has this role.
+  uint64_t roles = 0;  // number of roles that the Member has requested
+  uint64_t load = 0;   // number of snapshot loads that the node has started or abandoned
+  // Time at which the load of a snapshot ends; 0 if the node loads none.
+  int64_t loads_until_us = 0;
   std::string follows;
   uint64_t follows_epoch = 0;
   int64_t heard_us = 0;  // time at which the node last received its leader's stream
   uint64_t history_epoch = 0;
-  uint64_t stream_epoch = 0;  // epoch in which the node leads and serves replicas; else 0
+  uint64_t stream_epoch = 0;  // epoch in which the node is a leader with replicas; 0 if it is not
   Log log;
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    uint64_t life = 0;  // the acknowledging replica's `life`, which changes when it restarts
+    // `life` of the replica at its acknowledgement; it changes with each restart of the replica.
+    uint64_t life = 0;
   };
-  std::map<std::string, Ack> acks;  // in a leader: the replicas' Acks of this epoch
-  size_t acknowledged = 0;          // in a leader: number of entries that clients saw acknowledged
+  std::map<std::string, Ack> acks;  // in a leader: acknowledgements of this epoch by replica
+  size_t acknowledged = 0;          // in a leader: number of entries acknowledged to clients
 
-  // The machine and its disk.
+  // State that belongs to the node's machine and its disk.
   uint64_t boot = 1;
   bool log_works = true;
   Log disk;
-  uint64_t disk_epoch = 0;  // epoch of the history on the disk
+  uint64_t disk_epoch = 0;  // last epoch whose history the log on the disk has
   int64_t synced_us = 0;
   std::string kept_shard;
   uint64_t kept_epoch = 0;
@@ -71,7 +74,7 @@ struct ClusterModel::ShardFacts {
   std::string name;
   uint64_t serving_epoch = 0;  // highest epoch in which a leader replied to a client
   const Node* serving = nullptr;
-  Log safe;  // entries that every member in sync had on its disk at one time
+  Log safe;  // entries that at some time all members in sync had on their disks
 };
 
 inline bool is_prefix(const Log& part, const Log& whole) {

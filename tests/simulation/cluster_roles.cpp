@@ -69,15 +69,15 @@ void ClusterModel::look_at_role(Node& node) {
   node.member->tick(node.clock(now_us_), facts);
 }
 
-// Requests a role: replica of `leader`, or leader if `leader` is empty. A newer role replaces one
-// that has not begun.
+// Makes the node a replica of `leader`, or a leader if `leader` is empty, after some time. If
+// another role is requested before that, only the last one is used.
 void ClusterModel::change_role(Node& node, const std::string& leader, uint64_t epoch) {
   const uint64_t role = ++node.roles;
   if (leader != node.follows && node.loads_until_us != 0) {
     if (options_.mutation == Mutation::kThreadLoads) {
       node.stopped_until_us = std::max(node.stopped_until_us, node.loads_until_us);
     } else {
-      ++node.load;  // abandons the load of the snapshot
+      ++node.load;  // cancels the running load of a snapshot
       node.loads_until_us = 0;
     }
   }
@@ -109,10 +109,12 @@ void ClusterModel::replicate(Node& node) {
             auto log = std::make_shared<Log>(self.log);
             at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {
               if (replica.follows != from || replica.follows_epoch != epoch) return;
-              if (!replica.log_works) return;  // a replica whose log fails stops reading
+              // A replica whose append log fails does not read its stream.
+              if (!replica.log_works) return;
               replica.heard_us = now_us_;
               const bool goes_on = is_prefix(replica.log, *log);
-              // The leader's answer is late: the replica already has more of the leader's log.
+              // This answer of the leader arrives late: the replica already has later entries of
+              // the same epoch.
               if (!goes_on && replica.history_epoch == epoch) return;
               const bool loads = !goes_on || replica.log.empty();
               if (loads && options_.faults == Faults::kSlowLoads) return load(replica, *log, epoch);

@@ -20,7 +20,8 @@ constexpr uint64_t kRuns = 1'000;
 #else
 constexpr uint64_t kRuns = 40;
 #endif
-constexpr uint64_t kParts = 4;  // the runs are divided, so that several processors can be used
+// The runs are divided into this number of tests, which can run in parallel.
+constexpr uint64_t kParts = 4;
 constexpr uint64_t kMutatedRunsMax = 500;
 constexpr uint64_t kRunsWithoutPromises = 50;
 constexpr const char* kTwoLeaders = "replies in epoch";
@@ -89,7 +90,7 @@ TEST(ClusterMutation, PromisesOfTheSilentAreCaught) {
   EXPECT_NE(first_broken(Mutation::kSilenceIsPromise), 0U);
 }
 
-// If two processes have the same id, only the first one replies to clients.
+// Runs in which two processes have the same node id. They must never both reply to clients.
 TEST(ClusterTwins, NeverBothReply) {
   for (uint64_t i = 0; i < kRuns / 10; ++i) {
     RunOptions options;
@@ -275,7 +276,8 @@ TEST(ClusterMutation, ServingBeforeTheRoleIsCaught) {
   EXPECT_THAT(fault, testing::HasSubstr("as a replica"));
 }
 
-// etcd is restored from an older backup, then recovered.
+// Returns options for runs in which etcd is restored from an old backup, and the topology is
+// recovered later.
 RunOptions restored(uint64_t seed, Mutation mutation = Mutation::kNone) {
   RunOptions options;
   options.seed = seed;
@@ -321,7 +323,8 @@ TEST(ClusterMutation, LeaderThatLeadsEmptyIsCaught) {
   EXPECT_NE(first_loss(Mutation::kLeadsEmpty), 0U);
 }
 
-// Runs without promises are safe, but every leader that cannot reach etcd loses its shard.
+// A cluster in which replicas promise nothing is also safe. But then every leader that cannot reach
+// etcd loses its shard, so leaders change more often.
 TEST(ClusterMutation, PromisesReduceLeaderChanges) {
   int with_promises = 0;
   int without = 0;

@@ -29,7 +29,7 @@ class EtcdModel {
             std::make_shared<TopologyVersion>(TopologyVersion{std::move(topology), revision_})) {}
 
   std::shared_ptr<const TopologyVersion> topology() const { return topology_; }
-  // Returns the document as it was some changes ago.
+  // Returns the topology before the latest change, as a member of etcd that lags would return it.
   std::shared_ptr<const TopologyVersion> stale() const { return before_ ? before_ : topology_; }
   bool is_alive(const std::string& id) const { return leases_.contains(id); }
   uint64_t alive_version() const { return alive_version_; }
@@ -39,8 +39,8 @@ class EtcdModel {
     return ids;
   }
 
-  // Changes the topology. Returns the new revision, or 0 if etcd refuses the change. `own_run`
-  // numbers the process of the node that requests the change.
+  // Changes the topology. Returns the new revision, or 0 if etcd refuses the change. The process
+  // `own_run` of the node `own_id` requests the change.
   uint64_t change(const ChangeTopology& change, const std::string& own_id, uint64_t own_run) {
     const auto own = leases_.find(own_id);
     if (change.revision != topology_->revision) return 0;
@@ -63,8 +63,8 @@ class EtcdModel {
     store(std::move(newest));
   }
 
-  // Registers the node or extends its lease. Returns false if an earlier process of the same node
-  // still holds the key.
+  // Registers the node in etcd or extends its lease. Returns false if the lease of an earlier
+  // process of this node has not ended yet.
   bool keep_alive(const std::string& id, uint64_t run, int64_t end_us) {
     const auto [lease, is_new] = leases_.try_emplace(id, Lease{run, end_us});
     if (is_new) ++alive_version_;

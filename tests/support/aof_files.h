@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Append log files for tests: a file as this server writes it, built batch by batch; random
-// commands; and the result of reading a file.
+// Helpers for tests of append log files: a builder of files in this server's format, random
+// commands, and the result of reading a file.
 //
 // Thread safety: one thread at a time may use an object.
 #pragma once
@@ -29,10 +29,11 @@ inline std::string encode(const Command& command) {
   return bytes;
 }
 
-// An encoded command for tests in which any command will do.
+// An encoded SET, for tests in which it does not matter which command they use.
 inline const std::string kSet = encode({"SET", "k", "v"});
 
-// An append log file as this server writes it, and the commands in it.
+// Builds an append log file in this server's format, batch by batch, and records the commands in
+// it.
 class OwnFile {
  public:
   OwnFile() { persistence::append_aof_header(bytes_, checksum_); }
@@ -59,7 +60,7 @@ class OwnFile {
 
   const std::string& bytes() const { return bytes_; }
   const Commands& commands() const { return commands_; }
-  // The commands that are complete within the first `size` bytes.
+  // Returns the commands whose bytes all lie within the first `size` bytes of the file.
   Commands commands_before(size_t size) const {
     size_t count = 0;
     for (const auto& [end, commands] : boundaries_) {
@@ -99,7 +100,8 @@ inline Command random_command(std::minstd_rand& random) {
         command.emplace_back(size, '\0');
         break;
       case 2:
-        // The value looks like the RESP headers of a command and like a timestamp annotation.
+        // The value contains bytes that look like the RESP headers of a command and like a
+        // timestamp annotation of the log.
         command.push_back(std::string("*1\r\n$0\r\n#TS:1\r\n\0\0", 18).substr(0, size));
         break;
       default:
@@ -132,7 +134,7 @@ struct Reading {
   Commands commands;
 };
 
-// Scans the bytes and, unless they are damaged, replays their valid prefix.
+// Scans the bytes as an append log file. If they are not damaged, replays their complete commands.
 inline Reading read(std::string bytes, const persistence::AofLimits& limits = {}) {
   virtual_disk::VirtualDisk disk;
   disk.put("dir/file", std::move(bytes));

@@ -41,15 +41,15 @@ class Caller {
     path.copy(where.sun_path, sizeof where.sun_path - 1);
     return ::connect(descriptor_, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
   }
-  // Receives bytes without sending a request. Returns "" at the end of the stream, kSilence after a
-  // timeout.
+  // Receives the next bytes without sending a request first. Returns "" at the end of the stream,
+  // and kSilence after a timeout.
   std::string hear() const {
     std::array<char, 1024> room{};
     const ssize_t size = ::recv(descriptor_, room.data(), room.size(), 0);
     if (size > 0) return std::string(room.data(), static_cast<size_t>(size));
     return size < 0 && errno == EAGAIN ? kSilence : "";
   }
-  // Reads the remaining bytes. Returns false if the stream does not end.
+  // Receives until the stream ends. Returns false if a timeout comes first.
   bool await_end() const {
     std::string last = hear();
     while (!last.empty() && last != kSilence) last = hear();

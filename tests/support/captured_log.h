@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CapturedLog: the log messages written during its lifetime.
+// CapturedLog: captures the log messages that are written while the object exists.
 //
 // Thread safety: only one object may exist at a time, and no other thread may log during its
 // lifetime.

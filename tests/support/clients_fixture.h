@@ -60,7 +60,7 @@ inline std::string request_of(const std::vector<std::string>& words) {
   return request;
 }
 
-// Returns the words of a line that are separated by spaces.
+// Splits a line at its spaces. Returns the words.
 inline std::vector<std::string> words_in(std::string_view line) {
   std::vector<std::string> words;
   while (!line.empty()) {
@@ -78,7 +78,7 @@ class ClientsFixture : public CommandTest {
   // One client: its end of a socket pair, and the bytes received there.
   class Remote {
    public:
-    // If `context` is set, the server's end uses TLS.
+    // If `context` is set, the server uses TLS on this connection.
     explicit Remote(ClientsFixture& owner, const std::shared_ptr<SSL_CTX>& context = nullptr)
         : owner_(owner) {
       auto session = std::make_shared<Session>(owner.clients_.next_id());
@@ -111,14 +111,14 @@ class ClientsFixture : public CommandTest {
     uint64_t id() const { return session_->id; }
     std::string id_text() const { return std::to_string(session_->id); }
     Session& session() { return *session_; }
-    // True if the server has closed the connection.
+    // True if the server has closed this client's connection.
     bool is_closed() const { return owner_.thread_.connections.find(session_->id) == nullptr; }
 
     void send(std::string_view bytes) const {
       ASSERT_EQ(::send(sockets.far, bytes.data(), bytes.size(), MSG_NOSIGNAL),
                 static_cast<ssize_t>(bytes.size()));
     }
-    // Sends more bytes than a socket buffers, and runs the server's event loop while it sends.
+    // Sends bytes that may exceed the socket's buffer, and runs the server's event loop meanwhile.
     // Returns false if the server closes the connection or stops reading.
     bool send_all(std::string_view bytes) const {
       int refusals = 0;
@@ -163,7 +163,7 @@ class ClientsFixture : public CommandTest {
       return replies();
     }
     std::string call(std::string_view line) { return call(words_in(line)); }
-    // Sends all commands at once. Returns their replies in the form of call().
+    // Sends all commands in one write. Returns their replies in the same form as call().
     std::string pipeline(const std::vector<std::string>& lines) {
       std::string request;
       for (const std::string& line : lines) request += request_of(words_in(line));
@@ -279,8 +279,8 @@ class ClientsFixture : public CommandTest {
 
   // Runs the event loop until it is idle.
   void serve() {
-    // run_one_for() alone is not enough: on a busy machine its time limit may pass before the first
-    // poll.
+    // poll_one() is called first, because on a busy machine the time limit of run_one_for() may
+    // pass before it polls.
     while (thread_.context.poll_one() > 0 ||
            thread_.context.run_one_for(std::chrono::milliseconds(2)) > 0) {
       end_round();

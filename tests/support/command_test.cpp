@@ -17,7 +17,8 @@ struct CommandTest::Server {
   Config config;
   ManualClock clock;
   TickClock ticks;
-  core::keyspace::Reclaimer reclaimer{0};  // frees all values on the caller's thread
+  // Has no thread of its own, so values are freed on the caller's thread.
+  core::keyspace::Reclaimer reclaimer{0};
   core::keyspace::Keyspace keyspace{16, 1};
   persistence::Journal journal;
   std::unique_ptr<Registry> registry;

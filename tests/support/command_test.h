@@ -37,10 +37,10 @@ struct TestThreads;
 class CommandTest : public ::testing::Test {
  private:
   struct Server;
-  const std::unique_ptr<Server> server_;  // owns the objects to which the members below refer
+  const std::unique_ptr<Server> server_;  // the objects that the members below refer to
 
  protected:
-  // A session with its dispatcher.
+  // A client: a session and the dispatcher that runs its commands.
   struct Client {
     explicit Client(CommandTest& test);
     ~Client();
@@ -61,7 +61,7 @@ class CommandTest : public ::testing::Test {
     Outcome last_outcome = Outcome::kDone;
   };
 
-  // Pairs (old name, new name) of rename-command.
+  // List of renamed commands, as pairs of the old and the new name.
   using Renames = std::vector<std::pair<std::string, std::string>>;
   explicit CommandTest(const Renames& renames);
   CommandTest();
@@ -72,7 +72,7 @@ class CommandTest : public ::testing::Test {
   std::string run_as_other(const std::vector<std::string>& command);
   void advance_ms(int64_t ms) { clock_.now_ms += ms; }
 
-  // These functions return the encoded form of a reply, to keep expectations short.
+  // These functions encode a reply as RESP bytes, to keep expectations short.
   static std::string bulk(std::string_view text);
   static std::string integer(int64_t value);
   static std::string error(std::string_view text);
@@ -105,7 +105,7 @@ class CommandTest : public ::testing::Test {
   Tracking& tracking_;
   Observer& observer_;
   virtual_disk::VirtualDisk& disk_;
-  std::atomic<uint64_t>& free_bytes_;  // free memory of the machine as the server sees it
+  std::atomic<uint64_t>& free_bytes_;  // simulated free memory of the machine
   Durability& durability_;
   Replication& replication_;
   Leader& leader_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ConnectionFixture: a client on a socket pair, and a log whose progress the test controls.
+// ConnectionFixture: one client on a socket pair, and a simulated append log that replies wait for.
 //
 //   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
 //
@@ -36,8 +36,8 @@ class ConnectionFixture : public ClientsFixture {
     return all;
   }
   bool is_closed() const { return thread_.connections.count() == 0; }
-  // Sets the end of the simulated log. Replies made after this call wait until the log is safe up
-  // to `offset`.
+  // Sets the end offset of the simulated log. Later replies wait until the log is safe up to
+  // `offset`.
   void append_to_log(uint64_t offset) { log_.end = offset; }
 
   Remote& remote_ = connect();

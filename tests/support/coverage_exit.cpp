@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Linked into the coverage build with --wrap=_exit: writes the line counters before _exit().
+// Replaces _exit() in the coverage build (linker option --wrap=_exit), and writes the coverage
+// counters first.
 extern "C" {
 void __gcov_dump();
 [[noreturn]] void __real__exit(int status);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Process: one process of a server, with its keyspace, its journal and its files on a simulated
-// disk. Its children save nothing. Its only write command is APPEND, because a replay of APPEND
-// reveals commands that were applied twice.
+// Process: one server process with its keyspace and journal, and with its files on a simulated
+// disk. A test chooses how saves run; the starters below start a child process that saves nothing.
+// The only write command is APPEND, because its result shows whether a replay has applied a command
+// twice.
 //
 // Thread safety: one thread at a time may call the members. Any thread may use the Durability.
 #pragma once
@@ -52,7 +53,8 @@ class AppendReplayer final : public server::Replayer {
   core::keyspace::Keyspace& keyspace_;
 };
 
-// Starts a child that saves nothing and runs until it is killed or its parent ends.
+// Starts a child process that saves nothing. It waits until it is killed or its parent process
+// ends.
 inline core::Result<std::unique_ptr<SaveChild>> start_slow_child(
     const core::Clock& clock, const SaveChild::Work& /*work*/,
     server::ChildDescriptors descriptors) {

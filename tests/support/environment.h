@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Environment variables that repeat a random test (BLOOMERY_SEED) or make it longer.
+// Reads environment variables that repeat a random test (BLOOMERY_SEED) or make it longer.
 //
 // Thread safety: may be called from any thread; the environment must not change during a call.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeReplyLog: a log whose progress the test controls.
+// FakeReplyLog: simulates the append log that replies wait for. The test sets its offsets.
 //
 // Thread safety: none.
 #pragma once

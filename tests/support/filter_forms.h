@@ -43,7 +43,7 @@ using FilterPtr = std::unique_ptr<ScalableFilter>;
 inline const core::UnlimitedMemory kUnlimited;
 inline const support::Budget kMebibyte(1 << 20);
 
-// Offsets in a chunk header. The head has 20 bytes, each layer 53.
+// Offsets of fields in a chunk header, which has a head of 20 bytes and 53 bytes for each layer.
 inline constexpr size_t kHead = 20;
 inline constexpr size_t kLayer = 53;
 inline constexpr size_t kItemsAt = kHead + 16;
@@ -105,7 +105,7 @@ inline void expect_same_in_every_form(const ScalableFilter& filter) {
   ASSERT_TRUE(from_header) << from_header.error().message;
   EXPECT_EQ(encode_chunk_header(**from_header), header);
   auto parameters = filter.parameters();
-  // The stored capacity is the one that was rounded up when the filter was created.
+  // The encodings have the capacity after rounding, as the first layer has it.
   if (filter.window() == nullptr) parameters.capacity = filter.layer_info(0).capacity;
   EXPECT_EQ((*from_header)->parameters(), parameters);
   if (filter.layout() != ValkeyBloomLayout::kId) return;

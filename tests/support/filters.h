@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters for tests: created from a few parameters, or compared with the measured values of other
-// servers.
+// Creates filters for tests from a few parameters, and compares filters with the values that other
+// servers reported.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FixedPosition: a replication stream that stays at offset 17, for code that saves it with the
-// data.
+// FixedPosition: simulates a replication stream that stays at offset 17. It is used to test code
+// that saves the offset in a snapshot.
 //
 // Thread safety: any thread may call the members, but no thread may change the data members during
 // a call.

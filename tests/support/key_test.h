@@ -48,7 +48,8 @@ class KeyTest : public CommandTest {
     const core::keyspace::Entry* entry = entry_of(name, database);
     return entry == nullptr ? "(none)" : std::string(entry->text(scratch));
   }
-  // True if EXEC of the other client, which watches `key` in its database, fails after `action`.
+  // Another client watches `key` in its database, then `action` runs. Returns true if the EXEC of
+  // this client then fails.
   template <class Action>
   bool watcher_notices(const std::string& key, Action&& action) {
     run_as_other({"WATCH", key});

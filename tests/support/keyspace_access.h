@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lets tests of one command family create keys without the commands of another.
+// Creates keys directly in the keyspace, so that the tests of one command family do not depend on
+// other commands.
 //
 // Thread safety: belongs to one thread; takes no locks.
 #pragma once

@@ -50,8 +50,8 @@ class LeaderFixture : public CommandTest {
       pollfd waited{ends[1], POLLIN, 0};
       return ::poll(&waited, 1, 0) > 0;
     }
-    // True if anything arrives within a second, in which the leader's thread reads the clock
-    // several times.
+    // Waits for a second, in which the leader's thread reads the clock several times. Returns true
+    // if bytes arrive or the connection is closed.
     bool hears_more() const {
       pollfd waited{ends[1], POLLIN, 0};
       return ::poll(&waited, 1, 1000) > 0;
@@ -95,8 +95,8 @@ class LeaderFixture : public CommandTest {
     return peer.client.run({"PSYNC", replication_.ids().id, std::to_string(offset + 1)});
   }
 
-  // Starts a snapshot for `peer`; its child writes until read_snapshot(). Returns the bytes
-  // received up to the snapshot's mark.
+  // Starts a snapshot for `peer`. Returns the bytes that the leader sends before the snapshot. The
+  // child process continues to write the snapshot until read_snapshot() reads it.
   static std::string begin_snapshot(Remote& peer) {
     peer.client.session->replica.takes_eof_mark = true;
     peer.client.run({"PSYNC", "?", "-1"});
@@ -135,7 +135,7 @@ class LeaderFixture : public CommandTest {
     return received;
   }
   std::string snapshot_of(Remote& peer) { return read_snapshot(peer, begin_snapshot(peer)); }
-  // Polls until the leader has processed the end of the child and its consequences.
+  // Repeats tick() until the condition is true. tick() processes the end of a child process.
   void await(const std::function<bool()>& condition) {
     ASSERT_TRUE(support::wait_until([&] {
       durability_.tick();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ListenerFixture: a listener on free ports of 127.0.0.1 with its I/O thread.
+// ListenerFixture: runs a listener on free ports of 127.0.0.1, with one I/O thread.
 //
 // Thread safety: belongs to one thread, in addition to the listener's I/O thread. While the
 // listener serves, tests must send commands through its sockets.

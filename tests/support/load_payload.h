@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The payload of BF.LOAD as one string; a server only writes it in pieces.
+// Returns the payload of BF.LOAD as one string. The server itself writes this payload only in
+// pieces.
 //
 // Thread safety: a pure function.
 #pragma once

@@ -13,7 +13,8 @@ inline char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c;
 }
 
-// Matches `c` with the set at the start of `pattern`, and moves `pattern` past the set.
+// Matches the character `c` with the bracket expression at the start of `pattern`. Removes the
+// expression from `pattern`.
 inline bool naive_set(std::string_view& pattern, char c, bool ignores_case) {
   const auto fold = [&](char one) { return ignores_case ? lower(one) : one; };
   pattern.remove_prefix(1);

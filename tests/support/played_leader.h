@@ -114,9 +114,9 @@ class PlayedLeader {
 
   static inline const std::string kId = std::string(40, 'a');
   static inline const std::string kMark = "0123456789abcdef0123456789abcdefMARK*3$8";
-  // Replies to commands of the handshake. They replace the usual leader's replies.
+  // Replies to handshake commands, by command. Such a reply is sent instead of the usual one.
   std::map<std::string, std::string> answers;
-  std::vector<std::string> said;  // commands of the last link's handshake
+  std::vector<std::string> said;  // commands of the handshake on the last link
   std::vector<std::string> acks;  // offsets acknowledged on all links
   std::string synced;             // the last offset that the replica reported as synced
 

@@ -49,8 +49,8 @@ class ReplicaFixture : public CommandTest {
   void ask_to_follow(const PlayedLeader& leader) {
     ASSERT_EQ(run({"REPLICAOF", "127.0.0.1", std::to_string(leader.port())}), kOk);
   }
-  // Must be called after the end of a link. Sets the same leader again, which skips the pause
-  // before the next attempt to connect.
+  // Makes the replica connect to the same leader again at once, instead of pausing first. Must be
+  // called after the end of a link.
   void retry_now() {
     await([this] {
       return played_.is_called() ||

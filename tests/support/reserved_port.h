@@ -3,8 +3,8 @@
 // ReservedPort: a port of 127.0.0.1 that the kernel assigns to no other process while it is
 // reserved. Connections are refused until the server under test listens on it.
 //
-// A bound socket that does not listen reserves it. Both that socket and the server's have
-// SO_REUSEADDR, so they may share the address.
+// The port is reserved by a socket that is bound but does not listen. SO_REUSEADDR allows the
+// server's socket to use the same port.
 // Thread safety: port() may be called from any thread.
 // Source: socket(7).
 #pragma once

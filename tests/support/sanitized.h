@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The length of random tests in sanitized builds, which are many times slower.
+// Shortens random tests in builds with a sanitizer, in which code runs many times slower.
 #pragma once
 
 namespace support {

@@ -39,8 +39,8 @@
 
 namespace server {
 
-// Simulates the process around a server. It ignores acknowledgements and counts the requests to
-// end.
+// Simulates the server process: ignores acknowledgements of replicas, and counts the requests to
+// end the process.
 struct Surroundings final : AckListener, Shutdown::Process {
   void on_ack() override {}
   void end() override { ++ends; }

@@ -27,8 +27,8 @@ const Milliseconds* open_clock() {
   return memory == MAP_FAILED ? nullptr : static_cast<const Milliseconds*>(memory);
 }
 
-// The file with the simulated time, which a constructor maps before main(). Until then the clock
-// shows the system's time.
+// The mapped file with the simulated time. A constructor maps it before main(). Before that, the
+// clock returns the system's time.
 const Milliseconds* simulated = nullptr;
 [[gnu::constructor]] void begin() {
   simulated = open_clock();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The bytes of commands as the journal writes them.
+// Encodes a command as the journal does.
 #pragma once
 
 #include <string>

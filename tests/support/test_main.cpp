@@ -33,7 +33,8 @@ class OneThreadListener final : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-// The functions below replace functions of the C library, also for libraries that the test uses.
+// The functions below replace functions of the C library. Libraries that the test uses also call
+// these functions.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*function)(void*), void* argument) {
   forbidden_call = "pthread_create()";

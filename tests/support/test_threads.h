@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// TestThreads: the I/O threads of a test. A drain ends immediately, as if each thread had passed
-// it, unless the test sets another callback.
+// TestThreads: simulates the I/O threads of a server. By default a drain ends at once, as if it had
+// visited every thread. A test may set another callback.
 //
 // Thread safety: none, except wake_for_messages().
 #pragma once

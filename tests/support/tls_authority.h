@@ -24,7 +24,8 @@ class TlsAuthority {
     std::string key_file;
   };
   struct Wishes {
-    long seconds = 86'400;      // validity of the certificate; negative if it has expired
+    // Period of validity from now on; negative for an expired certificate.
+    long seconds = 86'400;
     bool is_authority = false;  // true if the certificate may sign other certificates
   };
 
@@ -69,8 +70,8 @@ class TlsAuthority {
         X509V3_EXT_conf_nid(nullptr, nullptr, kind, value), &X509_EXTENSION_free);
     EXPECT_EQ(X509_add_ext(certificate, extension.get(), -1), 1);
   }
-  // Makes a certificate that is signed by `by`, or by the authority if `by` is null. The
-  // authority's own certificate, which is made first, is self-signed.
+  // Creates a certificate for `name`. It is signed by `by`, or by this authority if `by` is null.
+  // The first certificate is the authority's own, which is self-signed.
   Signer make(const std::string& name, const Wishes& wishes, const Signer* by = nullptr) {
     Signer made;
     made.key.reset(EVP_EC_gen("P-256"));

@@ -26,7 +26,8 @@ class TlsIdentity {
   TlsIdentity(const TlsIdentity&) = delete;
   TlsIdentity& operator=(const TlsIdentity&) = delete;
 
-  // Writes another key and certificate to the same files, encrypted if `password` is not empty.
+  // Replaces the key and the certificate in the files by new ones. Encrypts the key if `password`
+  // is not empty.
   void renew(const std::string& password = "") const {
     const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"),
                                                                   &EVP_PKEY_free);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads files in tests/vectors that other servers wrote, and the false positives that those servers
-// reported for the filters in the files.
+// Reads the files in tests/vectors, which other servers wrote. Also reads the false positives that
+// these servers found in the filters of these files.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -34,7 +34,7 @@ struct Expected {
   uint64_t item_count = 0;
   // Growth factor of the layers; 0 if the filter never grows.
   uint64_t expansion = 0;
-  // The numbers n from 0 to 999 for which "absent:n" is found.
+  // The numbers n below 1000 for which the filter finds "absent:n", which was never added.
   std::vector<int> false_positives;
 };
 

@@ -2,19 +2,19 @@
 //
 // VirtualDisk: a FileSystem in memory with faults and power cuts under the control of the test.
 //
-// Operations are numbered from 1 on. One operation can fail, or all operations from a number on, as
-// after a power cut that the process has not noticed yet. cut_power() then leaves what a real disk
-// would leave: the synced bytes of files and the synced entries of directories. `Unsynced` chooses
-// what remains of unsynced bytes and entries. A failed write leaves half of its bytes in the file.
-// On a full disk it leaves as many bytes as fit.
+// The operations on the disk are numbered from 1 on. A test can make one operation fail, or all
+// operations from a number on, as between a power cut and the end of the process. cut_power() then
+// leaves what a real disk would leave: the synced bytes of files and the synced entries of
+// directories. `Unsynced` chooses what remains of unsynced bytes and entries. A failed write leaves
+// half of its bytes in the file. On a full disk it leaves as many bytes as fit.
 //
-// Creations, renames and removals of files reach the disk in their order, as in a journaling file
-// system. Syncing a directory syncs its changes, and all changes of other directories before its
-// last change. A rename is done completely or not at all.
+// Creations, renames and removals of files reach the disk in the order in which they were made, as
+// in a journaling file system. A sync of a directory also syncs the changes of other directories
+// that precede its own last change. A rename is done completely or not at all.
 //
-// Invariants: a later sync never repairs a failed sync, so a power cut loses the bytes of the
-// failed sync. Files that are open during cut_power() belong to a dead process, and fail
-// afterwards.
+// Invariants: if a sync fails, no later sync writes the same bytes to the disk, so a power cut
+// loses them. Files that are open during cut_power() belong to a dead process, and operations on
+// them fail afterwards.
 // Thread safety: all members may be called from any thread. One mutex is held during each
 // operation.
 #pragma once
@@ -42,7 +42,7 @@ using persistence::FileSystem;
 using persistence::InputFile;
 using persistence::OpenMode;
 
-// How much a power cut leaves of unsynced bytes and directory changes.
+// Selects how many of the unsynced bytes and directory changes survive a power cut.
 enum class Unsynced : uint8_t {
   kLost,     // unsynced bytes and changes are lost
   kKept,     // unsynced bytes and changes are on the disk
@@ -57,7 +57,8 @@ class VirtualDisk final : public FileSystem {
  public:
   explicit VirtualDisk(uint64_t seed = 1) : random_(seed) { make_root(); }
 
-  // Plans faults. Operations are counted from the last call of restart_count().
+  // Plans faults: the operation with this number, or all operations from this number on, fail.
+  // restart_count() resets the numbers to 1.
   void fail_operation(uint64_t number) {
     change([&] { failing_ = number; });
   }
@@ -71,17 +72,18 @@ class VirtualDisk final : public FileSystem {
     const std::lock_guard lock(mutex_);
     return operations_;
   }
-  // Sets the number of bytes by which all files together may still grow.
+  // Sets the number of bytes that can still be written to the disk before it is full.
   void set_free_bytes(uint64_t bytes) {
     change([&] { free_bytes_ = total_bytes_ = bytes; });
   }
 
-  // Makes the disk behave like a file system without links.
+  // Makes the disk behave like a file system that does not support hard links.
   void refuse_links() {
     change([&] { has_links_ = false; });
   }
 
-  // Leaves the state that a start after the power cut finds. Ends all planned faults.
+  // Simulates a power cut: leaves the files that the next start finds, and cancels all planned
+  // faults.
   void cut_power(Unsynced unsynced) {
     change([&] {
       ++boot_;
@@ -93,8 +95,8 @@ class VirtualDisk final : public FileSystem {
     });
   }
 
-  // True if a failed sync has lost bytes of a file with this suffix. A later process can read them,
-  // but its syncs do not write them to the disk.
+  // True if a failed sync has lost bytes of a file whose name ends with `suffix`. A later process
+  // can still read these bytes, but its syncs do not write them to the disk.
   bool has_given_up(std::string_view suffix) const {
     const std::lock_guard lock(mutex_);
     for (const auto& [path, directory] : directories_) {
@@ -108,7 +110,8 @@ class VirtualDisk final : public FileSystem {
     return false;
   }
 
-  // content(), put() and add_directory() ignore planned faults. Files of put() are synced.
+  // content(), put() and add_directory() are for the test itself: they ignore planned faults. The
+  // files that put() creates are synced.
   std::optional<std::string> content(const std::string& path) const {
     const std::lock_guard lock(mutex_);
     const Node* node = find(path);
@@ -139,8 +142,8 @@ class VirtualDisk final : public FileSystem {
       changes_.push_back({{parent(path), leaf(path), node}});
     } else if (mode == OpenMode::kCreate) {
       node->bytes.clear();
-      // After the truncation, later syncs write new bytes to the disk, even in ranges that failed
-      // syncs have lost.
+      // The truncation removes the bytes that failed syncs have lost. Later syncs write new bytes
+      // to the disk, even at the same offsets.
       node->given_up.clear();
     }
     return std::unique_ptr<AppendFile>(std::make_unique<Appender>(*this, node, path));
@@ -220,7 +223,8 @@ class VirtualDisk final : public FileSystem {
     return names;
   }
 
-  // Creates a directory. It is on the disk at once, unlike its entries.
+  // Creates a directory, which is on the disk at once. Files that are created in it reach the disk
+  // only by a sync.
   core::Result<> make_directory(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     if (fails()) return failure("create directory", path);
@@ -245,7 +249,7 @@ class VirtualDisk final : public FileSystem {
   struct Node {
     std::string bytes;
     std::string synced;
-    // Ranges that failed syncs have lost. They are zeros on the disk.
+    // Ranges of bytes that failed syncs have lost. On the disk these ranges contain zeros.
     std::vector<std::pair<size_t, size_t>> given_up;
   };
   using NodePtr = std::shared_ptr<Node>;
@@ -256,7 +260,7 @@ class VirtualDisk final : public FileSystem {
   struct Edit {
     std::string directory;
     std::string name;
-    NodePtr node;  // null if the name was removed
+    NodePtr node;  // the file that the name refers to; null if the name was removed
   };
   using Change = std::vector<Edit>;
 
@@ -412,7 +416,8 @@ class VirtualDisk final : public FileSystem {
     node.given_up.clear();
   }
 
-  // The size of a file may reach the disk before its bytes, which then read as zeros.
+  // Changes the unsynced bytes of a file that survives a power cut. The file system may have
+  // written the file's size but not all of its blocks, which then read as zeros.
   void lose_blocks(Node& node) {
     const size_t size = node.bytes.size();
     const size_t choice = random_up_to(3);
@@ -422,7 +427,8 @@ class VirtualDisk final : public FileSystem {
     } else if (choice == 1) {
       node.bytes.resize((size + kBlockBytes - 1) / kBlockBytes * kBlockBytes, '\0');
     } else if (choice == 2) {
-      // Zeros in the block after the synced bytes: it was not written, although later blocks were.
+      // The block with the end of the synced bytes was not written, although later blocks were. So
+      // the rest of this block reads as zeros.
       const size_t end = std::min(size, (node.synced.size() / kBlockBytes + 1) * kBlockBytes);
       for (size_t at = node.synced.size(); at < end; ++at) node.bytes[at] = '\0';
     }
@@ -440,7 +446,7 @@ class VirtualDisk final : public FileSystem {
   uint64_t free_bytes_ = kNever;
   bool has_links_ = true;
   uint64_t total_bytes_ = kNever;
-  // Number of power cuts, to recognize files that were opened before one.
+  // Number of simulated power cuts. Files that were opened before the latest one fail.
   uint64_t boot_ = 0;
 };
 

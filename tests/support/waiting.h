@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// All waiting of the tests. wait_until() polls a condition, with a deadline that only a hang
-// reaches. No other code of the tests sleeps. The environment variable BLOOMERY_SLOW is a factor
-// for the deadline.
+// The only code of the tests that waits. wait_until() polls a condition until a deadline that
+// passes only if the program hangs. The deadline is multiplied by the environment variable
+// BLOOMERY_SLOW.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -32,8 +32,8 @@ template <class Condition>
   return true;
 }
 
-// Sleeps, for a test whose subject is time. `why` names the event that must, or must not, happen
-// during the wait. The test's expectations must also hold if far more time has passed.
+// Sleeps. It is only for tests that need time to pass. `why` names the event that must, or must
+// not, happen during the sleep. The test must also succeed if the sleep takes far longer.
 inline void let_time_pass(std::chrono::milliseconds time, [[maybe_unused]] std::string_view why) {
   assert(!why.empty());
   std::this_thread::sleep_for(time);

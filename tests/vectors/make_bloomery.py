@@ -5,10 +5,10 @@ what this one has written. Existing files are left alone: a format that changes 
 
 Usage: BLOOMERY_SERVER=build/release/bloomery-server tests/vectors/make_bloomery.py [NAME...]
 
-Each filter has a DUMP in dump/NAME.bin and its chunks in scandump/NAME/NN.bin. A line of
-expected.txt holds its name, capacity, layers, items, expansion (0: none) and the numbers n of 0 to
-999 for which absent:n is found. A line of items.txt holds its name and the first and end number of
-its items.
+Each filter has a DUMP in dump/NAME.bin and the chunks of BF.SCANDUMP in scandump/NAME/NN.bin. A
+line of expected.txt has a filter's name, capacity, layers, items, expansion (0: none) and false
+positives. These are the numbers n from 0 to 999 for which the filter finds absent:n. A line of
+items.txt has a filter's name, the number of its first item, and the number after its last item.
 """
 
 import pathlib
@@ -22,8 +22,9 @@ HERE = pathlib.Path(__file__).resolve().parent / "bloomery"
 ADD, DELETE = "BF.MADD", "BF.DEL"
 FAR = 100_000_000  # seconds, so long that no generation rotates while the tests are used
 
-# Maps the name of a filter to its reservation, its steps and the numbers of the items left. A step
-# is a command with the first number of its items and the number after the last.
+# Maps a filter's name to its arguments of BF.RESERVE, its steps, and the range of the items that it
+# must have at the end. A step is a command with a range of items. A range is the first number and
+# the number after the last.
 FILTERS = {
     "native": (("0.01", 200), [(ADD, 0, 150)], (0, 150)),
     "native-grown": (("0.01", 50, "EXPANSION", 3), [(ADD, 0, 400)], (0, 400)),

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Writes tests/vectors/upgrade/NAME: a data directory and a replication stream of one version, so
-that later versions show that they read them.
+"""Writes tests/vectors/upgrade/NAME: the data files and a replication stream of one version, to
+test that later versions can read them.
 
 Usage: BLOOMERY_SERVER=/path/of/that/version/bloomery-server tests/vectors/make_upgrade.py NAME
 
-The folder gets dump.rdb and appendonlydir/, with a base and commands after it. A replica was sent
-stream-snapshot.rdb and stream.bin. expected.json has commands with the replies of that version.
-An existing folder is left alone: a version that is released does not change.
+The folder gets dump.rdb, and appendonlydir/ with a base and commands after the base. The files
+stream-snapshot.rdb and stream.bin are what the server has sent to a replica. expected.json has
+commands with the replies of that version. An existing folder is left alone, because a released
+version does not change.
 """
 
 import json
@@ -24,7 +25,8 @@ HERE = pathlib.Path(__file__).resolve().parent / "upgrade"
 FAR = 100_000_000  # seconds, so long that no key expires and no generation rotates for years
 END_MARK = "end-of-the-stream"
 
-# Commands that create every kind of value, in two halves. The second half follows a snapshot.
+# Commands that create every kind of value. The server executes the second half after it has sent
+# the snapshot to the replica.
 FIRST_HALF = [
     ("BF.RESERVE", "native", "0.01", 50),
     ("BF.RESERVE", "fixed", "0.001", 100, "NONSCALING"),

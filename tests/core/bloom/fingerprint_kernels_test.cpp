@@ -44,7 +44,8 @@ ItemHash some_hash(std::mt19937_64& random) {
   return {random() % 16 << 60, random() % 32 << 59};
 }
 
-// The array ends with its last line, so that a sanitizer detects reads past it.
+// The vector has no spare element after the last line of the filter. So AddressSanitizer detects a
+// kernel that reads past the filter.
 using Words = std::vector<uint64_t>;
 
 Words some_items(const Geometry& geometry, std::mt19937_64& random) {

@@ -105,7 +105,8 @@ TEST_F(FileTest, PipeIsNotReplaced) {
 
 TEST_F(FileTest, FailedWriteKeepsTheOldFile) {
   ASSERT_TRUE(write_file_atomically(path("a"), "old"));
-  // A limit on the file size makes write() return short and then fail, as a full disk does.
+  // With a limit on the file size, write() first writes fewer bytes than requested, and then fails.
+  // A full disk has the same effect.
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit before {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -35,7 +35,7 @@ class OpenFileTest : public testing::Test {
   }
 
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
-  // Returns the error of opening the file, or "".
+  // Opens the file. Returns the error, or "" if there is none.
   static std::string error(const NamedFile& file, int flags, FileKinds kinds) {
     const auto opened = open_file(file, flags, kinds);
     return opened ? "" : opened.error().message;
@@ -103,7 +103,8 @@ TEST_F(OpenFileTest, WritingAStreamNeedsAReader) {
   const Descriptor reader(::open(path("fifo").c_str(), O_RDONLY | O_NONBLOCK));
   const auto writer = open_file(path("fifo"), O_WRONLY, FileKinds::kStreams);
   ASSERT_TRUE(writer) << writer.error().message;
-  // The reader reads nothing, so the FIFO gets full. The writer must fail instead of blocking.
+  // The test reads nothing from the FIFO, so the FIFO gets full. The write must then fail instead
+  // of blocking.
   const std::string line(4096, 'x');
   ssize_t written = 1;
   while (written > 0) written = ::write(writer->get(), line.data(), line.size());

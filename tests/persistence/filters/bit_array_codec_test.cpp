@@ -31,7 +31,7 @@ BitArray array_of(uint64_t size_bytes, std::initializer_list<uint64_t> set_bytes
   return bits;
 }
 
-// An array with pages and lines of all kinds: empty, sparse and full.
+// Returns a bit array that has empty, sparse and full memory pages and cache lines.
 BitArray mixed_array(uint64_t size_bytes, uint32_t seed) {
   std::mt19937_64 random(seed);
   BitArray bits = array_of(size_bytes, {});
@@ -70,8 +70,8 @@ TEST(BitArrayCodec, RunsAreTheLinesWithBits) {
 TEST(BitArrayCodec, ShortGapsJoinRunsAndLongRunsAreSplit) {
   const BitArray bits = array_of(3 * kMiB, {0, 64 + 256, 70'000, 70'064, 70'128});
   const auto joined = runs_of(bits, {256, 128});
-  // The first run covers lines 0 and 5 and the gap between them. The second run covers three
-  // adjacent lines. Both runs are split into pieces of at most 128 bytes.
+  // The first run of bytes covers the cache lines 0 and 5 and the gap between them. The second run
+  // covers three adjacent cache lines. Both runs are split into pieces of at most 128 bytes.
   const std::vector<Piece> expected{{0, line_with(0) + std::string(64, '\0')},
                                     {128, std::string(128, '\0')},
                                     {256, std::string(64, '\0') + line_with(0)},
@@ -97,10 +97,10 @@ std::string written_runs(const BitArray& bits) {
   return out;
 }
 
-// True if the bytes are exactly an array of this size.
+// Decodes `bytes` into the array. Returns true if they are valid, and no bytes are left.
 bool read(std::string_view bytes, BitArray& bits) {
   StreamReader reader(bytes);
-  reader.length();  // skips the id of the module
+  reader.length();  // skips the id of the module that wrote the value
   ModuleReader fields(reader);
   return read_runs(fields, bits) && reader.at_end();
 }
@@ -152,7 +152,8 @@ TEST(BitArrayCodec, DamagedRunsAreRejected) {
     std::string flipped = bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
     BitArray loaded = array_of(kMiB, {});
-    (void)read(flipped, loaded);  // the array may differ, but no memory outside it may be accessed
+    // A flipped bit may change the loaded array, but must not make the reader access other memory.
+    (void)read(flipped, loaded);
   }
 }
 

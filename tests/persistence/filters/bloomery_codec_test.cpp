@@ -51,8 +51,8 @@ TEST(BloomeryCodec, BigArraysUseTheNewerVersion) {
   }
 }
 
-// Returns a union, whose item count is estimated. A forced union may hold more items than its
-// capacity.
+// Returns a union of two filters, whose item count is estimated. A forced union may hold more items
+// than its capacity.
 std::unique_ptr<ScalableFilter> estimated_filter(int item_count, uint64_t capacity = 100) {
   const auto a = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "a", item_count);
   const auto b = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "b", item_count);
@@ -67,7 +67,7 @@ TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
     EXPECT_EQ(filter->layer_info(0).item_count > 100, item_count > 50);
     EXPECT_EQ(bloomery_version_of(*filter), kBloomeryVersionWithFeatures);
     expect_same_in_every_form(*filter);
-    // The loaded filter grows in the same way as the original.
+    // The loaded filter and the original filter get the same items, and must grow in the same way.
     const auto loaded = load(payload_of(*filter, Packing::kIfSmaller));
     ASSERT_TRUE(loaded);
     for (int i = 0; i < 300; ++i) {
@@ -82,8 +82,8 @@ TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
   expect_equal(*big, **loaded);
 }
 
-// Encodes a filter with these features. The module's id, layers, expansion and two rates precede
-// the word of features.
+// Encodes a filter and marks it with these feature bits. In the encoding, the feature bits follow
+// the module's id, the number of layers, the expansion and two rates.
 std::string with_features(uint64_t features) {
   std::string bytes;
   ByteWriter writer(bytes);
@@ -96,7 +96,8 @@ std::string with_features(uint64_t features) {
   fields.real_number(parameters.tightening_ratio);
   fields.unsigned_number(features);
   const std::string plain = value_of(*filter);
-  // The bytes after the tightening ratio are those of the filter without features.
+  // After the tightening ratio, the bytes equal those of the same filter encoded without feature
+  // bits.
   const std::string head = [&] {
     std::string text;
     ByteWriter out(text);
@@ -115,8 +116,8 @@ TEST(BloomeryCodec, UnknownFeaturesAreRejected) {
   const auto marked = read_value(with_features(1));
   ASSERT_TRUE(marked) << marked.error().message;
   EXPECT_TRUE((*marked)->parameters().item_count_is_estimated);
-  // A word without features is invalid, because filters without features have an older version. The
-  // highest bit is used by no version yet.
+  // Feature bits of zero are invalid, because a filter without features is stored in an older
+  // version of the format. No version uses the highest feature bit yet.
   for (const uint64_t features : {uint64_t{0}, uint64_t{1} << 63, (uint64_t{1} << 63) + 1}) {
     EXPECT_FALSE(read_value(with_features(features))) << features;
   }
@@ -126,7 +127,7 @@ TEST(BloomeryCodec, OnlyEstimatesExceedACapacity) {
   const auto filter = estimated_filter(90);
   std::string header = encode_chunk_header(*filter);
   ASSERT_TRUE(decode_chunk_header(header, kUnlimited));
-  // In the chunk header, the options follow the item count and the layers.
+  // In the chunk header, the option bits follow the item count and the number of layers.
   constexpr size_t kOptionsAt = 12;
   std::string unmarked = header;
   unmarked[kOptionsAt + 2] = 0;
@@ -139,7 +140,7 @@ TEST(BloomeryCodec, OnlyEstimatesExceedACapacity) {
   EXPECT_FALSE(decode_chunk_header(foreign, kUnlimited));
 }
 
-// Later versions may refine the model that computes the bit count.
+// A later version of the server may compute other bit counts for the same parameters.
 TEST(BloomeryCodec, LayersOfAboutTheExpectedSizeAreAccepted) {
   auto parameters = parameters_of(NativeLayout::kId, 0.01, 1000, 0);
   const auto plan = core::bloom::plan_first_layer(parameters);

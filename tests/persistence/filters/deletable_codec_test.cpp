@@ -31,7 +31,7 @@ core::bloom::Removal remove_item(ScalableFilter& filter, std::string_view item) 
   return filter.remove(filter.hasher()(item));
 }
 
-// A filter of one or several layers from which a third of the items was deleted.
+// Returns a filter of one or several layers. A third of its items was deleted again.
 FilterPtr churned(DeletableKind kind, uint64_t capacity, int item_count) {
   auto parameters = parameters_of(kind.layout, 0.01, capacity, 2);
   parameters.region_bits = kind.region_bits;
@@ -76,8 +76,8 @@ TEST(DeletableCodec, BigArraysAreStoredWithoutTheirZeros) {
   }
 }
 
-// Each filter that the decoder accepts can be used, and all its encodings decode to the same
-// filter.
+// A damaged encoding that the decoder accepts gives a usable filter, and all encodings of this
+// filter decode to the same filter.
 TEST(DeletableCodec, FlippedBitsNeverGiveAnInvalidFilter) {
   std::mt19937_64 random(815);
   for (const DeletableKind kind : kDeletableKinds) {
@@ -105,7 +105,7 @@ TEST(DeletableCodec, CountsMustAgreeWithTheBits) {
   for (const DeletableKind kind : kDeletableKinds) {
     const auto filter = churned(kind, 100, 90);
     const auto other = churned(kind, 100, 60);
-    // The forged value has the counts of one filter and the bits of the other.
+    // The forged value has the item counts of `filter` and the bits of `other`.
     std::string forged = value_of(*filter);
     const auto array = filter->layer_bits(0).bytes();
     const auto array_of_other = other->layer_bits(0).bytes();
@@ -113,7 +113,8 @@ TEST(DeletableCodec, CountsMustAgreeWithTheBits) {
     const std::string bits(reinterpret_cast<const char*>(array.data()), array.size());
     const size_t at = forged.find(bits);
     ASSERT_NE(at, std::string::npos);
-    // The region layout stores its counts at the end of the array, so those bytes are not replaced.
+    // The regions layout stores item counts in the last 24 bytes of the array, so these bytes are
+    // not replaced.
     const bool is_regions = kind.layout == core::bloom::kRegionLayout;
     const size_t replaced = array.size() - (is_regions ? 24 : 0);
     forged.replace(at, replaced, reinterpret_cast<const char*>(array_of_other.data()), replaced);
@@ -140,7 +141,7 @@ TEST(DeletableCodec, SnapshotKeepsAPartlyLoadedFilter) {
     const uint64_t id = reader.length();
     auto loaded = decode_filter_of(id, reader, kMebibyte);
     ASSERT_TRUE(loaded) << loaded.error().message;
-    // The remaining chunks may be loaded after a restart from the snapshot.
+    // After a restart from the snapshot, BF.LOADCHUNK may load the remaining chunks.
     ASSERT_EQ(load_chunk(**loaded, 0, chunk), ChunkOutcome::kLoaded);
     EXPECT_EQ(value_of(**loaded), value_of(*filter));
   }

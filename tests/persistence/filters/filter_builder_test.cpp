@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A filter that is accepted in one form is accepted in every form in which it can be written, and
-// is equal.
+// If the server accepts one encoding of a filter, it accepts all encodings of this filter, and they
+// give the same filter.
 #include "persistence/filters/filter_builder.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace filter_forms;
 
-// Filters of other servers and of our own layouts.
+// Returns filters that RedisBloom and valkey-bloom have written, and filters of this server.
 std::vector<FilterPtr> some_filters() {
   std::vector<FilterPtr> filters;
   for (const char* name : {"scaled", "nonscaling", "exp4", "empty", "loose"}) {
@@ -49,7 +49,7 @@ TEST(FilterBuilder, FlippedBitsAreRejectedOrConsistent) {
   const auto flipped = [&random](std::string bytes) {
     const size_t at = random() % std::min<size_t>(bytes.size(), 300);
     bytes[at] ^= static_cast<char>(1U << random() % 8);
-    // A flipped low bit of a double gives the smallest deviation that a check must handle.
+    // If the byte belongs to a double, this changes the double by the smallest possible amount.
     if (random() % 2 == 0) bytes[random() % std::min<size_t>(bytes.size(), 300)] ^= 1;
     return bytes;
   };

@@ -67,7 +67,8 @@ TEST(FilterChunks, EveryLayoutSurvivesChunks) {
   }
 }
 
-// The header of an empty filter creates the same filter: replicas receive BF.RESERVE in this form.
+// The chunk header of an empty filter creates the same filter. A replica that runs RedisBloom
+// receives BF.RESERVE as such a header.
 TEST(FilterChunks, EmptyHeadersGiveTheSameFilter) {
   std::mt19937_64 random(29);
   std::uniform_real_distribution<double> exponents(-60, 0);
@@ -133,7 +134,7 @@ TEST(FilterChunks, HeadersThatLieAreRefused) {
     header.replace(c.offset, c.bytes.size(), c.bytes);
     EXPECT_FALSE(decode_chunk_header(header, kUnlimited)) << c.what;
   }
-  // A header that is truncated to this size may be accepted, because it looks like a header of
+  // A header that is truncated to 69 bytes may be accepted, because it looks like a header of
   // RedisBloom 2.2, which has 32-bit capacities.
   constexpr size_t kOldSize = 69;
   for (size_t size = 0; size < good.size(); ++size) {

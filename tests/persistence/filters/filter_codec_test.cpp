@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters of other servers give the same answers as on those servers. Encoding them again gives the
-// bytes that were read.
+// Loads filters that other servers have written. Each must give the same answers as on its own
+// server, and must be encoded again as the same bytes.
 #include "persistence/filters/filter_codec.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,8 @@ TEST(FilterCodec, ForeignPayloadsAreWrittenUnchanged) {
       const std::string theirs = vectors::read(writer + "/dump/" + expected.name + ".bin");
       const auto filter = load(theirs);
       ASSERT_TRUE(filter);
-      // The footer of ten bytes differs, because it has the version of its writer, and a checksum.
+      // The last ten bytes of a DUMP payload differ, because they contain the version of the server
+      // that wrote the payload, and the checksum.
       const std::string ours = payload_of(**filter, Packing::kIfSmaller);
       EXPECT_EQ(ours.substr(0, ours.size() - 10), theirs.substr(0, theirs.size() - 10));
     }
@@ -107,7 +108,8 @@ TEST(FilterCodec, EveryTruncationIsRejected) {
   }
 }
 
-// Expects an error, or a filter that works and can be written again.
+// If a damaged payload was accepted, checks that the loaded filter works and can be encoded and
+// loaded again.
 void use(const core::Result<FilterPtr>& loaded) {
   if (!loaded) return;
   ScalableFilter& filter = **loaded;
@@ -126,7 +128,8 @@ TEST(FilterCodec, FlippedBytesGiveAnErrorOrAConsistentFilter) {
   for (const std::string& payload : small_payloads()) {
     for (int i = 0; i < kFlips; ++i) {
       std::string damaged = payload;
-      // Most of the payload is bits. Its beginning contains the fields that can be invalid.
+      // Most bytes of the payload are bits of the filter, which are always valid. The fields that
+      // can be invalid are in the first bytes.
       const size_t end =
           i % 2 == 0 ? std::min<size_t>(100, payload.size() - 10) : payload.size() - 10;
       damaged[random() % end] ^= static_cast<char>(1 + random() % 255);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace filter_forms;
 
-// Returns a module value whose only field is the array of the filter.
+// Returns the encoding of the filter's array alone, as a module value without other fields.
 std::string array_of(const ScalableFilter& filter, std::string_view head, Packing packing) {
   std::string bytes;
   ByteWriter writer(bytes);

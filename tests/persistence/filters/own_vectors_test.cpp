@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters written by an earlier build of ours (tests/vectors/make_bloomery.py) are loaded, and
-// written again unchanged.
+// Loads filters that an earlier version of this server has written
+// (tests/vectors/make_bloomery.py). They must be written again as the same bytes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using FilterPtr = std::unique_ptr<ScalableFilter>;
 
 const core::UnlimitedMemory kVectorBudget;
 
-// The value of a payload, without type byte, version and checksum.
+// Returns the value in a DUMP payload, without the type byte, the version and the checksum.
 std::string vector_value(const std::string& payload) {
   constexpr size_t kTailBytes = 10;
   return payload.substr(1, payload.size() - 1 - kTailBytes);
@@ -45,7 +45,7 @@ std::string encoded_vector(const ScalableFilter& filter) {
   return bytes;
 }
 
-// Builds a filter from consecutive chunks of BF.SCANDUMP.
+// Builds a filter from files that contain its chunks as BF.SCANDUMP returned them.
 FilterPtr from_chunks(const std::string& name) {
   const std::string folder = "bloomery/scandump/" + name + "/";
   auto filter = decode_chunk_header(vectors::read(folder + "00.bin"), kVectorBudget);

@@ -26,7 +26,7 @@ TEST(RedisBloomCodec, OldFormsOfRedisBloomKeepTheirModulus) {
       const auto filter = make(parameters, "old", 150);
       const auto loaded = load(payload_of(*filter, Packing::kNever));
       ASSERT_TRUE(loaded) << loaded.error().message << " " << capacity;
-      // The stored capacity includes the items that fit because the bit count was rounded up.
+      // The bit count is rounded up, so more items fit. The stored capacity includes these items.
       parameters.capacity = filter->layer_info(0).capacity;
       EXPECT_EQ((*loaded)->parameters(), parameters);
       expect_equal(*filter, **loaded);
@@ -64,7 +64,8 @@ TEST(RedisBloomCodec, VersionThreeWithoutABitCountIsRead) {
   }
 }
 
-// At a rate of 1/16, the hash count is four on one machine and five on another.
+// At an error rate of 1/16, rounding decides between four and five hashes. Machines differ in this,
+// so both hash counts must be accepted.
 TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAllowEither) {
   auto parameters = parameters_of(RedisBloomLayout::kId, 0.125, 100, 2);
   const std::string honest = encode_chunk_header(*make(parameters, "b", 0));
@@ -82,7 +83,7 @@ TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAllowEither) {
         if (!filter) continue;
         expect_same_in_every_form(**filter);
         ++taken;
-        // Conditions that RedisBloom checks when it loads our output.
+        // RedisBloom makes this check when it loads a filter that this server has encoded.
         const std::string again = encode_chunk_header(**filter);
         ByteReader reader(std::string_view(again).substr(kBitsPerItemAt));
         EXPECT_EQ(std::ceil(0.693147180559945 * reader.f64()), hashes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters that are nearly empty are written and read in all forms. This allocates no memory for the
-// zeros of their arrays.
+// Filters that are nearly empty are encoded and decoded in all forms. The zeros of their arrays
+// must need no memory.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,8 @@ const core::UnlimitedMemory kUnlimited;
 
 constexpr uint64_t kCapacity = 20'000'000;
 constexpr int kSparseItems = 50;
-// The items of a filter touch at most ten pages each.
+// Each of the 50 items of a filter touches at most ten pages of its array; two more pages per item
+// are a margin.
 constexpr uint64_t kMemoryMax = uint64_t{kSparseItems} * 12 * core::bloom::kArrayPageBytes;
 
 uint64_t resident_bytes() {
@@ -91,7 +92,7 @@ class SparseFilters : public testing::TestWithParam<LayoutId> {
 
   uint64_t before_bytes_ = 0;
   uint64_t array_bytes_ = 0;
-  uint64_t line_count_ = 0;  // maximum number of lines that are not zero
+  uint64_t line_count_ = 0;  // maximum number of cache lines that contain bits
   FilterPtr filter_;
 };
 
@@ -105,7 +106,7 @@ TEST_P(SparseFilters, SurviveSnapshots) {
   if (filter_forms::is_stored_as_runs(GetParam())) {
     EXPECT_LT(bytes.size(), line_count_ * 200);
   } else {
-    EXPECT_GT(bytes.size(), array_bytes_);  // modules of other servers do not support runs
+    EXPECT_GT(bytes.size(), array_bytes_);  // other servers cannot read an array without its zeros
   }
   keyspace.erase(0, keyspace.ref("f"));
   Keyspace loaded(1, 2);
@@ -162,8 +163,8 @@ TEST_P(SparseFilters, SurviveCopies) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, SparseFilters, testing::ValuesIn(filters::kLayouts));
 
-// A release that did not support runs wrote wide-version-1.bin: the filter of BF.RESERVE wide 0.01
-// 1000000 with the items wide:0 to wide:99.
+// wide-version-1.bin was written by a release that stored arrays with all their zeros. It has the
+// filter of BF.RESERVE wide 0.01 1000000 with the items wide:0 to wide:99.
 TEST(SparseFilter, VersionOneIsReadAndWrittenAsRuns) {
   const std::string old = vectors::read("bloomery/dump/wide-version-1.bin");
   const auto body = checked_dump_body(old);
@@ -185,8 +186,8 @@ TEST(SparseFilter, VersionOneIsReadAndWrittenAsRuns) {
   EXPECT_EQ(module_version(small_reader.length()), 1U);
 }
 
-// A value with runs that is truncated or has a flipped bit is rejected, or is a filter of the same
-// size.
+// The decoder must reject a truncated encoding of a sparse array. If a bit is flipped, it must
+// reject the encoding or return a filter of the same size.
 TEST(SparseFilter, DamagedRunsAreRejected) {
   const auto filter =
       filters::make(filters::parameters(NativeLayout::kId, 1'000'000, 0.01), "d", 5);

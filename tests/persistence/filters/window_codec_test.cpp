@@ -22,8 +22,8 @@ using filter_forms::FilterPtr;
 
 constexpr int64_t kWindowBegin = 1'700'000'000'000;
 
-// A filter after several rotations, with generations of one and more layers and a missing older
-// one.
+// Returns a filter with a window after several rotations. Its generations have one or more layers,
+// and one older generation is missing.
 FilterPtr make_forgetful(const WindowSettings& window, uint32_t expansion = 2) {
   FilterParameters parameters;
   parameters.capacity = 50;
@@ -60,7 +60,8 @@ void expect_same_window(const ScalableFilter& a, const ScalableFilter& b) {
   EXPECT_EQ(a.parameters(), b.parameters());
 }
 
-// The header with one of the window's numbers, counted from the end, set to `value`.
+// Returns the header after `value` has replaced one of its 64-bit numbers. `from_end` counts these
+// numbers from the end of the header: 1 is the last number.
 std::string forged(std::string header, size_t from_end, uint64_t value) {
   std::memcpy(header.data() + header.size() - 8 * from_end, &value, sizeof value);
   return header;
@@ -129,7 +130,8 @@ TEST(WindowCodec, ForgedNumbersAreRejectedOrConsistent) {
         }
         ASSERT_EQ(filter_forms::encode_chunk_header(**loaded), bytes);
         filter_forms::expect_same_in_every_form(**loaded);
-        // Every accepted filter can be used: it accepts items and rotates.
+        // A filter that the decoder accepts can be used: it accepts items and rotates its
+        // generations.
         for (int i = 0; i < 10; ++i) (*loaded)->add(fmt::format("{}", i), filter_forms::kUnlimited);
         if (const auto rotation = (*loaded)->window()->rotation_due(kWindowBegin))
           (*loaded)->rotate(*rotation);
@@ -140,8 +142,8 @@ TEST(WindowCodec, ForgedNumbersAreRejectedOrConsistent) {
   EXPECT_GT(refused, 300);
 }
 
-// A rotation does not check the memory budget, so the decoder must reject a capacity that would
-// make the next generation larger than the others.
+// A rotation does not check the memory budget. So the decoder must reject a capacity that would
+// make the next generation larger than the existing generations.
 TEST(WindowCodec, CapacityMustBeThatOfTheGenerations) {
   const FilterPtr filter = make_forgetful({10'000, WindowUnit::kMilliseconds, 4, false});
   const std::string header = filter_forms::encode_chunk_header(*filter);
@@ -170,7 +172,7 @@ TEST(WindowCodec, TruncatedValuesAreRejected) {
   }
 }
 
-// The options are 64 bits at offset 8 of the header.
+// The chunk header has 64 option bits at offset 8.
 TEST(WindowCodec, OtherLayoutsHaveNoWindow) {
   std::string header = filter_forms::encode_chunk_header(*forgetful_filters()[0]);
   constexpr uint32_t kWindowAlone = uint32_t{1} << 17;

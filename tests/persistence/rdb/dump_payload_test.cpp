@@ -48,15 +48,15 @@ TEST(DumpPayloadTest, VersionsOfServersInUseAreAccepted) {
 }
 
 TEST(DumpPayloadTest, KeyMetadataOfRedisIsDropped) {
-  std::string meta("\xF3\x01", 2);  // key metadata of one class
+  std::string meta("\xF3\x01", 2);  // a list of key metadata that has one class
   meta += std::string("spec\x02\x05\x00", 7);
   const std::string payload = with_version(meta + "value", 13);
   EXPECT_EQ(checked_dump_body(payload), "value");
   std::string scratch;
   const std::string_view readable = widely_readable_dump(payload, scratch);
   EXPECT_EQ(readable, with_version("value", 10));
-  // Valkey's payloads have no metadata, so these bytes count as a value. The later check of the
-  // type rejects it.
+  // A payload with Valkey's version cannot contain key metadata. So the metadata bytes are returned
+  // as the beginning of the value, and a later check rejects their type byte.
   EXPECT_EQ(checked_dump_body(with_version(meta + "value", 80)), meta + "value");
   EXPECT_EQ(checked_dump_body(with_version(meta.substr(0, 4), 13)), meta.substr(0, 4));
 }

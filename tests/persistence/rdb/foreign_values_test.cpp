@@ -119,7 +119,7 @@ void array(ByteWriter& out, bool has_insertion) {
   out.length(has_insertion ? 1 : 0);
   if (has_insertion) out.length(9);
   for (const uint64_t tag : {0, 1, 2, 3}) {
-    out.length(tag);  // index of the element
+    out.length(tag);  // index of the array element
     out.length(tag);
     if (tag == 1 || tag == 2) {
       raw(out, 8);

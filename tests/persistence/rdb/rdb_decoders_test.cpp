@@ -50,7 +50,8 @@ TEST(RdbDecoders, EachBatchIsDecodedOnce) {
 }
 
 TEST(RdbDecoders, QueueIsBounded) {
-  // The decoding thread is blocked, so the caller must decode the other batches itself.
+  // The only decoding thread is blocked by its first batch. When the queue is full, submit()
+  // decodes further batches on the calling thread.
   std::atomic<bool> is_held{true};
   const auto caller = std::this_thread::get_id();
   std::atomic<int> by_caller{0};
@@ -119,7 +120,8 @@ TEST(RdbDecoders, SpareMemoryIsBounded) {
       << "memory in use does not count as spare";
 }
 
-// Reads with `thread_count` threads, in pieces so small that every field is divided somewhere.
+// Reads a snapshot and decodes it with `thread_count` threads. The read buffer is so small that
+// reads end within fields of every kind.
 core::Result<RdbReadResult> load_with(unsigned thread_count, std::string_view bytes,
                                       Keyspace& keyspace) {
   RdbReadOptions options;
@@ -150,7 +152,8 @@ std::string mixed_snapshot(size_t long_value_bytes) {
   std::string bytes;
   StringSink sink(bytes);
   RdbWriteOptions options;
-  // Without compression the long value is also long in the file.
+  // Compression is switched off if there is a long value, so that this value is also long in the
+  // file.
   options.compresses = long_value_bytes == 0;
   EXPECT_TRUE(write_rdb(sink, keyspace, options));
   return bytes;
@@ -192,7 +195,7 @@ TEST(RdbDecoders, ForeignFilesReadByManyThreadsAreEqual) {
   }
 }
 
-// Several threads reject exactly the files that one thread rejects.
+// Several threads must reject a damaged file if and only if one thread rejects it.
 TEST(RdbDecoders, ManyThreadsRejectTheSameDamage) {
   constexpr int kDamages = support::rounds(300, 60);
   const std::string whole = vectors::read("redisbloom/dump.rdb");
@@ -202,7 +205,7 @@ TEST(RdbDecoders, ManyThreadsRejectTheSameDamage) {
     std::string damaged = whole;
     if (i % 3 == 0) damaged.resize(random() % whole.size());
     if (i % 3 != 0) damaged[random() % damaged.size()] ^= static_cast<char>(1U << random() % 8);
-    // Without the checksum, damage is detected only if it makes a field invalid.
+    // Without a checksum, the reader detects damage only if it makes a field invalid.
     if (i % 3 == 2) damaged.replace(damaged.size() - 8, 8, 8, '\0');
     Keyspace alone(4, 1);
     Keyspace keyspace(4, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests the export: the keys copied for each kind of server, the report of the skipped keys, and
-// the state after each fault.
+// Tests the export of a snapshot to other servers: which keys are copied for each kind of server,
+// and how skipped keys are reported. Also tests which files remain after an error.
 #include "persistence/rdb/rdb_export.h"
 
 #include <fmt/format.h>

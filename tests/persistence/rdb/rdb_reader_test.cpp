@@ -32,7 +32,7 @@ RdbReadOptions skipping() {
   return options;
 }
 
-// Returns the error of reading `bytes`, or "".
+// Reads `bytes` as a snapshot. Returns the error, or "".
 std::string error_of(std::string_view bytes, const RdbReadOptions& options = {},
                      const core::MemoryBudget& budget = core::UnlimitedMemory()) {
   Keyspace keyspace(4, kReaderHashSeed);
@@ -89,7 +89,7 @@ TEST(RdbReader, VersionsAndMagicsAreChecked) {
     container.string_key("k", "v");
     EXPECT_EQ(error_of(container.sealed()), c.error) << c.header;
   }
-  // Before version 5 nothing follows the end mark.
+  // Before version 5 of the format, no checksum follows the end mark.
   EXPECT_EQ(error_of("REDIS0004\xFF"), "");
   EXPECT_EQ(error_of("REDIS0005\xFF"), "offset 10: the bytes end here too early");
 }
@@ -147,7 +147,8 @@ TEST(RdbReader, KeyCountHintIsLimitedByTheBytes) {
   container.string_key("k", "v");
   container.string_key("l", "v");
   const std::string bytes = container.sealed();
-  // The bytes after the size hint are two keys of five bytes, the end mark and the checksum.
+  // After the size hint, the file has two keys of five bytes each, the end mark and the checksum.
+  // The hint is limited to the number of keys that fit into these bytes.
   const uint64_t keys_max = (2 * 5 + 1 + 8) / 3;
   Hints hints;
   MemorySource source(bytes);
@@ -159,7 +160,7 @@ TEST(RdbReader, RecordsWithoutKeysAreSkipped) {
   Container container;
   container.u8(rdb::kModuleAux);
   ModuleWriter module(container, module_id("RediSearc", 1));
-  module.unsigned_number(2);  // the value 2 means: the record follows the keys
+  module.unsigned_number(2);  // the value 2 means that the record of the module follows the keys
   module.string("anything", Packing::kNever);
   module.end();
   container.u8(rdb::kAux);
@@ -226,8 +227,8 @@ TEST(RdbReader, AdviceToSkipIsGivenWhereSkippingWorks) {
 TEST(RdbReader, TemplateHashesAreSkipped) {
   Container container("REDIS0015");
   container.u8(rdb::kHashTemplateOrUpdate);
-  container.length(7);  // id of the template of a hash
-  container.length(2);  // number of fields of the template
+  container.length(7);  // id of a template, which gives hashes their field names
+  container.length(2);  // number of field names in the template
   for (const char* field : {"age", "name"}) container.text(field);
   container.key(32, "hash");
   container.length(7);
@@ -298,7 +299,8 @@ TEST(RdbReader, TrailingBytesAreAnErrorOrReturned) {
   EXPECT_EQ(result->read_ahead, "*1\r\n$4\r\nPING\r\n");
 }
 
-// A socket: its size is unknown, each read returns a few bytes, and the end is an error.
+// Simulates a socket: the number of remaining bytes is unknown, each read returns at most 100
+// bytes, and a read after the last byte fails.
 class Socket final : public ByteSource {
  public:
   explicit Socket(std::string_view bytes) : rest_(bytes) {}
@@ -337,7 +339,8 @@ TEST(RdbReader, SocketsAreNotReadPastTheEnd) {
 
 TEST(RdbReader, BudgetIsCheckedBeforeAllocating) {
   const support::Budget megabyte(1 << 20);
-  // A socket's size is unknown, so only the budget limits the announced size.
+  // The number of bytes that a socket will deliver is unknown. So only the memory budget limits the
+  // size that a value announces.
   const auto refused = [&](std::string_view bytes) {
     Socket socket(bytes);
     Keyspace keyspace(1, kReaderHashSeed);
@@ -401,7 +404,8 @@ TEST(RdbReader, FlippedBitsAreErrorsOrChangeNothing) {
   EXPECT_EQ(refused, kFlips);
 }
 
-// Without a checksum damage may go unnoticed, but has no other effect.
+// Without a checksum, the reader may accept damaged bytes. It must neither crash nor exceed its
+// memory budget.
 TEST(RdbReader, FlippedBytesWithoutAChecksumAreHarmless) {
   constexpr uint64_t kSeed = 2025;
   constexpr int kFlips = support::rounds(20000, 2000);

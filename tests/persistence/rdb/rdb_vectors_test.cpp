@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Snapshots written by Redis with RedisBloom and by Valkey with valkey-bloom.
+// Loads snapshots that were written by Redis with RedisBloom and by Valkey with valkey-bloom.
 #include <gtest/gtest.h>
 
 #include "core/keyspace/keyspace.h"

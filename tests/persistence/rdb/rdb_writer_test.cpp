@@ -180,7 +180,7 @@ TEST(RdbWriter, OnlyDatabasesWithKeysAreWritten) {
   EXPECT_EQ(std::ranges::count(bytes, '\xFE'), 1);
 }
 
-// Counts pieces, and fails from the n-th on.
+// Counts the pieces that are written, and fails after `writes` pieces.
 class LimitedSink final : public ByteSink {
  public:
   explicit LimitedSink(int writes) : left_(writes) {}
@@ -247,8 +247,8 @@ TEST(RdbWriter, ProgressIsReportedPerPiece) {
   EXPECT_EQ(reported.back().keys, 1000U);
 }
 
-// Sets bits of a filter while it is being written. A parent does the same to arrays that it shares
-// with the child that saves them.
+// Sets bits of a filter while the filter is being written. A server does the same to a big array
+// that it shares with the child process that saves it.
 class BusySink final : public ByteSink {
  public:
   BusySink(std::string& out, core::bloom::ScalableFilter& filter) : out_(out), filter_(filter) {}
@@ -268,7 +268,8 @@ class BusySink final : public ByteSink {
 TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   constexpr int kItems = 20000;
   for (const auto layout : filters::kLayouts) {
-    // Layouts that clear bits are skipped, because children have private copies of their arrays.
+    // Layouts that clear bits are skipped, because a child process that saves such a filter has a
+    // private copy of the array.
     if (core::bloom::layout_row(layout).clears_bits) continue;
     Keyspace keyspace(1, kWriterHashSeed);
     const auto parameters = parameters_of(layout, 0.01, 2000000, 2);
@@ -289,7 +290,8 @@ TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   }
 }
 
-// Size of the file of an empty filter with this capacity, and size of its array.
+// Returns the size of a snapshot that has one empty filter with this capacity, and the size of the
+// filter's array.
 std::pair<size_t, size_t> sizes_of(core::bloom::LayoutId layout, uint64_t capacity) {
   Keyspace keyspace(1, kWriterHashSeed);
   auto& entry = keyspace.insert(0, keyspace.ref("f"));
@@ -306,12 +308,13 @@ TEST(RdbWriter, SharedArraysAreNeverPacked) {
     const auto [shared_file, shared_array] = sizes_of(layout, 2000000);
     EXPECT_GE(shared_array, kShared);
     if (filter_forms::is_stored_as_runs(layout)) {
-      EXPECT_LT(shared_file, 1000U);  // big shared arrays are written as runs
+      EXPECT_LT(shared_file, 1000U);  // a big shared array is stored without its zeros
     } else {
       EXPECT_GT(shared_file, shared_array);
     }
   }
-  // The last word of this array is not full, so the array has fewer bytes than its memory.
+  // The bits of this array do not fill its last 64-bit word. So the array has fewer bytes than its
+  // memory, which is big enough to be shared with child processes.
   const auto [file, array] = sizes_of(core::bloom::ValkeyBloomLayout::kId, 875173);
   EXPECT_LT(array, kShared);
   EXPECT_GT(array, kShared - sizeof(uint64_t));
@@ -320,7 +323,7 @@ TEST(RdbWriter, SharedArraysAreNeverPacked) {
 
 const RdbPlace kPlace = {"dir/dump.rdb", "dir/temp-1.rdb"};
 
-// Saves to a simulated disk that has an older snapshot.
+// Tests saving to a simulated disk, on which a snapshot with other data exists already.
 class SaveRdbTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -364,7 +367,8 @@ TEST_F(SaveRdbTest, AnyFailureLeavesTheOldOrTheNewFile) {
     disk_.restart_count();
     disk_.fail_operation(failing);
     EXPECT_FALSE(save()) << failing;
-    // Only the last operation, the sync of the directory, comes after the rename.
+    // Only the last operation, the sync of the directory, happens after the new file has replaced
+    // the old file.
     EXPECT_EQ(content_of_disk(), contents(failing == operations ? new_ : old_)) << failing;
     disk_.restart_count();
     EXPECT_EQ(disk_.list("dir")->size(), 1U) << "a temporary file is left";

@@ -22,7 +22,7 @@ std::string stored(const std::string& text, Packing packing = Packing::kNever) {
   ByteWriter(bytes).string(text, packing);
   return bytes;
 }
-// Reads the stored form, and expects the encoding that SET of the text gives.
+// Reads a stored string. Expects the same text, and the encoding that SET chooses for this text.
 void expect_read(const std::string& text, const std::string& bytes) {
   const EntryPtr entry = Entry::create("key");
   StreamReader reader(bytes);

@@ -54,7 +54,7 @@ TEST(AccessLogTest, TheLengthIsLimited) {
   log.set_limit(2);
   for (const char* const object : {"a", "b", "c"}) log.add(denied(object), 1000);
   EXPECT_EQ(log.newest(10).size(), 2U);
-  // As in Redis, a lower limit applies from the next new event on.
+  // As in Redis, a lower limit on the log's length applies only when the next new event is logged.
   log.set_limit(1);
   log.add(denied("c"), 2000);
   EXPECT_EQ(log.newest(10).size(), 2U);

@@ -32,7 +32,7 @@ class AclFileTest : public ::testing::Test {
   }
   ~AclFileTest() override { std::filesystem::remove_all(directory_); }
 
-  // Loads the text. Returns its error, or "".
+  // Writes `text` to the ACL file and loads the file. Returns the error, or "".
   std::string load(const std::string& text) {
     std::ofstream(path_) << text;
     const auto loaded = load_acl_file(users_, path_);
@@ -98,7 +98,8 @@ TEST_F(AclFileTest, TheFileIsItsOwnersAlone) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
-// Returns a `user` line of a configuration file, as the third line of that file.
+// Returns a `user` directive with these words, as if it were line 3 of the configuration file
+// a.conf.
 Directive user_line(std::vector<std::string> words) {
   std::string text = "user";
   for (const std::string& word : words) text += " " + word;

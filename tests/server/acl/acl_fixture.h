@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A small command table for tests of access rules.
+// Creates a small command table for tests of ACL rules.
 //
 // Thread safety: pure functions.
 #pragma once

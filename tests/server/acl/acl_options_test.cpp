@@ -34,7 +34,7 @@ TEST_F(AclOptionsTest, RequirepassIsTheDefaultUsersPassword) {
   ASSERT_TRUE(set("requirepass", "x"));
   EXPECT_FALSE(users_.is_open());
   EXPECT_NE(users_.authenticate("default", "x"), nullptr);
-  // A change of another option does not undo an earlier ACL SETUSER.
+  // A change of acllog-max-len does not undo an earlier ACL SETUSER.
   const std::array<std::string_view, 1> rules{"nopass"};
   ASSERT_TRUE(users_.set("default", rules));
   ASSERT_TRUE(set("acllog-max-len", "1"));

@@ -64,7 +64,8 @@ TEST_F(CommandRulesTest, AllIsAllEvenWhenItIsPutTogether) {
   EXPECT_TRUE(rules_.allows_all());
   EXPECT_EQ(text_after({"+@all", "-get", "+get"}), "+@all");
   EXPECT_TRUE(rules_.allows_all());
-  // Allowing every present command does not allow the commands that a later version adds.
+  // A user who may run every command of this version, one by one, may not run commands that a later
+  // version adds.
   text_after({"+get", "+set", "+select", "+config", "+ping"});
   EXPECT_FALSE(rules_.allows_all());
 }
@@ -104,7 +105,8 @@ TEST_F(CommandRulesTest, WrongRulesGetRedisErrors) {
   EXPECT_EQ(apply("+select|"), "Syntax error");
   EXPECT_EQ(apply("+config|"), "Syntax error");
   EXPECT_EQ(apply("+config|get|x"), "Allowing first-arg of a subcommand is not supported");
-  // Rules are rejected if text() could not reproduce them.
+  // apply() rejects a rule with a space or a zero byte, because text() could not reproduce this
+  // rule.
   EXPECT_EQ(apply("+select|a b"), "Syntax error");
   EXPECT_EQ(apply(std::string_view("+select|a\0b", 11)), "Syntax error");
 }

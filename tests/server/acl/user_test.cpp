@@ -77,8 +77,8 @@ TEST_F(UserTest, WrongSelectorsAreRejected) {
   EXPECT_EQ(apply({"(on)"}), "(on): Syntax error");
   EXPECT_EQ(apply({"(+foo)"}), "(+foo): Unknown command or category name in ACL");
   EXPECT_EQ(apply({"foo)"}), "foo): Syntax error");
-  // ACL LIST writes the selector in parentheses, so a `)` in a pattern would end the selector
-  // early.
+  // ACL LIST writes a selector in parentheses. A `)` in one of its patterns would end the selector
+  // too early, so such a pattern is rejected.
   EXPECT_EQ(apply({"(", "+get", "~x))"}), "( +get ~x)): Syntax error");
 }
 

@@ -56,7 +56,8 @@ TEST_F(UsersTest, OnlyThePasswordOfAUserThatIsOnLogsIn) {
   EXPECT_EQ(users_.authenticate("bob", "a"), nullptr);
   ASSERT_EQ(set("alice", {"nopass"}), "");
   EXPECT_NE(users_.authenticate("alice", "anything"), nullptr);
-  // No client can log in as a user that has neither a password nor nopass.
+  // After resetpass, the user has neither a password nor nopass, so no client can log in as this
+  // user.
   ASSERT_EQ(set("alice", {"resetpass"}), "");
   EXPECT_EQ(users_.authenticate("alice", ""), nullptr);
 }
@@ -83,7 +84,7 @@ TEST_F(UsersTest, APublishedUserDoesNotChange) {
   EXPECT_EQ(before->describe(), "on resetchannels -@all");
   EXPECT_EQ(users_.find("alice")->id, before->id);
   EXPECT_GT(users_.version(), version);
-  // A user that is deleted and created again is a different user.
+  // A user that is deleted and created again under the same name counts as a different user.
   EXPECT_TRUE(users_.remove("alice"));
   EXPECT_FALSE(users_.remove("alice"));
   ASSERT_EQ(set("alice", {"on"}), "");
@@ -117,7 +118,7 @@ TEST_F(UsersTest, AllAreReplacedOrNone) {
   EXPECT_EQ(users_.find("alice")->id, alice);
   EXPECT_TRUE(users_.replace_all(right, UndefinedDefault::kOpen).empty());
   EXPECT_TRUE(users_.is_open());
-  // A user that has changed gets another id.
+  // A user whose definition in the file has changed gets another id.
   const std::vector<UserDefinition> changed{{"alice", {"on"}, 1}};
   EXPECT_TRUE(users_.replace_all(changed, UndefinedDefault::kOpen).empty());
   EXPECT_NE(users_.find("alice")->id, alice);

@@ -41,7 +41,8 @@ TEST_F(AccessTest, WithoutPasswordThisMachineIsTheDefaultUser) {
   EXPECT_EQ(ask("", kElsewhere, "bloomery.example"), 200U);
 }
 
-// A user with `nopass` accepts every password, so the password proves nothing.
+// The user has `nopass`, which accepts every password. So the password in the request does not
+// authenticate the client.
 TEST_F(AccessTest, RejectsAPasswordForAPasswordlessUser) {
   const std::string anything = "Basic ZGVmYXVsdDp4";  // the credentials "default:x" in Base64
   EXPECT_EQ(ask(anything, kElsewhere), 403U);

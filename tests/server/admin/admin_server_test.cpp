@@ -119,7 +119,7 @@ TEST_F(AdminServerTest, AStormOfConnectionsTakesBoundedRoom) {
     if (i % 2 == 0)
       (void)::send(callers.back(), "GET /metrics HTTP/1.1\r\nHost: a", 31, MSG_NOSIGNAL);
   }
-  // The last client is answered once all earlier ones have been accepted.
+  // When the server answers this last client, it has accepted all earlier clients.
   EXPECT_THAT(ask(connect()), StartsWith("HTTP/1.1 200 OK"));
   size_t left = 0;
   for (const int descriptor : callers) {

@@ -84,7 +84,8 @@ TEST_F(ApiTest, PlansBesideTheOtherKinds) {
   EXPECT_EQ(bytes("plain"), answer.at("plan").at("bytes").as_int64());
   EXPECT_GT(bytes("deletable"), bytes("plain"));
   EXPECT_GT(bytes("redisbloom"), 0);
-  // The fingerprints layout cannot keep this error rate, so its curve is missing.
+  // The deletable layout of fingerprints cannot reach an error rate of 1e-12, so the reply has no
+  // curve for it.
   const json::value odd = ask(&Api::plan, {{"error_rate", "1e-12"}, {"capacity", "100000"}});
   EXPECT_TRUE(odd.at("curves").as_object().contains("plain"));
 }
@@ -156,7 +157,8 @@ TEST_F(ApiTest, PlansWithTheServersDefaults) {
     const json::value answer = ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100000"}});
     return answer.at("curves").at("plain").at(39).at(1).as_double();
   };
-  EXPECT_LT(highest(), 0.01);  // a filter that grows keeps its error rate
+  // With the default options the filter grows, so its error rate stays below 0.01.
+  EXPECT_LT(highest(), 0.01);
   run({"CONFIG", "SET", "bf-expansion-factor", "0"});
   EXPECT_GT(highest(), 0.05);
 }

@@ -101,7 +101,8 @@ TEST_F(HttpConnectionTest, AnAnswerMayComeLater) {
   send("GET /later HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
   EXPECT_EQ(received(), "");
   deliver_(plain_response(200, "at last"));
-  EXPECT_EQ(received(), "");  // the thread that delivers a response does not send it
+  // Deliver_() only stores the response; the connection's thread sends it later.
+  EXPECT_EQ(received(), "");
   send("");
   const std::string bytes = received();
   EXPECT_THAT(bytes, HasSubstr("\r\n\r\nat last\nHTTP/1.1 200"));

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A request, and the command that the user must be allowed to run.
+// A request to the admin port, and the command that the user must be allowed to run to get a reply.
 struct Action {
   const char* path;
   const char* command;
@@ -38,7 +38,8 @@ constexpr Action kActions[] = {
     {"/api/log", "slowlog|get"},
     {"/api/user", ""},
 };
-// The paths that answer with 200. Any other status means that the user lacks a right.
+// The paths for which the port returned the status 200. Any other status means that the user lacks
+// a right.
 using Granted = std::set<std::string>;
 
 Granted granted_to(const std::set<std::string>& commands) {
@@ -108,11 +109,12 @@ class SiteTest : public CommandTest {
         refusals.insert(status);
       }
     }
-    // The port answers 403 to a user who has logged in, and 401 to all others.
+    // If the credentials grant no path at all, each response has the status 401. Otherwise the
+    // paths that are not granted have the status 403.
     for (const unsigned status : refusals) EXPECT_EQ(status, granted.empty() ? 401U : 403U);
     return granted;
   }
-  // Users whose rights differ from those of the default user.
+  // Creates users who have other rights than the default user.
   void make_users() {
     run({"BF.ADD", "f", "x"});
     ASSERT_EQ(run({"ACL", "SETUSER", "guest", "on", "nopass"}), kOk);
@@ -127,7 +129,7 @@ class SiteTest : public CommandTest {
               kOk);
     ASSERT_EQ(run({"ACL", "SETUSER", "gone", "off", "nopass", "~*", "+@all"}), kOk);
   }
-  // The rights of named users do not depend on those of the default user.
+  // Checks what each named user may do. The rights of the default user must not change this.
   void expect_named_users_have_their_own_rights() {
     EXPECT_EQ(answers_to(kGuest), kNoRights);
     EXPECT_EQ(answers_to(kScanner), kScanOnly);
@@ -176,20 +178,22 @@ TEST_F(SiteTest, OnlyThePagesOwnScriptMayWrite) {
   request.query = {{"key", "f"}, {"item", "x"}};
   request.host = "localhost";
   const auto status = [&] { return site_.answer(request, {"127.0.0.1:5", true}).status; };
-  // A form or an image on a page of another site cannot send the header that declares a write.
+  // A write needs a special header, here `declares_write`. A page of another site cannot send this
+  // header by a form or an image, so the server rejects such requests.
   EXPECT_EQ(status(), 403U);
   request.declares_write = true;
   EXPECT_EQ(status(), 200U);
   request.method = "GET";
   EXPECT_EQ(status(), 405U);
-  // A request that a page of another host makes to this machine.
+  // A web page of another host may make the browser send requests to this machine. The Host header
+  // then names that host, so the server rejects the request.
   request.method = "POST";
   run({"CONFIG", "SET", "protected-mode", "no"});
   request.host = "evil.example:9121";
   EXPECT_EQ(status(), 403U);
   request.host = "127.0.0.1:9121";
   EXPECT_EQ(status(), 200U);
-  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // the server has rejected all requests so far
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // the server has rejected all POST requests so far
 }
 
 TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {

@@ -14,7 +14,7 @@
 namespace server {
 namespace {
 
-// Makes a directory, and replaces standard input by a file of items.
+// Creates a directory, and redirects standard input to a file of items.
 class BuildFilterTest : public testing::Test {
  protected:
   BuildFilterTest() : stdin_(::dup(STDIN_FILENO)) {

@@ -21,7 +21,8 @@ using testing::StartsWith;
 
 class RunToolTest : public testing::Test {
  protected:
-  // Returns what the program prints for this call, and keeps its exit code.
+  // Runs the tool with these arguments. Returns the text on standard output, and stores the exit
+  // code in `exit_code_`.
   std::string run(const std::vector<std::string>& arguments) {
     const CommandLine parsed = parse_command_line(arguments);
     EXPECT_EQ(parsed.usage_error, "");

@@ -136,7 +136,7 @@ TEST_F(EtcdCallsTest, ChangesAreSentOnce) {
     connect({first.url(), second.url()}, {}, seconds(1));
     EXPECT_EQ(call().outcome, EtcdOutcome::kUnknown);
     EXPECT_TRUE(second.requests().empty());
-    // The next call goes to the other member of etcd.
+    // The first etcd member has failed, so the next call goes to the second etcd member.
     EXPECT_EQ(call().outcome, EtcdOutcome::kAnswered);
   }
 }

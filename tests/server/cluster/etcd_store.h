@@ -93,7 +93,7 @@ class EtcdStore {
     for (const auto& compared : asked.at("compare").as_array()) {
       succeeds = succeeds && holds(compared.as_object());
     }
-    // All puts of a transaction have one revision.
+    // All puts of a transaction get the same revision.
     const uint64_t revision = revision_ + 1;
     boost::json::array responses;
     for (const auto& each : asked.at(succeeds ? "success" : "failure").as_array()) {

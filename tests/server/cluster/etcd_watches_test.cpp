@@ -85,8 +85,8 @@ TEST_F(EtcdWatchesTest, ContinuesAfterTheLastReportedEvent) {
   etcd.hang_up();
   ASSERT_TRUE(wait_for_news(3));
   EXPECT_NE(etcd.requests().back().find(R"("start_revision":"8")"), std::string::npos);
-  // The member sends an event again on the new connection. The client must not report the event
-  // twice.
+  // On the new connection, etcd sends the event of revision 7 again. The client must not report
+  // this event twice.
   etcd.send(http_chunk(changed("a", 7, 20) + changed("b", 8, 20)));
   ASSERT_TRUE(wait_for_news(4));
   EXPECT_EQ(changes(3).events.size(), 1U);
@@ -164,7 +164,7 @@ TEST_F(EtcdWatchesTest, GetsANewTokenOnce) {
   watch({etcd.url()});
   ASSERT_TRUE(wait_for_news(1));
   EXPECT_EQ(end_code(), EtcdCode::kUnauthenticated);
-  EXPECT_EQ(etcd.requests().size(), 4U);  // each of the two watches requests a token first
+  EXPECT_EQ(etcd.requests().size(), 4U);  // two token requests and two watch requests
 }
 
 TEST_F(EtcdWatchesTest, HandlerMayCancel) {

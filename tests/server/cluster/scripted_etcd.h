@@ -98,7 +98,7 @@ class ScriptedEtcd {
     session->input.erase(0, size);
     const std::string reply = script_(requests_.back());
     if (reply == kHangUp) return session->socket.close();
-    // The write is asynchronous, because the client reads on the same thread.
+    // The write is asynchronous, because the etcd client reads the response on the same thread.
     const auto bytes = std::make_shared<std::string>(reply);
     boost::asio::async_write(session->socket, boost::asio::buffer(*bytes),
                              [this, session, bytes](auto error, size_t) {

@@ -171,7 +171,7 @@ TEST_F(ConfigTest, BloomOptionsRefuseWithTheTextsOfRedisBloom) {
   EXPECT_EQ(BloomDefaults(config_).layout(), core::bloom::ValkeyBloomLayout::kId);
 }
 
-// The order of the checks is that of redis-server 7.0.
+// CONFIG SET checks names and values in the same order as redis-server 7.0.
 TEST_F(ConfigTest, FirstWrongNameIsReportedBeforeAnyWrongValue) {
   EXPECT_EQ(set({{"hz", "x"}, {"f\r\noo", "1"}, {"databases", "1"}}),
             "ERR Unknown option or number of arguments for CONFIG SET - 'f  oo'");
@@ -181,7 +181,7 @@ TEST_F(ConfigTest, FirstWrongNameIsReportedBeforeAnyWrongValue) {
             "ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'");
 }
 
-// A tool must be able to set the value that CONFIG GET has shown.
+// CONFIG SET must accept each value that CONFIG GET returns.
 TEST_F(ConfigTest, SetTakesEachOptionsOwnValue) {
   const std::string_view all[] = {"*"};
   const std::set<std::string> protected_names = {"dir", "dbfilename"};
@@ -266,8 +266,8 @@ TEST_F(ConfigTest, AppendOnlyNeedsAHook) {
   EXPECT_EQ(set({{"appendonly", "no"}}), "OK");
 }
 
-// REPLICAOF holds a lock that a hook may wait for, so its call of Config::replace() must not run
-// hooks.
+// Config::replace() must not call the callbacks for changes. REPLICAOF calls it while it holds a
+// lock that a callback may wait for.
 TEST_F(ConfigTest, TheServersOwnChangeWaitsForNoHook) {
   config_.on_change(OptionId::kTimeout, [this] {
     config_.replace(OptionId::kReplicaOf, "10.0.0.2 6380");

@@ -35,7 +35,7 @@ class DirectivesTest : public ::testing::Test {
     EXPECT_TRUE(read) << read.error().message;
     return read ? *read : std::vector<Directive>{};
   }
-  // The first words of all directives.
+  // Returns the first word of each directive.
   static std::vector<std::string> names(const std::vector<Directive>& directives) {
     std::vector<std::string> all;
     for (const Directive& directive : directives) all.push_back(directive.words.at(0));
@@ -172,8 +172,8 @@ TEST_F(DirectivesTest, AStartFindsAFileThatWouldIncludeItself) {
   EXPECT_THAT(read.error().message, HasSubstr("includes itself"));
 }
 
-// A start calls read_config_file(). CONFIG REWRITE calls read_at_start(), to read the new files as
-// the next start will. Both must reject the FIFO.
+// The server calls read_config_file() when it starts. CONFIG REWRITE calls read_at_start(), which
+// reads the new files as the next start will. Both functions must reject an included FIFO.
 TEST_F(DirectivesTest, AnIncludeThatIsAFifoIsRefused) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   const std::string fault = "it is a FIFO; include needs a regular file";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Options at the server's start: files, includes, standard input and the command line. After CONFIG
-// REWRITE the next start must give the same values.
+// Tests the options that a server has after its start, from files, included files, standard input
+// and the command line. A restart after CONFIG REWRITE must give the same values.
 #include <fmt/format.h>
 
 #include "server/config/command_line.h"
@@ -226,8 +226,8 @@ TEST_F(ConfigTest, RewriteForgetsTheLeaderOfAServerThatHasNone) {
   EXPECT_EQ(read(path), "port 7000\n");
 }
 
-// The rewritten values must take precedence over an included file. Otherwise a promoted replica
-// whose included file has `replicaof` would restart as a replica.
+// CONFIG REWRITE must write values so that they take precedence over an included file. Otherwise a
+// promoted replica whose included file has `replicaof` would restart as a replica.
 TEST_F(ConfigTest, RewriteIsTheLastWordOverAnIncludedFile) {
   const auto part = write("r.conf",
                           "replicaof 127.0.0.1 7499\nsave 900 1\nappendonly no\n"
@@ -339,8 +339,8 @@ TEST_F(ConfigTest, ShippedFileLoadsToTheDefaults) {
   EXPECT_EQ(config_.get(all), Config().get(all));
 }
 
-// Returns whether the sample file has the option. Options with effect begin a line, bare or
-// commented out; options without effect are words of a list.
+// Returns whether the sample file mentions the option. An option with an effect must begin a line,
+// possibly after "# ". An option without effect may be any word.
 bool is_explained(const std::string& text, const Option& option) {
   const std::string name(option.name);
   for (const char* before : {"\n", "\n# ", " "}) {

@@ -126,7 +126,8 @@ TEST_F(SpecialValuesTest, EventClassesAreNamedInTheOrderOfRedis) {
   EXPECT_EQ(text_of(parse_keyspace_events, {"gdlshzxet"}), "glshzxetd");
   EXPECT_EQ(text_of(parse_keyspace_events, {"g$lshzxetd"}), "A");
   EXPECT_EQ(text_of(parse_keyspace_events, {"mnKKg"}), "gnKm");
-  // When Redis writes the file, it loses the `n` of a value that also has an `A`.
+  // Unlike Redis, CONFIG REWRITE keeps the `n` of a notify-keyspace-events value that also has an
+  // `A`.
   EXPECT_EQ(text_of(parse_keyspace_events, {"KAn"}), "AnK");
   EXPECT_EQ(text_of(parse_keyspace_events, {"KEq"}),
             "!Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");

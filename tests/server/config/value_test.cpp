@@ -34,8 +34,8 @@ TEST(MemoryText, UnitsAreThoseOfRedisConf) {
   EXPECT_EQ(parse_memory("9223372036854775807").bytes, kInt64Max);
 }
 
-// Redis reads "gb" and "" as zero and stops at a zero byte. Here such values are rejected, because
-// they are surely errors.
+// Redis reads "gb" and "" as zero, and ignores the text after a zero byte. This server rejects such
+// values, because they are surely errors.
 TEST(MemoryText, AllElseIsMalformed) {
   for (const auto text : {""sv, "gb"sv, "-1"sv, "+1"sv, " 1"sv, "1 gb"sv, "1tb"sv, "1.5gb"sv,
                           "1gb\0"sv, "b"sv, "1kk"sv}) {
@@ -44,7 +44,8 @@ TEST(MemoryText, AllElseIsMalformed) {
   }
 }
 
-// Redis wraps around or caps a number above the range of int64_t, and would run with a tiny limit.
+// If a size exceeds the range of int64_t, Redis wraps it around or caps it, and may run with a tiny
+// limit. This server reports that the size is too large.
 TEST(MemoryText, SeparatesTooLargeFromMalformed) {
   for (const auto text : {"9223372036854775808"sv, "18446744073709551616"sv, "17179869184gb"sv,
                           "8589934592gb"sv, "99999999999999999999999k"sv}) {

@@ -17,7 +17,8 @@ namespace {
 
 class CommandEventsTest : public ClientsFixture {
  protected:
-  // A command, and "event key" of all its events, followed by "@database" if that is not 0.
+  // A command and the events that it publishes. Each event is "event key", followed by "@database"
+  // if the database is not 0.
   using Step = std::pair<std::string, std::string>;
 
   CommandEventsTest() {
@@ -28,7 +29,7 @@ class CommandEventsTest : public ClientsFixture {
   void choose(const std::string& classes) {
     ASSERT_EQ(run({"CONFIG", "SET", "notify-keyspace-events", classes}), kOk);
   }
-  // Returns the parts of a channel: form, database, name, payload.
+  // A published message: its form ("space" or "event"), database and name are parts of its channel.
   struct Message {
     std::string form;
     std::string database;
@@ -49,7 +50,8 @@ class CommandEventsTest : public ClientsFixture {
     }
     return all;
   }
-  // Each event must be published in both forms, keyspace first.
+  // Returns the published events. Expects each event first on its keyspace channel and then on its
+  // keyevent channel.
   std::string events_text() {
     const auto all = messages();
     std::string text;

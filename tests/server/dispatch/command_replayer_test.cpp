@@ -29,7 +29,7 @@ class RenamedCommandReplayer : public CommandTest {
     CommandReplayer replayer(services_, origin);
     return std::string(replayer.execute(words));
   }
-  // Returns the bytes journalled since the last call.
+  // Returns the bytes that were journalled since the last call.
   std::string journalled() {
     std::string bytes;
     journal_.take(bytes);

@@ -23,7 +23,7 @@ TEST(LastKeyTest, AnOptionBehindTheKeysIsNone) {
   EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b"}), 2);
   EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b", "force"}), 2);
   EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b", "force", "c"}), 4);
-  // BF.MERGE needs at least one source key, so this FORCE is a key.
+  // BF.MERGE needs at least one source key, so the word FORCE is a key here.
   EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "FORCE"}), 2);
 }
 
@@ -40,7 +40,8 @@ TEST(LastKeyTest, CountedKeysAreAsManyAsTheirCount) {
   EXPECT_EQ(last_key_of(pairs, ArgumentWords{"x", "3", "a", "1", "b", "2"}), 1);
 }
 
-// The table row has keys like MIGRATE: one key, or the keys after the word KEYS.
+// The table row names keys as MIGRATE does: one key, or the keys after the word KEYS if that key is
+// empty.
 TEST(KeysBehindKeywordTest, KeywordStandsInForTheEmptyKey) {
   const Command row{.keys = {{{.first = 3, .last = 3, .use = kKeyRw, .empty_before = "KEYS"},
                               {.first = 5, .last = -1, .use = kKeyRw, .keyword = "KEYS"}}}};
@@ -54,7 +55,8 @@ TEST(KeysBehindKeywordTest, KeywordStandsInForTheEmptyKey) {
   EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "COPY"}), ArgumentWords{""});
   EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "keys", "a", "b"}), (ArgumentWords{"a", "b"}));
   EXPECT_EQ(keys_of({"m", "h", "p", "", "0", "COPY", "KEYS"}), ArgumentWords{});
-  // A malformed MIGRATE names both the single key and the keys of the list.
+  // This MIGRATE is malformed, because it has both a single key and a list of keys. All of these
+  // words count as keys.
   EXPECT_EQ(keys_of({"m", "h", "p", "a", "0", "KEYS", "b"}), (ArgumentWords{"a", "b"}));
   EXPECT_EQ(keys_of({"m", "h"}), ArgumentWords{});
 }

@@ -15,7 +15,8 @@ namespace {
 // Tests that CommitCheck detects a change of a key that a handler has not journalled.
 class CommitCheckTest : public CommandTest {
  protected:
-  // Returns whether the command counts as committed if `act` runs instead of its handler.
+  // Runs `act` as if it were the handler of this command. Returns CommitCheck::is_committed()
+  // afterwards.
   template <class Act>
   bool is_committed(const std::vector<std::string_view>& args, Act&& act) {
     const Request request{.args = args};

@@ -89,7 +89,7 @@ TEST_F(DispatcherTest, OnlyAuthenticationIsAnsweredBeforeIt) {
   }
   EXPECT_EQ(run({"EXEC"}),
             error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."));
-  // As in Redis, an error of the command itself takes precedence over NOAUTH.
+  // As in Redis, an unknown command or a wrong number of arguments is reported before NOAUTH.
   EXPECT_EQ(run({"GET"}), error("ERR wrong number of arguments for 'get' command"));
   EXPECT_TRUE(run({"nope"}).starts_with("-ERR unknown command"));
   EXPECT_EQ(run({"QUIT"}), kOk);
@@ -122,7 +122,8 @@ TEST_F(DispatcherTest, ErrorsAreCountedUnderTheirCode) {
 }
 
 TEST_F(DispatcherTest, OutOfMemoryStopsWhatTakesMore) {
-  // The memory of arrays also counts if the server is built with the allocator of a sanitizer.
+  // The test fills memory with a filter, because the arrays of filters count as used memory even
+  // with a sanitizer's allocator.
   EXPECT_EQ(run({"BF.RESERVE", "filter", "0.01", "10000000"}), kOk);
   EXPECT_EQ(run({"CONFIG", "SET", "maxmemory", "1"}), kOk);
   memory_.set_limit(1);
@@ -257,7 +258,8 @@ TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
   EXPECT_EQ(requests[0].key_hash, keyspace_.ref("a").hash);
   EXPECT_EQ(requests[0].preview.kind, 0U);
   EXPECT_NE(requests[1].preview.kind, 0U);
-  // A hash that depends on the filter must not outlive the filter.
+  // The look-ahead must not hash an item whose hash depends on the filter, because the filter may
+  // be deleted before the command runs.
   EXPECT_EQ(requests[2].preview.kind, 0U);
   EXPECT_EQ(requests[3].command, nullptr);
   EXPECT_EQ(requests[4].command, registry_->find("ping"));
@@ -334,7 +336,8 @@ TEST_F(DurationTest, ATransactionTakesAsLongAsItsCommands) {
   EXPECT_GE(ticks_of("exec"), ticks_of("echo") + ticks_of("bf.add"));
 }
 
-// In the inline request `RENAME "" "abc"`, the empty word begins at the address of the next word.
+// In the inline request `RENAME "" "abc"`, the views of both arguments begin at the same address,
+// because the first argument is empty.
 TEST_F(DispatcherTest, AnEmptyKeyMayBeginWhereTheNextOneDoes) {
   const std::string_view words = "abc";
   const std::vector<std::string> answers = run_pipeline({{"SET", "", "v"},

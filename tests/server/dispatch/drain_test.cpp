@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-// The test decides when all threads have passed the drain.
+// A drain ends when all threads have been visited. The test calls pass() to simulate that.
 class DrainTest : public ::testing::Test {
  protected:
   DrainTest() {
@@ -42,7 +42,7 @@ TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
   EXPECT_EQ(ended_, "ab");
 }
 
-// A thread may have passed before the second caller began its drain. Therefore the second caller
+// A thread may have been visited before the second caller began its drain. So the second caller
 // must wait until all threads have been visited again.
 TEST_F(DrainTest, DrainBegunMeanwhileWaitsForAnotherVisit) {
   drain_.begin(note("a"));

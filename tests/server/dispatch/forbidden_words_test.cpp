@@ -93,7 +93,8 @@ TEST_F(ForbiddenWordsTest, ThereIsNoInterpreter) {
   expect_refused({"FUNCTION", "LOAD", "#!lua name=x"});
 }
 
-// CVE-2025-67733: whatever a command contains, it gets one reply, and an error is one line.
+// CVE-2025-67733: each command must get exactly one reply, whatever bytes it contains, and an error
+// reply must be a single line.
 class LineEndsTest : public CommandTest {
  protected:
   // Commands that the test leaves out, because they wait, end the session, delete the data, or
@@ -163,7 +164,7 @@ TEST_F(LineEndsTest, UnknownNameGivesOneLineError) {
             "-ERR unknown command 'no  such', with args beginning with: 'a b' \r\n");
 }
 
-// CVE-2022-36021, CVE-2024-31228: each match takes little time, whatever the pattern.
+// CVE-2022-36021, CVE-2024-31228: matching a key or channel with any pattern must take little time.
 class PatternsTest : public CommandTest {
  protected:
   PatternsTest() {
@@ -178,8 +179,8 @@ class PatternsTest : public CommandTest {
                  repeated("*a", 5'000) + "b",     repeated("\\a*", 1000) + "b",
                  "[" + std::string(500'000, 'a'), repeated("*?", 50'000)};
   }
-  // Expects that the shortest of three attempts is within the limit, because the machine may be
-  // busy.
+  // Runs the command up to three times. Expects that the fastest run is within the time limit,
+  // because a busy machine may slow the other runs.
   void expect_short(const WordList& words) {
     using Clock = std::chrono::steady_clock;
     auto best = Clock::duration::max();

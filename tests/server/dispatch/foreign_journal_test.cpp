@@ -62,7 +62,7 @@ TEST_F(ForeignJournalTest, AnInsertionWithoutItemsMakesAnEmptyFilter) {
   EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
 }
 
-// The payload was written by valkey-bloom: the filter `tiny` of the vectors.
+// The payload is a filter that valkey-bloom has written: the filter `tiny` of tests/vectors.
 TEST_F(ForeignJournalTest, LoadThatWasJournalledAsInsertionIsALoad) {
   std::ifstream file(BLOOMERY_VECTORS "/valkey-bloom/load/tiny.bin", std::ios::binary);
   const std::string payload{std::istreambuf_iterator<char>(file), {}};

@@ -21,7 +21,8 @@ const std::string kMinI64 = "-9223372036854775808";
 const std::string kMaxI64 = "9223372036854775807";
 struct Extreme {
   std::string text;
-  // True if a command with this legal number is not run, because it would need gigabytes.
+  // True if the number is legal but needs gigabytes. Commands that would accept such a number are
+  // skipped.
   bool is_huge = false;
 };
 const std::vector<Extreme> kExtremes = {
@@ -76,7 +77,8 @@ TEST_F(HostileNumbersTest, SizesThatOverflow) {
   }
 }
 
-// 2^58 × 64 is 2^64: Redis 7.0 writes at offset 0.
+// Redis 7.0 multiplies the offset 2^58 by 64 bits. The product 2^64 wraps around, so it writes at
+// offset 0.
 TEST_F(HostileNumbersTest, BitfieldOffsetsThatWrap) {
   run({"SET", "k", "abcdefgh"});
   expect_refused({"BITFIELD", "k", "SET", "i64", "#288230376151711744", "1"});
@@ -138,7 +140,7 @@ TEST_F(HostileNumbersTest, CountsThatCannotBeNegated) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// Tests commands that wait instead of replying, and commands that only a replica sends.
+// Tests extreme numbers in WAIT, REPLCONF and PSYNC, which send no normal reply.
 TEST_F(HostileNumbersTest, CountsOfReplicasThatCannotBeNegated) {
   run_as_other({"WAIT", kMinI64, "1"});
   Client third(*this);
@@ -194,8 +196,7 @@ TEST_F(HostileNumbersTest, NumbersThatAreNone) {
   }
 }
 
-// Expects that a reservation ends with an error or takes little memory. The server must neither
-// crash nor allocate a large array.
+// BF.RESERVE with an extreme capacity or error rate must return an error or allocate little memory.
 TEST_F(HostileNumbersTest, ReservationsBeyondReason) {
   const uint64_t before = resident_memory().total_bytes;
   for (const std::string rate : {"0", "1", "0.999999", "1e-300", "-0.5", "1.5", "0.01", "5e-324"}) {
@@ -217,7 +218,8 @@ TEST_F(HostileNumbersTest, ReservationsBeyondReason) {
   EXPECT_LT(resident_memory().total_bytes, before + (uint64_t{200} << 20));
 }
 
-// Capacities that need a number of bits around 2^64 must not wrap.
+// The bit counts for these capacities are around 2^64 and must not wrap around: BF.RESERVE fails,
+// or the filter works.
 TEST_F(HostileNumbersTest, ProductsThatWrap) {
   for (const std::string capacity :
        {"2305843009213693952", "2305843009213693951", "2305843009213693953", "1152921504606846976",

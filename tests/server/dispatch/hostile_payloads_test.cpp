@@ -55,7 +55,7 @@ class HostilePayloadsTest : public CommandTest {
     for (char& byte : bytes) byte = static_cast<char>(below(256));
     return bytes;
   }
-  // Runs every command on filters with this key.
+  // Runs every filter command on this key.
   void use_filter(const std::string& key) {
     for (const WordList& words : {WordList{"BF.INFO", key},
                                   {"BF.ADD", key, "a"},
@@ -210,7 +210,7 @@ TEST_F(HostilePayloadsTest, ForgedFilters) {
     }
   }
   EXPECT_EQ(run({"SAVE"}), kOk);
-  // Some payloads must be accepted and some rejected, otherwise nothing was tested.
+  // The damaged payloads test the server only if it accepts some of them and rejects some.
   EXPECT_GT(accepted, 0U);
   EXPECT_LT(accepted, rounds_);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The effects that commands put into the journal. Commands without an effect are not journalled.
+// Tests the commands that the journal contains instead of a client's command. A command without an
+// effect is not journalled.
 #include "core/bloom/parameters.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_codec.h"
@@ -24,8 +25,8 @@ class JournalEffects : public CommandTest {
     journalled();
   }
 
-  // Returns the commands since the last call, with spaces between arguments and `;` after each
-  // command.
+  // Returns the commands that were journalled since the last call, with spaces between arguments
+  // and `;` after each command.
   std::string journalled() {
     std::string bytes;
     journal_.take(bytes);
@@ -49,7 +50,7 @@ class JournalEffects : public CommandTest {
     return text;
   }
 
-  // Runs the command and returns what it journalled.
+  // Runs the command. Returns the commands that it added to the journal.
   std::string effect(const std::vector<std::string>& command) {
     run(command);
     return journalled();
@@ -146,8 +147,8 @@ TEST_F(JournalEffects, AnExpiryInsideATransactionStaysInItsPlace) {
   EXPECT_EQ(effect({"EXEC"}), "MULTI;SET a 5 PXAT " + at(-10) + ";DEL a;INCR a;EXEC;");
 }
 
-// Replicas that run Redis 7 do not support the newer operations of BITOP, so the journal has their
-// results.
+// Replicas that run Redis 7 do not support the newer operations of BITOP. So the journal contains
+// the resulting value instead of BITOP.
 TEST_F(JournalEffects, BitOperationsNewerThanRedis7AreTheirResult) {
   run({"SET", "a", "0"});
   run({"SET", "b", "p"});
@@ -203,9 +204,9 @@ TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
 }
 
-// The journal creates the filter by BF.LOADCHUNK, with the header that RedisBloom dumps for the
-// same BF.RESERVE. The effect of RedisBloom's other commands would depend on the receiver's
-// configuration.
+// The journal creates a RedisBloom filter by BF.LOADCHUNK, with the chunk header that RedisBloom
+// dumps after the same BF.RESERVE. The effect of other commands, such as BF.RESERVE, would depend
+// on the configuration of the replica.
 TEST_F(JournalEffects, FiltersOfRedisBloomAreMadeByTheirHeader) {
   run({"CONFIG", "SET", "bf-layout", "redisbloom"});
   const std::string header = " 1 " + vectors::read("redisbloom/scandump/empty/00.bin") + ";";
@@ -262,8 +263,8 @@ TEST_F(JournalEffects, AnInsertionThatIsALoadIsJournalledAsOne) {
   EXPECT_EQ(journalled(), "BF.LOAD f " + payload + ";");
 }
 
-// The journal creates the filter by BF.INSERT, because valkey-bloom's BF.RESERVE accepts no seed.
-// valkey-bloom has no option LAYOUT.
+// The journal creates a valkey-bloom filter by BF.INSERT, because the BF.RESERVE of valkey-bloom
+// accepts no seed. It omits LAYOUT, which valkey-bloom does not know.
 TEST_F(JournalEffects, FiltersOfValkeyBloomAreMadeInItsWords) {
   run({"CONFIG", "SET", "bf-layout", "valkey-bloom"});
   const std::string seed(32, 's');

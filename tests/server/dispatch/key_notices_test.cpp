@@ -32,7 +32,7 @@ class KeyNoticesTest : public CommandTest {
     key_events_.choose(~0U & ~uint32_t{kEventsByKey});
   }
 
-  // Returns "event key" for each published message.
+  // Returns "event key" for each message that was published since the last call.
   Texts taken() {
     Texts texts;
     while (const auto delivery = pubsub_.take(0)) {

@@ -30,13 +30,15 @@ namespace {
 using ::testing::IsEmpty;
 using WordList = std::vector<std::string>;
 
-// One way to call a command. Its words differ from each other and from the names of other keys.
+// One way to call a command. The words of the command differ from each other, so that each word
+// identifies one argument.
 struct Sample {
   WordList command;
-  std::vector<WordList> before{};  // commands that create the keys of the sample
+  std::vector<WordList> before{};  // commands that must run first, to create keys
 };
 
-// Placeholders for the replies to DUMP and BF.SCANDUMP.
+// Placeholders in a sample. spelled() replaces them by the reply of DUMP or by a chunk of
+// BF.SCANDUMP.
 const std::string kDump = "<DUMP>";
 const std::string kChunk = "<CHUNK>";
 
@@ -138,20 +140,20 @@ const std::vector<Sample> kAnyType = {
     {{"MEMORY", "USAGE", "k"}, {kText}},
     {{"MEMORY", "USAGE", "k", "SAMPLES", "0"}, {kText}},
     {{"WATCH", "k", "l"}, {kText}},
-    // Channels are not keys, although the table rows of SPUBLISH, SSUBSCRIBE and SUNSUBSCRIBE give
-    // their positions.
+    // The table rows of SPUBLISH, SSUBSCRIBE and SUNSUBSCRIBE give the positions of channels, which
+    // are not keys.
     {{"SPUBLISH", "k", "message"}, {kText}},
     {{"SSUBSCRIBE", "k"}, {kText}},
     {{"SUNSUBSCRIBE", "k"}, {kText}},
 };
 
-// These commands access keys that they do not name: all keys or a random one.
+// These commands access keys whose names are not among their arguments.
 const std::set<std::string> kNameless = {
     "keys",   "randomkey", "scan",    "dbsize",  "flushall",       "flushdb",
     "swapdb", "lolwut",    "bf.scan", "bf.plan", "debug|populate", "function|flush"};
 
-// Returns the shortest call of a command. The names of its keys are words, all other arguments are
-// numbers.
+// Returns a sample that calls a command with the fewest arguments. Arguments that are keys get
+// names such as "key1", all others are numbers.
 Sample made_up(const RegisteredCommand& command) {
   const Command& row = *command.row;
   Sample sample{{}, {kText}};
@@ -172,8 +174,8 @@ Sample made_up(const RegisteredCommand& command) {
   return sample;
 }
 
-// Kinds of values that a key has before the command runs. kAsMade is the value that the sample
-// creates, if any.
+// The value that the tested key has before the command runs: no value, a number, other bytes, a
+// Bloom filter, or the value from Sample::before.
 enum class Variant { kAbsent, kNumber, kBytes, kSeen, kAsMade };
 
 class KeyPositionsTest : public CommandTest {
@@ -184,7 +186,8 @@ class KeyPositionsTest : public CommandTest {
     return reply.substr(0, reply.size() - 2);
   }
 
-  // Returns the sample's command with each placeholder replaced by the reply that it represents.
+  // Returns the sample's command after its placeholders <DUMP> and <CHUNK> were replaced by replies
+  // of the server.
   WordList spelled(const Sample& sample) {
     EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);
     run_as_other({"BF.ADD", "k", "loaded"});
@@ -204,10 +207,11 @@ class KeyPositionsTest : public CommandTest {
 
   struct Effect {
     bool has_changed = false;  // true if the command changes the value of the tested key
-    std::string rest;          // reply of the command, and the values of all other keys
+    std::string rest;          // the reply and the values of all other keys after the command
   };
 
-  // Runs the command with a kind of value under one name.
+  // Creates the keys of the sample and gives the key `name` a value of this variant. Runs the
+  // command and returns its effect.
   Effect run_with(const Sample& sample, const WordList& words, const std::string& name,
                   Variant variant) {
     EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);
@@ -226,7 +230,7 @@ class KeyPositionsTest : public CommandTest {
     for (const std::string& word : words) {
       if (word != name) effect.rest += state_of(word);
     }
-    // Only a transaction shows the effect of WATCH on a key.
+    // WATCH has an effect only on a later transaction, which fails if the watched key has changed.
     if (run({"MULTI"}) == kOk) {
       run_as_other({"SET", name, "a change"});
       effect.has_changed |= run({"EXEC"}) == "*-1\r\n";
@@ -246,13 +250,15 @@ class KeyPositionsTest : public CommandTest {
     return rests.size() > 1;
   }
 
-  // Returns whether the server rejects a user who has rights to all words except this one.
+  // Returns whether the server rejects the command for a user who may access all of its words as
+  // keys, except `name`.
   bool needs(const RegisteredCommand& command, const WordList& words, const std::string& name) {
     acl::User user("u", users_.table(), acl::ChannelDefault::kAllChannels);
     const std::vector<std::string_view> all_commands = {"+@all"};
     EXPECT_FALSE(user.apply_all(all_commands));
     for (const std::string& word : words) {
-      // A pattern must not contain zero bytes, so a payload is matched by its length alone.
+      // A pattern of an ACL rule cannot contain zero bytes, so the pattern for a payload consists
+      // of one `?` for each byte.
       const bool is_payload = word.size() > 20;
       const std::string pattern = is_payload ? std::string(word.size(), '?') : word;
       if (word == name) continue;
@@ -267,7 +273,8 @@ class KeyPositionsTest : public CommandTest {
     return *registry_->find(args);
   }
 
-  // Returns samples of every command that has keys or accesses data, except those in kNameless.
+  // Returns samples of all commands that name keys or access data. Commands in kNameless are left
+  // out.
   std::vector<Sample> samples() {
     std::vector<Sample> all = kStringSamples;
     all.insert(all.end(), kFilterSamples.begin(), kFilterSamples.end());
@@ -285,8 +292,8 @@ class KeyPositionsTest : public CommandTest {
     return all;
   }
 
-  // Returns the words for which the command's table row and its behaviour disagree whether the word
-  // is a key.
+  // Returns the words that the command table lists as keys although the command does not touch
+  // them, or the reverse.
   WordList disagreements(const Sample& sample) {
     WordList found;
     const WordList words = spelled(sample);
@@ -314,7 +321,8 @@ TEST_F(KeyPositionsTest, MadeUpWordsSufficeForMostRows) {
     const Sample sample = made_up(*registry_->find(std::vector<std::string_view>{name}));
     EXPECT_THAT(disagreements(sample), IsEmpty()) << name;
   }
-  // Checks the made-up samples of a subcommand, and of a command whose keys are every second word.
+  // Checks made_up() with a subcommand, and with a command whose arguments are keys and values in
+  // turn.
   EXPECT_EQ(made_up(command_of({"MEMORY", "USAGE", "k"})).command,
             (WordList{"memory", "usage", "key2"}));
   EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (WordList{"mset", "key1", "2"}));

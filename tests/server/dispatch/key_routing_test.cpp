@@ -55,7 +55,8 @@ TEST_F(KeyRoutingTest, KeysOfOthersAreMoved) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// The keys of a pipeline are hashed ahead, so the slot of a key is known before its command runs.
+// The server hashes the keys of all commands in a pipeline ahead. It then knows the slot of a key
+// before it runs the command.
 TEST_F(KeyRoutingTest, PipelinesAreRoutedAsSingleCommandsAre) {
   const std::vector<std::vector<std::string_view>> commands = {{"SET", "bar", "1"},
                                                                {"GET", "foo"},
@@ -206,8 +207,8 @@ TEST_F(KeyRoutingTest, ClientsOfANewLeaderAreHeldBack) {
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
 }
 
-// Replies to writes without keys also need a permit. If the server has none, it closes the
-// connection.
+// FLUSHALL, FLUSHDB and SWAPDB name no keys. Like other writes, they wait during a handover, and
+// fail if the server does not serve its shard.
 TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
   run({"SET", "bar", "1"});
   cluster_.set_service(Service::kHeld);
@@ -235,7 +236,8 @@ TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
   EXPECT_EQ(run({"FLUSHALL"}), "-CLUSTERDOWN Hash slot not served\r\n");
 }
 
-// A leader is demoted before its view of the cluster changes.
+// A demoted leader becomes a read-only replica before it learns the address of the new leader.
+// Until then it holds back the writes of its clients.
 TEST_F(KeyRoutingTest, DeposedLeaderHoldsClientsUntilRedirected) {
   EXPECT_EQ(run_as_other({"MULTI"}), kOk);
   state_.availability.begin(Availability::kReadOnlyReplica);
@@ -250,7 +252,7 @@ TEST_F(KeyRoutingTest, DeposedLeaderHoldsClientsUntilRedirected) {
   become('b');
   EXPECT_EQ(run({"SET", "bar", "1"}), kMovedBar);
   EXPECT_EQ(run_as_other({"EXEC"}), kMovedBar);
-  // FLUSHALL has no keys, so a redirection could name no server.
+  // FLUSHALL has no keys and so no slot, so the server cannot redirect it to the leader of a slot.
   EXPECT_EQ(run({"FLUSHALL"}), "-READONLY You can't write against a read only replica.\r\n");
 }
 
@@ -272,7 +274,8 @@ TEST_F(KeyRoutingTest, ClassicChannelsAreRefusedRatherThanLost) {
   EXPECT_EQ(run({"PSUBSCRIBE", "a*"}),
             "-ERR PSUBSCRIBE is not allowed in a cluster: use shard channels\r\n");
   EXPECT_EQ(run({"UNSUBSCRIBE"}).front(), '*');
-  // Each server publishes its own key events, so the pattern needs no slot.
+  // Each server of a cluster publishes the events of its own keys. So a client may subscribe to
+  // them on any server, whatever the slot of the pattern.
   EXPECT_EQ(run({"PSUBSCRIBE", "__keyevent@0__:*"}).front(), '*');
   EXPECT_EQ(run_as_other({"SUBSCRIBE", "__redis__:invalidate"}).front(), '*');
 }

@@ -20,7 +20,8 @@ namespace {
 
 class PermissionsTest : public CommandTest {
  protected:
-  // Returns "OK", or the reply of ACL DRYRUN, for a user with these rules.
+  // Returns "OK" if a user with these rules may run the command. Otherwise returns the error that
+  // ACL DRYRUN reports.
   std::string denial(const std::vector<std::string_view>& rules,
                      const std::vector<std::string>& command) {
     acl::User user("u", users_.table(), acl::ChannelDefault::kResetChannels);
@@ -47,7 +48,8 @@ TEST_F(PermissionsTest, KeysNeedTheAccessThatTheCommandTakes) {
   EXPECT_EQ(denial({"+@all", "%R~a", "%W~b"}, {"COPY", "a", "b"}), "OK");
   EXPECT_EQ(denial({"+@all", "%R~a", "%W~b"}, {"COPY", "b", "a"}), no_key("b"));
   EXPECT_EQ(denial({"+@all", "~a", "~b"}, {"MGET", "a", "b", "c"}), no_key("c"));
-  // A command that does not reveal the value needs permission either to read or to write the key.
+  // EXISTS does not reveal the value of the key. So the right to read the key or the right to write
+  // it suffices.
   EXPECT_EQ(denial({"+@all", "%W~k"}, {"EXISTS", "k"}), "OK");
   EXPECT_EQ(denial({"+@all"}, {"EXISTS", "k"}), no_key("k"));
 }
@@ -95,7 +97,7 @@ TEST_F(PermissionsTest, AWrongCountOfKeysIsLeftToTheCommand) {
   EXPECT_EQ(denial({"+@all", "~a"}, {"LCS", "a", "b"}), no_key("b"));
 }
 
-// The fast checks of permissions must agree with the full check.
+// The fast checks of a user's permissions must give the same answers as the full check.
 TEST_F(PermissionsTest, EveryWayToAskGivesTheSameAnswer) {
   const std::vector<std::vector<std::string_view>> all_rules = {
       {"+@all", "~*"},
@@ -132,7 +134,8 @@ TEST_F(PermissionsTest, EveryWayToAskGivesTheSameAnswer) {
       }
     }
   }
-  // The fastest check must accept most of the allowed commands.
+  // The fastest check, `plain`, must suffice for more than half of the commands that the users may
+  // run.
   EXPECT_GT(plain, allowed / 2);
 }
 
@@ -145,7 +148,7 @@ TEST_F(PermissionsTest, TheTableHasAllCommandsAndCategories) {
   }
   const size_t config = *table.find("config");
   EXPECT_FALSE(table.at(config).subcommands.empty());
-  // A mask of 32 bits has one bit for each category.
+  // The server stores a set of categories as a mask of 32 bits.
   EXPECT_LE(table.category_names().size(), 32U);
 }
 

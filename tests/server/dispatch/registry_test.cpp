@@ -54,15 +54,15 @@ TEST(RegistryTest, FindsNamesInAnyCase) {
   }
 }
 
-// Replicas that run Redis 7.0 receive the commands that are journalled verbatim. They receive
-// commands on filters only if they have a module for filters.
+// A replica that runs Redis 7.0 must support all commands that are journalled verbatim. Filter
+// commands are exempt, because only replicas with a module for filters receive them.
 TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
   const auto registry = std::move(*Registry::create({}));
   size_t count = 0;
   for (const RegisteredCommand* command : registry->commands()) {
     const bool is_verbatim = command->row->journalled == Journalled::kVerbatim;
     if (!command->has(kWrite) || !is_verbatim || command->row->group == "bf") continue;
-    // Every replica that receives BF.MERGE supports it; see ServerState::own_words.
+    // A replica that does not know BF.MERGE gets a new snapshot instead of this command.
     if (command->full_name == "bf.merge") continue;
     ++count;
     EXPECT_LT(std::stod(std::string(command->row->since)), 7.1) << command->full_name;
@@ -127,7 +127,7 @@ TEST(RegistryTest, RenamedCommandsHaveOnlyTheirNewName) {
   EXPECT_EQ(registry->find("get"), nullptr);
   ASSERT_NE(registry->find("FETCH"), nullptr);
   EXPECT_EQ(registry->find("fetch")->row->name, "get");
-  // A name that an earlier rename has freed may be given to another command.
+  // After GET was renamed, SET may be renamed to "get".
   ASSERT_EQ(renamed({{"get", "fetch"}, {"set", "get"}}, registry), "");
   EXPECT_EQ(registry->find("get")->row->name, "set");
 }

@@ -37,7 +37,7 @@ class DirectoryLockTest : public ::testing::Test {
     std::filesystem::current_path(before_);
     std::filesystem::remove_all(root_);
   }
-  // Returns the error of another server that starts in this directory.
+  // Returns the error that another server gets when it locks this directory.
   std::string error_in(const std::string& name) const {
     const auto here = std::filesystem::current_path();
     std::filesystem::current_path(root_ / name);
@@ -68,7 +68,8 @@ TEST_F(DirectoryLockTest, EndsWithItsOwnerAndLeavesAnEmptyFile) {
   EXPECT_EQ(std::filesystem::file_size(".bloomery.lock"), 0U);
 }
 
-// A server that is killed right after a fork leaves a child that has not closed anything yet.
+// If a server is killed right after a fork, its child process has not closed the lock file yet. So
+// the lock is held until the child process ends.
 TEST_F(DirectoryLockTest, WaitsForTheChildOfAnEndedOwner) {
   auto owner = std::make_unique<DirectoryLock>();
   ASSERT_TRUE(owner->take(kAtOnce));
@@ -137,7 +138,8 @@ TEST_F(DirectoryLockTest, ADirectoryThatIsNotThereIsAnError) {
   EXPECT_EQ(std::filesystem::current_path().filename(), "first");
 }
 
-// A user who may write to the directory must not make the server open another file.
+// A user with write access to the directory can replace the lock file by a symbolic link. The
+// server must not open the target of the link.
 TEST_F(DirectoryLockTest, ALinkInItsPlaceIsNotFollowed) {
   std::ofstream("target") << "kept";
   std::filesystem::create_symlink("target", ".bloomery.lock");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests the end of a process: whatever its child is doing, the next start finds all the data.
+// Tests the end of a server process. Its child process may be saving at that moment. The next start
+// must find all the data.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -79,7 +80,8 @@ TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
   expect_found();
 }
 
-// The server's own thread would start due work as soon as the running child has been stopped.
+// During the shutdown, the main thread calls tick(). It must not start the requested rewrite when
+// the running child process has been stopped.
 TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   begin("yes", start_slow_child);
   Durability& durability = process_->durability;
@@ -96,7 +98,7 @@ TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   expect_found();
 }
 
-// Repeats the shutdown with each operation in turn as the first one that fails.
+// Repeats a shutdown. In the n-th run, the n-th disk operation of the shutdown fails.
 TEST(DurabilityEnding, EndsWithoutSnapshotIfTheLogHoldsAll) {
   int ends_without = 0;
   bool has_failed = true;

@@ -146,7 +146,7 @@ class Life {
     return std::string(replies.view());
   }
 
-  // Returns the server's data as text, in the form of Twin::picture().
+  // Returns the server's data as text, in the same format as Twin::picture().
   std::string picture() {
     std::string text;
     for (int database = 0; database < kDatabases; ++database) {
@@ -214,7 +214,7 @@ class World {
     states_.push_back({0, {}});
   }
 
-  // Runs the model and returns the error; empty on success.
+  // Runs random operations on the server and the model. Returns the error, or "".
   std::string run() {
     for (int lives = 1 + number(3); lives > 0; --lives) {
       if (!begin_life()) return trouble_;
@@ -227,7 +227,7 @@ class World {
 
  private:
   struct State {
-    uint64_t offset;  // end of the journal in this state; kNever while the log was off
+    uint64_t offset;  // end offset of the journal in this state; kNever if the append log was off
     Twin twin;
   };
   static constexpr uint64_t kNever = virtual_disk::kNever;
@@ -247,7 +247,7 @@ class World {
         disk_.fail_from_operation(1 + static_cast<uint64_t>(number(40)));
       }
       make_life();
-      // A start may succeed despite the faults. It must then find a valid state.
+      // A start may succeed although some operations fail. The server must then have a valid state.
       if (life_->recover() && !find_state()) return false;
       life_.reset();
       record_damage();
@@ -324,7 +324,7 @@ class World {
   }
 
   void flush() {
-    // Flushes as the log's own thread does when the disk works again.
+    // Writes and syncs the append log, as the log's own thread does when the disk works again.
     if (life_->durability.append_log().flush()) {
       life_->durability.availability.end(Availability::kAppendLogFails);
     }
@@ -335,7 +335,7 @@ class World {
     const uint64_t rewrites = durability.saves().rewrites().record().count;
     const uint64_t forks = durability.saves().slot().fork_count();
     life_->durability.tick();
-    // A tick processes the end of a child before it forks another.
+    // tick() first processes the end of the previous child process, and then may fork the next one.
     if (durability.saves().rewrites().record().count > rewrites)
       safe_ = std::max(safe_, rewritten_);
     if (durability.saves().slot().fork_count() > forks) rewritten_ = states_.size() - 1;
@@ -395,7 +395,7 @@ class World {
     record_state(is_done ? std::move(twin) : states_.back().twin);
   }
 
-  // Executes a random command on the model. Returns the command and its expected reply ("": any).
+  // Applies a random command to the model. Returns the command and its reply; "" means any reply.
   std::pair<WordList, std::string> random_command(Twin& twin, int database) {
     if (number(3) == 0) return filter_command(twin, database);
     const std::string key = one_of({"s0", "s1"});
@@ -445,7 +445,7 @@ class World {
 
   std::pair<WordList, std::string> filter_command(Twin& twin, int database) {
     const std::string& key = one_of(kFilters);
-    // The first layer holds two items, so that filters grow. BF.RESERVE fails on an existing key.
+    // BF.RESERVE needs a missing key. The first layer holds only two items, so that filters grow.
     if (!twin.has(database, key) && number(3) == 0) {
       twin.value(database, key).is_filter = true;
       return {{"BF.RESERVE", key, "0.0000001", "2", "EXPANSION", "2"}, "+OK\r\n"};
@@ -474,12 +474,12 @@ class World {
   VirtualDisk disk_;
   std::unique_ptr<Life> life_;
   std::vector<State> states_;
-  size_t safe_ = 0;     // index of the oldest state that a start after a power cut may find
-  size_t written_ = 0;  // index of the oldest state that a start after a kill may find
-  size_t least_ = 0;    // index of the oldest state that the next start may find: safe_ or written_
+  size_t safe_ = 0;       // index of the oldest state that is valid after a power cut and a restart
+  size_t written_ = 0;    // index of the oldest state that is valid after a kill and a restart
+  size_t least_ = 0;      // safe_ if a power cut precedes the next start; written_ if a kill does
   size_t rewritten_ = 0;  // index of the state that the running rewrite saves
 
-  // After a failed sync files may have holes that no start detects, so the next start is the last.
+  // Failed syncs may leave holes of zeros that no start detects, so the next start is the last.
   bool may_be_damaged_ = false;
   std::string trouble_;
 };

@@ -31,7 +31,8 @@ using core::keyspace::Locking;
 using durable_process::Process;
 using ::testing::HasSubstr;
 
-// A replica may hold a child's snapshot before the parent runs again.
+// fork_count() must count a child process before it starts, because a replica may receive the
+// child's snapshot before the parent process runs again.
 TEST(Durability, AChildIsCountedBeforeAnybodyHearsOfIt) {
   virtual_disk::VirtualDisk disk;
   const Durability* durability = nullptr;
@@ -115,7 +116,8 @@ TEST_F(PreparedDurabilityTest, SwitchesTheLogWithTheOption) {
   EXPECT_TRUE(process_.durability.log_is_on());
   EXPECT_NE(set(process_, "dir", (root_ / "other").string()), "") << "the log has its files open";
   EXPECT_EQ(set(process_, "appendonly", "no"), "");
-  // Switching the log off takes effect once the child that writes the log's base has ended.
+  // CONFIG SET appendonly no takes effect when the child process that writes the log's base file
+  // has ended.
   EXPECT_TRUE(support::wait_until([this] {
     process_.durability.tick();
     return !process_.durability.log_is_on();

@@ -41,7 +41,7 @@ TEST(SlowLogTest, LongWordsAndManyWordsAreCut) {
   std::vector<std::string_view> words{at_limit, long_word};
   EXPECT_EQ(trimmed_words(words),
             (std::vector<std::string>{at_limit, std::string(128, 'b') + "... (3 more bytes)"}));
-  // Five bytes of the first word have not been received.
+  // The server has not received the last five bytes of the first word yet.
   EXPECT_EQ(trimmed_words(words, {.index = 0, .missing_bytes = 5})[0],
             at_limit + "... (5 more bytes)");
   words.assign(32, "w");

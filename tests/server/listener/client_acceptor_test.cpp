@@ -38,7 +38,7 @@ class ClientAcceptorTest : public ListenerFixture {
 };
 
 TEST_F(ClientAcceptorTest, RejectsAndCountsClientsAboveTheLimit) {
-  // The limit on clients also counts the clients of the fixture.
+  // maxclients also counts the fixture's own clients, so it allows one more client.
   set_option(config_, OptionId::kMaxClients, std::to_string(clients_.count() + 1));
   serve();
   const Caller first;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The clients that a TLS port accepts, and attacks by peers.
+// Tests which clients a TLS port accepts, and that clients without a complete handshake do not
+// block it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +46,7 @@ class TlsPortTest : public ListenerFixture {
     serve_tls(auth_clients, authority_.issue("server"));
   }
   bool is_served() { return TlsCaller(authority_).is_served(tls_port_); }
-  // Opens raw connections that send `sent` and nothing more.
+  // Opens connections whose clients send `sent` and then stay silent.
   std::vector<std::unique_ptr<Caller>> hold(size_t count, const std::string& sent) const {
     std::vector<std::unique_ptr<Caller>> held;
     for (size_t i = 0; i < count; ++i) {
@@ -63,8 +64,8 @@ class TlsPortTest : public ListenerFixture {
 
 enum class Certificate { kNone, kOwn, kStrangers, kExpired };
 
-// Test parameters are the value of tls-auth-clients, the client's certificate, and whether the
-// client is served.
+// Test parameters: the value of tls-auth-clients, the kind of certificate that the client has, and
+// whether the server accepts the client.
 class ClientCertificateTest
     : public TlsPortTest,
       public ::testing::WithParamInterface<std::tuple<const char*, Certificate, bool>> {};
@@ -145,7 +146,8 @@ TEST_F(TlsPortTest, HandshakesTakeHalfOfThePlaces) {
   const auto others = hold(14, kHalfHello);
   ASSERT_TRUE(await([&] { return clients_.count() >= count + 12; })) << clients_.count();
   TlsCaller late(authority_);
-  // Until the oldest handshakes are a second old, new connections wait in the kernel's queue.
+  // The server replaces a handshake by a new connection only after a second. Until then, new
+  // connections wait in the kernel's queue.
   std::thread clock([this] { advance_ms(1001); });
   EXPECT_TRUE(late.is_served(tls_port_));
   clock.join();

@@ -13,7 +13,7 @@
 namespace server::net {
 namespace {
 
-// Closes the context's socket set, so that the context runs without one.
+// A socket set that is closed at once, so that the io_context has no sockets to poll.
 struct NoSockets : SocketSet {
   explicit NoSockets(asio::io_context& context) : SocketSet(context) {
     close();
@@ -41,7 +41,7 @@ TEST(EventLoop, RunsWhatOtherThreadsPost) {
   NoSockets sockets(context);
   auto work = asio::make_work_guard(context);
   constexpr int kPosts = 10'000;
-  int count = 0;  // used by the loop's thread only
+  int count = 0;  // only the thread that runs the loop uses this variable
   EventLoop loop(context, sockets, [&] {
     if (count == 2 * kPosts) work.reset();
   });
@@ -106,8 +106,8 @@ TEST_F(EventLoopSocketsTest, SocketsThatAreAlwaysReadyHoldUpNoPost) {
   first_.make_ready();
   second_.make_ready();
   loop_.run();
-  // Asio may poll its descriptors once more before it runs functions that were posted during the
-  // poll.
+  // A function that is posted during a poll may run only after the next poll, because Asio may
+  // already have planned that poll.
   constexpr size_t kOfAWait = 2 + EventLoop::kSocketsPerWait;
   EXPECT_GE(reported, kOfAWait);
   EXPECT_LE(reported, 2 * kOfAWait);
@@ -122,7 +122,8 @@ TEST_F(EventLoopSocketsTest, OneClientAloneIsNotAskedForAgain) {
   };
   first_.make_ready();
   loop_.run();
-  // The posted function runs after at most one more poll, which Asio may already have planned.
+  // The posted function `p` may run after one further poll, because Asio may already have planned
+  // that poll.
   EXPECT_LE(seen_.find('p'), seen_.find("1.1.1.1.")) << seen_;
 }
 

@@ -203,7 +203,7 @@ TEST_F(ListeningSocketTest, AUnixSocketHasItsPermissions) {
 
 TEST_F(ListeningSocketTest, UnixSocketBelongsToItsGroup) {
   const std::string path = directory_ + "/socket";
-  // A process may assign its files to groups that it belongs to.
+  // A process may change the group of its own files to a group that it belongs to.
   const std::string group = std::to_string(::getegid());
   ASSERT_EQ(error_of_unix(path, 0660, group), "");
   struct stat status {};
@@ -236,7 +236,8 @@ TEST_F(ListeningSocketTest, PathInUseIsNotReplaced) {
   EXPECT_EQ(error_of_unix(path), taken);
   const Caller caller(AF_UNIX);
   EXPECT_TRUE(caller.call_path(path));
-  // Together with an earlier connection, two peers wait to be accepted.
+  // The failed attempt to listen has connected to the socket, to find out whether a server uses it.
+  // So two peers wait to be accepted.
   start(opened_.back());
   await_accepted(2);
 }

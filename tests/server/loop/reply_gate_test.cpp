@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The gate with a simulated log and simulated clients: no sockets, no files.
+// Tests the reply gate, which holds replies back until the append log has their writes. The log and
+// the clients are simulated, without sockets and files.
 #include "server/loop/reply_gate.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +93,7 @@ TEST_F(ReplyGateTest, WritesWaitForAcknowledgements) {
   EXPECT_EQ(two_->sent, "read");
   EXPECT_TRUE(is_waiting_);
   EXPECT_EQ(acks.requests, 1);
-  // The gate still holds back later replies of the client.
+  // Later replies to the same client are also held back, because replies must keep their order.
   gate_.release_safe();
   EXPECT_EQ(one_->sent, "");
   acks.acked = 10;
@@ -129,7 +130,8 @@ TEST_F(ReplyGateTest, ManyBytesAreHandedOver) {
   EXPECT_EQ(two_->sent, many);
   EXPECT_EQ(two_->taken.view(), many);
   EXPECT_TRUE(gate_.replies().empty());
-  // The gate keeps no bytes, even if a sink does not send all of them at once.
+  // The gate gives all bytes to the client's sink, even if the sink cannot send all of them at
+  // once.
   two_->sent.clear();
   log_.end = 1;
   reply(one_, "c");
@@ -200,7 +202,8 @@ TEST_F(ReplyGateTest, DroppedRepliesAreNotSent) {
   EXPECT_EQ(gate_.fresh(), "");
   log_.is_failing = true;
   log_.end = 5;
-  // The failed write was discarded, so the reply "b" must not wait for the log.
+  // The dropped reply belonged to the only write. So the reply "b", which is to a read, must not
+  // wait for the log.
   reply(two_, "b");
   gate_.end_round();
   EXPECT_EQ(one_->sent, "a");
@@ -233,7 +236,8 @@ TEST_F(ReplyGateTest, UnsafeRepliesAreHeldAndCommittedOnce) {
   EXPECT_EQ(one_->sent, "a");
   EXPECT_EQ(two_->sent, "");
   EXPECT_TRUE(is_waiting_);
-  // A client whose reply is still held causes another commit, but does not count as a new client.
+  // The reply "b" is still held, so end_round() commits the log again. But `two_` waited before, so
+  // this commit reports no new client.
   log_.on_commit = [this] { log_.safe = 20; };
   gate_.end_round();
   EXPECT_EQ(log_.commits, 2);

@@ -27,8 +27,8 @@ struct Counter final : SocketSet::Watcher {
 
 class SocketSetTest : public testing::Test {
  protected:
-  // Waits for a ready socket and polls the set once. Returns false if no socket is ready within
-  // `time`.
+  // Waits up to `time` for an event of the socket set, and handles it. Returns false if there is
+  // none.
   bool look(std::chrono::milliseconds time) { return context_.run_one_for(time) > 0; }
 
   asio::io_context context_{1};
@@ -58,7 +58,7 @@ TEST_F(SocketSetTest, UnreadSocketIsReportedAgain) {
     EXPECT_EQ(one_.calls, round);
   }
   sockets_.change(first_.near, one_, 0);
-  // The kernel may have reported the socket once more before change().
+  // An event that the kernel reported before change() may still be delivered once.
   (void)look(std::chrono::milliseconds(1));
   EXPECT_FALSE(look(std::chrono::milliseconds(1)));
   EXPECT_EQ(one_.calls, 3);

@@ -30,7 +30,8 @@ class BigArgumentTest : public CommandTest {
  protected:
   static constexpr size_t kSize = 1'000'000;
 
-  // Takes a request apart as ClientInput does: its first word of kSize bytes is not in `data_`.
+  // Stores a request as ClientInput does: the first argument of kSize bytes goes to `big_`, all
+  // other bytes to `data_`.
   void receive(const std::vector<std::string>& request) {
     std::string head = "*" + std::to_string(request.size()) + "\r\n";
     for (const std::string& word : request) {

@@ -139,7 +139,7 @@ TEST_F(ClientHandshakesTest, RedisPy8) {
   EXPECT_THAT(value_of(hello, "proto"), number(3));
   EXPECT_THAT(value_of(hello, "server"), text("redis"));
   EXPECT_THAT(value_of(hello, "mode"), text("standalone"));
-  // The client uses client-side caching only if the server reports at least version 7.4.0.
+  // This client library caches keys only if HELLO reports a server version of at least 7.4.0.
   std::istringstream version(value_of(hello, "version").text);
   std::array<int, 3> parts{};
   char dot = 0;
@@ -172,7 +172,7 @@ TEST_F(ClientHandshakesTest, ValkeyGlide) {
   EXPECT_THAT(replies[3].text, HasSubstr("role:master\r\n"));
 }
 
-// Logs in with HELLO, then sends a pipeline in which TRACKING and MAINT_NOTIFICATIONS may fail.
+// go-redis logs in with HELLO, then sends a pipeline in which MAINT_NOTIFICATIONS may fail.
 TEST_F(ClientHandshakesTest, GoRedis) {
   set_password();
   shake({

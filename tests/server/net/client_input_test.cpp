@@ -30,7 +30,7 @@ TEST(ClientInput, TheRestComesBeforeWhatFollows) {
   input.keep(joined.substr(4), true);
   joined = input.join("");
   EXPECT_EQ(joined, "three");
-  // All bytes are kept, as after a command that was held back and not executed.
+  // Simulates a command that was held back and not executed: all of its bytes are kept.
   input.keep(joined, true);
   joined = input.join("!");
   EXPECT_EQ(joined, "three!");
@@ -128,7 +128,8 @@ TEST(ClientInput, ABigArgumentGetsItsOwnMemory) {
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_TRUE(input.big_argument()->text() == text);
   EXPECT_EQ(input.big_argument()->offset(), head.size());
-  input.keep(joined, true);  // all bytes are kept, as if the command was held back
+  // All bytes are kept, as for a command that was held back and not executed.
+  input.keep(joined, true);
   ASSERT_NE(input.big_argument(), nullptr);
   EXPECT_EQ(input.size(), joined.size() + text.size());
   joined = input.join("");

@@ -77,8 +77,8 @@ TEST_F(ClientOutputTest, AWholeBufferIsTakenWithoutACopy) {
   stream_.room = 5;
   EXPECT_TRUE(output_.flush(true));
   EXPECT_EQ(stream_.taken, "replyxxx");
-  // send() leaves the bytes in the caller's buffer while earlier bytes are unsent, because these
-  // must be sent first.
+  // While earlier bytes are unsent, send() leaves new bytes in the caller's buffer. The earlier
+  // bytes must be sent first.
   protocol::OutputBuffer next;
   next.append("next");
   EXPECT_TRUE(output_.send(next.view(), &next));
@@ -132,7 +132,8 @@ TEST_F(ClientOutputTest, NothingLeavesWhileBytesAreHeld) {
 TEST_F(ClientOutputTest, AnErrorStandsForTheRepliesToWrites) {
   stream_.room = 1;
   EXPECT_TRUE(output_.send("xy"));
-  // The replies to a read, a write, a rejected write, a write without a reply, and a write.
+  // The held text has the replies to a read, a write, a rejected write, a write without a reply,
+  // and a write. `writes` has the positions of the replies to the four writes.
   const std::vector<ReplySpan> writes{{2, 7}, {7, 15}, {15, 15}, {15, 19}};
   output_.hold("+r+OK\r\n-ERR x\r\n:1\r\n", writes);
   EXPECT_EQ(output_.release("IOERR full", protocol::RespVersion::kResp2), 2u);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reasons for the end of a connection's wait: events, its own timer, and the client's disconnect.
+// Tests the events that end the wait of a blocked client: an event that it waits for, its timeout,
+// and its disconnect.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -115,7 +116,8 @@ TEST_F(ConnectionWaitsTest, LaterCommandsAreAnsweredAfterTheWait) {
   EXPECT_EQ(received(), ":0\r\n+PONG\r\n$1\r\nx\r\n");
 }
 
-// Asio runs the handler of a timer that has expired even if the timer is set again before.
+// If a timer has already expired, setting it again does not stop Asio from running its old handler.
+// This late handler must not close the client.
 TEST_F(ConnectionWaitsTest, LateTimerOfAnEarlierWaitClosesNoClient) {
   run({"SET", "big", std::string(size_t{1} << 20, 'x')});
   std::string request = "WAIT 1 0\r\n";

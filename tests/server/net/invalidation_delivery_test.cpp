@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The invalidations that reach clients with a cache, and their order among replies. The expected
-// messages were measured on Redis 7.0.15; tests/system/data/tracking_test.py compares random
-// sessions.
+// Tests the invalidation messages that tracking clients receive, and their order among replies. The
+// expected messages were measured on Redis 7.0.15; tests/system/data/tracking_test.py compares
+// random sessions.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -30,12 +30,14 @@ class InvalidationDeliveryTest : public ClientsFixture {
     reader_.call("CLIENT TRACKING OFF");
     ASSERT_EQ(reader_.call("CLIENT TRACKING ON" + (options.empty() ? "" : " " + options)), "+OK");
   }
-  // Returns the messages that the reader receives when another client runs the line.
+  // Runs the command `line` as another client. Returns the messages that the tracking client then
+  // receives.
   Texts news_after(const std::string& line) {
     run(words_in(line));
     return reader_.news();
   }
-  // Does the same as news_after(), but the reader first runs the command `read` on the key.
+  // The tracking client first runs the command `read`, which sends no message. Then does the same
+  // as news_after().
   Texts news_after_reading(const std::string& read, const std::string& write) {
     reader_.call(read);
     EXPECT_THAT(reader_.news(), IsEmpty()) << read;
@@ -233,7 +235,8 @@ TEST_F(InvalidationDeliveryTest, LeadersChangesInvalidate) {
 TEST_F(InvalidationDeliveryTest, NewsStandsBetweenRepliesThatAreReadSlowly) {
   const std::string big(1'000'000, 'x');
   run({"SET", "big", big});
-  constexpr int kRounds = 60;  // more iterations than messages are retained for a client
+  // More than the number of messages that the server retains for a client.
+  constexpr int kRounds = 60;
   std::string request;
   for (int i = 0; i < kRounds; ++i) request += request_of({"GET", "big"});
   reader_.send(request);

@@ -21,7 +21,7 @@ class IoThreadsTest : public testing::Test {
     threads_.stop();
     runner_.join();
   }
-  // Runs `function` on the thread and returns its result.
+  // Runs `function` on the I/O thread with this index. Returns the result of `function`.
   template <class Function>
   auto run_on(size_t index, Function function) {
     std::promise<decltype(function())> result;

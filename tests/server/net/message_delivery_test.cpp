@@ -130,7 +130,7 @@ TEST_F(MessageDeliveryTest, SlowSubscriberIsClosedAtTheSoftLimit) {
   for (int i = 0; i < 30; ++i) publish_and_serve(std::string(100'000, 'x'));
   EXPECT_FALSE(slow.is_closed());
   advance_ms(2001);
-  // The tick closes the client; no further message is needed.
+  // The periodic task closes the slow client, even if no further message is published.
   tick();
   EXPECT_TRUE(slow.is_closed());
   EXPECT_EQ(run({"PUBSUB", "NUMSUB", "c"}), array({bulk("c"), integer(0)}));
@@ -164,7 +164,8 @@ TEST_F(MessageDeliveryTest, FloodStaysWithinTheSubscribersLimits) {
     }
     most = std::max(most, sum);
   }
-  // A buffer that grows doubles its size, so the buffers together may take twice the limit.
+  // A growing buffer doubles its capacity, so the capacity of each buffer may be twice the limit of
+  // 1 MiB.
   EXPECT_LE(most, 2 * kSilent * kMiB);
   EXPECT_EQ(publish("end"), integer(0)) << "all are closed";
 }
@@ -276,7 +277,7 @@ TEST_F(MonitorDeliveryTest, AMonitorThatDoesNotReadIsClosed) {
 
 TEST_F(MonitorDeliveryTest, AMonitorWhoseLinesWereLostIsClosed) {
   const std::string value(100'000, 'v');
-  // The I/O thread does not drain its inbox, which overflows.
+  // The I/O thread does not deliver the MONITOR lines meanwhile, so its inbox exceeds its limit.
   for (int i = 0; i < 450; ++i) run({"SET", "k", value});
   serve();
   EXPECT_TRUE(monitor_.is_closed());

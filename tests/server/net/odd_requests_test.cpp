@@ -19,7 +19,7 @@ constexpr size_t kMib = size_t{1} << 20;
 
 class OddRequestsTest : public ConnectionFixture {
  protected:
-  // Returns the reply to the request of a new client.
+  // Connects a new client, sends the request in parts of `part_size` bytes, and returns the reply.
   static std::string answer_to_a_new_client(std::string_view request, size_t part_size) {
     OddRequestsTest fresh;
     return fresh.answer_in_parts(request, part_size);
@@ -75,7 +75,7 @@ TEST_F(OddRequestsTest, ProtocolErrorsAreReportedAndEndTheLink) {
   }
 }
 
-// All orders of three requests, each sent whole and byte by byte.
+// Sends three requests of different kinds in each order, both whole and byte by byte.
 TEST_F(OddRequestsTest, EmptyRequestsMixWithOthers) {
   const std::string line = bulk("in line");
   const std::string words = bulk("ar\r\nray");
@@ -121,7 +121,8 @@ TEST_F(OddRequestsTest, ALoweredBulkLimitReachesAClientThatIsThere) {
             "-ERR Protocol error: invalid bulk length\r\n(end)");
 }
 
-// The limit must close a client whose command never ends, even if each argument is small.
+// client-query-buffer-limit must close a client that sends a command without end, even if each of
+// its arguments is small.
 TEST_F(OddRequestsTest, QueryBufferLimitReachesExistingClients) {
   EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
   run({"CONFIG", "SET", "client-query-buffer-limit", "1mb"});

@@ -31,7 +31,7 @@ class OutputLimitsTest : public ClientsFixture {
   void limit(const std::string& words) {
     ASSERT_EQ(run({"CONFIG", "SET", "client-output-buffer-limit", words}), kOk);
   }
-  // A client that has requested more than its socket's buffer holds and has read nothing yet.
+  // Connects a client that requests a reply bigger than its socket's buffer, and does not read it.
   Remote& slow_client() {
     Remote& client = connect();
     client.send(request_of({"GET", "big"}));
@@ -75,8 +75,8 @@ TEST_F(OutputLimitsTest, ASilentClientOverTheSoftLimitIsFound) {
 TEST_F(OutputLimitsTest, AClientThatDrainsInTimeIsLeftAlone) {
   limit("normal 0 1mb 2");
   Remote& client = slow_client();
-  // The client is above the limit during three periods. Only the sum of these periods exceeds the
-  // allowed two seconds.
+  // The client exceeds its limit three times, each time for 1.8 s. A client may exceed it for two
+  // seconds without a break, so the server must not close this client.
   for (int i = 0; i < 3; ++i) {
     advance_ms(1800);
     tick();
@@ -106,7 +106,7 @@ TEST_F(OutputLimitsTest, TheHardLimitCountsWhileRepliesAreBuilt) {
   EXPECT_EQ(client.received(), "(end)") << "nothing of a torn reply is sent";
   EXPECT_EQ(disconnections(), "1");
   EXPECT_LT(thread_.gate.replies().capacity(), 6 * kMebibyte);
-  // A client that reads fast receives a whole reply whose size is below the limit.
+  // A client receives a whole reply if its size is below the limit.
   Remote& other = connect();
   other.send(request_of({"GET", "big"}));
   serve();
@@ -192,7 +192,7 @@ TEST_F(ClientSumsTest, MemoryOfABigCommandIsFreed) {
   client.send_all(request_of({"SET", "k", std::string(5 * kMebibyte, 'x')}));
   EXPECT_EQ(client.replies(), "+OK");
   EXPECT_LT(client.session().memory_bytes(), kMebibyte);
-  // The memory of the earlier command stays freed when the beginning of another command arrives.
+  // The memory of the big command stays freed, even if the first part of another command arrives.
   client.send("*1\r\n$4\r\nPI");
   serve();
   auto shown = figures(client);
@@ -290,7 +290,8 @@ TEST_F(ClientSumsTest, SubscriptionsCount) {
   EXPECT_EQ(run({"PUBSUB", "CHANNELS"}), "*0\r\n");
 }
 
-// A sanitizer's allocator has other size classes, so the exact comparison needs jemalloc.
+// Compares the reported memory with the used memory. Sanitized builds skip this comparison, because
+// their allocator rounds sizes differently from jemalloc.
 TEST_F(ClientSumsTest, SubscriptionsCountAsMuchAsTheyTake) {
   struct Case {
     std::string command;
@@ -379,7 +380,8 @@ TEST_F(ClientSumsTest, AQueueIsRefusedWhenMemoryIsShort) {
     client.send_all(request);
     client.replies();
   }
-  // Commands after the first rejection will never run, and used no memory.
+  // After the first rejected command, the transaction queues no further commands, so these must use
+  // no memory.
   auto shown = figures(client);
   EXPECT_EQ(shown["multi"], queued);
   EXPECT_LT(shown["multi-mem"], static_cast<int64_t>(10 * kMebibyte));
@@ -410,7 +412,7 @@ TEST_F(ClientSumsTest, UnauthenticatedSizesAllocateNothing) {
   EXPECT_THAT(info("clients", "connected_clients"), testing::Ne("0"));
 }
 
-// CLIENT PAUSE replies once no write is running.
+// Tests the reply of CLIENT PAUSE, which the server sends only when no write is running any longer.
 class PauseRepliesTest : public ClientsFixture {
  protected:
   PauseRepliesTest() {

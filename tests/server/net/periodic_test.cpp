@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Uses real time: each test lasts as long as its ticks.
+// Tests the periodic task with real time, so each test takes as long as its ticks.
 class PeriodicTest : public CommandTest {
  protected:
   static constexpr int64_t kHz = 100;
@@ -42,7 +42,7 @@ class PeriodicTest : public CommandTest {
     while (ticks_ < wanted && steady_clock::now() < deadline) std::this_thread::yield();
     EXPECT_GE(ticks_, wanted);
   }
-  // A client on thread 0; its socket pair lives as long as the test.
+  // Creates a client of thread 0, whose socket pair lives as long as the test.
   std::shared_ptr<Session> connect() {
     auto session = std::make_shared<Session>(clients_.next_id());
     session->socket.descriptor = std::exchange(sockets_.near, -1);

@@ -26,7 +26,8 @@ using End = RequestRunner::End;
 
 class RequestRunnerTest : public CommandTest {
  protected:
-  // Returns the replies to the complete commands in the kept bytes and `bytes`.
+  // Appends `bytes` to the bytes kept from earlier calls, and runs the complete commands. Returns
+  // their replies.
   std::string feed(std::string_view bytes, size_t reply_bytes_limit = RequestRunner::kNoLimit) {
     kept_ += bytes;
     const auto [end, consumed] = runner_.run(kept_, batch_, gate_, reply_bytes_limit);

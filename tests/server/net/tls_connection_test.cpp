@@ -23,7 +23,7 @@ using testing::StartsWith;
 
 class TlsConnectionTest : public ClientsFixture {
  protected:
-  // A client that trusts one certificate, and its connection.
+  // A TLS client that trusts the certificate `trusted`, and its connection to the server.
   class TlsRemote {
    public:
     TlsRemote(TlsConnectionTest& owner, const TlsIdentity& trusted,
@@ -33,7 +33,7 @@ class TlsConnectionTest : public ClientsFixture {
           stream_(context_of(owner.identity_, trusted, protocols), TlsStream::Side::kClient,
                   ::dup(remote_.sockets.far)) {}
 
-    // Stores the bytes that the server sends during the call.
+    // Sends bytes to the server. Also stores the bytes that the server sends meanwhile.
     bool send(std::string_view bytes) {
       int refusals = 0;
       do {
@@ -49,8 +49,8 @@ class TlsConnectionTest : public ClientsFixture {
       EXPECT_TRUE(send(bytes));
       return received();
     }
-    // Returns all bytes received until no more arrive, then "(end)" if the server has sent
-    // close_notify.
+    // Receives until no more bytes arrive. Returns these bytes, followed by "(end)" if the server
+    // has sent the TLS alert close_notify.
     std::string received() {
       for (size_t before = 1; before != received_.size();) {
         before = received_.size();
@@ -191,7 +191,8 @@ TEST_F(TlsTrafficTest, AClientThatReadsSlowlyGetsAll) {
   std::string request;
   for (int i = 0; i < 60; ++i) request += "GET key\r\n";
   EXPECT_EQ(client_over_tls_.answer("PING\r\n"), "+PONG\r\n");
-  // The replies fill the socket, so the server must wait until it is writable.
+  // The replies are bigger than the socket's buffer, so the server must wait until the socket is
+  // writable again.
   for (int i = 0; i < 5; ++i) serve();
   const std::string said = client_over_tls_.answer(request);
   ASSERT_EQ(said.size(), 60 * bulk(value).size());
@@ -223,7 +224,7 @@ TEST_F(TlsTrafficTest, PlainTextEndsTheConnection) {
   EXPECT_TRUE(client.remote().is_closed());
 }
 
-// CONFIG SET of TLS options while connections are open.
+// Tests how CONFIG SET of TLS options affects open and new connections.
 class TlsReloadTest : public TlsOnTest {
  protected:
   TlsIdentity next_;
@@ -249,7 +250,8 @@ TEST_F(TlsReloadTest, InvalidFilesChangeNothing) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"tls-cert-file", garbage},
            {"tls-cert-file", absent},
-           {"tls-cert-file", next_.certificate_file()},  // the certificate of another key
+           // A certificate that does not belong to the server's key.
+           {"tls-cert-file", next_.certificate_file()},
            {"tls-key-file", garbage},
            {"tls-ca-cert-file", garbage},
            {"tls-dh-params-file", garbage},

@@ -17,8 +17,8 @@ using ::testing::StartsWith;
 class HttpGuardTest : public CommandTest {
  protected:
   HttpGuardTest() {
-    // Starts each test long after the warnings of the other tests, because warnings are limited by
-    // time.
+    // The server limits how often it logs its warning. So each test starts long after the warnings
+    // of the other tests.
     static int64_t start_ms = clock_.now_ms + 1'000'000;
     clock_.now_ms = start_ms += 1'000'000;
   }

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// The destructor restores the log of the process.
+// Tests that redirect the log of the process. The destructor restores it.
 class LogTest : public ConfigTest {
  protected:
   ~LogTest() override {
@@ -77,7 +77,8 @@ TEST_F(LogTest, NamesInOtherScriptsStayReadable) {
   EXPECT_THAT(read(path), EndsWith("Loading /data/gr\xc3\xbc\xc3\x9f/dump.rdb\n"));
 }
 
-// Effects of renaming or removing a log file while it is written; each line checks the path.
+// Tests the renaming or removal of an open log file. Before each line, the log checks whether the
+// path still names the open file.
 class RotatedLogTest : public LogTest {
  protected:
   RotatedLogTest() { std::filesystem::create_directory(directory_ + "/logs"); }

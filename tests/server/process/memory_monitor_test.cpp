@@ -35,7 +35,8 @@ TEST(MemoryMonitorTest, ArraysMadeSinceTheLastMeasurementAreCounted) {
   MemoryMonitor memory;
   memory.set_limit(memory.refresh() + 200 * kMiB);
   std::vector<BitArray> arrays;
-  // Allocates big and small arrays. Between the allocations only the monitor measures memory.
+  // Allocates arrays of several sizes. available_bytes() must shrink by each array at once, without
+  // a new measurement.
   for (const uint64_t size_bytes : {64 * kMiB, 8 * kMiB, kMiB / 2}) {
     const uint64_t before_bytes = memory.available_bytes();
     arrays.push_back(*BitArray::allocate(size_bytes * 8));
@@ -71,7 +72,7 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
   for (int i = 0; i < 8; ++i) {
     EntryPtr entry = entry_with_filter(100'000'000);  // the filter's array has 121 MB
     ASSERT_FALSE(memory.fits(100 * kMiB));
-    // Touches 32 MiB of the array. These pages return to the system only when the array is freed.
+    // Touches 32 MiB of the array, so that its deletion returns these pages to the system.
     const auto bytes = entry->filter().mutable_layer_bits(0).bytes();
     std::memset(bytes.data(), 1, 32 * kMiB);
     reclaimer.drop(std::move(entry));
@@ -109,7 +110,8 @@ TEST(MemoryMonitorTest, ExemptMemoryIsUsedButNotLimited) {
   memory.set_limit(memory.refresh() + kMiB);
   const std::vector<char> buffer(2 * kMiB);
   EXPECT_TRUE(memory.over_limit());
-  memory.measure_available();  // Measures first, because a grant may rely on an older measurement.
+  // The test measures first, because fits() may grant memory according to an older measurement.
+  memory.measure_available();
   EXPECT_FALSE(memory.fits(kMiB / 2));
   exempt_bytes = buffer.size();
   EXPECT_FALSE(memory.over_limit());
@@ -127,7 +129,7 @@ TEST(MemoryMonitorTest, TheLimitIsAskedWithinWhatThreadsMayTake) {
   while (!memory.over_limit()) blocks.push_back(std::make_unique<char[]>(4096));
   EXPECT_LE(memory.refresh(), memory.limit_bytes() + 8192);
   EXPECT_GT(memory.refresh(), memory.limit_bytes());
-  // The limit stays exceeded until enough memory is freed.
+  // over_limit() stays true until enough memory has been freed.
   EXPECT_TRUE(memory.over_limit());
   blocks.resize(blocks.size() - 10);
   EXPECT_FALSE(memory.over_limit());

@@ -18,7 +18,7 @@ std::string text_of(const Message& message) {
   return "*" + message.head + *message.payload;
 }
 
-// Returns the results of take() for one thread, as (session, message text) pairs.
+// Takes all deliveries in the inbox of a thread. Returns them as pairs (session, message text).
 std::vector<std::pair<uint64_t, std::string>> take_all(PubSub& pubsub, size_t thread_index) {
   std::vector<std::pair<uint64_t, std::string>> taken;
   while (const auto delivery = pubsub.take(thread_index)) {
@@ -152,8 +152,8 @@ TEST_F(PubSubTest, PublishersAreHeldBackWhileMuchIsOnItsWay) {
   EXPECT_FALSE(pubsub_.is_congested());
 }
 
-// Four publishers, and a consumer for each inbox. All inboxes must have the messages in the same
-// order. Within this order, each publisher's messages must keep their own order.
+// Four threads publish, and one thread reads each inbox. All inboxes must have the messages in the
+// same order. In this order, the messages of one publisher must not be swapped.
 TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
   constexpr size_t kTakers = 3;
   constexpr int kPublishers = 4;
@@ -189,8 +189,8 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
       }
     });
   }
-  // While messages are published, other clients subscribe and unsubscribe a pattern. The pattern
-  // matches no message, so the number of messages stays exact.
+  // Meanwhile other clients subscribe to a pattern and unsubscribe again. No message matches the
+  // pattern, so the expected number of messages is still exact.
   std::thread visitor([&pubsub] {
     for (uint64_t i = 0; i < kMessages; ++i) {
       pubsub.subscribe(Kind::kPattern, "x*", {100 + i, i % kTakers});
@@ -212,8 +212,9 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
   EXPECT_EQ(pubsub.name_count(Kind::kPattern), 0U);
 }
 
-// A client subscribes to a pattern, then to a matching channel. During these calls it receives
-// either both messages or only that of the pattern.
+// While messages are published, a client subscribes to a pattern and then to a matching channel,
+// and unsubscribes in reverse order. For each published message it gets either the pattern's
+// message alone, or both messages.
 TEST(PubSubThreadsTest, MessageReachesAllPresentSubscribers) {
   constexpr uint64_t kVisits = 3000;
   CountingWaker waker;
@@ -245,7 +246,7 @@ TEST(PubSubThreadsTest, MessageReachesAllPresentSubscribers) {
   visitor.join();
 }
 
-// Clients that subscribe to the same name share the memory of its entry.
+// Tests how the memory of a channel's entry is divided among the clients that subscribe to it.
 class PubSubChargesTest : public PubSubTest {
  protected:
   std::array<PubSub::Account, 4> bytes_{};
@@ -272,7 +273,7 @@ TEST_F(PubSubChargesTest, TheFirstSubscriberPaysForTheEntry) {
 
 TEST_F(PubSubChargesTest, ManySubscribersOfOneChannelAreFound) {
   constexpr uint64_t kCount = 1000;
-  // The ids of the sessions are in neither ascending nor descending order.
+  // The sessions subscribe in an order that is neither ascending nor descending by id.
   for (uint64_t i = 0; i < kCount; ++i) {
     pubsub_.subscribe(Kind::kChannel, "c", {1 + i * 7 % kCount, 0}, bytes_.data());
   }
@@ -288,14 +289,14 @@ TEST_F(PubSubChargesTest, ManySubscribersOfOneChannelAreFound) {
 TEST(PubSubThreadsTest, MatchingPatternsBlocksNoThread) {
   CountingWaker waker;
   PubSub pubsub(1, waker);
-  // A pattern whose match takes the most steps that a match may take.
+  // Matching this pattern with the channel takes the maximum number of steps.
   std::string pattern = "*";
   for (int i = 0; i < 50; ++i) pattern += "[ac]";
   pubsub.subscribe(Kind::kPattern, pattern + "b*", {1, 0});
   const std::string channel(2'000'000, 'a');
   constexpr int kVisitsWanted = 1000;
-  // The machine may fail to schedule this thread while a message is published, so the test repeats
-  // the attempt.
+  // On a busy machine, the other thread may run only between two calls of publish(). So the test
+  // tries several times.
   constexpr int kRoundsMax = 20;
   std::atomic<bool> is_over{false};
   std::atomic<int> visits{0};

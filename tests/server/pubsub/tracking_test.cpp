@@ -71,8 +71,8 @@ TEST_F(TrackingTest, ListensWhileAClientTracks) {
   EXPECT_EQ(state_.tracking.clients, 1U);
   tracking_.forget(kSecond.session_id);
   EXPECT_EQ(state_.tracking.clients, 0U);
-  // The keys of the first client are still recorded, because it may enable tracking again after
-  // they have changed.
+  // The keys that the first client has read stay recorded, because the client may enable tracking
+  // again after these keys have changed.
   EXPECT_TRUE(state_.listeners.any());
   tracking_.forget(kFirst.session_id);
   EXPECT_FALSE(state_.listeners.any());

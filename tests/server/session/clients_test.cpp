@@ -49,7 +49,8 @@ TEST_F(ClientsTest, GrowthIsActedOnAtOnce) {
   EXPECT_FALSE(first->kill_requested);
   EXPECT_EQ(clients_.list(), std::vector{first});
   EXPECT_EQ(clients_.find(second->id), nullptr);
-  // A client that is being closed is not evicted again, even if its memory grows.
+  // The server is already closing the client `second`, so it must not evict `second` again when its
+  // memory grows.
   grow(*second, 900'000);
   clients_.remove(second->id);
   clients_.keep_below(300'000);
@@ -92,7 +93,8 @@ TEST_F(ClientsTest, EvictedClientsAreClosingUntilTheyAreRemoved) {
 TEST_F(ClientsTest, EvictedClientsAreCountedAsTheyChange) {
   const auto big = add(900'000);
   EXPECT_TRUE(clients_.keep_below(500'000));
-  // The memory of an evicted client may change until its thread closes the connection.
+  // After a client is evicted, its memory may change until its I/O thread closes the connection.
+  // closing_bytes() must follow.
   big->output_buffer_capacity_bytes = 2'000'000;
   clients_.count_memory(*big);
   EXPECT_EQ(clients_.closing_bytes(), big->memory_bytes());

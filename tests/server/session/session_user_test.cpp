@@ -51,7 +51,8 @@ TEST_F(SessionUserTest, ChangesAreFollowed) {
   set("alice", {"+get"});
   EXPECT_TRUE(refresh_user(session_, users_));
   EXPECT_TRUE(is_trusted());
-  // A change of another user makes the session look its user up again, without another effect.
+  // Any change of users makes the session look up its own user again. A change of another user has
+  // no further effect.
   set("bob", {});
   EXPECT_FALSE(is_trusted());
   EXPECT_TRUE(refresh_user(session_, users_));

@@ -96,8 +96,8 @@ TEST_F(TlsStreamTest, NothingIsSentBeforeTheHandshake) {
   EXPECT_FALSE(is_readable(sockets_->far));
 }
 
-// After a call of receive(), either all bytes read from the socket were returned, or a record is
-// incomplete. So a caller may wait until the socket is readable.
+// receive() must return all complete TLS records that it has read from the socket. Otherwise a
+// caller that waits for the socket would miss the remaining records.
 TEST_F(TlsStreamTest, NoWholeRecordStaysInside) {
   shake_hands();
   for (const size_t size_max : {size_t{1}, size_t{7}, size_t{1000}, size_t{20'000}, kReadBytes}) {
@@ -148,7 +148,8 @@ TEST_F(TlsStreamTest, UnsentBytesAreHeldAndSentLater) {
   std::string got;
   while (outcome.holds_bytes) {
     got += receive(*client_);
-    // send() of an empty text sends only the bytes that the stream holds.
+    // send() with an empty text only sends the bytes that the stream still holds from earlier
+    // calls.
     outcome = server_->send("");
     EXPECT_EQ(outcome.bytes, 0u);
   }

@@ -58,7 +58,7 @@ TEST_F(TlsTest, FollowsItsOptionsFromTheStart) {
   EXPECT_NE(tls.server_context(), nullptr);
   EXPECT_FALSE(config.set(std::vector<NamedValue>{{"tls-ciphers", "none-such"}}));
   EXPECT_NE(tls.server_context(), nullptr);
-  // When a Tls is created with these options, it applies them at once, or reports why it cannot.
+  // follow() applies the options with which a Tls was created, and returns an error if it cannot.
   Config later;
   set_option(later, OptionId::kTlsPort, "1");
   EXPECT_EQ(Tls(later).follow().error().message,
@@ -85,7 +85,8 @@ TEST_F(TlsTest, TheSameNameAgainReadsTheFileAgain) {
 TEST_F(TlsTest, ABadFileChangesNothing) {
   ASSERT_TRUE(turn_on());
   const auto before = tls_.server_context();
-  // The files are no longer usable, not even to restore the old context.
+  // renew() has encrypted the key in the same files, so neither the new files nor the old files can
+  // be loaded.
   identity_.renew("secret");
   EXPECT_FALSE(set({{"tls-cert-file", identity_.certificate_file()}}));
   EXPECT_FALSE(set({{"tls-cert-file", "absent"}, {"tls-auth-clients", "yes"}}));

@@ -86,7 +86,8 @@ TEST_F(ReplicaReadinessTest, WhileASnapshotComesItIsNotReady) {
 
 class NodeReadinessTest : public CommandTest {
  protected:
-  // 'a' leads, 'b' is its replica, 'd' belongs to no shard.
+  // Makes this server the node `own` of the sample topology: 'a' is a leader, 'b' its replica, and
+  // 'd' is in no shard.
   void be(char own, cluster::TopologyFault fault = cluster::TopologyFault::kNone) {
     cluster_.publish(std::make_shared<cluster::View>(
         cluster::id_of(own), cluster::TopologyVersion{cluster::sample_topology(), 9},

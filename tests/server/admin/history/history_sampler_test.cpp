@@ -54,7 +54,7 @@ TEST_F(HistorySamplerTest, ResetCountersAreNoNegativeRates) {
 }
 
 TEST_F(HistorySamplerTest, CommandsAreCountedForTenSeconds) {
-  run({"GET", "a"});  // GET is counted before the first sample
+  run({"GET", "a"});  // the call of GET precedes the first sample, so the history must not show it
   sample_after_s();
   for (int i = 0; i < 10; ++i) {
     run({"SET", "a", "1"});
@@ -81,7 +81,7 @@ TEST_F(HistorySamplerTest, TakesLessThanFourMebibytes) {
     statistics_.thread(0).commands[i].add_latency(1000);
   }
   for (int i = 0; i < 5000; ++i) sample_after_s();
-  // The size includes the tallies of all commands, in addition to one hour of history.
+  // size_bytes() counts one hour of history and a LatencyTally for each command.
   EXPECT_GT(sampler_.size_bytes(),
             sampler_.history().size_bytes() + registry_->size() * sizeof(LatencyTally));
   EXPECT_LT(sampler_.size_bytes(), HistorySampler::kBytesMax);

@@ -135,7 +135,8 @@ TEST_F(LeaderPartTest, WithoutAKeyOfItsOwnALeaderWritesNoEpoch) {
   const auto change = last<ChangeTopology>();
   EXPECT_EQ(change.topology.shard("s1")->epoch, 8U);
   EXPECT_TRUE(change.needs_own_alive);
-  // etcd refuses the change, because the lease has ended. The node does not know that yet.
+  // etcd refuses the change of the topology, because the node's lease has ended. The node does not
+  // know yet that its lease has ended.
   for (int i = 0; i < 10; ++i) {
     member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
     pass(1000);

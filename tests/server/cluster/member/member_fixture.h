@@ -102,7 +102,7 @@ class MemberTest : public testing::Test {
     confirm();
     ASSERT_EQ(member_->service(now_us_), MemberService::kServes);
   }
-  // Makes the member act as node b, a replica that may campaign.
+  // Makes the member act as node b, which is a replica and may take over the shard.
   void replicate() {
     be(kB);
     see(sample_topology(), 10);
@@ -110,7 +110,7 @@ class MemberTest : public testing::Test {
     pass(kTimes.wait_us);
   }
 
-  // Makes the replica receive bytes from its leader for a moment.
+  // Reports to the member that it receives its leader's stream, and then that it no longer does.
   void connect() {
     facts_.hears_leader = true;
     pass(0);

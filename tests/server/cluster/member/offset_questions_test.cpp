@@ -12,7 +12,7 @@ namespace {
 
 class OffsetQuestionsTest : public MemberTest {};
 
-// The leader's directory is empty, so the leader has no stored epoch either.
+// The leader's data directory is empty. So the leader does not know in which epoch it led.
 TEST_F(OffsetQuestionsTest, EmptyLeaderLeavesShardToMembersInSync) {
   be(kA);
   facts_.has_whole_copy = false;
@@ -70,7 +70,7 @@ TEST_F(OffsetQuestionsTest, PowerCutMakesLeaderAskBeforeItLeads) {
   pass(1);
   EXPECT_EQ(all<AskOffset>().size(), 2U) << "b may not take over yet";
   EXPECT_TRUE(all<ChangeTopology>().empty());
-  // The answer to the first question comes late.
+  // The answer to the first AskOffset arrives after the second one was sent.
   member_->offset_answered(now_us_, ask.call, kB, HistoryPosition{7, 1000});
   run();
   EXPECT_FALSE(member_->has_lost_data(now_us_));
@@ -91,8 +91,8 @@ TEST_F(OffsetQuestionsTest, LeaderThatLacksTheNewestLeavesTheShard) {
   EXPECT_EQ(all<ChangeTopology>().size(), 1U);
 }
 
-// Once a process has led, all its data are in its memory. So it asks no member for an offset, even
-// if a power cut preceded its start.
+// A process that has led a shard has all data of the shard in its memory. So it does not ask other
+// members for their offsets, even if a power cut preceded its start.
 TEST_F(OffsetQuestionsTest, LeaderThatHasLedAsksNoMember) {
   is_same_boot_ = false;
   be(kA);

@@ -49,7 +49,8 @@ TEST_F(AnnouncedTest, OnlyTheOwnNodeIsChanged) {
 }
 
 TEST_F(AnnouncedTest, ChangedPortsAreAnnounced) {
-  // The topology has the port on which node a listened, and a mapped port for node b.
+  // In the topology, node a has port 7001. If it listened on 7001 before, it announces its new
+  // port. If it listened on another port, port 7001 is a mapped port, which the topology keeps.
   const Listening before{"10.0.0.1", 7001, 0};
   set("port", "7009");
   const auto changed = announced_topology(topology_, id_of('a'), config_, before);

@@ -30,7 +30,7 @@ struct QuietHost final : NodeHost {
     if (on_change) on_change();
   }
 
-  std::function<void()> on_change;  // called on the node's thread
+  std::function<void()> on_change;  // the node's thread calls this function
 };
 
 class ClusterNodeTest : public ::testing::Test {
@@ -121,7 +121,7 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
   EXPECT_TRUE(state_.latest()->owns(0));
   EXPECT_FALSE(state_.latest()->leads());
   EXPECT_EQ(state_.service(), Service::kDown);
-  // Stops the node, which ends its calls to etcd.
+  // Stops the node. A stopped node makes no calls to etcd.
   node->stop();
   node.reset();
   // A node that starts without etcd reads the topology from its file, and has no permit.

@@ -143,7 +143,7 @@ TEST_F(EtcdFeedTest, SlotsThatMovedWithoutARecordAreRefused) {
   EXPECT_EQ(revisions_, std::vector<uint64_t>{5});
   EXPECT_EQ(feed_->check_of(5, reply_with(topology_json(moved_slots()), 11)).outcome,
             ReadOutcome::kInvalid);
-  // The checksum of the slots may arrive after the topology that it matches.
+  // The feed receives the topology first, and the checksum of its slots in a later event.
   feed_->take(reply_with(topology_json(sample_topology()), 5));
   send_event(fmt::format(R"({{"kv":{}}})", kv(keys_.slots, slots_checksum(moved_slots()), 13)));
   ASSERT_TRUE(run_until(io_, [&] { return revisions_.size() == 2; }));
@@ -172,7 +172,7 @@ TEST_F(EtcdFeedTest, ReadFindsWhatASilentWatchDoesNotTell) {
   EXPECT_NE(watch->find(R"("start_revision":"41")"), std::string::npos);
 }
 
-// The feed ignores the answer to a read if the watch has reported later changes.
+// The feed ignores the answer to a read of etcd if its watch has already reported later changes.
 TEST_F(EtcdFeedTest, ReadOfBeforeTheWatchIsPassedOver) {
   start(std::chrono::milliseconds(20));
   races_ = true;

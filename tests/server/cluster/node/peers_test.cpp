@@ -24,7 +24,8 @@
 namespace server::cluster {
 namespace {
 
-// A node that accepts one connection after the other, and answers each read with the next reply.
+// Simulates another node. It accepts one connection after the other, and answers each request with
+// the next element of `replies`.
 class FakeNode {
  public:
   explicit FakeNode(std::deque<std::string> replies) : replies_(std::move(replies)) {
@@ -60,14 +61,15 @@ class FakeNode {
       ::close(peer);
     }
   }
-  // Sets the socket of the present connection. Returns false if the node is about to end.
+  // Stores the socket of the connection that serve() reads. Returns false if the destructor has
+  // begun.
   bool set_peer(int peer) {
     const std::scoped_lock lock(mutex_);
     peer_ = peer;
     return !is_ending_;
   }
-  // Answers the reads of a connection. An empty reply closes it, and "silence" leaves the read
-  // without an answer.
+  // Answers the requests on a connection. If the next reply is empty, closes the connection. If it
+  // is "silence", does not answer this request.
   void serve(int peer) {
     std::array<char, 4096> buffer;
     ssize_t count = 0;
@@ -114,8 +116,8 @@ class PeersTest : public testing::Test {
 
   Config config_;
   boost::asio::io_context io_;
-  // The timeout of 10 s is not exceeded on a busy machine. Only the test of the timeout uses the
-  // default.
+  // The timeout of 10 s is not exceeded even on a busy machine. Only the test of the timeout itself
+  // uses the default timeout.
   std::optional<Peers> peers_{std::in_place, io_, config_, nullptr, 10'000};
 };
 

@@ -35,7 +35,7 @@ TEST(ClusterToolTest, NothingHappensWithoutEtcd) {
   EXPECT_FALSE((*tool)->status());
 }
 
-// Commands of the tool against a simulated etcd and simulated servers.
+// Tests commands of bloomery-cluster with a simulated etcd and simulated servers.
 // tests/system/cluster/cluster_tool_test.py uses a real etcd.
 class ClusterToolCallsTest : public ::testing::Test {
  protected:
@@ -44,7 +44,7 @@ class ClusterToolCallsTest : public ::testing::Test {
   static std::string text_of(const core::Result<Done>& done) {
     return done ? done->text : done.error().message;
   }
-  // Returns the error of a command, and expects that the command has changed nothing in etcd.
+  // Runs a command that must fail and must change nothing in etcd. Returns its error.
   std::string refusal(const std::function<core::Result<Done>()>& command) {
     const uint64_t before = etcd_.revision();
     const auto done = command();

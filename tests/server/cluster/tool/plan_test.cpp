@@ -107,7 +107,7 @@ TEST(PlanTest, LostShardGetsAnEmptyLeader) {
   EXPECT_EQ(shard.members, (std::vector{id_of('d'), id_of('b')}));
   EXPECT_EQ(shard.insync, std::vector{id_of('d')});
   EXPECT_EQ(replaced->node(id_of('a')), nullptr) << "what it has is not to be wiped";
-  // A new node may have the address of the dead leader.
+  // The node that replaces the dead leader may have the leader's address.
   const Node back{id_of('d'), "10.0.0.1", 7001, 0, ""};
   EXPECT_TRUE(plan_replace(topology, {id_of('b'), id_of('d')}, back, "s1"));
 }
@@ -122,7 +122,8 @@ TEST(PlanTest, ShardWithLiveDataIsNotReplaced) {
   EXPECT_FALSE(plan_replace(sample_topology(), {}, sample_topology().nodes[1], "s1"));
 }
 
-// If only the command `replace` can repair the shard, each refusal names that command.
+// If only the command `replace` can repair the shard, the errors of the other commands name
+// `replace`.
 TEST(PlanTest, RefusalsNameReplace) {
   Topology topology = sample_topology();
   topology.shards[0].insync = {id_of('a')};

@@ -95,7 +95,8 @@ class PlayedNode {
                               is_enabled ? 1 : 0));
     }
     if (command == "CLUSTER MYID") return bulk(id);
-    // The epoch is so high that the tool considers every topology as applied by this server.
+    // The reported epoch is very high, so the tool concludes that this server has applied every
+    // topology.
     if (command == "CLUSTER INFO") {
       return bulk("cluster_state:ok\r\ncluster_current_epoch:1099511627776\r\n");
     }

@@ -20,13 +20,13 @@ using testing::StartsWith;
 
 class BloomChunkCommandsTest : public KeyTest {
  protected:
-  using Chunk = std::pair<std::string, std::string>;  // iterator and data of a chunk
+  using Chunk = std::pair<std::string, std::string>;  // iterator and data of a chunk of BF.SCANDUMP
 
   BloomChunkCommandsTest() {
     run({"BF.RESERVE", "f", "0.01", "100"});
     for (int i = 0; i < 500; ++i) run({"BF.ADD", "f", std::to_string(i)});
   }
-  // Returns the next iterator and the data.
+  // Runs BF.SCANDUMP with this iterator. Returns the next iterator and the data of the chunk.
   Chunk dump(const std::string& iterator) {
     const std::string bytes = run({"BF.SCANDUMP", "f", iterator});
     protocol::ReplyParser parser;
@@ -154,8 +154,8 @@ TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
       run({"DEL", "g"});
       std::string loaded;
       for (const Chunk& chunk : mutated) loaded = load("g", chunk);
-      // A journal may contain a load in chunks that was never completed, so replay does not check
-      // it.
+      // A journal may contain BF.LOADCHUNK commands that never loaded the last chunk. So a replay
+      // of the journal accepts chunks without this check.
       client_->session->origin = CommandOrigin::kOwnJournal;
       ASSERT_EQ(load("g", mutated.back()), kOk);
       client_->session->origin = CommandOrigin::kClient;

@@ -47,7 +47,7 @@ class BloomCommandsTest : public CommandTest {
     return error("ERR wrong number of arguments for '" + name + "' command");
   }
   uint64_t changes() const { return state_.changes.load(); }
-  // Returns the names of the key events since the last call.
+  // Returns the names of the key events that were published since the last call.
   std::vector<std::string> events() {
     std::vector<std::string> names;
     while (const auto delivery = pubsub_.take(0)) {
@@ -270,7 +270,8 @@ TEST_F(BloomCommandsTest, EachLayoutFindsWhatItWasGiven) {
     run({"BF.ADD", layout, "one"});
     run({"BF.MADD", layout, "two", "three"});
   }
-  // Filters of each layout are found, whatever layout `bf-layout` sets for new filters.
+  // Commands find filters of each layout, whatever layout the option bf-layout sets for new
+  // filters.
   for (const std::string& guess : layouts) {
     configure("bf-layout", guess);
     for (const std::string& layout : layouts) {
@@ -304,7 +305,8 @@ TEST_F(BloomCommandsTest, LookupsCountHitsAndMisses) {
   EXPECT_EQ(statistics_.thread(0).keyspace_misses.value(), 1U);
 }
 
-// With several threads, an add of present items first looks them up under the shared lock.
+// With several I/O threads, an add first looks its items up under the shared lock. If it finds all
+// items, it changes nothing, but still counts as a use of the key.
 TEST_F(BloomCommandsTest, AnAddOfWhatIsThereIsAUse) {
   set_option(config_, OptionId::kIoThreads, "2");
   run({"BF.MADD", "k", "a", "b"});

@@ -33,7 +33,7 @@ class BloomDeletionCommandsTest : public CommandTest {
     return command;
   }
   static std::string item(uint64_t number) { return "item:" + std::to_string(number); }
-  // Returns the integers of an array.
+  // Returns the integers in an array reply.
   static std::vector<int> numbers(const std::string& reply) {
     std::vector<int> found;
     size_t at = reply.find("\r\n") + 2;
@@ -69,7 +69,7 @@ class BloomDeletionCommandsTest : public CommandTest {
     bytes.clear();
     journal_.take(bytes);
   }
-  // Rebuilds the filter from the pieces of BF.SCANDUMP.
+  // Copies the filter `from` to the key `to`, by BF.SCANDUMP and BF.LOADCHUNK.
   void copy_by_chunks(const std::string& from, const std::string& to) {
     for (std::string iterator = "0";;) {
       const std::string reply = run({"BF.SCANDUMP", from, iterator});
@@ -165,7 +165,7 @@ TEST_F(BloomDeletionCommandsTest, FullFiltersStayAsTheyWere) {
   }
 }
 
-// A filter that cannot grow for lack of memory rejects items, and accepts items again after others
+// A filter that cannot grow for lack of memory rejects new items. It accepts them after other items
 // were deleted.
 TEST_F(BloomDeletionCommandsTest, WithoutMemoryToGrowNothingChanges) {
   const std::string limit = error("ERR operation exceeds bloom object memory limit");
@@ -213,13 +213,14 @@ TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
     const auto grown_size = field("SIZE");
     EXPECT_GE(grown_size, 2 * small_size);
     EXPECT_GE(usage() - small_usage, (grown_size - small_size) * 9 / 10);
-    // The last item created the second layer. Deleting all other items removes the first layer.
+    // The last item created the second layer, which contains only this item. Deleting all earlier
+    // items removes the first layer.
     added.pop_back();
     std::vector<std::string> command{"BF.DEL", "f"};
     command.insert(command.end(), added.begin(), added.end());
     const std::vector<int> answers = numbers(run(command));
-    // One of the new items was already found, because it shares all its bits with other items. This
-    // round is skipped.
+    // BF.DEL cannot delete an item if all its bits also belong to other items. The checks below do
+    // not hold then, so this round is skipped.
     if (std::ranges::count(answers, 1) != std::ssize(answers)) continue;
     EXPECT_EQ(field("FILTERS"), 1);
     EXPECT_EQ(field("ITEMS"), 1);

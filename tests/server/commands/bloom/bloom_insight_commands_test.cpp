@@ -13,17 +13,17 @@ namespace {
 
 class BloomInsightCommandsTest : public KeyTest {
  protected:
-  // The values of a reply by their labels, without nested values.
+  // The values in a reply of BF.PLAN or BF.STATS by their labels, without nested arrays.
   using Figures = std::map<std::string, std::string>;
 
-  // Reads the line of `reply` at `*at`, and advances `*at`.
+  // Returns the line of `reply` that begins at `*at`, and advances `*at` to the next line.
   static std::string take_line(const std::string& reply, size_t* at) {
     const size_t end = reply.find("\r\n", *at);
     std::string line = reply.substr(*at, end - *at);
     *at = end + 2;
     return line;
   }
-  // Returns the text of a bulk string, or the line of another scalar without its type.
+  // Returns the text of a bulk string. For another scalar, returns its line without the type byte.
   static std::string take_scalar(const std::string& reply, size_t* at) {
     const std::string line = take_line(reply, at);
     if (line.front() != '$' || line == "$-1") return line.front() == '$' ? "null" : line.substr(1);
@@ -68,7 +68,7 @@ TEST_F(BloomInsightCommandsTest, DebugShowsTheLayers) {
   EXPECT_TRUE(run({"BF.DEBUG", "s"}).starts_with("-WRONGTYPE"));
 }
 
-// Filters from dumps of old RedisBloom releases have hashes of 32 bits.
+// Dumps of old RedisBloom releases contain filters that use 32-bit hashes.
 TEST_F(BloomInsightCommandsTest, DebugTellsOfHashesOf32Bits) {
   const core::UnlimitedMemory budget;
   core::bloom::FilterParameters parameters;

@@ -92,7 +92,8 @@ TEST_F(BloomManyCommandsTest, AgreesWithLookupsOneByOneInEveryLayout) {
       run(command);
     }
   }
-  // The replies are correct although most filters have another layout than `bf-layout` sets.
+  // The replies are correct although most of the filters do not have the layout that bf-layout sets
+  // for new filters.
   for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
     configure("bf-layout", layout);
     for (const int item_count : {1, 2, 100}) {
@@ -115,7 +116,7 @@ TEST_F(BloomManyCommandsTest, MissingFilterDiffersFromMissingItem) {
   EXPECT_EQ(run({"BF.MEXISTS", "old", "x", "y"}), nils);
   EXPECT_EQ(run({"BF.KEXISTS", "3", "none", "a", "string", "x", "y"}),
             array({nils, row({1, 0}), row({0, 0})}));
-  // A key of another type does not count as missing.
+  // For a key that contains another type, BF.EXISTS returns 0. For a missing key, it returns nil.
   EXPECT_EQ(run({"BF.EXISTS", "string", "x"}), integer(0));
   EXPECT_EQ(run({"BF.EXISTS", "a", "z"}), integer(0));
   client_->session->resp = protocol::RespVersion::kResp3;
@@ -147,7 +148,8 @@ TEST_F(BloomManyCommandsTest, KaddMakesWhatIsMissing) {
             array({row({0, 1, 1}), array({integer(1), full}), row({1, 1, 1})}));
   EXPECT_EQ(run({"BF.CARD", "new"}), integer(3));
   EXPECT_EQ(run({"BF.INFO", "new", "CAPACITY"}), array({integer(100)}));
-  // If the command names a key twice, the second add finds the item.
+  // If BF.KADD names a key twice, the second add to this key finds the item that the first add has
+  // added.
   EXPECT_EQ(run({"BF.KADD", "2", "twice", "twice", "x"}), array({row({1}), row({0})}));
 }
 

@@ -20,7 +20,7 @@ class BloomMemoryTest : public KeyTest {
   void limit_filters(const std::string& bytes) {
     ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", bytes}), kOk);
   }
-  // Adds items until one is rejected, and returns its error.
+  // Adds items until BF.ADD returns an error. Returns this error.
   std::string fill(const std::string& name) {
     for (int i = 0; i < 100'000; ++i) {
       const std::string reply = run({"BF.ADD", name, std::to_string(i)});

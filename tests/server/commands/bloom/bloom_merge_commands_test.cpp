@@ -93,7 +93,7 @@ TEST_F(BloomMergeCommandsTest, MissingSourcesAreNamedInAnError) {
   EXPECT_EQ(run({"BF.MERGE", "other", "a\r\nb"}), error("ERR source 'a\\r\\nb' not found"));
   EXPECT_EQ(run({"EXISTS", "new", "other"}), integer(0));
   EXPECT_EQ(digest("a"), before);
-  // Repeated sources count once.
+  // If BF.MERGE names a source twice, the source counts only once.
   EXPECT_EQ(run({"BF.MERGE", "a", "a", "a"}), kOk);
   EXPECT_EQ(digest("a"), before);
   EXPECT_EQ(run({"BF.MERGE", "new", "a", "a"}), kOk);
@@ -101,7 +101,7 @@ TEST_F(BloomMergeCommandsTest, MissingSourcesAreNamedInAnError) {
   run({"SET", "string", "x"});
   EXPECT_EQ(run({"BF.MERGE", "string", "a"}), error(kWrongType));
   EXPECT_EQ(run({"BF.MERGE", "a", "none", "string"}), error(kWrongType));
-  // An expired source counts as missing.
+  // BF.MERGE treats an expired source key as missing.
   run({"PEXPIRE", "a", "10"});
   advance_ms(11);
   EXPECT_EQ(run({"BF.MERGE", "other", "a"}), error("ERR source 'a' not found"));
@@ -217,7 +217,8 @@ TEST_F(BloomMergeCommandsTest, AClearedWindowForgetsAndGoesOn) {
 }
 
 TEST_F(BloomMergeCommandsTest, ClearWorksAboveTheMemoryLimit) {
-  // The filter is big enough to be mapped. Mapped arrays count as used memory with any allocator.
+  // The filter's array is big enough to be mapped. Mapped arrays count as used memory even if the
+  // server is built with a sanitizer's allocator.
   run({"BF.RESERVE", "big", "0.01", "2000000"});
   reserve("a");
   add("a", "a", 100);
@@ -260,7 +261,7 @@ void append_number(std::string& bytes, Number number) {
   bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-// Payload of BF.LOAD for an empty filter of valkey-bloom.
+// Returns a payload of BF.LOAD that creates an empty filter of the valkey-bloom layout.
 std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
   constexpr uint64_t kArrayBytes = 120;
   std::string blob;
@@ -283,7 +284,7 @@ std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
   return bytes;
 }
 
-// Commands do not accept every setting that a loaded filter may have.
+// A loaded filter may have settings that BF.RESERVE rejects, for example an expansion of 100,000.
 TEST_F(BloomMergeCommandsTest, AClearedLoadedFilterIsReplayedAlike) {
   other_->session->origin = CommandOrigin::kOwnJournal;
   other_->session->database = 1;
@@ -309,7 +310,8 @@ TEST_F(BloomMergeCommandsTest, AClearedLoadedFilterIsReplayedAlike) {
   }
 }
 
-// A journal replays a merge that was accepted under other limits. The result is the same.
+// Replays a journal that has merges which were accepted under other memory limits. The filters must
+// get the same bits.
 TEST_F(BloomMergeCommandsTest, AJournalRepeatsThemToTheSameBits) {
   const std::vector<std::vector<std::string>> commands = {
       {"BF.RESERVE", "a", "0.01", "100", "EXPANSION", "2", "LAYOUT", "native"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters with a window, as seen by clients and journals.
+// Tests filters with a window: the replies that clients get, and the commands that the journal
+// records.
 #include "core/bloom/scalable_filter.h"
 #include "persistence/journal.h"
 #include "server/process/server_state.h"
@@ -14,7 +15,7 @@ class BloomWindows : public CommandTest {
  protected:
   BloomWindows() { journal_.set_active(true); }
 
-  // Returns the commands journalled since the last call.
+  // Returns the commands that were journalled since the last call.
   std::vector<std::vector<std::string>> journalled() {
     std::string bytes;
     journal_.take(bytes);
@@ -49,7 +50,7 @@ class BloomWindows : public CommandTest {
     run(command);
     return joined(journalled());
   }
-  // Empties the keyspace, replays the journal, and returns whether the data are equal.
+  // Empties the keyspace, replays the journal, and expects the same data as before.
   void expect_journal_tells_all() {
     const auto commands = journalled();
     const std::string digest = run({"DEBUG", "DIGEST"});

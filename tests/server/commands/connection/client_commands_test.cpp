@@ -123,7 +123,8 @@ TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
   EXPECT_EQ(client_->try_answer(), kOk);
 }
 
-// A command inside a transaction cannot wait, so EXEC replies at once.
+// CLIENT PAUSE usually replies when running writes have ended. Inside a transaction no command can
+// wait, so EXEC returns its reply at once.
 TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
   threads_.on_visit = [](const auto&) {};
   run({"MULTI"});
@@ -139,7 +140,8 @@ TEST_F(ClientCommandsTest, WrongCommandsAreRejectedDuringAPause) {
   EXPECT_EQ(run_as_other({"GET"}), error("ERR wrong number of arguments for 'get' command"));
   other_->session->authenticated = false;
   EXPECT_EQ(run_as_other({"GET", "a"}), error("NOAUTH Authentication required."));
-  // AUTH works during the pause, because the client that ends the pause may have to log in.
+  // AUTH is executed during the pause, because the client that will send CLIENT UNPAUSE may have to
+  // log in first.
   EXPECT_EQ(run_as_other({"AUTH", "secret"}), kOk);
   EXPECT_EQ(run_as_other({"CLIENT", "UNPAUSE"}), kOk);
 }

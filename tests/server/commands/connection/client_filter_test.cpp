@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The options that CLIENT LIST and CLIENT KILL have in common.
+// Tests the options that both CLIENT LIST and CLIENT KILL accept.
 #include "server/commands/connection/client_filter.h"
 
 #include "tests/support/command_test.h"
@@ -10,7 +10,7 @@ namespace {
 
 class ClientFilterTest : public CommandTest {
  protected:
-  // Returns the ids that CLIENT LIST shows, in its order.
+  // Returns the client ids in the reply of CLIENT LIST, in the order of the reply.
   std::string listed(std::vector<std::string> options) {
     options.insert(options.begin(), {"CLIENT", "LIST"});
     const std::string reply = run(options);

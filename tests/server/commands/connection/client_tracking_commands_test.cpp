@@ -21,7 +21,7 @@ namespace {
 
 class ClientTrackingCommandsTest : public CommandTest {
  protected:
-  // Returns the number of recorded keys, and clears them.
+  // Returns the number of keys that the server has recorded for tracking, and clears these records.
   uint64_t remembered() {
     const uint64_t count = state_.tracking.keys;
     tracking_.invalidate_all();
@@ -106,7 +106,7 @@ TEST_F(ClientTrackingCommandsTest, PrefixesCostMemory) {
   EXPECT_EQ(client_->session->memory_bytes(), before);
 }
 
-// Tests of the commands that request and show tracking, and of their errors.
+// Tests of CLIENT TRACKING, CLIENT TRACKINGINFO and related commands, and of their errors.
 class ClientTrackingRequestsTest : public CommandTest {
  protected:
   std::string track(std::vector<std::string> options) {
@@ -196,7 +196,8 @@ TEST_F(ClientTrackingRequestsTest, PrefixesMustNotOverlap) {
                   "client must not overlap."));
 }
 
-// Redis compares each prefix with the client's existing prefixes, then with the later arguments.
+// Like Redis, CLIENT TRACKING compares each new prefix with the client's existing prefixes first,
+// and then with the prefixes that follow in the command.
 TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
   std::mt19937_64 random(1);
   const auto word = [&] {
@@ -310,7 +311,7 @@ TEST_F(ClientTrackingRequestsTest, FiguresAndLettersFollow) {
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("tracking_")) text += line.substr(line.find(':') + 1, 1);
     }
-    return text;  // first digits of the numbers of clients, keys, items and prefixes
+    return text;  // first digits of the fields with the number of clients, keys, items and prefixes
   };
   EXPECT_EQ(figures(), "0000");
   ASSERT_EQ(track({}), kOk);

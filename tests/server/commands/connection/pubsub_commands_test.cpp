@@ -9,7 +9,8 @@ namespace {
 
 class PubSubCommandsTest : public CommandTest {
  protected:
-  // Returns a confirmation in RESP2 if `type` is '*', or in RESP3 if it is '>'.
+  // Returns the confirmation of a subscription. A `type` of '*' gives the form of RESP2, '>' that
+  // of RESP3.
   static std::string confirmation(std::string_view word, std::string_view name, int count,
                                   char type = '*') {
     return std::string(1, type) + "3\r\n" + bulk(word) + bulk(name) + integer(count);

@@ -20,7 +20,8 @@ class TransactionCommandsTest : public CommandTest {
   }
 };
 
-// An implementation with quadratic time needs minutes for each of these three commands.
+// Each of the commands below names 200,000 keys. An implementation with quadratic time would need
+// minutes for each command.
 TEST_F(TransactionCommandsTest, ManyKeysMayBeWatched) {
   constexpr size_t kKeys = support::rounds(200'000, 20'000);
   const auto command = watch_of(kKeys);

@@ -13,7 +13,7 @@ namespace {
 
 class DumpCommands : public CommandTest {
  protected:
-  // Returns the content of a bulk reply.
+  // Returns the text in a bulk reply.
   static std::string content(const std::string& reply) {
     const size_t start = reply.find("\r\n") + 2;
     return reply.size() < start + 2 ? "" : reply.substr(start, reply.size() - start - 2);
@@ -30,8 +30,8 @@ TEST_F(DumpCommands, KeyMetadataOfModulesIsDropped) {
   run({"BF.ADD", "f", "item"});
   for (const char* key : {"a", "f"}) {
     const std::string plain = dump(key);
-    // The payload begins with metadata before the type, as Redis 8.6 writes it. The metadata has
-    // one class, which holds one number.
+    // As in Redis 8.6, the payload begins with key metadata, followed by the type byte. The
+    // metadata has one class, which contains one number.
     std::string payload("\xF3\x01spec\x02\x05\x00", 9);
     payload += plain.substr(0, plain.size() - 10);
     persistence::ByteWriter writer(payload);

@@ -9,7 +9,7 @@ namespace {
 
 class FilterScanCommandsTest : public KeyTest {
  protected:
-  // Returns the results of a whole BF.SCAN; `options` follow the cursor.
+  // Repeats BF.SCAN with these options until the cursor is 0. Returns all results.
   std::multiset<std::string> scan_all(const std::vector<std::string>& options) {
     std::multiset<std::string> names;
     std::string cursor = "0";
@@ -59,8 +59,8 @@ TEST_F(FilterScanCommandsTest, TellsKindWindowAndTtl) {
   EXPECT_NE(line("deletable").find(bulk("ttl") + integer(4000)), std::string::npos);
   run({"BF.RESERVE", "hour", "0.01", "400", "WINDOW", "3600"});
   run({"BF.RESERVE", "last", "0.01", "400", "WINDOW", "400", "ITEMS"});
-  // The reply shows the reserved capacity of the whole window. The generations that exist now have
-  // only a part of this capacity.
+  // BF.SCAN reports the capacity that was reserved for the whole window. The generations that exist
+  // now have only a part of this capacity.
   const std::string reserved =
       bulk("reserved capacity") + integer(400) + bulk("items left") + kNull;
   EXPECT_NE(line("hour").find(reserved), std::string::npos) << line("hour");

@@ -119,7 +119,8 @@ TEST_F(KeyCommandsTest, CopiedFilterIsADeepCopy) {
 
 TEST_F(KeyCommandsTest, BigCopyBeyondMaxmemoryIsRefused) {
   put("big", std::string(size_t{4} << 20, 'x'));
-  // The limit equals the used memory, so the command starts but the copy does not fit.
+  // The memory limit is 1 MiB above the used memory. So COPY starts, but its copy of 4 MiB does not
+  // fit.
   memory_.set_limit(memory_.refresh() + (size_t{1} << 20));
   EXPECT_EQ(run({"COPY", "big", "b"}),
             error("OOM command not allowed when used memory > 'maxmemory'."));

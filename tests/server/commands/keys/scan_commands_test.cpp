@@ -8,7 +8,7 @@ namespace {
 
 class ScanCommandsTest : public KeyTest {
  protected:
-  // Returns the names of a whole SCAN, sorted. `options` follow the cursor.
+  // Repeats SCAN with these options until the cursor is 0. Returns the names of all keys, sorted.
   std::vector<std::string> scan_all(const std::vector<std::string>& options) {
     std::vector<std::string> names;
     std::string cursor = "0";
@@ -22,7 +22,7 @@ class ScanCommandsTest : public KeyTest {
     std::sort(names.begin(), names.end());
     return names;
   }
-  // Returns the bulk strings of a reply whose strings contain no line breaks.
+  // Returns the bulk strings in a reply. REQUIRES: the strings contain no line breaks.
   static std::vector<std::string> bulks_of(const std::string& reply) {
     std::vector<std::string> words;
     for (size_t at = reply.find('$'); at != std::string::npos; at = reply.find("\r\n$", at)) {

@@ -132,7 +132,8 @@ TEST_F(DebugWordsTest, WordsThatWouldHarmAreUnknown) {
   }
 }
 
-// Samples of each reply type, compared with those of Redis 7.0.15.
+// Tests DEBUG PROTOCOL, which returns a sample of each reply type. The samples are those of Redis
+// 7.0.15.
 class DebugProtocolTest : public CommandTest {
  protected:
   DebugProtocolTest() { config_.replace(OptionId::kEnableDebugCommand, "yes"); }

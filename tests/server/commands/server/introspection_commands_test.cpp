@@ -58,8 +58,8 @@ TEST_F(IntrospectionCommandsTest, CommandsOfOurOwnHaveAGroupOfTheirOwn) {
   EXPECT_TRUE(in_group("get", "string"));
 }
 
-// As in RedisBloom, the commands BF.* have no tips: each reply depends only on the keys that its
-// command names.
+// As in RedisBloom, COMMAND INFO shows no tips for the commands BF.*, because each reply depends
+// only on the keys that the command names.
 TEST_F(IntrospectionCommandsTest, CommandsOfTheModuleCarryNoTips) {
   size_t count = 0;
   for (const RegisteredCommand* command : registry_->commands()) {

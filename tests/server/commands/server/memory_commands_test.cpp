@@ -32,8 +32,8 @@ TEST_F(MemoryCommandsTest, UsagesAddUpToTheKeyspace) {
   for (int i = 0; i < 5000; ++i) {
     usages += static_cast<uint64_t>(usage("key:" + std::to_string(i)));
   }
-  // MEMORY USAGE of a key includes its share of the tables, rounded up by at most one byte. Tables
-  // of empty stripes belong to no key.
+  // MEMORY USAGE of a key includes a share of the hash tables' memory. Each share is rounded up by
+  // at most one byte. The tables of stripes without keys are in no share.
   EXPECT_GT(usages, entries);
   EXPECT_LE(usages, entries + core::keyspace::table_memory_bytes(keyspace_) + 5000);
 }

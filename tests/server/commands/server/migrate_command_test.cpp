@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MIGRATE without a target. tests/system/data/migrate_test.py has targets.
+// Tests MIGRATE when no target server exists. tests/system/data/migrate_test.py tests it with
+// targets.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -21,7 +22,7 @@ using testing::StartsWith;
 
 class MigrateCommandTest : public CommandTest {
  protected:
-  // Runs a command that waits for its target, and returns the final reply.
+  // Runs a MIGRATE command and waits for its reply, which comes when the transfer has ended.
   std::string run_to_end(const std::vector<std::string>& command) {
     std::string reply = run(command);
     EXPECT_TRUE(support::wait_until([&] {
@@ -67,8 +68,8 @@ TEST_F(MigrateCommandTest, UnreachableTargetLeavesTheKey) {
 TEST_F(MigrateCommandTest, ClosedClientAbandonsItsTransfer) {
   const ReservedPort port;
   run({"SET", "k", "v"});
-  // The transfer to this port fails. The test passes whether or not the transfer has failed
-  // already.
+  // No server listens on this port, so the transfer fails. It may fail before or after the client
+  // is closed.
   run({"MIGRATE", "127.0.0.1", std::to_string(port.port()), "k", "0", "60000"});
   client_->session->awaited.reset();
   EXPECT_EQ(run({"GET", "k"}), bulk("v"));

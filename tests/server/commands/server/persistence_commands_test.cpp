@@ -49,8 +49,8 @@ TEST_F(PersistenceCommandsTest, FailedLogSwitchKeepsAllOptions) {
   EXPECT_FALSE(info_shows_log());
 }
 
-// Until the log has its base, a restart would find only the data from before the log was switched
-// on. So WAITAOF must not count this log.
+// After the append log is switched on, it first needs a base file with all data. Until then a
+// restart would lose new writes, so WAITAOF must not count this log.
 TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   config_.set(std::vector<NamedValue>{{"appendonly", "yes"}});
   durability_.tick();
@@ -61,8 +61,8 @@ TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   EXPECT_TRUE(client_->session->awaited);
 }
 
-// A transaction's writes reach the stream when the transaction ends, so no snapshot may contain
-// only some of these writes.
+// The writes of a transaction are journalled when the transaction ends. So BGSAVE and BGREWRITEAOF
+// inside a transaction must not start a child process before its end.
 TEST_F(PersistenceCommandsTest, ChildrenBeginBehindATransaction) {
   EXPECT_EQ(run({"MULTI"}), kOk);
   run({"SET", "a", "1"});

@@ -78,7 +78,8 @@ TEST_F(ReplicaCommandsTest, InsideATransaction) {
   EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
 }
 
-// The server detects a write that was still running when the role changed.
+// If a write is executed after the server has become a replica, the server records that its data
+// differ from the leader's.
 TEST_F(ReplicaCommandsTest, OwnChangeRequiresFullSync) {
   run({"REPLICAOF", "h", "1"});
   EXPECT_FALSE(replication_.has_diverged());

@@ -26,8 +26,9 @@ TEST_F(ReplicationCommandsTest, SyncMayNotStandBehindOtherReplies) {
             "+PONG\r\n" + error("ERR SYNC and PSYNC are invalid with pending output"));
 }
 
-// As in Redis, a monitor that sends PSYNC gets no reply. Unlike this server, Redis accepts PSYNC of
-// a subscriber, and then writes the subscriber's messages to the stream.
+// As in Redis, a client in MONITOR mode that sends PSYNC gets no reply. A subscriber that sends
+// PSYNC gets an error here. Redis accepts its PSYNC, and then writes published messages into the
+// replication stream.
 TEST_F(ReplicationCommandsTest, ClientsWithPushesBecomeNoReplicas) {
   const std::string refused =
       error("ERR a connection that subscribes or tracks keys cannot become a replica");

@@ -40,7 +40,8 @@ TEST_F(ServerCommandsTest, ShutdownAnswersOnlyErrors) {
   EXPECT_EQ(run({"SHUTDOWN", "SAVE", "NOSAVE"}), error("ERR syntax error"));
   EXPECT_EQ(shutdowns_requested_, 0);
   EXPECT_EQ(run({"SHUTDOWN", "NOSAVE"}), "");
-  // The connection closes when the process ends. No command after SHUTDOWN is executed.
+  // SHUTDOWN blocks its client, so that no later command of the client is executed. The connection
+  // closes when the process ends.
   EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
   EXPECT_EQ(shutdowns_requested_, 1);
 }

@@ -30,7 +30,8 @@ TEST_F(WaitCommandsTest, ALeaderAloneHasNoReplicasToNameOrWaitFor) {
   EXPECT_EQ(client_->try_answer(), "");
 }
 
-// After a demotion, acknowledged offsets belong to another leader's stream, not to earlier writes.
+// After a demotion, the replica offsets belong to the stream of another leader. They do not show
+// whether earlier writes were replicated, so WAIT ends with an error.
 TEST_F(WaitCommandsTest, DemotionEndsWaitWithAnError) {
   EXPECT_EQ(run({"WAIT", "1", "0"}), "");
   run_as_other({"REPLICAOF", "127.0.0.1", "1"});

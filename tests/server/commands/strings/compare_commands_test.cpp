@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The cases are those of Redis 8.4's tests.
+// Tests DIGEST, DELEX and the conditions of SET with the cases of Redis 8.4's tests.
 #include "persistence/journal.h"
 #include "tests/support/key_test.h"
 

@@ -16,7 +16,8 @@ namespace {
 
 class NewValueTest : public KeyTest {
  protected:
-  // From 64 KiB on a value is copied before the lock is taken.
+  // SET copies a value of 64 KiB or more before it locks the key. `big_` is the smallest such
+  // value.
   const std::string small_ = std::string((64 << 10) - 1, 's');
   const std::string big_ = std::string(64 << 10, 'b');
 };

@@ -140,8 +140,8 @@ TEST(ShippedSample, ListsWhatHasNoEffect) {
 // If the sample file says that an option is mutable, the option table must agree.
 TEST(ShippedSample, SaysWhatIsMutable) {
   for (const auto& section : shipped_sections()) {
-    // True after a paragraph that has the word "mutable" and names no option. Such a paragraph
-    // describes all options after it.
+    // True after a paragraph that contains the word "mutable" and names no option. Such a paragraph
+    // says that all options after it in the section are mutable.
     bool all = false;
     for (const auto& paragraph : section.paragraphs) {
       const std::string words = joined(paragraph.words);

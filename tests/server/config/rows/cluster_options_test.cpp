@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows in cluster_options.cpp.
+// Tests the values that the cluster options accept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

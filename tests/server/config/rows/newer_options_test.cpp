@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The names of directives that released servers know, and what their sample files set.
+// The server accepts the names of all options that released servers know, and the lines of their
+// sample files.
 #include <fmt/format.h>
 
 #include <sstream>
@@ -175,7 +176,8 @@ aof-rewrite-incremental-fsync yes
 rdb-save-incremental-fsync yes
 jemalloc-bg-thread yes
 )";
-// Lines in the sample files of later servers that Redis 7.0's file lacks or sets differently.
+// Lines in the sample files of later servers that redis.conf of Redis 7.0 lacks or sets to another
+// value.
 constexpr std::string_view kSince72 =
     "locale-collate \"\"\nset-max-listpack-entries 128\nset-max-listpack-value 64\n";
 constexpr std::string_view kSinceValkey80 =
@@ -240,7 +242,7 @@ TEST_F(NewerOptionsTest, SampleFilesOfOthersLoad) {
   for (const auto& [server, more] : kFiles) {
     Config config;
     EXPECT_EQ(load(config, {write("a.conf", std::string(kStock70) + more)}), "") << server;
-    // The warnings name only options that have no effect.
+    // Each warning must be about an option that has no effect.
     EXPECT_THAT(config.take_warnings(), Each(HasSubstr("has no effect"))) << server;
   }
 }

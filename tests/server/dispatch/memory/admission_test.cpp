@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Configured limits apply to clients only: commands from a journal, a leader or a snapshot were
-// accepted earlier.
+// Configured limits apply only to commands of clients. Commands from a journal or a leader, and
+// values from a snapshot, are not checked, because a server has accepted them earlier.
 #include "server/dispatch/memory/admission.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,8 @@ TEST_F(AdmissionOfClientsTest, ClientsAreJudged) {
 }
 
 TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
-  // The memory of mapped arrays counts with any allocator.
+  // The filter's array is big enough to be mapped. Mapped arrays count as used memory even if the
+  // server is built with a sanitizer's allocator.
   EXPECT_EQ(run({"BF.RESERVE", "mapped", "0.01", "10000000"}), kOk);
   EXPECT_EQ(run({"MULTI"}), kOk);
   // The argument is big enough that memory is measured at once.

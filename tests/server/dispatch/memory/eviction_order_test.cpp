@@ -18,8 +18,9 @@ class EvictionOrderTest : public EvictionFixture {
  protected:
   static constexpr int kKeys = 3000;
 
-  // Makes the keys in random order. options_of(i) returns RESTORE's options for key i, the time to
-  // live first. Returns the mean rank of the evicted keys.
+  // Creates the keys in random order by RESTORE, and evicts some of them. `options_of(i)` returns
+  // the time to live of key i and its other RESTORE options. Returns the mean rank of the evicted
+  // keys.
   template <class OptionsOf>
   double mean_rank_of_evicted(const std::string& policy, OptionsOf options_of) {
     run({"FLUSHALL"});

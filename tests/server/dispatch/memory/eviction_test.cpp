@@ -98,7 +98,8 @@ TEST_F(EvictionTest, EveryWriteNearTheLimitIsJudgedExactly) {
     most = std::max(most, memory_.refresh());
     journalled();
   }
-  // Usage may exceed the limit by one value with its entry and its journal bytes.
+  // The used memory may exceed the limit by the memory of one value, its key and its bytes in the
+  // journal.
   EXPECT_LT(most, memory_.limit_bytes() + 16'000);
 }
 
@@ -111,7 +112,7 @@ TEST_F(EvictionTest, RoomForABigArrivingValueIsMadeBefore) {
   journalled();
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 50'000);
   EXPECT_GT(evicted(), 900U);
-  // After FLUSHALL no key can be evicted. The value is accepted while the memory without it is
+  // After FLUSHALL no key is left to evict. A new value is still accepted while the used memory is
   // below the limit.
   run({"FLUSHALL"});
   limit_to_used(50'000);
@@ -125,8 +126,8 @@ TEST_F(EvictionTest, ReadsEvictFirstAndAreNotRefused) {
   run({"GET", "none"});
   journalled();
   EXPECT_GT(evicted(), 30U);
-  // The reply was written to its buffer after the eviction, so the memory may exceed the limit by
-  // that buffer.
+  // GET writes its reply after the eviction, so the memory may exceed the limit by the size of the
+  // reply buffer.
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 16'000);
   set_policy("noeviction");
   memory_.set_limit(memory_.refresh() - 1000);
@@ -354,7 +355,7 @@ TEST_F(EvictionTest, AFilterIsYoungerThanTheStringsThatGoForIt) {
   EXPECT_EQ(run({"BF.RESERVE", "f", "0.001", "2000000"}), kOk);
   while (posted_) std::exchange(posted_, nullptr)();
   journalled();
-  // The deletions themselves take some memory.
+  // The tolerance is needed because each eviction journals a DEL and uses other memory itself.
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 40'000);
   EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
   EXPECT_EQ(run({"BF.RESERVE", "g", "0.001", "200000000"}).front(), '-') << "it never fits";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A leader's snapshot replaces all data. Whatever fails on the way, memory and disk contain all of
-// the old data or all of the new.
+// A leader's snapshot replaces all data of a replica. If any operation fails, memory and disk must
+// still contain either all of the old data or all of the new data.
 #include "server/durability/loading/data_replacer.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ struct ReplacingProcess {
     journal.append(0, std::array<std::string_view, 3>{"SET", name, value});
     (void)durability.append_log().flush();
   }
-  // Does the work of the server's main thread.
+  // Calls tick() several times, as the server's main thread does, and advances the clock.
   void settle() {
     for (int i = 0; i < 10; ++i) {
       durability.tick();
@@ -112,7 +112,7 @@ class DataReplacerTest : public ::testing::TestWithParam<bool> {
     put(leader_, "both", "new");
     new_ = snapshots::contents(leader_);
   }
-  // A disk with old data, and the process that serves them.
+  // Creates a simulated disk with old data, and a server process that uses this disk.
   void begin() {
     process_.reset();
     disk_ = std::make_unique<VirtualDisk>();
@@ -183,8 +183,8 @@ TEST_P(DataReplacerTest, CancelledReplacementChangesNothing) {
 
 class DataReplacerLogTest : public DataReplacerTest {};
 
-// Once the new data are loaded, the link counts as up, and they may be the only copy. So a start
-// must find them from then on.
+// Once a replica has loaded the new data, its link counts as up, and its data may be the only copy.
+// So from then on a restart must find the new data.
 TEST_P(DataReplacerTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
   begin();
   on_loaded_ = [this] {
@@ -228,8 +228,8 @@ TEST_P(DataReplacerLogTest, NoRoomForACopyLeavesTheOldData) {
   EXPECT_EQ(after_restart(), with_later);
 }
 
-// Until the log has a base of the new data, a start would find the old data. So new writes are
-// rejected.
+// If the log's base file with the new data cannot be written, a restart would find the old data. So
+// new writes are rejected until the base file is written.
 TEST_P(DataReplacerLogTest, FailingLogRejectsWritesUntilItWorks) {
   begin();
   disk_->restart_count();
@@ -259,7 +259,8 @@ TEST_P(DataReplacerLogTest, FailingLogRejectsWritesUntilItWorks) {
   EXPECT_TRUE(has_been_refused);
 }
 
-// The write passed its checks before clients got LOADING, and may still wait for its stripes.
+// A write may have passed its checks before the server began to load, and may still wait for its
+// locks. The old data must not be replaced before this write ends.
 TEST_P(DataReplacerTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
   begin();
   int drains = 0;

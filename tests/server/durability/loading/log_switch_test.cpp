@@ -63,8 +63,8 @@ TEST(LogSwitchTest, FailedLogSwitchIsReportedAtOnce) {
   EXPECT_TRUE(process.durability.log_is_on());
 }
 
-// `dir` may be changed while the log is off, because the paths of all files are relative to the
-// directory.
+// The paths of all files are relative to `dir`. So `dir` may be changed only while the append log
+// is off and no files are loaded or saved.
 TEST(LogSwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);

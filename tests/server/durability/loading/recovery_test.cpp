@@ -32,10 +32,10 @@ constexpr const char* kBase = "appendonly.aof.1.base.rdb";
 constexpr const char* kFirst = "appendonly.aof.1.incr.aof";
 constexpr const char* kSecond = "appendonly.aof.2.incr.aof";
 
-// Records the commands, and replies `reply` to each.
+// The commands that were replayed. Each of them gets the reply `reply`.
 struct Recorded {
   std::vector<std::string> commands;
-  std::vector<CommandOrigin> origins;  // origin of the commands, once per file
+  std::vector<CommandOrigin> origins;  // origin of the commands, recorded once for each file
   std::string reply = "+OK\r\n";
 };
 class RecordingReplayer final : public Replayer {
@@ -54,7 +54,7 @@ class RecordingReplayer final : public Replayer {
 
 class RecoveryTest : public ::testing::Test {
  protected:
-  // Returns the result of recover(), or "" and its error in `error_`.
+  // Loads these options and calls recover().
   core::Result<Recovered> recover_with(const std::vector<const char*>& options) {
     std::vector<const char*> argv = {"server"};
     argv.insert(argv.end(), options.begin(), options.end());
@@ -131,8 +131,8 @@ TEST_F(RecoveryTest, WithoutALogTheSnapshotIsLoaded) {
   EXPECT_TRUE(recorded_.commands.empty());
 }
 
-// If a new log begins beside a snapshot, the snapshot's data are kept. Redis would ignore the
-// snapshot and start empty.
+// If appendonly is switched on and only a snapshot exists, the new log keeps the snapshot's data.
+// Redis would ignore the snapshot and start empty.
 TEST_F(RecoveryTest, ALogThatBeginsTakesTheSnapshotAlong) {
   put_snapshot(kSnapshot, {"a"});
   const auto recovered = recover_log();
@@ -195,7 +195,8 @@ TEST_F(RecoveryTest, OnlyTheNewestFileMayBeTorn) {
   EXPECT_NE(error_of(recover_log()).find(kFirst), std::string::npos);
   EXPECT_TRUE(recorded_.commands.empty());
   EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
-  // An empty file after the torn one does not change which file is the newest with commands.
+  // Only the newest log file that contains commands may be truncated. An empty file after it does
+  // not change this.
   put_commands(kSecond, {});
   EXPECT_EQ(error_of(recover_log()), "");
   EXPECT_EQ(recorded_.commands, std::vector<std::string>{"SET a v"});
@@ -274,7 +275,8 @@ TEST_F(RecoveryTest, SeveralThreadsTellOfDamageAsOneDoes) {
   }
   const std::string whole = container.sealed();
   std::string twice = whole;
-  // A key in the middle gets the name of an earlier key, and a later key is damaged.
+  // The snapshot has two faults: key:2000 is renamed to key:1000, which exists already, and a later
+  // key is damaged.
   const size_t renamed = whole.find("key:2000");
   twice.replace(renamed, 8, "key:1000");
   twice.insert(whole.find("key:3000") + 100, "x");
@@ -351,8 +353,8 @@ TEST_F(RecoveryTest, ASnapshotMayBeAheadOfItsPlace) {
   }
 }
 
-// A leader that skipped keys of foreign types differs from its replicas, which still have these
-// keys. So it must not continue its stream.
+// A leader that skips keys of unsupported types loses them, but its replicas still have them. So
+// its replicas must not continue from its stream.
 TEST_F(RecoveryTest, ALeaderThatLeftKeysOutHasNoPlaceInAStream) {
   snapshots::Container container;
   add_place(container);

@@ -34,7 +34,8 @@ namespace {
 using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
 
-// Each read advances the clock by `step_us`, which is the apparent duration of a sync.
+// Each read advances the monotonic time by `step_us`. The log reads the time before and after a
+// sync, so `step_us` is the duration that it measures.
 class SteppingClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return 0; }
@@ -53,7 +54,7 @@ struct Listener final : LogListener {
     durations_us[std::string(kind)].push_back(duration_us);
   }
   std::function<void()> on_progress = [] {};
-  std::mutex mutex;  // this mutex guards durations_us
+  std::mutex mutex;  // guards durations_us
   std::map<std::string, std::vector<int64_t>> durations_us;
 };
 
@@ -67,7 +68,8 @@ class AppendLogTest : public ::testing::Test {
     journal_.set_active(true);
     disk_.restart_count();
   }
-  // Appends SET of the name. Returns the end of the stream, which may include later commands.
+  // Appends the command `SET name value` to the journal. Returns the journal's end offset, which
+  // may include commands that other threads appended later.
   uint64_t append(std::string_view name) {
     journal_.append(0, std::array<std::string_view, 3>{"SET", name, "value"});
     return journal_.end_offset();
@@ -81,7 +83,7 @@ class AppendLogTest : public ::testing::Test {
     return true;
   }
 
-  // Makes the log measure syncs of `sync_us`.
+  // Starts the log and lets it sync 200 times. The clock makes each sync seem to take `sync_us`.
   void show_disk(int64_t sync_us) {
     clock_.step_us = sync_us;
     log_.start();
@@ -126,8 +128,8 @@ TEST_F(AppendLogTest, WritesAreEventsOfLatencyWhileThoseAreWatched) {
   EXPECT_EQ(listener_.durations_us["aof-write-alone"], std::vector<int64_t>{1000});
 }
 
-// The reply to a command that finds an item reveals the earlier write that added the item. So this
-// reply also depends on the journal's end.
+// A command that finds an item changes nothing, but its reply reveals the earlier write that added
+// the item. So this reply, too, must wait until the log has reached the journal's end.
 TEST_F(AppendLogTest, WriteWithoutEffectDependsOnJournalEnd) {
   open("everysec");
   const uint64_t end = append("key");
@@ -166,8 +168,8 @@ TEST_F(AppendLogTest, AFlushThatFailsRefusesWrites) {
   EXPECT_TRUE(log_.fails());
 }
 
-// The log accepts a limited number of unwritten bytes. Otherwise a replica would keep its leader's
-// stream in memory, without a limit.
+// If too many bytes wait to be written, the log rejects further bytes. Otherwise a replica that
+// receives its leader's stream would need memory without a limit.
 TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
   open("everysec");
   const std::string value(size_t{1} << 20, 'v');
@@ -181,11 +183,12 @@ TEST_F(AppendLogTest, LogFarBehindRejectsFurtherBytes) {
 }
 
 // With appendfsync everysec, a reply waits until its offset is written. With appendfsync always, it
-// waits until its offset is synced. After the switch, a waiting reply must be notified of the sync,
-// even if the log has already announced this offset.
+// waits until its offset is synced. After a change to always, the sync must notify waiting replies.
+// This holds even if the log has announced the same offset as written before.
 TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
   open("everysec");
-  // The counter is shared, because the log's thread outlives this function.
+  // The counter has shared ownership, because the log's thread still uses it after this function
+  // has returned.
   const auto notified = std::make_shared<std::atomic<int>>(0);
   listener_.on_progress = [notified] { ++*notified; };
   log_.start();
@@ -238,8 +241,9 @@ TEST_F(AppendLogTest, ASlowSyncKeepsTheNextOnesOffTheCaller) {
   EXPECT_TRUE(becomes_safe(end));
 }
 
-// A waiting client must not make the process end for an error that `everysec` handles by rejecting
-// writes.
+// With appendfsync always, a failing log ends the process. With everysec, a failing log only
+// rejects writes. If the log failed before the change to always, a waiting client must not end the
+// process.
 TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   open("always");
   show_disk(50);
@@ -254,8 +258,9 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   EXPECT_EQ(disk_.operation_count(), 0U);
 }
 
-// A client whose reply is not safe yet checks again only when it is notified, as on I/O threads.
-// The test runs no log thread, because that thread would hide a missing notification.
+// As on I/O threads, a client whose reply is not safe yet checks again only when it is notified.
+// The log has no thread of its own here, because that thread could make up for a missing
+// notification.
 TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   constexpr int kThreads = 4;
   constexpr int kWrites = support::rounds(3000, 300);
@@ -299,8 +304,8 @@ TEST_F(AppendLogTest, ThreadIsNotifiedOfAnotherThreadsSync) {
   EXPECT_EQ(forgotten, 0);
 }
 
-// Several threads write in loops, each for one client. A thread may rely on later writers to wake
-// the log's thread. But it must get its reply even if no other thread writes.
+// Several threads write repeatedly, each for one client. A thread need not wake the log's thread if
+// a later writer will. But each thread must get its reply even if no later writer follows.
 TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   constexpr int kClients = 4;
   constexpr int kWrites = 300;
@@ -312,8 +317,8 @@ TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   std::array<int, kClients> answered{};
   for (int client = 0; client < kClients; ++client) {
     clients.emplace_back([this, client, &answered] {
-      // Each client writes less than the one before, so that fewer and fewer clients write
-      // together.
+      // Each client makes fewer writes than the client before it, so that at last only one client
+      // writes.
       for (int i = 0; i < kWrites / (client + 1); ++i) {
         const uint64_t end = append(std::to_string(client) + ":" + std::to_string(i));
         log_.commit(1);

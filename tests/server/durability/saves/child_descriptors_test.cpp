@@ -22,7 +22,8 @@ bool is_open(int descriptor) {
   return ::fcntl(descriptor, F_GETFD) >= 0;
 }
 
-// Makes close_range() fail from now on, as on a kernel that lacks the call.
+// Makes all later calls of close_range() fail with ENOSYS, as on a kernel that lacks this system
+// call.
 bool refuse_close_range() {
   std::array<sock_filter, 4> rules = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -35,7 +36,7 @@ bool refuse_close_range() {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// Returns whether the check holds in a forked process.
+// Evaluates the condition in a forked process. Returns its result.
 bool holds_in_child(const std::function<bool()>& condition) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(condition() ? 0 : 1);
@@ -52,8 +53,8 @@ class ChildDescriptorsTest : public ::testing::Test {
   ~ChildDescriptorsTest() override {
     for (const int descriptor : opened_) ::close(descriptor);
   }
-  // Closes the descriptors except those at index 1 and 3. Returns whether exactly the others are
-  // closed.
+  // Calls close_unneeded() so that it must keep opened_[1] and opened_[3]. Returns whether it has
+  // closed exactly the other elements of `opened_`.
   bool closes_the_others() const {
     return close_unneeded({{opened_[3], opened_[1]}, opened_[4]}) && !is_open(opened_[0]) &&
            is_open(opened_[1]) && !is_open(opened_[2]) && is_open(opened_[3]) &&

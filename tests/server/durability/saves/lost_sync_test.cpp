@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// After a failed sync only a new base makes the log complete. Tests how soon the server writes one.
+// If a sync of the append log has failed, the log is complete only after a new base file is
+// written. Tests how soon the server writes this file.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -41,7 +42,8 @@ class LostSyncTest : public ::testing::Test {
     EXPECT_TRUE(durability_.recover([](CommandOrigin) { return std::make_unique<NoReplayer>(); }));
   }
   void write() { journal_.append(0, std::array<std::string_view, 3>{"SET", "key", "value"}); }
-  // The next write is accepted. Its sync fails, and so does every later operation.
+  // Appends a command to the log. The log writes the command, but its sync and all later disk
+  // operations fail.
   void lose_sync() {
     write();
     disk_.restart_count();
@@ -49,8 +51,8 @@ class LostSyncTest : public ::testing::Test {
     EXPECT_FALSE(durability_.append_log().flush());
     ASSERT_TRUE(durability_.log_writer().has_lost_sync());
   }
-  // Ticks as the server's main thread does, for `time_ms` or until `is_enough`. Returns the time it
-  // took.
+  // Calls tick() every 100 ms of simulated time, for `time_ms` or until `is_enough` returns true.
+  // Returns the simulated time that has passed, in ms.
   template <class Condition>
   int64_t live(int64_t time_ms, Condition is_enough) {
     const int64_t begin_ms = clock_.now_ms;
@@ -89,7 +91,8 @@ TEST_F(LostSyncTest, ADiskThatWorksAgainIsFoundWithinTenSeconds) {
   }
 }
 
-// Rewrites that failed while the log worked are not urgent.
+// After ten failed rewrites the server waits long before the next attempt. A lost sync must not
+// wait for this, so the server tries to write a new base within ten seconds.
 TEST_F(LostSyncTest, TheFirstAttemptDoesNotWaitForEarlierFailures) {
   for (int i = 0; i < 12; ++i) {
     disk_.restart_count();
@@ -105,7 +108,8 @@ TEST_F(LostSyncTest, TheFirstAttemptDoesNotWaitForEarlierFailures) {
   EXPECT_LE(live(7'200'000, [&] { return failures() > before; }), kTenSecondsMs);
 }
 
-// A rewrite syncs the previous file on a separate thread.
+// A rewrite begins a new log file. It syncs the previous log file on a separate thread, and this
+// sync fails here.
 TEST_F(LostSyncTest, ASyncThatFailsInARewriteRefusesWrites) {
   write();
   durability_.append_log().write();

@@ -33,7 +33,8 @@ core::Result<> result_of(SaveChild& child) {
   return *done;
 }
 
-// Expects that a saving child sees bits in exactly these pages of the array.
+// Expects that the child process which saves the array sees bits in exactly these pages of the
+// array.
 core::Result<> expect_pages(const BitArray& bits, const std::vector<uint64_t>& expected) {
   std::vector<uint64_t> pages;
   bits.visit_data(0, bits.bytes().size(), [&](uint64_t offset, auto data) {

@@ -19,7 +19,7 @@ using virtual_disk::VirtualDisk;
 
 class SaveSlotTest : public ::testing::Test {
  protected:
-  // Claims the slot and starts a child.
+  // Claims the slot for a save and starts the child process that executes `work`.
   void begin(SaveSlot& slot, const SaveChild::Work& work) {
     ASSERT_TRUE(slot.claim(SaveTask::kSave));
     ASSERT_TRUE(slot.begin_child(work, {.purpose = "test"}));

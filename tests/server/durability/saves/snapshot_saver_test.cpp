@@ -70,7 +70,8 @@ TEST_F(SnapshotSaverTest, AScheduledOneBeginsByItself) {
   EXPECT_FALSE(saver().schedule()) << "one is being made";
 }
 
-// The tests also cover a snapshot without a child, which is always exact.
+// Tests which replication offset a snapshot contains. A snapshot that the server process writes
+// itself is always exact, unlike one that a child process writes.
 class PlacedSnapshotTest : public SnapshotSaverTest {
  protected:
   PlacedSnapshotTest() {
@@ -104,7 +105,8 @@ TEST_F(PlacedSnapshotTest, OfDataThatNoStreamHasMadeThereIsNoPlace) {
   }
 }
 
-// Bits that are set while the child reads them are also saved.
+// A child process that saves a shared array may also save bits that the server sets meanwhile. So
+// the snapshot may be ahead of the offset that it contains.
 TEST_F(PlacedSnapshotTest, WithArraysThatAChildSharesItMayBeAhead) {
   auto& memory = core::bloom::ArrayMemory::of_process();
   void* const array = memory.map(1 << 20);
@@ -213,7 +215,8 @@ TEST_F(SnapshotSaverTest, StepsOfTheWallClockMoveNoSavePoint) {
   EXPECT_EQ(saver().record().count, 1U);
 }
 
-// The data of a new leader replace the data that the child is saving.
+// While a child process saves the old data, a leader's snapshot replaces them. This stops the child
+// process, and must not count as a failed save.
 TEST_F(SnapshotSaverTest, OneThatANewSnapshotStopsIsNoFailure) {
   begin(durable_process::start_slow_child);
   core::keyspace::Keyspace leaders(1, 1);

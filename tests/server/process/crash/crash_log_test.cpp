@@ -17,7 +17,7 @@
 namespace server {
 namespace {
 
-// Crashes while the second thread has completed one command and is running another.
+// Raises `signal` while another thread has executed one command and runs a second command.
 void crash_by(int signal, const std::string& log_file) {
   static const std::string kFirst = "bf.add";
   static const std::string kSecond = "client|list";

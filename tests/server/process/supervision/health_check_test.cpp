@@ -45,7 +45,8 @@ class PlainPort {
                                                static_cast<uint16_t>(port))),
         thread_([this] { serve(); }) {}
   ~PlainPort() {
-    // Connects to the server, which ends its accept() if no client has connected.
+    // Connects to the simulated server, because its accept() would wait forever if the test has not
+    // connected to it.
     (void)Caller().call(address_, acceptor_.local_endpoint().port());
     thread_.join();
   }
@@ -76,12 +77,13 @@ class HealthCheckTest : public ::testing::Test {
  protected:
   static constexpr auto kServes = HealthQuestion::kServes;
   static constexpr auto kLives = HealthQuestion::kLives;
-  // Time limits that are not exceeded even if the machine schedules the server's thread late.
+  // These time limits are so long that the check succeeds even if a busy machine runs the server's
+  // thread late.
   static constexpr HealthLimits kPatient{.answer = std::chrono::seconds(20),
                                          .slow = std::chrono::seconds(20)};
   static constexpr int kPatienceMs = 60'000;
 
-  // Returns whether a connection can be accepted, at once or within `patience_ms`.
+  // Returns whether a client connects to `listener` within `patience_ms`.
   static bool is_called(int listener, int patience_ms = kPatienceMs) {
     pollfd waited{listener, POLLIN, 0};
     return ::poll(&waited, 1, patience_ms) > 0;
@@ -91,7 +93,8 @@ class HealthCheckTest : public ::testing::Test {
     const PlainPort port("127.0.0.1", 0, answer);
     return check_with({{"port", port.number()}}, question);
   }
-  // Checks a server that listens only on 127.0.0.2. In the returned text, N replaces the port.
+  // Runs the health check with this `bind` option, for a server that listens only on 127.0.0.2. In
+  // the text of the result, "N" replaces the port number.
   static Health check_bind(const std::string& addresses, const std::string& answer = "+PONG\r\n") {
     const PlainPort port("127.0.0.2", 0, answer);
     Health health = check_with({{"port", port.number()}, {"bind", addresses}});
@@ -233,7 +236,7 @@ TEST_F(HealthCheckTest, OneHealthyAddressSuffices) {
     try {
       stranger = std::make_unique<PlainPort>("127.0.0.2", port, "-DENIED protected mode\r\n");
     } catch (const boost::system::system_error&) {
-      // The port is taken at this address, so another port is tried.
+      // Another process uses this port of 127.0.0.2, so the test tries another port.
     }
   }
   ASSERT_NE(stranger, nullptr);

@@ -67,7 +67,7 @@ TEST_F(SupervisorTest, TheWatchdogHearsTwiceInItsInterval) {
   EXPECT_EQ(sent_, std::vector<std::string>(5, "WATCHDOG=1"));
 }
 
-// A service manager's socket, named in the environment.
+// Simulates a service manager, whose socket the server finds in the environment.
 class ServiceManager {
  public:
   ServiceManager() : descriptor_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0)) {

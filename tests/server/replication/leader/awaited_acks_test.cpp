@@ -45,7 +45,7 @@ class AwaitedAcksTest : public LeaderFixture {
   void acknowledge(Remote& peer, uint64_t offset) {
     peer.client.run({"REPLCONF", "ACK", std::to_string(offset)});
   }
-  // Returns the reply at the deadline.
+  // Returns the reply that the waiting client gets when its timeout has passed.
   std::string late_answer() {
     protocol::OutputBuffer replies;
     protocol::ReplyWriter reply(replies, client_->session->resp);
@@ -117,7 +117,7 @@ TEST_F(AwaitedAcksTest, AnAckOfMoreThanIsWrittenCountsForWhatIs) {
   EXPECT_EQ(run({"WAIT", "1", "0"}), integer(1));
 }
 
-// The replication thread sleeps while no replica can acknowledge.
+// If no replica can acknowledge, a waiting client must not make the leader's thread poll.
 TEST_F(AwaitedAcksTest, AWaitWithoutReplicasCostsNoTime) {
   EXPECT_EQ(run({"WAIT", "1", "1000"}), "");
   const std::clock_t before = std::clock();

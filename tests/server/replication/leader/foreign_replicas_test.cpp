@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests replicas of other kinds: which replicas a leader serves, and when it disconnects them.
+// Tests replicas that run another server program: which of them a leader serves, and when the
+// leader disconnects them.
 #include "server/replication/leader/foreign_replicas.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ class ForeignReplicasTest : public LeaderFixture {
     return "it cannot hold filters of the layout " + layout + ", the first of which was " + key +
            " (replica-foreign " + policy + ")";
   }
-  // Returns the reply to a replica that connects.
+  // Connects a replica that runs another server program. Returns the leader's reply.
   std::string answer() {
     Foreign peer(*this);
     return follow(peer);
@@ -68,7 +69,8 @@ TEST_F(ForeignReplicasTest, AFilterThatItCannotHoldDisconnectsIt) {
   EXPECT_EQ(log.count("is disconnected: " + lacks("native", "seen", "auto")), 1U) << log.text();
 }
 
-// A foreign replica also acknowledges commands that it did not understand.
+// A replica of another kind acknowledges the bytes of each command, even of commands that it does
+// not support. So WAIT must not count its acknowledgement of a filter command.
 TEST_F(ForeignReplicasTest, ItsAcknowledgementOfAFilterDoesNotCount) {
   Foreign peer(*this);
   follow(peer);
@@ -111,7 +113,8 @@ TEST_F(ForeignReplicasTest, EachPolicyNamesWhatItCanHold) {
   }
 }
 
-// A foreign replica has at most one of the two filter modules, so it cannot have filters of both.
+// A foreign replica has either RedisBloom or valkey-bloom, so it cannot have filters of both
+// modules.
 TEST_F(ForeignReplicasTest, NoReplicaHoldsTheFiltersOfTwoModules) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");
@@ -140,8 +143,8 @@ TEST_F(ForeignReplicasTest, ClientsThatWantOnlyASnapshotAreServed) {
   EXPECT_NE(snapshot_of(peer).find("bloomery-ver"), std::string::npos);
 }
 
-// The leader must check again before the snapshot: a filter may be created while it waits for more
-// replicas.
+// The leader checks the filters when the replica connects, and again before the snapshot. A filter
+// may be created in between, while the leader waits for more replicas.
 TEST_F(ForeignReplicasTest, NoSnapshotBringsWhatAReplicaCannotHold) {
   run({"CONFIG", "SET", "repl-diskless-sync-delay", "1000"});
   Foreign peer(*this);
@@ -192,7 +195,8 @@ TEST_F(ForeignReplicasTest, ACopyTakesANewSnapshotForRedisBloom) {
   EXPECT_EQ(state_.own_words, before) << "valkey-bloom copies its filters";
 }
 
-// The filter is deleted before the leader's thread checks, so the thread never sees it.
+// The filter is deleted before the leader's thread checks the keyspace, so this thread never finds
+// the filter.
 TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");
@@ -210,7 +214,8 @@ TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
 }
 
-// A replica has at most one of the two filter modules.
+// A foreign replica has either RedisBloom or valkey-bloom. Journalled commands on both kinds of
+// filters disconnect it, even if these filters were deleted soon.
 TEST_F(ForeignReplicasTest, AnotherModulesFilterThatWentTakesANewSnapshot) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");

@@ -68,8 +68,8 @@ TEST_F(LeaderSnapshotsTest, NothingFollowsBeforeTheFirstAck) {
   psync(online, replication_.offset());
   run({"SET", "a", "1"});
   const std::string set = command({"SELECT", "0"}) + kSet;
-  // The leader serves replicas in the order in which they connected. When `online` has its bytes,
-  // the leader has also served `peer`.
+  // The leader serves replicas in the order in which they connected. `peer` connected before
+  // `online`, so when `online` has received the SET, the leader would also have sent it to `peer`.
   EXPECT_EQ(online.read(go_on().size() + set.size()), go_on() + set);
   EXPECT_FALSE(peer.is_readable());
   acknowledge(peer, 0);

@@ -72,8 +72,8 @@ TEST_F(LeaderTest, CountsWhatIsAcknowledged) {
   EXPECT_EQ(run({"WAITAOF", "0", "1", "0"}), array({integer(0), integer(1)}));
 }
 
-// If the leader accepted an offset in the future, WAIT would count the replica for every later
-// write.
+// The leader must reject an acknowledged offset that the stream has not reached. Otherwise WAIT
+// would count the replica for every later write.
 TEST_F(LeaderTest, RejectsAnAcknowledgedOffsetInTheFuture) {
   Remote peer(*this);
   psync(peer, replication_.offset());
@@ -107,8 +107,8 @@ TEST_F(LeaderTest, AReplicaThatKeepsUpStaysWhileTheStreamGrows) {
   std::jthread writer([this] {
     for (size_t i = 0; i < kAppends; ++i) {
       journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "1"});
-      // Pauses for about the time that the sender needs, so that appends often happen just as it
-      // finishes.
+      // Pauses for about the time that the sender needs, so that the next append often happens just
+      // as the sender becomes idle.
       for (std::atomic<size_t> pause = i % 4096; pause > 0; --pause) continue;
     }
   });
@@ -120,8 +120,8 @@ TEST_F(LeaderTest, AReplicaThatKeepsUpStaysWhileTheStreamGrows) {
   EXPECT_EQ(leader().count(), 1);
 }
 
-// Replicas must receive no extra PING: its bytes would be missing from the stream of a promoted
-// replica's siblings.
+// A change of repl-ping-replica-period must cause no additional PING. If one replica is promoted,
+// the streams of the other replicas must have the same bytes as its own.
 TEST_F(LeaderTest, ThePeriodOfPingsMayChange) {
   const std::string ping = "*1\r\n$4\r\nPING\r\n";
   const auto set_period = [this](const char* seconds) {

@@ -22,7 +22,7 @@ ReplicaTraits marked() {
 
 class ReplicasTest : public ::testing::Test {
  protected:
-  // Starts the snapshot that is due, and returns its replicas.
+  // Starts the snapshot that is due now. Returns the replicas that receive the snapshot.
   Replicas::Batch begin() {
     const auto batch = replicas_.due(policy_, now_);
     EXPECT_TRUE(batch);
@@ -160,18 +160,20 @@ TEST_F(ReplicasTest, SilenceEndsLinksThatMustAcknowledge) {
   replicas_.add_online(1, marked(), 0, now_);
   replicas_.add(2, marked(), true, now_);
   const auto batch = begin();
-  replicas_.add(3, {}, false, now_);  // a replica that used SYNC never acknowledges
+  // A replica that has sent SYNC instead of PSYNC need not acknowledge.
+  replicas_.add(3, {}, false, now_);
   replicas_.go_online(3, now_);
   const int64_t late = now_ + 61 * core::kSecondUs;
   EXPECT_THAT(replicas_.timed_out(60, now_ + 60 * core::kSecondUs), IsEmpty());
   EXPECT_THAT(replicas_.timed_out(60, late), ElementsAre(1));
-  // The replica loads its snapshot and sends empty lines while it loads.
+  // Replica 2 loads its snapshot, and sends empty lines meanwhile.
   replicas_.finish_snapshot(batch, late);
   EXPECT_THAT(replicas_.timed_out(60, late + core::kSecondUs), ElementsAre(1));
   replicas_.heard(2, late + 50 * core::kSecondUs);
   EXPECT_THAT(replicas_.timed_out(60, late + 100 * core::kSecondUs), ElementsAre(1));
   EXPECT_THAT(replicas_.timed_out(60, late + 111 * core::kSecondUs), ElementsAre(1, 2));
-  // A replica that has acknowledged once must continue to acknowledge.
+  // Once a replica has acknowledged an offset, it must continue to acknowledge, even if it used
+  // SYNC.
   replicas_.ack(3, 1, std::nullopt, late);
   EXPECT_THAT(replicas_.timed_out(60, late + 61 * core::kSecondUs), ElementsAre(1, 3));
 }

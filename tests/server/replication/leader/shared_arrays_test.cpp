@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Big filters that change while a child writes a snapshot: the bits that the child sees, and the
-// commands that may follow the snapshot.
+// Tests big filters that change while a child process writes a snapshot: which bits the snapshot
+// contains, and which commands may follow the snapshot.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,8 +26,8 @@ class SharedArrays : public LeaderFixture {
  protected:
   SharedArrays() {
     run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
-    // The filter's array is far bigger than a socket's buffer, so that the child waits for its
-    // reader in the middle of the array.
+    // The filter's array is far bigger than the buffer of a socket. So the child process that sends
+    // the snapshot waits in the middle of the array until the replica reads more.
     reserve("native");
   }
 
@@ -35,7 +35,7 @@ class SharedArrays : public LeaderFixture {
     EXPECT_EQ(run({"BF.RESERVE", "f", "0.01", "10000000", "NONSCALING", "LAYOUT", layout}), kOk);
     add("f", "before", 1000);
   }
-  // Makes the peer a replica of another kind, which supports the filter.
+  // Makes the peer a replica that runs RedisBloom, and gives the filter the layout of RedisBloom.
   void make_foreign(Remote& peer) {
     run({"DEL", "f"});
     reserve("redisbloom");
@@ -52,7 +52,7 @@ class SharedArrays : public LeaderFixture {
                                                       std::string_view name) {
     return keyspace.find_any(0, keyspace.ref(name))->filter();
   }
-  // Returns the number of bits that only the first filter has.
+  // Returns the number of bits that are set in `first` but not in `second`.
   static size_t bits_beyond(const core::bloom::ScalableFilter& first,
                             const core::bloom::ScalableFilter& second) {
     const core::bloom::BitArray& ours = first.layer_bits(0);
@@ -65,7 +65,8 @@ class SharedArrays : public LeaderFixture {
   }
 };
 
-// The journal contains COPY verbatim, so a replica executes it on the data of its snapshot.
+// The journal contains the command COPY itself. A replica copies the filter of its snapshot, so
+// this filter must not have bits of later items.
 TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   Remote peer(*this);
   const std::string begun = begin_snapshot(peer);
@@ -82,7 +83,8 @@ TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   EXPECT_TRUE(filter_in(keyspace_, "copy").may_contain("until:7"));
 }
 
-// A receiver that executes the commands again would not count an item whose bits are already set.
+// A replica of another kind executes the commands after the snapshot again. If the snapshot already
+// had the bits of a later item, the replica would not count this item.
 TEST_F(SharedArrays, ForeignSnapshotHoldsNoLaterItems) {
   Remote peer(*this);
   make_foreign(peer);

@@ -16,7 +16,7 @@
 namespace server {
 namespace {
 
-// Owns both ends of a connection, and closes them.
+// A connected pair of sockets, which the destructor closes.
 struct ConnectedPair {
   ConnectedPair() {
     ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());
@@ -96,15 +96,15 @@ TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
     ::shutdown(good.ends[0], SHUT_WR);
   }
   EXPECT_TRUE(got == big_);
-  // The sink has shut down the stuck socket, so the replica's end receives only a part of the
-  // bytes.
+  // The sink has shut down the connection of the replica that reads nothing. So this replica
+  // receives only a part of the bytes.
   const std::string rest = stuck.read_to_end();
   EXPECT_LT(rest.size(), big_.size());
 }
 
-// While the sink waits for the stuck replica, the other replicas receive nothing. Their timeout may
-// equal the sink's, so the sink must give up early enough. The test measures the time until the
-// second piece arrives.
+// While the sink waits for the stuck replica, the other replicas receive nothing and may time out.
+// Their timeout may equal the sink's timeout, so the sink must give up earlier. The test measures
+// the time until the second piece arrives.
 TEST_F(SocketSinkTest, ShutsOutWhoKeepsOthersWaitingBeforeTheyGiveUp) {
   ConnectedPair stuck;
   ConnectedPair good;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Leaders of other kinds: files of RedisBloom and valkey-bloom as full syncs, and their logs as
-// streams. They must recreate the filters of those servers.
+// Tests leaders that run RedisBloom or valkey-bloom: their snapshots as full syncs, and their
+// append logs as streams. A replica must get the same filters as these servers have.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ForeignLeaderTest : public ReplicaFixture {
  protected:
   using Words = std::vector<std::string>;
 
-  // Returns the content of the file in the vendor's folder whose name has this ending.
+  // Returns the content of the append log file of this vendor whose name ends with `ending`.
   static std::string read_log(const std::string& vendor, const std::string& folder,
                               std::string_view ending) {
     const std::string name = vendor + "/" + folder + "/appendonlydir";
@@ -49,8 +49,8 @@ class ForeignLeaderTest : public ReplicaFixture {
     EXPECT_NE(found, all.end());
     return *found;
   }
-  // Expects that BF.INFO reports the recorded parameters of the filter, and that the recorded false
-  // positives are found.
+  // Expects that BF.INFO reports the parameters that the vendor's server reported, and that the
+  // filter has the same false positives.
   void expect_filter(const vectors::Expected& filter) {
     const std::string name = filter.name == "binkey" ? std::string("bin\0key\xff", 8) : filter.name;
     const auto figure = [&](const char* field) { return run({"BF.INFO", name, field}); };
@@ -66,7 +66,7 @@ class ForeignLeaderTest : public ReplicaFixture {
     }
     EXPECT_EQ(run(numbered({"BF.MEXISTS", name}, "absent:", 0, 1000)), array(answers)) << name;
   }
-  // Expects the keys of the vendor's files, except the filters in `changed`.
+  // Expects all keys that the vendor's files contain. The filters in `changed` are not checked.
   void expect_all(const std::string& vendor, const std::vector<std::string>& changed = {}) {
     run({"SELECT", "0"});
     for (const vectors::Expected& filter : vectors::expected(vendor)) {
@@ -85,7 +85,7 @@ class ForeignLeaderTest : public ReplicaFixture {
     EXPECT_EQ(run({"GET", "db1str"}), bulk("one"));
     run({"SELECT", "0"});
   }
-  // Promotes this server, and expects that the filters continue to grow in their layout.
+  // Promotes this server. Expects that the filters then grow in the layout that they have.
   void expect_growth_as_leader() {
     EXPECT_EQ(run({"REPLICAOF", "NO", "ONE"}), kOk);
     for (int i = 200; i < 1000; ++i) run({"BF.ADD", "scaled", "scaled:" + std::to_string(i)});
@@ -96,7 +96,8 @@ class ForeignLeaderTest : public ReplicaFixture {
   }
 };
 
-// Test parameters are the kind of server, its file, and whether a mark ends the snapshot.
+// Test parameters: the kind of server, the name of its snapshot file, and whether an end mark
+// replaces the size of the snapshot.
 class ForeignSnapshotTest
     : public ForeignLeaderTest,
       public ::testing::WithParamInterface<std::tuple<const char*, const char*, bool>> {};
@@ -125,8 +126,8 @@ INSTANTIATE_TEST_SUITE_P(Vendors, ForeignSnapshotTest,
 class ForeignStreamTest : public ForeignLeaderTest,
                           public ::testing::WithParamInterface<std::string> {
  protected:
-  // Applies an append log without a preamble as a stream. The log has the commands that the server
-  // sent to its replicas.
+  // Receives an append log file as a replication stream. The file has no preamble, so it contains
+  // the commands that the server sent to its replicas.
   void take_stream() {
     const std::string stream =
         read_log(GetParam(), "aof-preamble-no-live", "appendonly.aof.1.incr.aof");
@@ -169,7 +170,8 @@ class ForeignLoadTest : public ForeignLeaderTest {
  protected:
   void take_load() {
     const std::string payload = vectors::read("valkey-bloom/load/tiny.bin");
-    // The seed follows the head of the object and the blob's version, size and hash count.
+    // In the payload, the seed follows the head of the object and the version, size and hash count
+    // of the first layer.
     const std::string seed = payload.substr(51, 32);
     const auto insertion = [&](const char* name, const std::string& item) {
       return command({"BF.INSERT", name, "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Faulty leaders, which send wrong data or stop at any place. A replica keeps its data until it has
-// a complete replacement.
+// Tests a replica whose leader sends wrong data or stops in the middle of its data. The replica
+// must keep its own data until it has received a complete snapshot.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -16,8 +16,8 @@ namespace {
 
 class HostileLeaderTest : public ReplicaFixture {
  protected:
-  // The leader answers PSYNC with these bytes and disconnects. Returns when the replica has
-  // reconnected.
+  // The simulated leader answers PSYNC with `bytes` and disconnects. Returns when the replica has
+  // connected again.
   void lie(std::string_view bytes) {
     played_.await_psync();
     (void)played_.try_to_say(bytes);
@@ -131,7 +131,8 @@ TEST_F(HostileLeaderTest, ACutInsideTheSnapshotLosesNothing) {
   EXPECT_FALSE(has_temporary_files());
 }
 
-// Random damage after a valid snapshot: no crash, and the next full sync repairs everything.
+// After random damage in a stream, the replica must not crash, and the next full sync must give it
+// the leader's data.
 TEST_F(HostileLeaderTest, FullSyncRepairsADamagedStream) {
   constexpr unsigned kSeed = 7;
   std::mt19937 random(kSeed);

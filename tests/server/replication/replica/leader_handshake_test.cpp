@@ -20,7 +20,8 @@ class LeaderHandshakeTest : public testing::Test {
  protected:
   LeaderHandshakeTest() { request_.listening_port = 6380; }
 
-  // Sends the replies of a leader that accepts all settings, up to the request for the stream.
+  // Sends the leader's replies to PING and to the next `settings` commands. The leader accepts all
+  // of them.
   void agree(int settings) {
     EXPECT_EQ(take("+PONG"), HandshakeOutcome::kNone);
     for (int i = 0; i < settings; ++i) EXPECT_EQ(take("+OK"), HandshakeOutcome::kNone);

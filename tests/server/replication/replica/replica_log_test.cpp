@@ -19,7 +19,8 @@ using durable_process::Process;
 
 class ReplicaLogTest : public testing::Test {
  protected:
-  // Applies `bytes` more of the leader's stream, and advances `offset_` by them.
+  // Appends a command to the log, and records that the next `bytes` bytes of the leader's stream
+  // are applied.
   void apply(Process& process, ReplicaLog& log, int64_t bytes) {
     process.append("k", "v");
     offset_ += bytes;
@@ -47,7 +48,8 @@ TEST_F(ReplicaLogTest, LoadedDataCountAsSynced) {
   EXPECT_EQ(log.synced_offset(), 1000);
 }
 
-// When a lost link continues, bytes that were applied before its loss may not be on the disk yet.
+// A new link may continue at the offset where the last link ended. The bytes applied before may not
+// be on the disk yet.
 TEST_F(ReplicaLogTest, LinkCutDoesNotSyncEarlierBytes) {
   Process process(disk_, "yes", SaveChild::start_here);
   ReplicaLog log(process.durability);
@@ -61,7 +63,7 @@ TEST_F(ReplicaLogTest, LinkCutDoesNotSyncEarlierBytes) {
   EXPECT_EQ(log.synced_offset(), 1060);
 }
 
-// A full sync may begin at any offset of another stream.
+// After a full sync the offsets belong to another stream, so they may be lower than before.
 TEST_F(ReplicaLogTest, MarksOfAStreamThatHasEndedAreForgotten) {
   Process process(disk_, "yes", SaveChild::start_here);
   ReplicaLog log(process.durability);

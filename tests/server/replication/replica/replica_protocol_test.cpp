@@ -31,7 +31,8 @@ ReplicaProtocol::Request request(std::string id = "", int64_t offset = 0) {
   return request;
 }
 
-// Loads a snapshot as soon as it is complete, and records all events.
+// Feeds received bytes to a ReplicaProtocol and records all its events. When a snapshot is
+// complete, reports it as loaded at once.
 struct TestReplica {
   explicit TestReplica(ReplicaProtocol::Request asked, int64_t now = 0)
       : link(std::move(asked), now), now_us(now) {}
@@ -152,7 +153,8 @@ TEST(ReplicaProtocolTest, BothFormsOfASnapshotAndTheStreamBehindIt) {
   }
 }
 
-// Returns the bytes of a complete session, with everything that a link can receive.
+// Returns the bytes that a leader sends in a session with all its phases: handshake, snapshot and
+// stream.
 std::string session_bytes(bool has_mark) {
   const std::string body = kMark.substr(0, 20) + "REDIS0011" + kMark.substr(0, 39) + "x";
   return "\n" + kGreeting + "\n\n+FULLRESYNC " + kId + " 70\r\n\n\n" +
@@ -306,7 +308,8 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
       "-ERR something else\r\n",
       "$5\r\nhello\r\n",
       std::string(5000, 'x'),
-      psync + "+CONTINUE\r\n",  // +CONTINUE, which the replica did not request
+      // A leader must not answer +CONTINUE if the replica requested a full sync.
+      psync + "+CONTINUE\r\n",
       psync + "+FULLRESYNC\r\n",
       psync + "+FULLRESYNC \r\n",
       psync + "+FULLRESYNC " + kId + "\r\n",
@@ -352,7 +355,8 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
   }
 }
 
-// A replica that continued at the same offset would receive the oversized unit again.
+// If a replica reconnected and continued at its offset, it would receive the oversized unit again.
+// So it must request a full sync.
 TEST(ReplicaProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   auto asked = request(kId, 7);
   asked.unit_bytes_max = 1000;
@@ -381,8 +385,8 @@ TEST(ReplicaProtocolTest, AnEmptySnapshotEndsAtOnce) {
   EXPECT_EQ(replica.snapshot, "");
 }
 
-// Even if a snapshot repeatedly resembles its end mark, only a possible start of the mark is
-// buffered.
+// A snapshot may contain many beginnings of its end mark. The replica buffers only the last bytes
+// if they may be the beginning of the mark.
 TEST(ReplicaProtocolTest, ASnapshotWithoutEndTakesNoMemory) {
   TestReplica replica(request());
   replica.receive(kGreeting + "+FULLRESYNC " + kId + " 0\r\n$EOF:" + kMark + "\r\n");
@@ -397,8 +401,8 @@ TEST(ReplicaProtocolTest, ASnapshotWithoutEndTakesNoMemory) {
   EXPECT_EQ(replica.link.phase(), Phase::kSnapshot);
 }
 
-// After random damage the link ends or continues. It neither crashes nor returns bytes that were
-// not received.
+// Damages random bytes of a session. The link may end or continue, but must not crash or return
+// bytes that the leader did not send.
 TEST(ReplicaProtocolTest, DamagedBytesDoNoHarm) {
   const uint64_t seed = support::number_of("BLOOMERY_SEED", 1);
   SCOPED_TRACE("seed " + std::to_string(seed));

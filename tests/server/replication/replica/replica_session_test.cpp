@@ -81,8 +81,8 @@ TEST_F(ReplicaSessionTest, ANewPasswordIsTriedAtOnce) {
   run({"CONFIG", "SET", "masteruser", "mover", "masterauth", "secret"});
   played_.answers.clear();
   played_.await_psync();
-  // The accepted link may have begun before the password was changed. The next link then uses the
-  // new password.
+  // The replica may have begun this link before the password was changed. In this case only the
+  // next link uses the new password.
   if (played_.said[1] == "AUTH wrong") played_.await_psync();
   EXPECT_THAT(played_.said, Contains("AUTH mover secret"));
 }
@@ -350,7 +350,8 @@ TEST_F(ReplicaSessionTest, AKeyHasExpiredWhenTheLeaderSaysSo) {
   EXPECT_EQ(info("stats", "expired_keys"), "0");
 }
 
-// A failed effect shows that the data differ from the leader's, so a full sync is needed.
+// If a command of the stream fails, the replica's data differ from the leader's, so the replica
+// needs a full sync.
 TEST_F(ReplicaSessionTest, FailedEffectAsksForAFullSync) {
   run({"CONFIG", "SET", "replica-read-only", "no"});
   begin_stream(own_snapshot());

@@ -16,7 +16,7 @@
 namespace server {
 namespace {
 
-// A leader; the test reads its stream from its backlog.
+// A server that acts as the leader. The test reads its stream from its backlog.
 class LeadingNode final : public CommandTest {
  public:
   LeadingNode() {
@@ -47,7 +47,8 @@ class ReplicaSettingsTest : public ReplicaFixture {
   void set(const std::string& option, const std::string& value) {
     ASSERT_EQ(run({"CONFIG", "SET", option, value}), kOk) << option;
   }
-  // Applies the leader's new commands, and compares all keys of both servers.
+  // Sends the leader's new commands to the replica. Expects that both servers then have the same
+  // keys and values.
   void expect_the_leaders_data() {
     const std::string stream = leading_.stream();
     begin_stream(own_snapshot());

@@ -50,7 +50,7 @@ class ReplicaSocketTest : public ::testing::Test {
     const auto count = socket_.receive(room, timeout_ms);
     return count ? std::string(room.data(), *count) : "error: " + count.error().message;
   }
-  // Returns the next `size` bytes that the leader receives, or all up to the end.
+  // Returns the next `size` bytes that the leader receives, or fewer if the connection ends.
   std::string heard(size_t size) const {
     std::string all;
     std::array<char, 65536> room;
@@ -95,7 +95,7 @@ TEST_F(ReplicaSocketTest, TheLinkBeginsAtTheSourceAddress) {
     return ntohl(address.sin_addr.s_addr);
   };
   EXPECT_EQ(source_of("127.0.0.9"), 0x7f000009U);
-  // As in Redis, an address that cannot be used is ignored.
+  // As in Redis, a source address that this machine does not have is ignored.
   EXPECT_EQ(source_of("192.0.2.1"), 0x7f000001U);
   EXPECT_EQ(source_of(""), 0x7f000001U);
 }

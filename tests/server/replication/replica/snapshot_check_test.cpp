@@ -27,7 +27,7 @@ class SnapshotCheckTest : public ::testing::Test {
     const auto facts = check_snapshot(disk_, "received", check);
     return facts ? "" : facts.error().message;
   }
-  // Returns a snapshot as a leader writes it.
+  // Returns a snapshot with ten keys, in the form that a leader sends.
   std::string written(const persistence::RdbWriteOptions& options = {}) {
     Keyspace keyspace(4, 1);
     for (int i = 0; i < 10; ++i) {
@@ -138,8 +138,8 @@ TEST_F(SnapshotCheckTest, BigValuesArePassedOverWithoutTakingMemory) {
   EXPECT_GT(pieces, 16) << "it came in by pieces";
 }
 
-// The file stores only the cache lines that have bits, but in memory each such line takes a whole
-// page.
+// A snapshot stores only the cache lines of an array that contain bits. After loading, each such
+// cache line uses a whole page of memory.
 TEST_F(SnapshotCheckTest, SkipsAFilterMuchLargerThanItsFile) {
   constexpr uint64_t kTakenMax = uint64_t{8} << 20;
   Keyspace keyspace(1, 1);

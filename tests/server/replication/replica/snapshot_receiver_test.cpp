@@ -17,7 +17,7 @@ struct Received {
   bool is_complete = false;
 };
 
-// Receives `bytes` in pieces of `size`.
+// Feeds `bytes` to the receiver in pieces of `size` bytes.
 Received receive(SnapshotReceiver& transfer, std::string_view bytes, size_t size) {
   Received received;
   std::string input;

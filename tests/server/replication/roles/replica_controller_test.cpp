@@ -29,7 +29,8 @@ namespace {
 
 constexpr int kPatienceMs = 60'000;
 
-// A clock of real time whose reads can be blocked for all threads except the test's own.
+// A real-time clock. While it is closed, all threads except the test's own are blocked when they
+// read it.
 class GatedClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return time_.wall_ms(); }
@@ -52,7 +53,8 @@ class GatedClock final : public core::Clock {
     ++passes_;
     changed_.notify_all();
   }
-  // Waits until `count` reads of the clock have been blocked. Returns false after a timeout.
+  // Waits until threads have been blocked `count` times when they read the clock. Returns false
+  // after a timeout.
   bool await_arrivals(int count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::milliseconds(kPatienceMs),
@@ -82,8 +84,8 @@ struct TakesAll final : Replayer {
   std::string_view execute(std::span<const std::string_view> /*words*/) override { return "+OK"; }
 };
 
-// A replica that becomes the leader and hands over its role at once, while the thread of its link
-// has noticed neither.
+// Tests a replica that is promoted and hands its role over at once. Meanwhile the thread of its
+// link to the leader is blocked, so that it notices neither change.
 class ReplicaControllerTest : public LeaderFixture {
  protected:
   using Locking = ReplicaController::Locking;
@@ -92,7 +94,7 @@ class ReplicaControllerTest : public LeaderFixture {
     gate_.open();
     subject_.stop();
   }
-  // Returns when the leader has received PSYNC.
+  // Makes the server a replica of `leader`. Returns when `leader` has received PSYNC.
   void follow(PlayedLeader& leader) {
     {
       const auto stream = replication_.hold(Locking::kTake);
@@ -111,7 +113,7 @@ class ReplicaControllerTest : public LeaderFixture {
     heir_->client.session->replica.port = heir.port();
     psync(*heir_, replication_.offset());
     ASSERT_TRUE(subject_.begin_failover({}, Locking::kTake));
-    // The leader's GETACK makes the stream longer.
+    // Each round acknowledges the whole stream, because the leader appends GETACK to it meanwhile.
     for (int i = 0; i < 1000 && subject_.failover_state() == Failover::State::kAwaitsSync; ++i) {
       heir_->client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
       subject_.drive_failover();
@@ -136,8 +138,8 @@ TEST_F(ReplicaControllerTest, EndedLinkDoesNotRevokeALaterHandover) {
   ASSERT_TRUE(gate_.await_arrivals(1));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
   gate_.open();
-  // Without FAILOVER in this server's PSYNC, the target would remain a replica, and no server would
-  // lead.
+  // The server that hands over must send PSYNC with FAILOVER. Otherwise the target would stay a
+  // replica, and no server would lead.
   EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }
@@ -147,7 +149,8 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   gate_.close();
   ASSERT_TRUE(gate_.await_arrivals(1));
   old_leader_.say("+FULLRESYNC " + std::string(40, 'b') + " 0\r\n");
-  // The link's thread reads the clock again when the reply has arrived.
+  // When the leader's reply has arrived, the thread of the link reads the clock again and is
+  // blocked again.
   gate_.let_one_pass();
   ASSERT_TRUE(gate_.await_arrivals(2));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
@@ -156,8 +159,8 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
 }
 
-// If the thread missed the request to end, stop() would wait: a minute without a leader, forever
-// with a leader.
+// If the thread of the link missed the request to end, stop() would wait for a minute without a
+// leader, or forever with a leader.
 TEST_F(ReplicaControllerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
   constexpr int kRounds = support::rounds(500, 60);
   constexpr int kLatestUs = 250;

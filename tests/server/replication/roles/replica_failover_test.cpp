@@ -34,7 +34,8 @@ class ReplicaFailoverTest : public LeaderFixture {
   }
   ~ReplicaFailoverTest() override { replica_controller_.stop(); }
 
-  // A replica that may lead, and lacks the last write.
+  // Returns an online replica that can be a target of FAILOVER. It has not acknowledged the last
+  // write yet.
   std::unique_ptr<Remote> online(uint16_t port) {
     auto replica = std::make_unique<Remote>(*this);
     replica->client.session->replica.address = "127.0.0.1";
@@ -43,8 +44,8 @@ class ReplicaFailoverTest : public LeaderFixture {
     EXPECT_EQ(run({"SET", "a", "1"}), kOk);
     return replica;
   }
-  // Drives the failover until the replica has acknowledged the whole stream, including the leader's
-  // GETACK.
+  // Calls drive_failover() until `replica` has acknowledged the whole stream, including the
+  // leader's GETACK.
   void hand_over_to(Remote& replica) {
     await([&] {
       replica.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
@@ -55,8 +56,8 @@ class ReplicaFailoverTest : public LeaderFixture {
   bool holds_writes_back() { return pause_.holds_back(kWrite, clock_.wall_ms()); }
   void await_end() {
     await([this] { return replica_controller_.failover_state() == Failover::State::kNone; });
-    // The link's thread holds apply_mutex() while it ends the failover. It resumes writes after the
-    // state has changed.
+    // The thread of the link holds apply_mutex() while it ends the failover. It first changes the
+    // state and then resumes writes, so the test waits for the mutex.
     const std::scoped_lock settled(replication_.apply_mutex());
   }
 

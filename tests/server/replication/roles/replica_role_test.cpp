@@ -23,7 +23,8 @@ using ::testing::StartsWith;
 
 class ReplicaRoleTest : public ReplicaFixture {
  protected:
-  // Adds the key a from its leader's stream, and returns the stream's end.
+  // Makes the server a replica, which receives the key `a` from its leader. Returns the offset
+  // after that.
   size_t follow_with_a_key() {
     const std::string set = command({"SET", "a", "1"});
     begin_stream(kEmptySnapshot, 100);
@@ -101,7 +102,7 @@ TEST_F(ReplicaRoleTest, PromotedReplicaIgnoresItsOldLeader) {
   run({"REPLICAOF", "NO", "ONE"});
   const uint64_t end = replication_.offset();
   (void)played_.try_to_say(command({"SET", "late", "4"}));
-  // The link's thread reads nothing after it has disconnected.
+  // After the disconnect, the thread of the link does not read the bytes that the old leader sends.
   EXPECT_TRUE(played_.await_end());
   EXPECT_EQ(run({"GET", "late"}), kNull);
   EXPECT_EQ(replication_.offset(), end);

@@ -23,7 +23,7 @@ class ShutdownTest : public LeaderFixture {
   ShutdownTest() {
     threads_.on_visit = [this](const auto& on_all_passed) { end_writes_ = on_all_passed; };
   }
-  // Acknowledges the whole stream on behalf of the replica.
+  // Makes the replica acknowledge all bytes of the stream.
   void catch_up(Remote& peer) {
     peer.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
   }
@@ -34,7 +34,8 @@ class ShutdownTest : public LeaderFixture {
   }
   std::string failed() const { return error("ERR Errors trying to SHUTDOWN. Check logs."); }
 
-  std::function<void()> end_writes_;  // reports that the writes begun before the drain have ended
+  // Callback of the drain; it reports that the writes which were running have ended.
+  std::function<void()> end_writes_;
 };
 
 TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
@@ -42,8 +43,8 @@ TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
   EXPECT_EQ(shutdown_.state(), Shutdown::State::kWaits);
   EXPECT_TRUE(writes_are_held());
   EXPECT_EQ(shutdown_.left_ms(), std::nullopt);
-  // The shutdown waits until the writes end, even if that takes long and other threads check the
-  // state.
+  // The shutdown waits for running writes without a time limit, even if look() and begin() are
+  // called meanwhile.
   advance_ms(60'000);
   shutdown_.look();
   shutdown_.begin({.waits_for_replicas = false});
@@ -54,7 +55,8 @@ TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
   EXPECT_TRUE(writes_are_held());
 }
 
-// `shutdown-on-sigterm` is a bit set: one bit for each word after "default", in Redis' order.
+// The option shutdown-on-sigterm is a set of bits: one bit for each value after "default", in the
+// order that Redis uses.
 TEST_F(ShutdownTest, SignalsAskWhatTheirOptionsSay) {
   const Shutdown::Request usual = shutdown_.signal_request(0);
   EXPECT_TRUE(usual.is_signal);
@@ -76,7 +78,8 @@ TEST_F(ShutdownTest, WaitsUntilEveryReplicaHasWhatWasWritten) {
   shutdown_.begin({});
   EXPECT_TRUE(writes_are_held());
   EXPECT_EQ(shutdown_.left_ms(), 10'000);
-  // While a write is running, the offset to wait for is unknown.
+  // While a write is running, the offset that replicas must acknowledge is unknown. So the shutdown
+  // does not end, although both replicas have acknowledged all bytes so far.
   catch_up(first);
   catch_up(second);
   shutdown_.look();
@@ -120,8 +123,8 @@ TEST_F(ShutdownTest, WaitsForShutdownTimeoutAtMost) {
 
 TEST_F(ShutdownTest, AReplicaThatStillNeedsASnapshotIsNotWaitedFor) {
   Remote peer(*this);
-  // The replica gets no snapshot during the test. A diskless snapshot waits for more replicas, and
-  // the clock does not advance.
+  // The leader delays a diskless snapshot to wait for more replicas. The clock does not advance, so
+  // this replica gets no snapshot during the test.
   peer.client.session->replica.takes_eof_mark = true;
   peer.client.run({"PSYNC", "?", "-1"});
   run({"SET", "a", "1"});
@@ -178,7 +181,7 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
   EXPECT_FALSE(writes_are_held());
   EXPECT_EQ(client_->try_answer(), failed());
   EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), error("ERR No shutdown in progress."));
-  // The callback of the aborted attempt arrives late.
+  // The drain of the aborted shutdown ends only now. This must not continue the shutdown.
   end_writes_();
   catch_up(peer);
   advance_ms(60'000);

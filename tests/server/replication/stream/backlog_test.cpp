@@ -121,7 +121,7 @@ TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
       for (const auto& [cursor, offset] : cursors) needed = std::min(needed, offset);
       ASSERT_EQ(backlog.end_offset(), begin + all.size());
       ASSERT_LE(backlog.first_offset(), needed);
-      // Only whole blocks are freed, so the backlog may keep a few more bytes.
+      // The backlog frees only whole blocks, so it may keep up to 32 KiB more than needed.
       ASSERT_GE(backlog.first_offset() + (32U << 10), needed);
       const uint64_t at = needed + random() % (begin + all.size() - needed + 1);
       const size_t size_max = random() % 300'000;
@@ -133,7 +133,8 @@ TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
 TEST(Backlog, CountsWhatSlowReplicasKeep) {
   Backlog backlog;
   constexpr uint64_t kSize = 100'000;
-  constexpr double kTolerance = 20'000;  // a little more than a block of the backlog
+  // The backlog grows and shrinks by blocks, which are a little smaller than this.
+  constexpr double kTolerance = 20'000;
   backlog.set_size(kSize);
   backlog.begin(1000);
   const std::string bytes(10'000, 'b');

@@ -38,7 +38,8 @@ TEST(ReplicationIds, ContinueTheEarlierHistoryUpToItsEnd) {
   EXPECT_NE(ids.id, old_id);
   EXPECT_EQ(ids.id2, old_id);
   EXPECT_EQ(ids.second_offset, 101);
-  // Byte 101 is the first that only the new history has.
+  // The new history begins with byte 101. A replica of the old history may continue from offset
+  // 101, but not from a later offset.
   EXPECT_TRUE(ids.are_continued_from(old_id, 101));
   EXPECT_FALSE(ids.are_continued_from(old_id, 102));
   EXPECT_TRUE(ids.are_continued_from(ids.id, 102));

@@ -62,7 +62,7 @@ TEST_F(KeyExpiryTest, OnAReplicaOnlyItsOwn) {
   EXPECT_EQ(own_.size(), 0u);
 }
 
-// Each read advances the clock, so that time slices end.
+// Each read of the clock advances it, so that the time slices of the expiry end.
 TEST_F(KeyExpiryTest, APeriodTakesItsShareInSlices) {
   for (const auto& [effort, share_us] : {std::pair{"1", 25'000}, {"10", 43'000}}) {
     SCOPED_TRACE(effort);

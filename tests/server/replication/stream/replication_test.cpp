@@ -150,8 +150,8 @@ TEST_F(ReplicationTest, AReplicasOwnChangesReachNoStream) {
   run({"SET", "a", "1"});
   const uint64_t end = replication_.offset();
   become_replica();
-  // hold_stream() and the calls after it may arrive late, after a demotion. They must have no
-  // effect on a replica.
+  // hold_stream(), release_stream(), begin_backlog() and end_backlog() may be called late, after
+  // the server has become a replica. They must then have no effect.
   replication_.hold_stream();
   replication_.release_stream();
   replication_.begin_backlog();
@@ -170,8 +170,8 @@ TEST_F(ReplicationTest, ARestartedLeaderContinuesItsSnapshot) {
   EXPECT_EQ(stream(), kSelect + kSet);
 }
 
-// If a snapshot is ahead of its offset, its filters may have bits of items that no replica at that
-// offset has.
+// A snapshot may be ahead of the offset that it contains. Its filters may then have bits of items
+// that no replica has at this offset, so the leader must begin a new history.
 TEST_F(ReplicationTest, SnapshotAheadOfTheLeaderHasAnotherHistory) {
   persistence::RdbReplicationInfo position{0, std::string(40, 'd'), 700};
   position.is_ahead = true;
@@ -215,7 +215,8 @@ TEST_F(ReplicationTest, RestartedReplicaContinuesAfterItsSnapshot) {
   EXPECT_EQ(replication_.offset(), 700);
 }
 
-// A node of a cluster keeps a restored position until it has a role.
+// Tests a node of a cluster that has restored its replication offset. It keeps this offset until it
+// becomes a leader or a replica.
 class RestoredNodeTest : public ReplicationTest {
  protected:
   void restore(bool is_ahead = false) {

@@ -36,7 +36,7 @@ void drain(StreamSplitter& splitter, std::vector<Unit>& units) {
   while (splitter.next() == Status::kUnit) units.push_back(copy_of(splitter));
 }
 
-// Single commands, empty lines, groups, a long value.
+// Returns a stream with single commands, empty lines, transactions and a long value.
 std::string sample_stream() {
   const std::string value(3000, 'v');
   return command({"SELECT", "0"}) + command({"SET", "a", value}) + "\n\r\n" + command({"MULTI"}) +
@@ -141,7 +141,8 @@ TEST(StreamSplitterTest, AUnitBeyondTheLimitIsAnError) {
   EXPECT_EQ(splitter.next(), Status::kError);
   EXPECT_TRUE(splitter.unit_is_too_big());
 
-  // The unit is too big whether it arrives whole or in pieces.
+  // A unit of 900 line breaks and a command is too big, whether it arrives at once or in two
+  // pieces.
   for (const size_t cut : {size_t{0}, size_t{1100}}) {
     StreamSplitter other(1000);
     const std::string text = std::string(900, '\n') + set;

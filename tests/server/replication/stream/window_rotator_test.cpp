@@ -13,7 +13,7 @@ namespace {
 class WindowRotatorTest : public CommandTest {
  protected:
   WindowRotatorTest() {
-    while (schedule_.take_due(clock_.now_ms)) {  // removes the keys that other tests have scheduled
+    while (schedule_.take_due(clock_.now_ms)) {  // removes keys that earlier tests have scheduled
     }
     journal_.set_active(true);
     run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
@@ -54,7 +54,7 @@ TEST_F(WindowRotatorTest, RotatesIdleWindowsUntilTheyAreEmpty) {
   EXPECT_TRUE(schedule_.empty());
   wait_a_generation();
   EXPECT_EQ(rotations_after_tick(), 0);
-  // The add of the next item schedules the rotation of the filter again.
+  // An add to the empty filter schedules its next rotation.
   run({"BF.ADD", "w", "b"});
   journalled();
   EXPECT_FALSE(schedule_.empty());
@@ -108,7 +108,8 @@ TEST_F(WindowRotatorTest, AReplicaTurnsWhenItWasPromoted) {
   state_.is_replica = true;
   wait_a_generation();
   EXPECT_EQ(rotations_after_tick(), 0);
-  // The replica replies according to the rotations that it received.
+  // A replica does not rotate a filter by its own clock, but only when its leader sends the
+  // rotation. So it still finds the item.
   advance_ms(100'000);
   EXPECT_EQ(run({"BF.EXISTS", "w", "a"}), integer(1));
   state_.is_replica = false;
@@ -134,7 +135,7 @@ TEST_F(WindowRotatorTest, AReplicaForgetsTheNamesOfGoneKeys) {
   state_.is_replica = false;
   run({"DEL", "w"});
   state_.is_replica = true;
-  // The name of a missing key stays scheduled, because the key may be about to get its filter.
+  // The schedule keeps a key that is missing, because a command may be about to create its filter.
   for (int i = 0; i < 2; ++i) {
     EXPECT_FALSE(schedule_.empty());
     advance_ms(10'000);

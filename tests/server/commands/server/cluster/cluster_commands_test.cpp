@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTER, and the rules of a cluster when one server emulates all of its nodes.
+// Tests the command CLUSTER, and the rules for keys of several slots, on a server that emulates all
+// nodes of a cluster.
 #include "core/keyspace/keyspace.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
@@ -108,7 +109,7 @@ TEST_F(ClusterTest, KeysOfOneCommandShareASlot) {
   EXPECT_EQ(run({"WATCH", "a", "b"}), kCrossed);
   EXPECT_EQ(run({"SSUBSCRIBE", "a", "b"}), kCrossed);
   EXPECT_EQ(run({"BF.KEXISTS", "2", "a", "b", "item"}), kCrossed);
-  // An error about the number of arguments or keys takes precedence over CROSSSLOT.
+  // A wrong number of arguments is reported before CROSSSLOT.
   EXPECT_EQ(run({"GET"}), "-ERR wrong number of arguments for 'get' command\r\n");
   EXPECT_EQ(run({"MGET", "a"}).front(), '*');
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Descriptions of a cluster of several servers by CLUSTER.
+// Tests how CLUSTER SLOTS, SHARDS and NODES describe a cluster of several servers.
 #include "server/commands/server/cluster/cluster_description.h"
 
 #include "core/keyspace/keyspace.h"

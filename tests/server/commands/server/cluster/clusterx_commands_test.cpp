@@ -19,8 +19,8 @@ using cluster::id_of;
 
 class ClusterxCommandsTest : public CommandTest {
  protected:
-  // Makes the server under test act as the node of the sample topology whose id consists of
-  // `digit`.
+  // Makes the server under test act as a node of the sample topology. The node's id consists of 40
+  // times `digit`.
   void be(char digit) {
     queue_.emplace(id_of(digit));
     services_.member = &*queue_;

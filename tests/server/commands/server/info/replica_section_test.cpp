@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 class ReplicaSectionTest : public ReplicaFixture {
  protected:
   std::string field(const std::string& name) { return info("replication", name); }
-  // Returns the names of the first `count` fields from `role` on.
+  // Returns the names of the first `count` fields of INFO replication, beginning with `role`.
   std::vector<std::string> first_fields(size_t count) {
     const std::string text = run({"INFO", "replication"});
     std::vector<std::string> names;
@@ -78,7 +78,7 @@ TEST_F(ReplicaSectionTest, AnUpLinkHasTheLeadersIdAndOffset) {
   EXPECT_EQ(field("master_replid"), played_.kId);
   EXPECT_EQ(field("master_link_down_since_seconds"), "(none)");
   EXPECT_EQ(field("master_link_down_reason"), "(none)");
-  // The leader sends GETACK after its other commands.
+  // The simulated leader sends GETACK after the SET, so the offset also counts the bytes of GETACK.
   const std::string question = command({"REPLCONF", "GETACK", "*"});
   const std::string end = std::to_string(100 + set.size() + question.size());
   await([&] { return field("slave_repl_offset") == end; });

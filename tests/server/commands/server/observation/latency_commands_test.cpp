@@ -128,7 +128,8 @@ TEST_F(EmptyLatencyTest, HistogramsHaveTheStepsOfRedis) {
   EXPECT_EQ(histogram[0].text, "calls");
   EXPECT_EQ(histogram[1].integer, 50);
   EXPECT_EQ(histogram[2].text, "histogram_usec");
-  // The bounds in Redis are 1.024 microseconds times powers of two, as its histogram rounds them.
+  // The upper bounds of the histogram are those of Redis: 1.024 microseconds times powers of two,
+  // rounded by its histogram library.
   std::set<int64_t> steps;
   for (int i = 0; i < 30; ++i) steps.insert((int64_t{1024} << i) * 129 / 128 / 1000);
   int64_t before = 0;
@@ -152,7 +153,7 @@ TEST_F(EmptyLatencyTest, PercentilesOfASleepAreItsTime) {
   const size_t line = stats.find("latency_percentiles_usec_debug");
   ASSERT_NE(line, std::string::npos);
   const double slept_us = std::stod(stats.substr(stats.find("p50=", line) + 4));
-  // On a busy machine the sleep of DEBUG SLEEP may take longer.
+  // The upper limit is high, because DEBUG SLEEP may take longer on a busy machine.
   EXPECT_GT(slept_us, 97'000);
   EXPECT_LT(slept_us, 30e6);
 }

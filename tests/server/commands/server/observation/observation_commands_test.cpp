@@ -14,7 +14,7 @@ TEST_F(ObservationCommandsTest, SlowlogShowsTheNewestFirst) {
   run({"CLIENT", "SETNAME", "me"});
   run({"SET", "k", "v"});
   run({"CONFIG", "SET", "slowlog-log-slower-than", "-1"});
-  // The slow log contains RESET itself, SETNAME and SET.
+  // The slow log contains SLOWLOG RESET, CLIENT SETNAME and SET.
   EXPECT_EQ(run({"SLOWLOG", "LEN"}), integer(3));
   const std::string reply = run({"SLOWLOG", "GET", "1"});
   EXPECT_TRUE(reply.starts_with("*1\r\n*6\r\n:3\r\n:1700000000\r\n:")) << reply;
@@ -51,7 +51,7 @@ class SlowlogEntriesTest : public CommandTest {
   SlowlogEntriesTest() {
     run({"CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "1000"});
   }
-  // Returns the arguments as the slow log truncates them.
+  // Returns the arguments of a command as its slow-log entry shows them, possibly truncated.
   Words logged(const Words& command) {
     run(command);
     const auto newest = observer_.slow_log().newest(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ACL, and the permissions of users. Replies were measured on Redis 7.0.15.
+// Tests ACL commands and the permissions of users. Replies were measured on Redis 7.0.15.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -230,11 +230,11 @@ TEST_F(AclCommandsTest, SubscribersNeedTheirChannels) {
   EXPECT_THAT(run({"PSUBSCRIBE", "a*"}), HasSubstr("psubscribe"));
 }
 
-// Descriptions of users by ACL LIST and GETUSER, as in Redis.
+// Tests the descriptions of users in ACL LIST and ACL GETUSER, which are those of Redis.
 class AclDescriptionsTest : public CommandTest {
  protected:
-  // Creates the user `d` with `rules`. Expects that ACL LIST shows `before` and `commands` after
-  // the name, and that ACL GETUSER shows `commands`.
+  // Creates the user `d` with `rules`. Expects that ACL LIST shows "user d", `before` and
+  // `commands`, and that ACL GETUSER shows `commands`.
   void expect_shown(const std::string& rules, const std::string& commands,
                     const std::string& before = "off sanitize-payload resetchannels ") {
     std::vector<std::string> words = net::words_in("ACL SETUSER d reset " + rules);
@@ -340,12 +340,12 @@ TEST_F(AclCommandsTest, TheLogTellsContextAndObject) {
     ASSERT_NE(found, std::string::npos) << expected << log;
     at = found;
   }
-  // The last entry of ACL LOG is the oldest, with the id 0.
+  // ACL LOG ends with the oldest entry, whose id is 0.
   EXPECT_THAT(log.substr(at), HasSubstr(bulk("entry-id") + integer(0) + bulk("timestamp-created") +
                                         integer(clock_.wall_ms())));
 }
 
-// Effects of a change of users on connected clients.
+// Tests how a change of users affects clients that are connected already.
 class LiveRightsTest : public net::ClientsFixture {
  protected:
   LiveRightsTest() { EXPECT_EQ(run(net::words_in("ACL SETUSER u on >p +@all ~* &a &b")), kOk); }
@@ -365,7 +365,8 @@ TEST_F(LiveRightsTest, ForbiddenListenersAreGoneAtOnce) {
   connect({"AUTH u p", "CLIENT SETNAME loses", "PSUBSCRIBE a"});
   connect({"AUTH u p", "CLIENT SETNAME keeps", "SUBSCRIBE b"});
   EXPECT_EQ(run(net::words_in("ACL SETUSER u resetchannels &b")), kOk);
-  // The rights apply at once, although no I/O thread has handled these connections yet.
+  // The change of rights closes these connections. CLIENT LIST omits them at once, before their I/O
+  // thread has closed them.
   EXPECT_THAT(run({"CLIENT", "LIST"}), Not(HasSubstr("name=loses")));
   EXPECT_THAT(run({"CLIENT", "LIST"}), HasSubstr("name=keeps"));
   EXPECT_EQ(run({"ACL", "DELUSER", "u"}), integer(1));

@@ -29,7 +29,7 @@ class RewriteCommandTest : public CommandTest {
   }
   ~RewriteCommandTest() override { std::filesystem::remove_all(directory_); }
 
-  // Returns the file that CONFIG REWRITE makes from a file of this text.
+  // Loads a configuration file with this text. Returns the text of the file after CONFIG REWRITE.
   std::string rewritten(const std::string& text) {
     const std::string path = directory_ + "/a.conf";
     std::ofstream(path) << text;
@@ -44,7 +44,7 @@ class RewriteCommandTest : public CommandTest {
     return result.str();
   }
 
-  // Replaces the users by those of the file, as a restart does.
+  // Replaces the users by the users in the configuration file, as a restart does.
   void start_again() {
     Config again;
     const std::string path = directory_ + "/a.conf";
