@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the cost of the admin port to clients, in one run. It compares server CPU per operation
-with the port polled each second and without. A poll makes the requests of an open dashboard, or
-asks for /metrics.
+"""Measures what polls of the admin port cost clients: server CPU per operation, with one poll each
+second and without polls. A poll sends the requests of an open dashboard, or requests /metrics.
 
-The load never stops. Windows of two seconds with and without polls alternate, and so does the kind
-that begins a pair. The ratio is the median over the pairs, with its standard error. CPU is the time
-of all threads of the server. The last column is the share of the admin port's own thread while it
-was polled.
+The load never stops. Windows of two seconds with and without polls alternate. Two windows form a
+pair, and the order within the pairs alternates too. The ratio is the median over the pairs, with
+its standard error. CPU is the time of all threads of the server. The last column is the share of
+this time that the admin port's thread used while it was polled.
 """
 import argparse
 import http.client
@@ -18,7 +17,7 @@ import time
 
 from server_bench import Server, encode, fill_keys, free_port
 
-# Pages that the dashboard requests each second, by view. Pages in SELDOM are requested each ten
+# Pages that the dashboard requests each second, by view. It requests the pages in SELDOM every ten
 # seconds.
 VIEWS = {
     "metrics": ("/metrics",),
@@ -27,7 +26,7 @@ VIEWS = {
 }
 SELDOM = ("/api/slowlog", "/api/commands", "/api/clients", "/api/log")
 SELDOM_S = 10
-# Rows of a load: name, words of the command, depth of the pipeline.
+# Loads, one for each row of the table: name, words of the command, depth of the pipeline.
 LOADS = [
     ("GET, one at a time", ["GET", "key:__rand_int__"], 1),
     ("GET, pipelines of 16", ["GET", "key:__rand_int__"], 16),
@@ -75,7 +74,7 @@ class AdminServer(Server):
 
 
 def window(server, view, is_polled):
-    """Returns the CPU time of an operation in ns: all threads, and the admin thread alone."""
+    """Returns the CPU time per operation in ns: of all threads, and of the admin thread alone."""
     before = server.cpu_ns(), server.admin_ns(), server.operations()
     begun = time.monotonic()
     for second in range(WINDOW_S):

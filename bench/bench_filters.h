@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Shared parts of the filter benchmarks: items, a clock, layouts by name, and filters. If a filter
-// cannot be created, the benchmark ends.
+// Shared code of the filter benchmarks: items, a clock, layouts by name, and the creation of
+// filters. If a filter cannot be created, the benchmark ends.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -71,8 +71,9 @@ struct NamedParameters {
   core::bloom::FilterParameters parameters;
 };
 
-// Returns the deletable layouts. The layout of regions is listed once for each width of a region.
-// `region_name` is the format string of its entries: layout name, then width.
+// Returns the deletable layouts with their names. The layout of regions occurs once for each width
+// in `region_bits`. `region_name` is the format string for the names of these entries, from the
+// layout name and the width.
 inline std::vector<NamedParameters> deletable_layouts(std::span<const int> region_bits,
                                                       std::string_view region_name) {
   std::vector<NamedParameters> all;

@@ -30,9 +30,9 @@ namespace {
 
 using namespace core::bloom;
 
-// The classic filter that serves as reference: it has as many bits and hashes as theory requires.
-// One multiplication maps each hash to a bit index. No layout with independent bits over the whole
-// array does less work per probe.
+// The positions of an item's bits in a classic Bloom filter, the reference of this benchmark. One
+// multiplication maps each hash to a bit index. No layout with independent bits over the whole
+// array needs less work per bit.
 class ClassicProbes {
  public:
   ClassicProbes(ItemHash hash, const Geometry& geometry)
@@ -85,7 +85,8 @@ struct Item {
 constexpr uint64_t kPresent = 1;
 constexpr uint64_t kAbsent = 2;
 
-// Returns `count` items from number `start` on, `step` apart; `count` is a multiple of kBatchItems.
+// `count` items of one kind. The first has the number `start`, and each next number is greater by
+// `step`. `count` is a multiple of kBatchItems.
 struct Chunk {
   uint64_t kind = kPresent;
   uint64_t start = 0;
@@ -113,7 +114,7 @@ void touch_pages(std::span<std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += 4096) static_cast<volatile std::byte&>(bytes[i]) = {};
 }
 
-// A filter used as in the server, which hashes the item before it takes the lock.
+// A filter that is used as in the server: it hashes the item first.
 class Product {
  public:
   Product(LayoutId layout, uint64_t items, double error_rate) {
@@ -170,7 +171,7 @@ class Product {
   ItemHasher hash_{NativeLayout::kId, false, kFixedSeed};
 };
 
-// A classic filter: only its bits and hashes, without the other code of a server.
+// A classic Bloom filter without the code that a server needs in addition.
 class Classic {
  public:
   Classic(uint64_t items, double error_rate)
@@ -298,9 +299,9 @@ void print_contestant(const Contestant<Filter>& contestant, uint64_t items, doub
   fmt::print("{}\n", figures.hits == count_items(figures.present) ? "" : "  FALSE NEGATIVES");
 }
 
-// Prints the speed of native relative to classic. The first row compares the two layouts in the
-// same way of calling. The second row compares native in batches with classic in each way, because
-// other servers process items one by one.
+// Prints how many times faster the native layout is than the classic filter. In the first row, both
+// are called in the same way. In the second row, native is called in batches and classic in each
+// way, because other servers process items one by one.
 void print_ratios(const Figures& native, const Figures& classic) {
   for (const bool against_batches : {false, true}) {
     fmt::print("       {:<43}", against_batches ? "classic / native batch" : "classic / native");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Prints how the cost of a filter grows with its number of layers: bits per item, measured error
-// rate and nanoseconds per lookup. It does so for several series of layer error rates. Then it
-// measures lookups of absent items in batches. It compares a filter that grew to a million items
-// with a filter that was created with that capacity.
+// rate and nanoseconds per lookup. Does so for several ways to choose the error rates of the
+// layers. Then measures batched lookups of absent items in two filters: one grew to a million
+// items, the other was created with that capacity.
 //
 // Usage: bloom_growth_bench
 #include <fmt/format.h>
@@ -72,7 +72,8 @@ void print_growth(double tightening_ratio, LayoutId layout, std::string_view nam
   }
 }
 
-// A filter that grew to kItems items. Records the cost of each round of lookups of absent items.
+// A filter that has grown to kItems items, and the measured cost of each round of lookups of absent
+// items.
 struct Grown {
   static constexpr uint64_t kItems = 1'000'000;
   static constexpr size_t kBatchItems = 100;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the offline builder: items per second and core, by layout and error rate, from a file of
-lines.
+"""Measures how many items of a text file the offline builder (--build-filter) adds per second and
+core, by layout and error rate.
 """
 import argparse
 import os

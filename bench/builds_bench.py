@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures two builds of bloomery-server beside each other: server CPU per operation.
+"""Compares the server CPU per operation of two builds of bloomery-server.
 
-Each server has a load that never ends. The loads take turns of a tenth of a second, stopped and
-continued by signals, so that other processes slow both equally. Two turns are a pair; the servers
-alternate in beginning it. The address of a process's memory changes its speed by some percent, so
-both servers are restarted several times. The ratio after / before is the mean over the starts of
-the median over the pairs. The standard error of that mean follows it. `--before` is the server of
-the other build.
+Each server has a load that never ends. Signals suspend and continue the loads, so that they run
+alternately for a tenth of a second, and other processes slow both servers equally. One such turn of
+each server makes a pair; the server that begins alternates. The memory addresses of a process
+change its speed by some percent, so both servers are restarted several times. The median of the
+ratio after / before is taken over the pairs of each start. The table shows the mean of these
+medians over the starts, and its standard error. `--before` is the server of the other build.
 """
 import argparse
 import math
@@ -22,7 +22,7 @@ from server_bench import BATCH, CLIENTS, COMMANDS, Server
 
 KEYSPACE = 100_000
 TURN_S = 0.1
-# After a load is suspended, the server needs this time to reply to its requests.
+# Time in which a server replies to the pending requests of a load that was just suspended.
 DRAIN_S = 0.003
 
 
@@ -38,7 +38,7 @@ def cases(pipelines):
 
 
 class Load:
-    """Runs redis-benchmark against one server, suspended except in its turns."""
+    """Runs redis-benchmark against one server. It is suspended except during turn()."""
 
     def __init__(self, server, words, pipeline, clients=CLIENTS):
         self.server = server
@@ -49,7 +49,7 @@ class Load:
         self.process.send_signal(signal.SIGSTOP)
 
     def turn(self):
-        """Returns the CPU time of a request in ns."""
+        """Continues the load for TURN_S. Returns the server's CPU time per request in ns."""
         done_before = self.requests()
         used_before = self.server.cpu_ns()
         self.process.send_signal(signal.SIGCONT)
@@ -72,12 +72,14 @@ class Load:
 
 
 def order_of(turn):
-    """Alternates the server that begins, because the first position may be faster."""
+    """Returns the order of the two servers in this turn. It alternates, because the server that
+    begins may be faster.
+    """
     return (0, 1) if turn % 2 == 0 else (1, 0)
 
 
 def costs_in_turns(servers, case, options, first):
-    """Returns the CPU time of an operation in ns for each turn, as a list for each server."""
+    """Returns a list for each server: the CPU time per operation in ns in each turn."""
     _, words, pipeline, operations = case
     loads = [None, None]
     costs = [[], []]
@@ -102,7 +104,7 @@ def start(binary, pin):
 
 
 def print_row(case, costs):
-    """Prints one row of the table. For each start, `costs` holds the cost of each turn."""
+    """Prints one row of the table. `costs` has the result of costs_in_turns() for each start."""
     name, _, pipeline, _ = case
     before, after = (statistics.median(cost for turns in costs for cost in turns[i])
                      for i in (0, 1))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the cost of a cluster: server CPU per operation of a node that leads all slots, compared
-with the same server alone. Rounds of redis-benchmark alternate. Needs etcd (Debian: etcd-server).
+"""Measures the cost of a cluster. Compares server CPU per operation of a node that leads all slots
+and of a server outside a cluster; redis-benchmark loads them alternately. Needs etcd (Debian:
+etcd-server).
 
 CPU is the time of all threads of the server, including the thread that talks to etcd.
 """
@@ -24,7 +25,7 @@ START_TIMEOUT_S = 30
 
 
 class Etcd:
-    """Runs one member of etcd, with its data in a folder of its own."""
+    """Runs an etcd with one member, whose data are in `folder`."""
 
     def __init__(self, folder):
         self.url = f"http://127.0.0.1:{free_port()}"

@@ -32,7 +32,7 @@ FIGURES = {
 
 
 def read_points(path):
-    """Returns {figure: {series: pairs}}, in the order of the file."""
+    """Returns {figure: {series: [(x, y), ...]}}, in the order of the CSV file."""
     figures = {}
     with open(path, encoding="ascii", newline="") as file:
         for row in csv.DictReader(file):
@@ -42,7 +42,7 @@ def read_points(path):
 
 
 def draw(points):
-    """Returns {file name: SVG}."""
+    """Returns {file name: SVG text} of all figures."""
     return {
         f"{figure}.svg": line_chart(title, x_label, y_label, points[figure], **axes)
         for figure, (title, x_label, y_label, axes) in FIGURES.items()

@@ -64,8 +64,8 @@ double measured_error(const ScalableFilter& filter, uint64_t probes) {
   return static_cast<double>(found) / static_cast<double>(probes);
 }
 
-// Measures the error by load. The filters are sized for a load of 1, and receive up to 16 times as
-// many items.
+// Measures the error rate by load, which is the number of added items divided by the capacity. A
+// filter gets up to 16 times as many items as its capacity.
 void measure_error(uint64_t capacity, uint64_t probes) {
   for (const Series& series : all_series()) {
     const FilterPtr filter = make_filter(series.parameters, kErrorRate, capacity, 2);
@@ -79,7 +79,8 @@ void measure_error(uint64_t capacity, uint64_t probes) {
   }
 }
 
-// Returns the fastest of some rounds, because other processes can only slow a round.
+// Measures several rounds of lookups and returns the time of the fastest round, because other
+// processes can only make a round slower.
 double batch_ns(const ScalableFilter& filter, uint64_t lookups) {
   const ItemHasher hash = filter.hasher();
   std::array<ItemHash, kBatchItems> hashes;

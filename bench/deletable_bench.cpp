@@ -39,13 +39,14 @@ std::vector<Subject> subjects(bool with_native) {
   return all;
 }
 
-// Times of one kind of operation: with one item per call, and in batches.
+// CPU time per item of one kind of operation, when it is called item by item and in batches.
 struct Cost {
   double single_ns = 0;
   double batch_ns = 0;
 };
 
-// Calls single(hash) and batch(hashes) for `count` items of a kind, from `first` on.
+// Measures one kind of operation on `count` items from number `first` on. Calls single(hash) for
+// the first half of the items and batch(hashes) for the second half.
 template <class Single, class Batch>
 Cost cost_of(const ItemHasher& hash, uint64_t kind, uint64_t first, uint64_t count, Single single,
              Batch batch) {
@@ -63,8 +64,8 @@ Cost cost_of(const ItemHasher& hash, uint64_t kind, uint64_t first, uint64_t cou
   return {(middle - start) / double(half), (end - middle) / double(half)};
 }
 
-// The compared filters take turns with slices of the items, so that other processes slow all of
-// them. The result is the median.
+// Each filter processes a slice of the items, then the next filter does, so that other processes
+// slow all filters equally. The result is the median of the slices.
 constexpr uint64_t kSlices = 3;
 
 class Costs {
@@ -74,7 +75,8 @@ class Costs {
     batch_ns_.push_back(cost.batch_ns);
   }
   Cost median() const { return {median_of(single_ns_), median_of(batch_ns_)}; }
-  // Adds are measured by slice, because they cost more in a fuller filter.
+  // The result for adds is the mean of the slices instead, because adds to a fuller filter cost
+  // more.
   Cost mean() const { return {mean_of(single_ns_), mean_of(batch_ns_)}; }
 
  private:
@@ -91,19 +93,19 @@ class Costs {
   std::vector<double> batch_ns_;
 };
 
-// Runs each kind of operation, in slices, on a filter of `count` items.
+// Measures each kind of operation, slice by slice, on a filter of `count` items.
 class Timing {
  public:
-  // The filter does not grow, so its first layer has the whole error rate, as in a filter of the
-  // right size.
+  // The filter does not grow, so its first layer may use the whole error rate, as a filter of the
+  // right size does.
   Timing(const Subject& subject, double error_rate, uint64_t count)
       : name(subject.name),
         filter_(make_filter(subject.parameters, error_rate, count, 0)),
         hash_(filter_->hasher()),
         slice_(count / kSlices) {}
 
-  // Loads the filter into the cache again, if it fits, because the other compared filters have used
-  // the cache meanwhile.
+  // Reads the filter's array into the cache, if it fits. The other filters have used the cache
+  // before.
   void read_array() { filter_->layer_bits(0).count_ones(); }
   void time_adds(uint64_t slice) {
     std::array<AddOutcome, kBatchItems> outcomes;
@@ -243,8 +245,8 @@ class Churn {
   size_t layer_count() const { return filter_->layer_count(); }
 
  private:
-  // If an add does not return kAdded, the filter has not counted the item. The next item is then
-  // added instead.
+  // Adds the next item that the filter counts. If an add does not return kAdded, the filter has not
+  // counted the item, so the next item is tried.
   void add() {
     while (filter_->add(item_hash(hash_, 1, next_), kBudget) != AddOutcome::kAdded) ++next_;
     live_.push_back(next_++);

@@ -3,10 +3,11 @@
 """Measures adds, lookups and deletions through a server. Deletable filters are compared with a
 plain native one and, if RedisBloom's module is found, with its cuckoo filter (CF.*).
 
-Single commands run in pipelines with one I/O thread. Figures are the server's CPU time per command:
-medians of the rounds, in which the filters take turns. Batches on large filters follow: CPU time
-per item of BF.MEXISTS and BF.DEL, fingerprints compared with a plain filter. The module is found by
---module, $REDISBLOOM_MODULE, or in the folders of packages.
+The first tables are for commands with one item, in pipelines, with one I/O thread. They show the
+median over the rounds of the server's CPU time per command; each round measures every filter. The
+last table is for batches on large filters. It compares the CPU time per item of BF.MEXISTS and
+BF.DEL on a fingerprint filter with a lookup in a plain filter. The module's path comes from
+--module or $REDISBLOOM_MODULE, or is where packages install it.
 """
 import argparse
 import os
@@ -39,7 +40,7 @@ class Subject:
 
 
 def cost(server, commands):
-    """Returns the server CPU time of each command in ns, and the commands that answered 1."""
+    """Returns the server CPU time per command in ns, and for each command whether it replied 1."""
     ones = []
     parts = [commands[start : start + PIPELINE] for start in range(0, len(commands), PIPELINE)]
     requests = [b"".join(encode(*command) for command in part) for part in parts]
@@ -79,7 +80,7 @@ def measure(subject, count, turn):
     subject.record("error", sum(found) / count)
     subject.record("bits", int(server.command("MEMORY", "USAGE", key)[1:]) * 8 / count)
     if subject.delete:
-        # If an add answered 0, no item was stored, so the item must not be deleted.
+        # If an add replied 0, the filter did not store the item, so the item must not be deleted.
         items = [item for item, is_new in zip(items, was_new) if is_new]
         used, gone = cost(server, [(subject.delete, key, item) for item in items[::2]])
         subject.record("delete", used)
@@ -113,15 +114,17 @@ def subjects_for(ours, theirs, rate, count):
         Subject("deletable, regions 4", ours, [*plain, "DELETABLE", "REGIONS", "4"], words),
     ]
     if theirs:
-        # The cuckoo filter has fingerprints of eight bits at any requested rate. With buckets of
-        # two its error rate is about 3 %.
+        # RedisBloom's cuckoo filter has fingerprints of eight bits, whatever rate is requested.
+        # With two fingerprints per bucket its error rate is about 3 %.
         subjects.append(Subject("RedisBloom CF", theirs, ["CF.RESERVE", "KEY", str(count)],
                                 ("CF.ADD", "CF.EXISTS", "CF.DEL")))
     return subjects
 
 
 def compare_batches(server, rate, count, options):
-    """Fills both filters, which then take turns; deleted items are added again."""
+    """Fills a plain and a deletable filter, and measures both in each round. Adds deleted items
+    again.
+    """
     server.command("FLUSHALL")
     server.command("BF.RESERVE", "plain", str(rate), count, "NONSCALING")
     server.command("BF.RESERVE", "deletable", str(rate), count, "DELETABLE")

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Measures the cost of durability: the modes of the append log, and saving a big filter under load.
 
-1. SET at pipeline 16 with appendfsync everysec against appendonly no, ours and redis-server's, and
-   appendfsync always with 50 clients, one command at a time, ours against redis-server.
-2. A filter of 1 GB under BF.MADD x100: the pause of the fork, throughput before and during BGSAVE
-   and BGREWRITEAOF (median, and the slowest 100 ms), memory that both processes add, and whether
-   the saved filter has every item.
+1. The append log: throughput of SET at pipeline 16 with `appendfsync everysec`, compared with
+   `appendonly no`, for this server and for redis-server. Then SET with `appendfsync always`, 50
+   clients and one command at a time, this server compared with redis-server.
+2. A filter of 1 GB under a load of BF.MADD of 100 items, during BGSAVE and BGREWRITEAOF. Measured
+   are the pause of the fork, the throughput (median, and the slowest 100 ms) before and during the
+   save, and the memory that the save adds to the server and to its child process. A restart must
+   restore the number of items.
 """
 import argparse
 import os
@@ -70,7 +72,9 @@ def memory_kib(pid, field):
 
 
 def forked_by(server):
-    """Returns the child processes of all threads, because an I/O thread forks."""
+    """Returns the ids of the server's child processes. Linux lists them for each thread, and any
+    I/O thread may fork.
+    """
     tasks = f"/proc/{server.process.pid}/task"
     found = []
     for task in os.listdir(tasks):
@@ -83,7 +87,7 @@ def forked_by(server):
 
 
 class Sampler:
-    """Counts the items added over time, by BF.CARD."""
+    """Samples the throughput of the load: how fast the reply to BF.CARD grows."""
 
     def __init__(self, server):
         self.server = server
@@ -93,7 +97,9 @@ class Sampler:
         return int(self.server.command("BF.CARD", "big")[1:])
 
     def watch(self, seconds=None, until=None):
-        """Returns the operations per second in each 100 ms."""
+        """Returns the items added per second in each interval of 100 ms, and the maximum of the
+        child process's private memory in KiB.
+        """
         rates, begin = [], time.monotonic()
         extra_kib = 0
         while (until is None or not until()) and (seconds is None or
@@ -115,8 +121,8 @@ def info(server, field):
 
 
 def save(server, command, running):
-    """Runs one save. Returns its figures, and throughputs as shares of the usual throughput before
-    it.
+    """Runs one BGSAVE or BGREWRITEAOF, and returns its figures. Throughputs are divided by the
+    median throughput before the command.
     """
     sampler = Sampler(server)
     before, _ = sampler.watch(seconds=3)
@@ -133,7 +139,9 @@ def save(server, command, running):
 
 
 def describe(command, runs):
-    """Prints the worst memory and pauses, and the median throughput, which varies by machine."""
+    """Formats the figures of several runs of a command: the worst memory and fork pause, and the
+    median throughput and duration.
+    """
     worst = {name: max(run[name] for run in runs) for name in runs[0]}
     usual = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
     return (f"{command:<13} fork {worst['fork']:.2f} ms, {usual['seconds']:.1f} s, throughput "
@@ -167,10 +175,10 @@ def bench_saves(options):
 
 
 def check_reload(server):
-    """Checks that the append log alone restores the same count."""
+    """Checks that a restart restores the same BF.CARD from the append log."""
     count = None
     while count != (count := server.command("BF.CARD", "big")):
-        time.sleep(0.3)  # the server still executes requests of the load
+        time.sleep(0.3)  # the server still executes commands that the load generator has sent
     server.process.terminate()
     server.process.wait()
     server.restart()

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Compares native filters that do not grow with Boost.Bloom's, the fastest library of its kind: CPU
-// nanoseconds per item, hashing included, of adds and lookups in batches of 128 and of single
-// lookups. The filters take turns in one process; a figure is the median of its turns.
+// Compares native filters that do not grow with the filters of Boost.Bloom, the fastest library of
+// its kind. Measures the CPU nanoseconds per item, hashing included, of adds and lookups in batches
+// of 128 and of single lookups. The filters are measured alternately in one process, and each
+// printed time is the median of several measurements.
 //
-// Boost.Bloom is in no Debian 12 package. It takes part if CMake's option
-// BLOOMERY_BOOST_BLOOM_INCLUDE names the folder of its headers. Two of its rows are printed: the
-// best figures of all its configurations of at most 1.03 and of at most 1.09 times our memory.
+// Boost.Bloom is in no Debian 12 package. It is measured if CMake's option
+// BLOOMERY_BOOST_BLOOM_INCLUDE names the folder of its headers. Two rows are printed for it. The
+// first has the best times of its configurations that need at most 1.03 times the memory of the
+// native filter. The second allows 1.09 times this memory.
 //
 // Usage: engine_bench [--quick] [--items N] [error_rate...]
 #include <fmt/format.h>
@@ -33,7 +35,7 @@ using namespace core::bloom;
 
 constexpr uint64_t kPresent = 1;
 constexpr uint64_t kAbsent = 2;
-// Maximum number of items per turn; a multiple of the batch size.
+// Maximum number of items per measurement; a multiple of the batch size.
 constexpr uint64_t kTurnItems = 1024 * kEngineBatchItems;
 constexpr uint64_t kLookupTurns = 15;
 // A small filter is cleared and filled again until about this number of adds has been measured.
@@ -78,7 +80,7 @@ class Native final : public Contestant {
  private:
   static std::string_view view(const Item& item) { return {item.data(), item.size()}; }
   std::span<const ItemHash> hashes_of(std::span<const Item> items) const {
-    // The arrays are static, so that they are not cleared again for each batch.
+    // The arrays are static, because local arrays would be cleared for each batch.
     static std::array<std::string_view, kEngineBatchItems> views;
     static std::array<ItemHash, kEngineBatchItems> hashes;
     for (size_t i = 0; i < views.size(); ++i) views[i] = view(items[i]);

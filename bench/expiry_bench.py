@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Keys that expire: a load of short-lived keys, late events, idle cost, the effort's share.
+"""Measures the expiry of keys, in four sections.
 
-* load: keys that live for half a second are set at a fixed rate under a limit.
+* load: sets keys that live for half a second, at a fixed rate and under a maxmemory limit. Counts
+  refused writes and the keys that exist.
 
-* events: the delay of `expired` events beside millions of other keys.
+* events: the delay of `expired` events while millions of other keys exist.
 
-* idle: the CPU of a server whose keys expire next week.
+* idle: the CPU time of an idle server whose keys all expire in a week.
 
-* effort: the share of a processor that the deletion of expired keys takes.
+* effort: the share of a processor that the deletion of expired keys takes, for the lowest and the
+  highest active-expire-effort.
 """
 import argparse
 import socket

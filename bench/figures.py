@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Figures: the results of a bench, as named numbers in a JSON file.
 
-A name is a path, "writes/allkeys-lru/1000000/20/ratio", so that a pattern can choose several.
-bench/goals.py compares them with the goals.
+The name of a figure is a path such as "writes/allkeys-lru/1000000/20/ratio". So a glob pattern can
+choose several figures. The script bench/goals.py compares the figures with the goals.
 """
 import fnmatch
 import json
@@ -17,11 +17,11 @@ class Figures:
         self.values[name] = value
 
     def matching(self, pattern):
-        """Returns (name, value) of each name that matches the pattern."""
+        """Returns (name, value) of each figure whose name matches the glob pattern."""
         return [pair for pair in self.values.items() if fnmatch.fnmatchcase(pair[0], pattern)]
 
     def write(self, path):
-        """Writes the figures to the file that --figures names. Does nothing without a file."""
+        """Writes the figures as JSON to `path`, the value of --figures. Does nothing for None."""
         if path is not None:
             pathlib.Path(path).write_text(json.dumps(self.values, indent=1), encoding="ascii")
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Latency at a fixed rate: requests leave by the clock, whether or not earlier ones were answered.
+"""Measures latency at a fixed rate: each request is sent at its due time, even if earlier requests
+have no reply yet.
 
-A delay counts from the moment when the request was due. So a stall of a tenth of a second delays
-all requests that were due during the stall, not only one (Tene, "coordinated omission").
+A delay is the time from when the request was due until its reply. So a stall of a tenth of a second
+delays all requests that were due during the stall, not only one (Tene, "coordinated omission").
 One thread sends and receives, on a few connections in turn.
 """
 
@@ -15,12 +16,16 @@ WARM_UP_S = 0.5
 
 
 def quantile(values, share):
-    """Returns the smallest of the sorted values that at least `share` of them do not exceed."""
+    """Returns the `share` quantile of the sorted values, e.g. the median for 0.5. The result is one
+    of the values (nearest-rank method).
+    """
     return values[min(len(values) - 1, max(0, -int(-share * len(values) // 1) - 1))]
 
 
 class FixedRate:
-    """Sends `make(number)`, bytes of one request with a one-line reply, to a port."""
+    """Sends requests to a port of this machine at a fixed rate. `make(number)` returns the bytes of
+    one request, whose reply must be a single line.
+    """
 
     def __init__(self, port, make, *, connections=CONNECTIONS):
         self.make = make
@@ -40,10 +45,12 @@ class FixedRate:
         self.selector.close()
 
     def run(self, rate, seconds, while_running=None):
-        """Returns delays in seconds, sorted. `while_running` is called once, after a warm-up."""
+        """Returns the sorted delays in seconds of the requests that were due after the warm-up.
+        Calls `while_running` once, at the end of the warm-up.
+        """
         begin = time.monotonic()
-        # All requests are sent, however late this thread is. A skipped request would have been one
-        # of the slowest.
+        # All requests are sent, even if this thread falls behind its schedule. To skip a late
+        # request would hide one of the longest delays.
         total = int((WARM_UP_S + seconds) * rate)
         delays, sent, is_warm = [], 0, False
         while True:

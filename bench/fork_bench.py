@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the cost of a snapshot for each kind of filter: the fork, and the memory copied because
-clients add items while the child saves. Deletable filters are private to each process, the
-others are shared.
+"""Measures the cost of BGSAVE for each kind of filter.
+
+The cost is the time of the fork, and the memory copied on write because clients add items while the
+child process saves. Deletable filters are in private memory, all others in memory that parent and
+child share.
 
 Environment:
   BLOOMERY_SERVER  the server (default: build/release/bloomery-server)

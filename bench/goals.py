@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what the server promises about itself and prints a table: goal, figure, verdict.
+"""Measures the performance goals of the server and prints a table: goal, figure, verdict.
 
-`scripts/bench.sh goals` calls this. A goal is a row of GOALS: the bench that measures it, a pattern
-that names its figures, and a bound. The worst of those figures must meet the bound, or their
-geometric mean where one figure alone is too noisy. A bench runs once for all of its goals. The exit
-status is 1 if a goal was missed.
+`scripts/bench.sh goals` calls this script. A goal is a row of GOALS: the bench that measures it, a
+glob pattern for the names of its figures, and a bound. The worst of those figures must meet the
+bound. Where single figures are too noisy, their geometric mean must meet it. A bench runs once for
+all of its goals. The exit status is 1 if a goal was missed.
 """
 import argparse
 import dataclasses
@@ -23,9 +23,9 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 MB = 1 << 20
 LIMITS = ("limits_bench.py",)
 EXPIRY = ("expiry_bench.py",)
-# Command that needs the option --before, which names the server of the other build.
+# Command that needs the option --before, which names the server program of an earlier build.
 BUILDS = ("builds_bench.py", "--before")
-# Maps an option that needs a value to the text for a goal whose option was not given.
+# Maps an option to the verdict of goals that are skipped because the option was not given.
 NEEDED = {"--before": "no earlier build given: --before SERVER"}
 
 
@@ -33,15 +33,15 @@ NEEDED = {"--before": "no earlier build given: --before SERVER"}
 class Goal:
     name: str
     command: tuple
-    pattern: str  # regular expression that matches the names of a goal's figures
+    pattern: str  # glob pattern that matches the names of the goal's figures
     at_least: float = -math.inf
     at_most: float = math.inf
     form: str = "{:.2f}"
-    is_mean: bool = False  # true if the bound applies to the mean of all figures
+    is_mean: bool = False  # true if the bound applies to the geometric mean of the figures
 
     def worst(self, figures):
-        """Returns (name, value) of the figure that misses the bound most or meets it least; None
-        without figures.
+        """Returns (name, value) of the worst figure: the largest if the goal has an upper bound,
+        else the smallest. Returns None if no figure matches the pattern.
         """
         found = figures.matching(self.pattern)
         if not found:
@@ -49,7 +49,7 @@ class Goal:
         return (max if math.isfinite(self.at_most) else min)(found, key=lambda pair: pair[1])
 
     def deciding_value(self, figures):
-        """Returns the value that must meet the bound; None without figures."""
+        """Returns the value that must meet the bound; None if no figure matches the pattern."""
         values = [value for _, value in figures.matching(self.pattern)]
         if not values:
             return None
@@ -101,7 +101,7 @@ def missing_option(command, options):
 
 
 def command_line(command, options):
-    """Returns the bench and its arguments, without the file for the figures."""
+    """Returns the words that run the bench, without the option --figures."""
     words = [str(FOLDER / command[0]), *command[1:]]
     if command[-1] in NEEDED:
         words.append(getattr(options, command[-1][2:]))
@@ -111,7 +111,9 @@ def command_line(command, options):
 
 
 def measure(command, options):
-    """Runs the bench. Only its figures count: its exit status reports its own checks."""
+    """Runs the bench and returns its figures; no figures if it wrote none. The exit status of the
+    bench is ignored, because the bench checks goals of its own.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "figures.json"
         words = [sys.executable, *command_line(command, options), "--figures", str(file)]
@@ -123,7 +125,7 @@ def measure(command, options):
 
 
 def row(goal, figures):
-    """Returns the cells of the table, and whether the goal was missed."""
+    """Returns the cells of a goal's row in the table, and whether the goal was missed."""
     worst = goal.worst(figures)
     if worst is None:
         return [goal.name, "none", goal.wanted(), command_text(goal), "MISSED"], True

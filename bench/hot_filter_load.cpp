@@ -5,8 +5,9 @@
 //
 // usage: hot_filter_load PORT LOAD KEY CONNECTIONS SECONDS
 //   LOAD madd    8 BF.MADD of 100 random items each to the filter KEY
-//        single  8 BF.EXISTS and 8 BF.ADD of random items, in turns, on the filter KEY
-//        keys    8 SET and 8 GET, in turns, of random keys. KEY:aaaaa to KEY:ppppp must all exist.
+//        single  8 BF.EXISTS and 8 BF.ADD of random items, alternating, on the filter KEY
+//        keys    8 SET and 8 GET, alternating, of random keys from KEY:aaaaa to KEY:ppppp, which
+//                must all exist
 // Prints: operations, seconds, items that BF.ADD or BF.MADD reported as new, CPU seconds of this
 // program. An operation is a command, or an item of BF.MADD.
 #include <arpa/inet.h>
@@ -45,11 +46,12 @@ constexpr std::string_view kRandomKey = ":?????";
   std::exit(1);
 }
 
-// Commands that are sent in one write, with the shape of their replies.
+// Commands that are sent in one write, and the expected form of their replies.
 class Burst {
  public:
-  // Each `?` in a word is sent as a random letter. Each `?` in the reply is a 0 or a 1, counted by
-  // count_ones(). The other bytes of the reply give its length, and its first byte its type.
+  // Adds a command and its expected reply. Each `?` in a word is sent as a random letter. Each `?`
+  // in the reply stands for a 0 or 1, which count_ones() counts. The other bytes of the reply give
+  // its length, and its first byte gives its type.
   void add(const std::vector<std::string>& words, std::string_view reply, size_t operations) {
     request_ += fmt::format("*{}\r\n", words.size());
     for (const std::string& word : words) {
@@ -94,10 +96,11 @@ class Burst {
 
  private:
   std::string request_;
-  // Offset and size of each random word in the request.
+  // Offset and size of each word with random letters in the request.
   std::vector<std::pair<size_t, size_t>> random_;
   std::vector<std::pair<size_t, char>> types_;  // offset and expected first byte of each reply
-  std::vector<size_t> answers_;                 // offsets of the digits 0 or 1 in the replies
+  // Offsets of the digits 0 or 1, which count_ones() counts.
+  std::vector<size_t> answers_;
   size_t reply_size_ = 0;
   size_t operations_ = 0;
 };
@@ -160,8 +163,8 @@ void send_all(int descriptor, std::string_view bytes) {
   }
 }
 
-// Reads until `reply` is full. An error reply may be shorter than the expected reply, so an error
-// as the first reply ends the program at once.
+// Reads until `reply` is full. An error reply may be shorter than the expected reply. So if the
+// first byte shows an error, the program ends at once instead of waiting for more bytes.
 void receive_all(int descriptor, std::vector<char>& reply) {
   for (size_t filled = 0; filled < reply.size();) {
     const ssize_t size = ::recv(descriptor, reply.data() + filled, reply.size() - filled, 0);
@@ -176,7 +179,8 @@ struct Counts {
   std::atomic<uint64_t> ones{0};
 };
 
-// `burst` is a copy for this connection, because next_request() changes its random letters.
+// Each connection has its own copy of `burst`, because next_request() changes the random letters in
+// it.
 void run_connection(int descriptor, Burst burst, uint64_t seed, Clock::time_point end,
                     Counts& counts) {
   std::vector<char> reply(burst.reply_size());

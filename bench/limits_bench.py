@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures writes at the memory limit, for this server and redis-server: throughput, peak,
-refusals.
+"""Measures writes at the memory limit of this server and of redis-server: throughput, the peak of
+used memory, and refused writes.
 
-The cells cross every eviction policy, values of 100 bytes to 1 MB, single commands and pipelines of
-20. The servers take turns and alternate in beginning. Rates are medians of the rounds, and the
-ratio is the median of the rounds' ratios. The column `cpu` has redis-server's CPU time of a request
-over this server's. It compares the servers where the load generator limits the rate. A peak is
-INFO's used_memory_peak less maxmemory. Filters under a limit follow: growing ones, windows that
-rotate, and filters that are made and deleted while a child saves. Each row ends with its goals, and
-the exit status is 1 if one was missed.
+There is a row for each combination of eviction policy, value size (100 bytes to 1 MB) and pipeline
+depth (1 and 20). The servers take turns, and the server that begins changes from round to round.
+Rates are medians of the rounds, and the ratio is the median of the rounds' ratios. The column `cpu`
+is redis-server's CPU time per request, divided by this server's. It compares the servers where the
+load generator limits the rate. A peak is `used_memory_peak` of INFO minus maxmemory.
+
+More rows measure filters of this server at the memory limit. Some filters grow, some are windows
+that rotate, and some are made and deleted while a child process saves. Each row ends with `ok` or
+the goals that it missed. The exit status is 1 if a goal was missed.
 """
 import argparse
 import glob
@@ -27,8 +29,8 @@ from server_bench import OurServer, Server, encode, fill_keys
 KB, MB = 1000, 1 << 20
 POLICIES = ("allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu",
             "volatile-random", "volatile-ttl", "noeviction")
-# Rows of sizes: bytes of a value, requests of a round at pipeline 1 and at pipeline 20, and the
-# limit in bytes.
+# Each row: bytes of a value, requests of a round at pipeline 1, requests of a round at pipeline 20,
+# and maxmemory in bytes.
 SIZES = ((100, 40_000, 300_000, 8 * MB), (5 * KB, 40_000, 150_000, 8 * MB),
          (50 * KB, 25_000, 40_000, 8 * MB), (1000 * KB, 2_500, 700, 20 * MB))
 PIPELINES = (1, 20)
@@ -37,7 +39,7 @@ PEAK_MAX = MB
 
 
 class Verdicts:
-    """Counts the goals that were missed, and records the figures."""
+    """Counts the missed goals of all rows, and holds the figures for bench/goals.py."""
 
     def __init__(self):
         self.missed = 0
@@ -50,14 +52,15 @@ class Verdicts:
 
 
 class Round(typing.NamedTuple):
-    """Result of one run of the load generator; zeros if the server refused a request."""
+    """Result of one run of the load generator. Both values are 0 if the server refused a request.
+    """
 
     rate: float  # requests per second
-    cpu_ns: float  # CPU time of the server for each request
+    cpu_ns: float  # CPU time of the server per request
 
 
 def run_round(server, value_bytes, requests, pipeline, keys):
-    """Sends SETEX requests; the load generator stops at the first error."""
+    """Runs redis-benchmark, which sends SETEX and ends at the first error reply."""
     value = b"v" * value_bytes
     words = ["redis-benchmark", "-p", str(server.port), "-n", str(requests), "-P", str(pipeline),
              "-c", str(CLIENTS), "-r", str(keys), "--csv", "-x",
@@ -72,8 +75,8 @@ def run_round(server, value_bytes, requests, pipeline, keys):
 
 
 def ratios(ours, theirs):
-    """Compares the rounds. Returns the ratio of the rates, and that of the CPU times; both are
-    above 1 if this server is better.
+    """Returns the median ratio of the rates, and the median ratio of the CPU times. Both are above
+    1 if this server is better than redis-server.
     """
     of_rates = statistics.median(a.rate / max(b.rate, 1) for a, b in zip(ours, theirs))
     of_cpu = statistics.median(b.cpu_ns / max(a.cpu_ns, 1) for a, b in zip(ours, theirs))
@@ -108,7 +111,8 @@ def bench_writes(options, verdicts):
                 continue
             for pipeline in PIPELINES:
                 requests = max(200, int((single if pipeline == 1 else piped) * options.scale))
-                # Without eviction the keys must fit, so that the server refuses no write.
+                # With the policy `noeviction` all keys must fit below the limit, so that the server
+                # refuses no write.
                 keys = 1_000_000
                 if policy == "noeviction":
                     keys = max(1, limit // 4 // (value_bytes + 200))
@@ -146,7 +150,7 @@ def row(ours, theirs, case, options, verdicts):
 
 
 def send_lines(server, requests, batch=100):
-    """Sends the requests. Returns the number of errors among the replies, one line each."""
+    """Sends the requests, each with a one-line reply. Returns the number of error replies."""
     return sum(line.startswith("-") for line in server.replies(requests, batch))
 
 
@@ -194,7 +198,9 @@ def bench_rotating(options, verdicts):
 
 
 def await_child(server):
-    """Finds the child that saves, and suspends it so that it does not end."""
+    """Finds the child process that saves, and suspends it, so that the save does not end. Returns
+    the id of the process.
+    """
     while True:
         for task in glob.glob(f"/proc/{server.process.pid}/task/*/children"):
             with open(task, encoding="ascii") as file:

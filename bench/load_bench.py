@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the time to load a snapshot, on one core, on two, and by redis-server, in one run.
+"""Measures the time to load a snapshot: this server on one core and on two, and redis-server.
 
-The snapshot has 400,000 keys in 1 GB. Strings of 1 kB are 200,000 of them, half compressible text.
-The rest are 199,000 filters of at most a hundred items and 1,000 filters of 800 kB, half full.
-redis-server loads the filters with RedisBloom (REDISBLOOM_MODULE=/path/to/redisbloom.so). Without
-the module both servers load only the strings.
+The snapshot has 400,000 keys in 1 GB. There are 200,000 strings of 1 kB, half of them compressible
+text. Another 199,000 keys are filters of at most a hundred items. The last 1,000 keys are filters
+of 800 kB that are half full. For the filters, redis-server needs the RedisBloom module
+(REDISBLOOM_MODULE=/path/to/redisbloom.so). Without the module the snapshot has only the strings.
 """
 import argparse
 import os
@@ -22,7 +22,8 @@ from harness import free_port
 BINARY = os.path.abspath(os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server"))
 MODULE = os.environ.get("REDISBLOOM_MODULE", "")
 BIG_ITEMS = 700_000
-# Words before each program, such as `chrt -f 10` on a machine with other busy processes.
+# Words put before the command line of each server, such as `chrt -f 10` on a machine with other
+# busy processes.
 PREFIX = os.environ.get("BLOOMERY_BENCH_PREFIX", "").split()
 
 
@@ -33,7 +34,7 @@ def command(*words):
 
 
 class Server:
-    """Starts a server that loads a snapshot. call() waits until the snapshot is loaded."""
+    """Starts a server that loads a snapshot. call() waits until the server accepts connections."""
 
     def __init__(self, program, directory, options, cores):
         self.port = free_port()

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Sections of the report for servers that the caller names: `--peer NAME=COMMAND`.
+"""Measures other servers (peers) for bench/report.py. The caller names them by
+`--peer NAME=COMMAND`.
 
-Each peer runs beside ours. Commands, and filters where the peer has them, are measured at three
-depths of pipeline. Latency at fixed rates is measured in calm, and while a snapshot is saved, the
-log is rewritten, and a replica syncs.
+Each peer runs at the same time as this server. Both execute the same commands at three pipeline
+depths, with commands on filters if the peer has filters. Latency at fixed rates is measured four
+times: without other activity, during BGSAVE, during BGREWRITEAOF, and during a full sync of a
+replica.
 """
 
 import contextlib
@@ -25,7 +27,7 @@ END_WAIT_S = 60
 
 
 def parse_peer(text):
-    """Returns the name and the words of the command. A ValueError names the mistake."""
+    """Parses NAME=COMMAND. Returns the name and the words of the command. Errors: ValueError."""
     name, is_given, command = text.partition("=")
     words = shlex.split(command)
     if not is_given or not name or not words:
@@ -55,8 +57,8 @@ def measure_commands(ours, theirs, options):
     return rows
 
 
-# Events during which latency is measured. Each function returns once the server reports that its
-# event has begun.
+# The functions and the class below start the events during which latency is measured. A call
+# returns before the event has ended.
 
 
 def save(server):
@@ -68,7 +70,9 @@ def rewrite(server):
 
 
 class FullSync:
-    """Replicas that load a snapshot and follow the stream. Threads discard all received bytes."""
+    """Connects to the server as a replica that requests a full sync. A thread reads and discards
+    the snapshot and the stream of writes.
+    """
 
     def __init__(self):
         self.links = []
@@ -98,7 +102,9 @@ def events():
 
 
 def request_of(server):
-    """Returns a request on a filter, or SET if the server has no filters."""
+    """Returns the function that makes a request from a number: BF.ADD, or SET if the server has no
+    filters.
+    """
     if has_filters(server):
         server.command("BF.RESERVE", "latency", "0.01", str(FILTER_ITEMS))
         return lambda number: encode("BF.ADD", "latency", f"item:{number}")
@@ -114,7 +120,9 @@ def wait_until_calm(server):
 
 
 def measure_latency(servers, options):
-    """Returns rows: the event, the rate, then the quantiles in milliseconds for each server."""
+    """Returns rows for the latency table. Each row is the event, the rate, and for each server the
+    latency quantiles in milliseconds.
+    """
     rows = []
     loads = [FixedRate(server.port, request_of(server)) for server in servers]
     try:
@@ -136,7 +144,7 @@ def measure_latency(servers, options):
 
 
 def measure(name, command, options):
-    """Returns (version, rows of commands, rows of latency) of one peer."""
+    """Returns (version, rows of commands, rows of the latency table) of one peer."""
     ours = OurServer(options, persistence=("--appendonly", "yes"))
     theirs = Server(name, command, options.pin, persistence=("--appendonly", "yes"))
     try:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes a report of one run, with the machine, the versions, the commands and the ratios.
+"""Measures this server and others, and writes a report with the machine, the versions, the commands
+and the ratios.
 
-It measures this server, redis-server, RedisBloom if its module is given (REDISBLOOM_MODULE), and
-every peer that is named.
+The other servers are redis-server, RedisBloom if its module is found (REDISBLOOM_MODULE names it),
+and every server named by --peer.
 
-Called by `scripts/bench.sh report`. The report is report.md with its charts, in build/report or the
-folder named by --to.
+`scripts/bench.sh report` calls this script. The report is report.md with its charts, in
+build/report or the folder named by --to.
 """
 
 import argparse
@@ -62,14 +63,14 @@ def versions():
 
 
 def table(head, rows):
-    """Returns a table in Markdown. Cells are texts."""
+    """Returns a table in Markdown. All cells must be strings."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
 
 
 def comparison(title, command, theirs, rows):
-    """Formats a section. A row is a name, the pipeline depth, the pair (rate, CPU ns) of this
-    server, and the pair of the compared server.
+    """Returns a section of the report that compares this server with the server `theirs`. Each of
+    `rows` is (name, pipeline depth, (rate, CPU ns) of this server, (rate, CPU ns) of `theirs`).
     """
     cells = [
         [name, str(pipeline), f"{our[0]:,.0f}", f"{their[0]:,.0f}", f"{our[1]:,.0f}",
@@ -82,10 +83,11 @@ def comparison(title, command, theirs, rows):
 
 
 def side_by_side(sections):
-    """Returns one table of all servers: a row for each command and pipeline, a column for each
-    server with the ratio of CPU times. `sections` are those of write_report().
+    """Returns one table with all servers. It has a row for each command and pipeline depth, and a
+    column for each other server. A cell is the CPU time of this server divided by that of the other
+    server. The parameter `sections` has the form that write_report() describes.
     """
-    ratios = {}  # maps (command, pipeline) to {server: ratio}
+    ratios = {}  # maps (command, pipeline depth) to {server: ratio of CPU times}
     for _, _, theirs, rows, _ in sections:
         for name, pipeline, our, their in rows or ():
             ratios.setdefault((name, pipeline), {})[theirs] = f"{our[1] / their[1]:.2f}"
@@ -109,7 +111,9 @@ def chart(title, rows):
 
 
 def command_line(words, options):
-    """Returns the command that Server.load runs, as a user would type it; N is the pipeline."""
+    """Returns the command line of redis-benchmark that Server.load runs, for the report. Its N is
+    the pipeline depth.
+    """
     counts = [server_bench.requests_for(pipeline, options.scale) for pipeline in options.pipelines]
     requests = " or ".join(map(str, counts))
     return f"redis-benchmark -c {CLIENTS} -P N -n {requests} -r {KEYSPACE} {' '.join(words)}"
@@ -165,7 +169,9 @@ def measure_redisbloom(options, module):
 
 
 def latency_table(name, rows):
-    """Returns the table of one peer. `rows` are those of peers.measure_latency()."""
+    """Returns the section of the report with the latencies of one peer. peers.measure_latency()
+    makes `rows`.
+    """
     head = ["while", "requests a second"]
     for server in ("ours", name):
         head += [f"{server}, {label} ms" for _, label in peers.QUANTILES]
@@ -178,8 +184,10 @@ def latency_table(name, rows):
 
 
 def write_report(folder, facts, sections, latencies=()):
-    """`sections`: (title, command, other server, rows, file of the chart). `latencies`: (peer, rows
-    of its table)."""
+    """Writes report.md and its charts to the folder. Each of `sections` is (title, command line,
+    other server, rows for comparison() or None if not measured, file name of the chart). Each of
+    `latencies` is (name of the peer, rows for latency_table()).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     today = datetime.date.today().isoformat()
     parts = [f"# Bloomery beside redis-server, {today}\n"]

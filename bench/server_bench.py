@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Compares bloomery-server with redis-server in one run: throughput and server CPU per operation.
 
-Machines are noisy, so both servers run at once and take turns. Figures are medians of the rounds.
-The last column is the ratio ours / theirs (below 1: ours is cheaper). CPU is the kernel's
-accounting of all threads of the server process. It includes parsing, replies and sockets. It
-excludes the load generator (redis-benchmark), which limits throughput at high pipeline depth.
+Machines are noisy, so both servers run at once and the load alternates between them. Figures are
+medians of the rounds. The last column is the CPU time of bloomery-server divided by that of
+redis-server; below 1, bloomery-server is cheaper. The kernel accounts the CPU time of all threads
+of a server process, which includes parsing, replies and sockets. CPU time of the load generator
+(redis-benchmark) does not count. At high pipeline depth the load generator limits the throughput.
 """
 import argparse
 import os
@@ -21,7 +22,9 @@ from harness import free_port
 
 
 class Server:
-    """Runs a server process and measures its CPU time. `cores` limits all its threads."""
+    """Runs a server process and measures its CPU time. If `cores` is not None, all its threads run
+    on these processors only.
+    """
 
     def __init__(self, name, command, cores, persistence=("--appendonly", "no")):
         self.name = name
@@ -39,7 +42,7 @@ class Server:
         self._wait()
 
     def _wait(self):
-        """Waits until the server replies, because loading may last a while."""
+        """Waits until the server executes commands, because it may first load data."""
         for _ in range(1200):
             try:
                 if self.command("PING") == "+PONG" and self.command("DBSIZE").startswith(":"):
@@ -52,7 +55,7 @@ class Server:
         raise SystemExit(f"{self.name} does not serve")
 
     def cpu_ns(self):
-        """Returns the CPU time of all threads, by the scheduler's own accounting."""
+        """Returns the CPU time in ns that the Linux scheduler has accounted to the live threads."""
         total = 0
         tasks = f"/proc/{self.process.pid}/task"
         for task in os.listdir(tasks):
@@ -60,7 +63,7 @@ class Server:
                 with open(f"{tasks}/{task}/schedstat", encoding="ascii") as file:
                     total += int(file.read().split()[0])
             except FileNotFoundError:
-                pass  # the thread has ended since it was listed
+                pass  # this thread ended after os.listdir() had found it
         return total
 
     def command(self, *words):
@@ -76,7 +79,7 @@ class Server:
             return stream.read(int(stream.readline()[1:])).decode()
 
     def info(self, field, section="everything"):
-        """Returns one integer of INFO."""
+        """Returns the value of an integer field of INFO."""
         for line in self.bulk("INFO", section).splitlines():
             if line.startswith(field + ":"):
                 return int(line.split(":")[1])
@@ -111,7 +114,8 @@ COMMANDS = {
     "PING": ["PING"],
     "GET": ["GET", "key:__rand_int__"],
     "SET": ["SET", "key:__rand_int__", "xxx"],
-    # redis-benchmark pads its numbers with zeros, which no server accepts as an offset.
+    # The bit offset is fixed. redis-benchmark pads random numbers with leading zeros, which both
+    # servers reject in an offset.
     "SETBIT": ["SETBIT", "bits:__rand_int__", "100", "1"],
 }
 KEYSPACE = 1_000_000
@@ -123,7 +127,9 @@ def requests_for(pipeline, scale):
 
 
 def compare(ours, theirs, words, other_words, pipeline, options):
-    """Returns the median (rate, CPU ns) of both servers, which take turns."""
+    """Sends `words` to `ours` and `other_words` to `theirs`, alternately. Returns the median (rate,
+    CPU ns) of each server.
+    """
     figures = {ours: [], theirs: []}
     requests = requests_for(pipeline, options.scale)
     for _ in range(options.rounds):
@@ -162,7 +168,7 @@ class OurServer(Server):
         return lines
 
     def filter_field(self, key, field):
-        """Returns one field of BF.INFO."""
+        """Returns the value of an integer field of BF.INFO."""
         with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
             connection.sendall(encode("BF.INFO", key, field))
             stream = connection.makefile("rb")
@@ -179,7 +185,9 @@ def encode(*words):
 
 
 def fill_keys(server, count, request_of):
-    """Sends the requests of 0 … count - 1, in pipelines; reads a line for each."""
+    """Sends request_of(0) to request_of(count - 1) in pipelines of 500. Each reply must be a single
+    line.
+    """
     with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
         stream = connection.makefile("rb")
         for start in range(0, count, 500):
@@ -193,8 +201,8 @@ BATCH = 100
 
 
 def batch_cost(server, command, key, requests, prefix, rounds):
-    """Returns the server's CPU time per item in ns for batches at pipeline 16, as the median of the
-    rounds.
+    """Sends commands with BATCH random items each, at pipeline depth 16. Returns the server's CPU
+    time per item in ns, as the median of the rounds.
     """
     words = [command, key] + [prefix + "__rand_int__"] * BATCH
     costs = [server.load(words, requests, 16, 20, 999_999_999)[1] / BATCH for _ in range(rounds)]
@@ -230,7 +238,8 @@ def bench_batches(options):
     try:
         ours.command("BF.RESERVE", "big", "0.01", 100_000_000)
         requests = int(40_000 * options.scale)
-        batch_cost(ours, "BF.MADD", "big", 20_000, "warm:", 1)  # touches all pages of the filter
+        # Touches all pages of the filter, so that no page fault is measured.
+        batch_cost(ours, "BF.MADD", "big", 20_000, "warm:", 1)
         for command in ("BF.MADD", "BF.MEXISTS"):
             cost = batch_cost(ours, command, "big", requests, "item:", options.rounds)
             print(f"{command:<12} {cost:6.0f} ns", flush=True)
@@ -242,7 +251,8 @@ def bench_memory(options):
     print("\nMemory")
     ours = OurServer(options)
     try:
-        # Run INFO once, because it allocates buffers that must not count.
+        # INFO allocates buffers that must not count as memory of filters. So INFO runs many times
+        # before the first measurement.
         for _ in range(300):
             before = ours.info("used_memory")
         count = 10_000
@@ -257,7 +267,7 @@ def bench_memory(options):
 
 
 def fill(server, key, count):
-    """Adds items until BF.CARD is `count`."""
+    """Adds items until the filter counts `count` items (field ITEMS of BF.INFO)."""
     done = 0
     with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
         stream = connection.makefile("rb")
@@ -326,7 +336,9 @@ def bench_sparse(options):
 
 
 def creation_cost(server, words, requests, seed):
-    """Returns the server's CPU time per command in ns, for commands that each make a key."""
+    """Sends the command `words` with a new key each time. Returns the server's CPU time per command
+    in ns.
+    """
     batch = 200
     parts = []
     for start in range(0, requests, batch):
@@ -344,7 +356,7 @@ def creation_cost(server, words, requests, seed):
 
 
 def redisbloom_module():
-    """Returns the path of RedisBloom's module if it is installed."""
+    """Returns the path of RedisBloom's module; None if it is not installed."""
     places = [os.environ.get("REDISBLOOM_MODULE", ""), "/usr/lib/redis/modules/redisbloom.so",
               "/opt/redis-stack/lib/redisbloom.so"]
     return next((place for place in places if place and os.path.exists(place)), None)
@@ -392,8 +404,8 @@ def reply_size(server, *words):
 
 
 def many_costs(server, words, requests, options, each=1):
-    """Returns the server's CPU time in µs for `each` commands at pipeline 16 or 100, as the median
-    of the rounds.
+    """Returns the server's CPU time in µs for `each` commands, as the median of the rounds. The
+    pipeline depth is 16 for one command, and 100 for several.
     """
     pipeline = 100 if each > 1 else 16
     return statistics.median(server.load(words, requests, pipeline, 10, SONGS)[1] * each / 1000

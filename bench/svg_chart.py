@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Draws charts as SVG. The same figures always give the same file.
 
-line_chart() and bar_chart() return the text of a file; axes may be logarithmic. Each series has a
-marker and a colour of its own (Okabe and Ito's, which colour-blind readers can distinguish).
+line_chart() and bar_chart() return the text of an SVG file. The axes of line_chart() may be
+logarithmic. Each series has its own colour and marker. The colours are those of Okabe and Ito,
+which colour-blind readers can distinguish.
 """
 
 import html
@@ -24,14 +25,15 @@ def number(value):
 
 
 def nice_step(span):
-    """Returns a step of 1, 2 or 5 times a power of ten that cuts a span into at most eight parts.
+    """Returns the distance between the ticks of an axis. It is 1, 2 or 5 times a power of ten, and
+    the smallest such step that divides `span` into at most eight parts.
     """
     power = 10 ** math.floor(math.log10(span / 8))
     return next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= 8)
 
 
 class Axis:
-    """Maps a value to pixels between `begin` and `end`."""
+    """Maps the range of `values` to the pixels from `begin` to `end`, and chooses the ticks."""
 
     def __init__(self, values, begin, end, *, log):
         self.begin, self.end, self.log = begin, end, log
@@ -80,7 +82,9 @@ def frame(title, x_label, y_label, height=HEIGHT):
 
 
 def line_chart(title, x_label, y_label, series, *, log_x=False, log_y=False):
-    """Draws a line chart. `series` maps names to pairs of x and y, drawn in their order."""
+    """Draws a line chart. `series` maps the name of each line to its points (x, y), which are
+    joined in their order.
+    """
     points = [point for line in series.values() for point in line]
     x_axis = Axis([x for x, _ in points], LEFT, WIDTH - RIGHT, log=log_x)
     y_axis = Axis([y for _, y in points], HEIGHT - BOTTOM, TOP, log=log_y)
@@ -107,8 +111,8 @@ def line_chart(title, x_label, y_label, series, *, log_x=False, log_y=False):
 
 
 def bar_chart(title, x_label, bars):
-    """Draws a bar chart. `bars` are pairs of a name and a value, each drawn as a bar, with a line
-    at 1.
+    """Draws a bar chart with horizontal bars. `bars` are (name, value) pairs. A vertical line marks
+    the value 1.
     """
     height = TOP + BOTTOM + 24 * len(bars)
     left = 230

@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the effect of I/O threads: throughput and server CPU per operation for 1 to N of them.
+"""Measures throughput and server CPU per operation for several numbers of I/O threads.
 
-The loads are those of bench/hot_filter_load.cpp. `single` is BF.EXISTS and BF.ADD in turns on one
-filter. `keys` is SET and GET in turns over a million keys. `madd` is BF.MADD of 100 items on one
-filter. The first two send 16 commands at a time, the third 8. An operation is a command, or an item
-of BF.MADD. Machines are noisy, so a server for each number of threads runs at once and they take
-turns. Figures are medians of the rounds. Adds must not be lost: BF.CARD must equal the number of
-replies that are 1.
+bench/hot_filter_load.cpp generates the loads. `single` alternates BF.EXISTS and BF.ADD on one
+filter. `keys` alternates SET and GET over a million keys. `madd` sends BF.MADD of 100 items to one
+filter. The pipeline depth is 16 for `single` and `keys`, and 8 for `madd`. An operation is a
+command, or an item of BF.MADD. Machines are noisy, so the servers for all numbers of threads run at
+once, and the load alternates between them. Figures are medians of the rounds. At the end, BF.CARD
+of each filter must equal the number of items that the server reported as new: no add may be lost.
 
-With four cores or more, server and load run on different cores while enough remain for the load;
-otherwise they share all cores. The last column says what limits the throughput:
-  server        its cores are busy
-  load          its cores are busy, so the server could do more than the row shows
-  shared cores  both use all cores together, so the load takes its part from the server
-  neither       both wait, for each other or because other processes use the cores
+On a machine with four cores or more, server and load generator run on different cores if enough
+cores remain for the load generator. Otherwise they share all cores. The last column names the limit
+of the throughput:
+  server        the cores of the server are busy
+  load          the cores of the load generator are busy: the server could serve more requests
+  shared cores  server and load generator share all cores, and together keep them busy
+  neither       server and load generator wait for each other, or other processes use the cores
 
-It needs the server, hot_filter_load beside it, and nothing else.
+The script needs the server program, and bench/hot_filter_load in the folder of that program.
 """
 import argparse
 import hashlib
@@ -33,14 +34,14 @@ from server_bench import Server, encode, fill_keys
 LOADS = {"single": "one filter, BF.EXISTS and BF.ADD", "keys": "a million keys, SET and GET",
          "madd": "one filter, BF.MADD of 100"}
 FILTER_CAPACITY = 100_000_000
-KEY_LETTERS = "abcdefghijklmnop"  # one letter for each of 16 values, as in hot_filter_load.cpp
+KEY_LETTERS = "abcdefghijklmnop"  # letters of the random keys, as in bench/hot_filter_load.cpp
 CONNECTIONS_PER_THREAD = 4
 SHARED_BELOW_CORES = 4
-BUSY = 0.9  # share of its cores above which a process counts as busy
+BUSY = 0.9  # utilization of its cores from which on a process counts as busy
 
 
 def physical_cores():
-    """Returns the usable logical cores, grouped by the physical core that they share."""
+    """Returns the logical cores that this process may use, as one list for each physical core."""
     usable, groups = os.sched_getaffinity(0), {}
     for core in sorted(usable):
         path = pathlib.Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
@@ -50,10 +51,12 @@ def physical_cores():
 
 
 def split_cores(threads, groups):
-    """Returns the cores of the server and of the load; None twice if they share all.
+    """Returns the cores of the server and the cores of the load generator; (None, None) if both
+    share all cores.
 
-    Each I/O thread gets a physical core of its own while half of these suffice, and a logical one
-    otherwise. The load gets the other cores, if they are at least a quarter of the machine.
+    Each I/O thread gets a physical core of its own if that needs at most half of the physical
+    cores. Otherwise it gets a logical core. The load generator gets all other cores. If that is
+    less than a quarter of the logical cores, both share all cores.
     """
     usable = [core for group in groups for core in group]
     if len(usable) < SHARED_BELOW_CORES:
@@ -72,7 +75,8 @@ def default_threads(count):
 
 
 def describe_split(threads, groups):
-    """Formats `4: 0 1 2 3 + 4 5 6 7`: the number of threads, cores of the server and of the load.
+    """Formats the cores for a number of threads, e.g. `4: 0 1 2 3 + 4 5 6 7`. The cores of the
+    server come before the `+`, those of the load generator after it.
     """
     server, load = split_cores(threads, groups)
     if not server:
@@ -85,7 +89,9 @@ def list_of_numbers(text):
 
 
 def mset_request(number):
-    """Returns the MSET of one of the 16^3 parts of all keys that the load `keys` uses."""
+    """Returns an MSET that makes 256 of the keys which the load `keys` uses. The numbers from 0 to
+    16^3 - 1 make all 16^5 keys.
+    """
     head = [KEY_LETTERS[number >> shift & 15] for shift in (0, 4, 8)]
     words = []
     for tail in itertools.product(KEY_LETTERS, repeat=2):
@@ -94,7 +100,7 @@ def mset_request(number):
 
 
 class Subject:
-    """Runs a server with a number of I/O threads, and keeps the results of its rounds."""
+    """Runs a server with `threads` I/O threads, and holds the results of its rounds."""
 
     def __init__(self, options, threads, connections):
         self.options = options
@@ -121,7 +127,7 @@ class Subject:
         return len(self.cores) if self.cores else min(self.threads, self.all_cores)
 
     def measure(self, load):
-        """Runs one round of the load."""
+        """Runs the load `load` for one round, and appends the results to `runs`."""
         before = self.server.cpu_ns()
         operations, seconds, new_items, load_cpu_s = self.run_load(load)
         used_ns = self.server.cpu_ns() - before
@@ -134,7 +140,9 @@ class Subject:
         })  # fmt: skip
 
     def run_load(self, load):
-        """Parses operations, seconds, new items, CPU seconds of the load."""
+        """Runs hot_filter_load. Returns the number of operations, the duration in seconds, the
+        number of new items, and the CPU seconds of hot_filter_load.
+        """
         seconds = self.options.seconds
         key = "key" if load == "keys" else load
         try:
@@ -156,11 +164,15 @@ class Subject:
                              f"{self.new_items[load]}")
 
     def median(self, load, name):
-        """Returns the median of all rounds but the first, which warms up the server."""
+        """Returns the median of the figure `name` over all rounds except the first. The first round
+        only warms up the server.
+        """
         return statistics.median(run[name] for run in self.runs[load][1:])
 
     def ratio(self, load, name, other):
-        """Returns the median over the rounds of the ratio of this figure to that of `other`."""
+        """Divides the figure `name` of this server by that of `other` in each round, and returns
+        the median of the ratios.
+        """
         pairs = zip(self.runs[load][1:], other.runs[load][1:])
         return statistics.median(run[name] / beside[name] for run, beside in pairs)
 
@@ -186,7 +198,9 @@ class Subject:
 
 
 def measure_all(options, connections):
-    """Measures a server for each number of threads. Returns the stopped servers' Subjects."""
+    """Measures a server for each number of threads. Returns a Subject with the results of each
+    server; the servers have been stopped.
+    """
     requests = [mset_request(i) for i in range(16 ** 3)]
     subjects = []
     try:
@@ -236,7 +250,7 @@ def main():
         "BLOOMERY_SERVER", "build/release/bloomery-server"))
     parser.add_argument("--output", type=pathlib.Path, help="a file for the page (Markdown)")
     options = parser.parse_args()
-    # The load is the same for all rows, so that only the server differs.
+    # All servers get the same number of connections, so that only their I/O threads differ.
     connections = CONNECTIONS_PER_THREAD * max(2, *options.threads)
     page = head_of(options, connections)
     subjects = measure_all(options, connections)

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Measures TLS: server CPU per operation and per handshake, compared with redis-server in one run.
 
-Both servers have the same certificate, on an elliptic curve, and take turns; the figures are
-medians of the rounds. Each row is followed by the same row without encryption.
+Both servers have the same certificate, which has an elliptic-curve key. The load alternates between
+the servers, and figures are medians of the rounds. After each row with TLS comes the row of the
+same load without TLS.
 
 Environment:
-  BLOOMERY_SERVER  the program (default build/release/bloomery-server)
+  BLOOMERY_SERVER  the server program (default: build/release/bloomery-server)
 """
 import argparse
 import statistics
@@ -17,7 +18,7 @@ from harness import SERVER
 from harness.tls_files import TlsFiles
 from server_bench import Server, free_port
 
-# Rows of a case: name, options of redis-benchmark, number of requests.
+# Each case: name, options of redis-benchmark, number of requests.
 CASES = [
     ("GET, one at a time", ["-t", "get", "-P", "1"], 100_000),
     ("SET, one at a time", ["-t", "set", "-P", "1"], 100_000),
@@ -28,7 +29,7 @@ CASES = [
 
 
 def cpu_us(server, port, options, requests):
-    """Returns the server's CPU time for one request."""
+    """Returns the server's CPU time per request in µs."""
     if "-d" in options:
         server.command("SET", "key:__rand_int__", "x" * int(options[options.index("-d") + 1]))
     before = server.cpu_ns()

@@ -40,7 +40,8 @@ FilterPtr make(uint8_t generations, uint64_t capacity) {
                          .generations = generations,
                          .refreshes = false};
   } else {
-    parameters.expansion = 0;  // gives the filter one layer, sized for the whole error rate
+    // The filter does not grow, so its only layer may use the whole error rate.
+    parameters.expansion = 0;
   }
   return make_filter(parameters);
 }
@@ -56,7 +57,8 @@ struct Figures {
   double absent_batch_ns = 0;
 };
 
-// Measures the time per item, one at a time and in batches; returns the number of items found.
+// Looks the items up one by one, then in batches, and measures the time per item of both. Returns
+// the number of items found.
 uint64_t look(const ScalableFilter& filter, uint64_t kind, uint64_t first, uint64_t count,
               int64_t now_ms, double& single_ns, double& batch_ns) {
   const ItemHasher hash = filter.hasher();
@@ -84,7 +86,8 @@ Figures measure(uint8_t generations, uint64_t count) {
   Figures figures;
   int64_t now_ms = 0;
   uint64_t added = 0;
-  // Records only items that an add reported as new. All other items were false positives.
+  // True for an item that the add reported as new. An add that does not report its item as new met
+  // a false positive.
   std::vector<bool> was_new;
   uint64_t turns = 0;
   double turn_ns = 0;

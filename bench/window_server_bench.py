@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares lookups in a windowed filter with a plain one of the same rate and size, by server CPU.
+"""Compares lookups in a windowed filter and in a plain filter of the same error rate and capacity.
 
-The window counts items, and all its generations are full. The command is BF.MEXISTS of absent
-items. Figures are the server's CPU time per item with one I/O thread: medians of the rounds, in
-which the filters take turns.
+The window is a number of items, and all its generations are full. The command is BF.MEXISTS of
+absent items. The lookups alternate between the filters. Figures are the server's CPU time per item
+with one I/O thread, as medians of the rounds.
 """
 import argparse
 import socket
@@ -16,14 +16,18 @@ BATCH = 350
 
 
 def batches(command, key, prefix, begin, end):
-    """Makes pipelines of BF.* commands of `BATCH` items each; returns them with their items."""
+    """Yields (request, number of items): commands for the items `begin` to `end` - 1, with at most
+    BATCH items each.
+    """
     for start in range(begin, end, BATCH):
         stop = min(start + BATCH, end)
         yield encode(command, key, *(f"{prefix}:{i}" for i in range(start, stop))), stop - start
 
 
 def send_all(server, requests):
-    """Returns the server CPU per item in ns, and the number of items answered 1."""
+    """Sends the requests one at a time. Returns the server's CPU time per item in ns, and the share
+    of items for which the reply is 1.
+    """
     ones = items = 0
     with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
         stream = connection.makefile("rb")

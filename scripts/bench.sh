@@ -3,21 +3,24 @@
 #
 # Measures every figure that README and docs/ quote, for this server and redis-server in one run.
 #   scripts/bench.sh               all sections, about 20 minutes
-#   scripts/bench.sh --quick       a tenth of the work; the figures are less exact
-#   scripts/bench.sh --only SECTION...   these sections; commas or spaces separate them: commands
-#                                        batches memory sparse creation growth threads durability
+#   scripts/bench.sh --quick       less work in each section; the figures are less exact
+#   scripts/bench.sh --only SECTION...   these sections only, separated by commas or spaces:
+#                                        commands batches memory sparse creation growth threads
+#                                        durability
 #                                        engine deletable windows many builder loading tls admin
 #                                        cluster limits expiry curves
 #   scripts/bench.sh [--quick] goals [--before SERVER] [--only TEXT]
-#                                  a table of the server's goals: goal, figure, command, met or
-#                                  missed; --before: an earlier build's server; about 40 minutes
+#                                  prints a table of the performance goals: goal, figure, command,
+#                                  met or missed. SERVER is the server program of an earlier build;
+#                                  TEXT selects goals. About 40 minutes
 #   scripts/bench.sh [--quick] report    writes build/report/report.md with charts from one run:
 #                                        machine, versions, commands, ratios; about 10 minutes.
-#                                        --peer NAME=COMMAND, repeatable, adds a server: its
-#                                        commands beside ours in one table, and p50, p99, p99.9
-#                                        at fixed rates
-# RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
-# Boost.Bloom joins where its headers are given once, a folder or several with semicolons between:
+#                                        --peer NAME=COMMAND, repeatable, adds another server to
+#                                        the table of commands, and a table of its latencies p50,
+#                                        p99 and p99.9 at fixed rates
+# RedisBloom is measured too if its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
+# Boost.Bloom is measured too if the build has its headers. To add them, name their folders once,
+# separated by semicolons:
 #   cmake --preset release -DBLOOMERY_BOOST_BLOOM_INCLUDE=/path/to/bloom/include
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -89,8 +92,8 @@ for section in "${sections[@]}"; do
       python3 bench/expiry_bench.py "${scale_options[@]}"
       ;;
     curves)
-      # Draws the curves of docs/bloom_math.md. --quick writes to build/: its figures are too coarse
-      # for the page.
+      # Draws the curves of docs/bloom_math.md. With --quick, the figures are written to build/ and
+      # not to docs/, because they are too coarse for the page.
       cmake --build --preset release --target curves_bench
       if [ ${#engine_options[@]} -eq 0 ]; then
         build/release/bench/curves_bench >build/curves.csv

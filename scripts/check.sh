@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Run before a commit: checks the format, clang-tidy on changed files, and the house rules.
-# Usage: scripts/check.sh [BASE]   (default: where this branch left main, or the commit before)
+# Checks the tree before a commit: clang-format on all sources, clang-tidy on the sources that
+# changed since BASE, and the house rules (scripts/check_tree.py).
+# Usage: scripts/check.sh [BASE]   (default: where this branch left main, or the commit before HEAD)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 failed=0
@@ -18,7 +19,7 @@ base=${1:-$(git merge-base HEAD main 2>/dev/null || true)}
 if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
   base=$(git rev-parse --verify --quiet HEAD~1 || git rev-parse HEAD)
 fi
-# clang-tidy checks headers through the sources that include them.
+# Only .cpp files are listed: clang-tidy checks headers through the .cpp files that include them.
 mapfile -t changed < <(
   {
     git diff --name-only --diff-filter=d "$base" -- '*.cpp'
@@ -27,7 +28,8 @@ mapfile -t changed < <(
 )
 if [ ${#changed[@]} -gt 0 ]; then
   echo "clang-tidy since ${base:0:12}: ${#changed[@]} files"
-  # Clang does not know all of g++'s warning options, and cannot read its precompiled headers.
+  # The build is configured for g++. Clang does not know all warning options of g++, and cannot read
+  # the precompiled headers that g++ makes.
   cmake --preset release -B build/tidy -DBLOOMERY_PRECOMPILE=OFF -DBLOOMERY_GROUP_SOURCES=OFF \
     >/dev/null &&
     printf '%s\0' "${changed[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 --quiet \

@@ -3,12 +3,12 @@
 """Checks README.md, CONTRIBUTING.md and docs/ for errors that no test of the server finds.
 
 Usage: check_docs.py [--root DIR] [--external]
-  --root      the tree to check (default: the one this script lies in)
-  --external  list the addresses outside the tree that pages name; the script does not fetch them
+  --root      the tree to check (default: the tree of this script)
+  --external  list the external URLs of the pages; the script does not fetch them
 
-Rules: links lead to existing files and headings. A path of this tree in backticks exists. A word in
-the form of an option is an option in docs/configuration.md, which is printed from the option table.
-A section with measured figures names the command that prints them.
+Rules: links lead to existing files and headings. A path of this tree in backticks exists. A word
+with the form of a server option is in docs/configuration.md, which lists all options. A section
+with measured figures names the command that prints the figures.
 """
 
 import argparse
@@ -20,37 +20,41 @@ LINK = re.compile(r"(?<!\\)\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
-# Matches only option names of several parts, because a single word may have any meaning.
+# Matches only option names of several words, such as `io-threads`. A single word such as `port` may
+# mean something else.
 OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
 # Words that look like an option of the server but are not.
 NOT_OPTIONS = {
-    # Fields of replies, which look like options.
+    # Names of fields in replies.
     "qbuf-free", "entry-id", "timestamp-created", "timestamp-last-updated",
-    # Programs, packages and libraries, whose names look like options.
+    # Names of programs, packages and libraries.
     "bloomery-server", "bloomery-cluster", "bloomery-docs", "redis-server", "redis-cli",
     "redis-benchmark", "redis-sentinel", "redis-tools", "valkey-server", "valkey-cli",
     "valkey-bloom", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
-    # Names of threads, which look like options.
+    # Names of threads.
     "append-log", "cluster-role", "cluster-file",
-    # Fields of CLIENT LIST, of snapshots and of INFO, events, and options of Sentinel. They look
-    # like options of the server.
+    # Names of fields of CLIENT LIST, snapshots and INFO, values of INFO fields, latency events, and
+    # options of Sentinel.
     "tot-mem", "tot-net-in", "tot-net-out", "tot-cmds", "lib-name", "lib-ver", "aof-write",
     "redis-ver", "redis-bits", "used-mem",
     "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",
     "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",
 }
-# Names of files, which are not options. check_tree.py checks that named files exist.
+# Matches the end of a file name. A file name is not an option. check_tree.py checks that files
+# named by pages exist.
 FILE = re.compile(
     r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )
-# A path from the root, without glob or <placeholder>. The path of a unit may leave out its suffix.
+# Matches a path relative to the root of the tree, without wildcards or a <placeholder>. Pages may
+# leave out the suffix .h or .cpp, which UNIT_SUFFIXES adds.
 PATH = re.compile(
     r"^(?:bench|conf|core|docs|persistence|protocol|scripts|server|tests)/[^*?<>{}\[\]…]*$"
 )
 UNIT_SUFFIXES = ("", ".h", ".cpp")
-# Figures that only a measurement can give: times and ratios. Sizes and percentages may be limits.
+# Matches figures that only a measurement can give: nanoseconds, ratios, bits per item. Sizes and
+# percentages are not matched, because they may be limits.
 FIGURE = re.compile(
     r"\b\d[\d,.]*(?: to \d[\d,.]*| / \d[\d,.]*)? ?(?:ns|µs)\b"
     r"|\b\d+(?:\.\d+)? times (?:as|the)\b|\b\d+\.\d+ bits per item\b"
@@ -61,7 +65,9 @@ COMMAND = re.compile(
 
 
 def slug(heading, seen):
-    """Returns the anchor that GitHub gives a heading."""
+    """Returns the anchor that GitHub gives a heading. `seen` counts the earlier headings of the
+    page with the same text, which get a number.
+    """
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     text = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
     count = seen.get(text, 0)
@@ -70,7 +76,9 @@ def slug(heading, seen):
 
 
 def blanked(text):
-    """Returns the text with blocks of code blanked. Lines keep their length."""
+    """Returns the Markdown text without its fenced code blocks. Empty lines replace them, so that
+    line numbers stay the same.
+    """
     return BLOCK.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
@@ -109,8 +117,8 @@ class Pages:
                 self.report(path, at, f"no heading has this anchor: {address}")
 
     def line_start(self, path, blank, position):
-        """Returns the position in the page for a position in the blanked text; both have the same
-        lines.
+        """Converts a position in `blank`, the result of blanked(), to the position in the page at
+        which the same line begins.
         """
         line = blank.count("\n", 0, position)
         return sum(len(row) + 1 for row in self.texts[path].split("\n")[:line])
@@ -147,8 +155,8 @@ class Pages:
 
     @property
     def switches(self):
-        """Returns the options of programs: every one that a script, manual page or source of ours
-        names.
+        """Returns the command-line options of all programs of this project, as named in their
+        sources, scripts and manual pages.
         """
         if not hasattr(self, "_switches"):
             self._switches = set()
@@ -161,8 +169,8 @@ class Pages:
         return self._switches
 
     def check_figures(self, path):
-        """Checks that each section with measured figures names the command that prints them. A
-        command in the page's introduction serves every section.
+        """Checks that each section with measured figures names the command that prints the figures.
+        A page whose introduction says that a command "prints every figure" passes.
         """
         text = blanked(self.texts[path])
         cuts = [match.start() for match in HEADING.finditer(text)] + [len(text)]
@@ -172,7 +180,7 @@ class Pages:
         for begin, end in zip(cuts, cuts[1:]):
             section = text[begin:end]
             figure = FIGURE.search(section)
-            # The command may be in a block of code, so the text with its blocks is searched.
+            # The command may be in a fenced code block, so the section is searched with its blocks.
             whole = self.texts[path][
                 self.line_start(path, text, begin) : self.line_start(path, text, end)
             ]
@@ -187,7 +195,7 @@ class Pages:
         for path in self.texts:
             self.check_links(path)
             self.check_paths(path)
-            # configuration.md is not checked, because it is the list of options itself.
+            # Not checked in configuration.md, because that page is the list of options.
             if path.name != "configuration.md":
                 self.check_options(path, options)
             self.check_figures(path)

@@ -5,18 +5,19 @@
 Usage: check_prose.py [BASE] [--update | --all] [--root DIR]
   BASE      the commit before the change (default: where this branch left main, or the commit before
             HEAD)
-  --update  lower the counts of scripts/prose_exceptions.txt to those found; raise them too if the
-            rules have changed since BASE
-  --all     print every finding, those of the list included, and exit with 0
-  --root    the tree to check (default: the one this script lies in)
+  --update  lower the counts in scripts/prose_exceptions.txt to the numbers of findings; raise them
+            too if the rules have changed since BASE
+  --all     print every finding, also those that scripts/prose_exceptions.txt allows; exit with 0
+  --root    the tree to check (default: the tree of this script)
 
-The rules are in scripts/prose_rules.py. They apply to comments, texts, pages, manuals and samples
-of configuration, to names in code, to the names of tests, and to the subjects of commits since
-BASE. Text between quotes or backticks is a quotation and is left alone.
+The rules are in scripts/prose_rules.py. They apply to comments, string literals, documentation
+pages, manual pages, sample configurations, names in code, names of tests, and subjects of commits
+since BASE. Text in quotes or backticks is a quotation, which is not checked.
 
-scripts/prose_exceptions.txt lists the findings that are older than their rule. The check fails if a
-file has more findings or fewer than it lists, and if the list has grown since BASE. A line changed
-since BASE must have no finding, unless the list gives a reason for its file.
+scripts/prose_exceptions.txt counts, for each file, the findings that are older than their rule. The
+check fails if the number of findings in a file differs from its count, or if a count has grown
+since BASE. A line changed since BASE must have no finding, unless prose_exceptions.txt gives a
+reason for its file.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def blocks_of(path, text, tokens):
 
 
 def sentences(text):
-    """Yields (start, sentence) of each sentence."""
+    """Yields (position, sentence) of each sentence in the text."""
     start = 0
     for match in SENTENCE_END.finditer(text):
         yield start, text[start : match.start()]
@@ -75,8 +76,8 @@ def count_words(sentence):
 
 
 def check_block(block):
-    """Yields (first line, last line, message) of each finding."""
-    # Quotations are masked by as many letters, so that positions stay the same.
+    """Yields (first line, last line, message) of each finding in the block."""
+    # Each character of a quotation is replaced by a letter, so that positions stay the same.
     text = QUOTATION.sub(lambda match: "Q" * len(match[0]), block.text)
     if rules.ANY_PHRASE.search(text):
         for name, pattern, cure in rules.PHRASES:
@@ -105,7 +106,7 @@ def check_block(block):
 
 
 def code_lines(path, text, tokens):
-    """Returns the lines without comments and texts."""
+    """Returns the lines of the file without comments and string literals."""
     if path.endswith((".h", ".cpp")):
         return mutation_operators.mask(text).split("\n")
     lines = [[] for _ in range(text.count("\n") + 2)]
@@ -116,7 +117,7 @@ def code_lines(path, text, tokens):
 
 
 def check_names(path, text, tokens):
-    """Yields (line, message, name) of each identifier that matches rules.IDENTIFIER."""
+    """Yields (line, message, name) of each identifier that rules.IDENTIFIER forbids."""
     if not rules.IDENTIFIER.search(text):
         return
     for number, line in enumerate(code_lines(path, text, tokens), 1):
@@ -125,7 +126,7 @@ def check_names(path, text, tokens):
 
 
 def check_test_names(text):
-    """Yields (line, message) of the names of tests."""
+    """Yields (line, message) of each finding in a name of a test."""
     for pattern, length in (
         (rules.TEST_NAME, rules.TEST_NAME_MAX),
         (rules.PYTHON_TEST_NAME, rules.PYTHON_TEST_NAME_MAX),
@@ -145,7 +146,7 @@ def check_test_name(name, length):
 
 
 def check_file(path, text):
-    """Returns the findings in the order of their lines."""
+    """Returns the findings of the file, sorted by line."""
     tokens = prose_blocks.python_tokens(text) if path.endswith(".py") else None
     found = [
         Finding(path, *each, None)
@@ -209,8 +210,8 @@ class Repository:
         return file.read_text(encoding="utf-8") if file.is_file() else ""
 
     def added_lines(self, base):
-        """Returns {path: set of line numbers}; None instead of the set for a file that git does not
-        know.
+        """Returns {path: numbers of the lines that were added since the commit `base`}. The value
+        is None for a file that git does not track.
         """
         added, path = {}, None
         for line in self.git("diff", "-U0", "--no-color", "--no-ext-diff", base).splitlines():
@@ -224,7 +225,7 @@ class Repository:
         return added
 
     def renamed_files(self, base):
-        """Returns {new path: old path}."""
+        """Returns {new path: old path} of the files renamed since the commit `base`."""
         lines = self.git("diff", "-M", "--name-status", "--diff-filter=R", base).splitlines()
         return {new: old for _, old, new in (line.split("\t") for line in lines)}
 
@@ -234,7 +235,8 @@ class Repository:
 
 
 class Exceptions:
-    """Holds the list of findings that are older than their rule: a count for each file, and names.
+    """Holds the content of scripts/prose_exceptions.txt: a number of allowed findings for each
+    file, and the allowed identifiers.
     """
 
     def __init__(self, text):
@@ -267,7 +269,9 @@ class Exceptions:
 
 
 class Check:
-    """Compares the findings of the tree with the list of exceptions and with BASE."""
+    """Compares the findings in the tree with the exceptions, and the exceptions with those of the
+    commit `base`.
+    """
 
     def __init__(self, repository, base):
         self.repository = repository
@@ -314,7 +318,9 @@ class Check:
                    "shorten the list by scripts/check_prose.py --update")  # fmt: skip
 
     def problems_of_list(self):
-        """Yields an error if the list has grown since BASE, unless there is a new rule."""
+        """Yields an error for each exception that was added or raised since the commit `base`.
+        Yields nothing if the rules have changed since then.
+        """
         if self.rules_have_changed():
             return
         before = Exceptions(self.repository.git("show", f"{self.base}:{EXCEPTIONS}", check=False))
@@ -329,7 +335,9 @@ class Check:
         return bool(self.repository.git("diff", "--name-only", self.base, "--", RULES).strip())
 
     def update(self):
-        """Lowers the list to the findings, and raises it where a new rule allows that."""
+        """Rewrites the exceptions. Lowers each count to the number of findings. Raises counts only
+        if the rules have changed since the commit `base`.
+        """
         counts, names = dict(self.counts), self.names
         if not self.rules_have_changed():
             renamed = self.repository.renamed_files(self.base)
@@ -344,7 +352,7 @@ class Check:
 
 
 def is_added(finding, lines):
-    """Returns whether the finding is on one of the lines. None means all lines."""
+    """Returns whether the finding is on one of the lines. If `lines` is None, all lines count."""
     return lines is None or not lines.isdisjoint(range(finding.first, finding.last + 1))
 
 

@@ -3,18 +3,18 @@
 """Checks the house rules that a compiler does not check. Every message says how to fix the file.
 
 Usage: check_tree.py [--root DIR] [--build DIR] [--numbers]
-  --root     the tree to check (default: the one this script lies in)
+  --root     the tree to check (default: the tree of this script)
   --build    a configured build folder; with it, sources that no target builds are found too
   --numbers  print the sizes of the tree (scripts/tree_numbers.py) and check nothing
 
 The rules cover:
-  - includes: the order of folders (LAYERS, scripts/server_order.py), paths from the root, no cycle
-    of files or of folders, and the number of headers that a source pulls in
+  - includes: the order of folders (LAYERS, scripts/server_order.py), paths relative to the root, no
+    cycle of files or of folders, and the number of headers that a source includes indirectly
   - sizes of files, functions, lines, folders and classes
-  - the first lines of a file, and words that must not be committed
-  - limits that only Admission may read, and containers that keep their memory when emptied
-  - tests: one for each unit; none sleeps or chooses its port
-  - comments: the files and sections of docs/ that they name exist
+  - the licence line of a file, and words that must not be committed
+  - limits that only Admission may read, and assignments that empty a container but keep its memory
+  - tests: each unit has a test file; no test sleeps or chooses a fixed port
+  - comments: files and sections of docs/ that a comment names must exist
 """
 
 import argparse
@@ -36,13 +36,14 @@ FOLDER_UNITS_MAX = 16
 CLASS_MEMBERS_MAX = 50
 CHAIN_FILES_MAX = 9
 PULLED_HEADERS_MAX = 30
-# List of the units that are older than the rule which requires a test. It may only get shorter.
+# The file that lists units without a test, which are older than the rule that requires one. The
+# list may only get shorter.
 UNTESTED_UNITS = "scripts/untested_units.txt"
 PRODUCT_FOLDERS = tree_facts.PRODUCT_FOLDERS
 SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
 
-# Maps a folder to the own folders and headers that it may include, and to prefixes of <...>
-# includes other than std.
+# Maps a folder to the headers that it may include: folders and headers of this tree, and prefixes
+# of <...> headers. Headers of the standard library are always allowed.
 BOOST_IN_CORE = ("boost/container/", "boost/unordered/", "boost/system/")
 LAYERS = {
     "core": (("core",), ("xxhash.h", "fmt/", *BOOST_IN_CORE)),
@@ -59,14 +60,14 @@ ASIO_ALLOWED = (
 )  # fmt: skip
 ASIO = re.compile(r"boost/(asio|beast)\b")
 
-# System headers without a dot belong to the standard library. The headers listed here belong to the
-# C library and Linux.
+# Matches headers of the C library and of Linux. A <...> header without a dot in its name belongs to
+# the C++ standard library.
 POSIX_HEADERS = re.compile(
     r"^(sys|netinet|arpa|linux|asm)/|^(unistd|fcntl|poll|signal|pthread|time|errno|string|stdio"
     r"|stdlib|stdint|stddef|limits|math|float|sched|netdb|dirent|malloc|[a-z0-9]*intrin)\.h$"
 )
 POSIX_ALLOWED = {
-    # The core may use memory and locks of the system, but no files or sockets.
+    # core/ may use system calls for memory and threads, but not for files or sockets.
     "core": re.compile(
         r"^(sys/(mman|resource|stat)\.h|unistd\.h|pthread\.h|[a-z0-9]*intrin\.h)$"
     ),
@@ -76,14 +77,14 @@ POSIX_ALLOWED = {
 }
 
 BANNED = [
-    # The banned words are joined from pieces, so that this file does not contain them.
+    # The banned words are written in pieces, so that this file does not contain them itself.
     (re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\s*\(?#\d+)"),
      "an unfinished mark needs an issue number, e.g. TO" "DO(#12); or finish it"),
     (re.compile(r"(?<![\w.])/(ho" r"me|Us" r"ers)/[A-Za-z]|(?<![\w.])/ro" r"ot/"),
      "a path of one machine: write it relative to the tree, or take it as an option"),
 ]  # fmt: skip
-# Patterns that make tests fail by chance. Tests wait for conditions and get their ports from one
-# allocator. {pattern: (folders, the helpers that may use it, cure)}
+# Code that makes tests fail by chance: sleeping, and fixed ports. Maps the pattern of such code to
+# (folders where it is forbidden, helper files that may use it, message).
 LUCK = {
     re.compile(
         r"\btime\.sleep\(|\basyncio\.sleep\(|\bfrom time import .*\bsleep\b"
@@ -102,26 +103,30 @@ LUCK = {
         "ReservedPort in C++",
     ),
 }
-# Matches an assignment of an empty container to a variable that exists, which keeps its memory.
+# Matches an assignment of an empty container to an existing variable. After the assignment the
+# variable keeps the memory of its old elements.
 EMPTIED = re.compile(
     r"(?:(?<=[;{})])|\belse)\s*((?:\w+(?:\.|->|\[\w*\]\.?))*\w+)\s*="
     r"\s*(?:\{\}|std::(?:string|vector<[^;=]*>)(?:\(\)|\{\}));"
 )
-# Limits of the configuration and of memory, which apply to clients only.
+# Matches limits of the configuration and of memory. They apply to commands of clients only, so that
+# only ADMISSION may read them.
 ADMISSION = "server/dispatch/memory/admission.h"
 LIMITS = re.compile(
     r"\b(max_bulk_bytes|bloom_memory_limit_bytes|UnlimitedMemory|kProtoMaxBulkLen"
     r"|kBloomMemoryUsageLimit|memory_?\.(fits|available_bytes|measure_available|over_limit))\b"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
-# Keywords that open a body which is not a function body.
+# Matches code before a `{` that does not open a function body.
 NOT_A_FUNCTION = re.compile(
     r"\b(namespace|class|struct|union|enum|extern)\b[^()]*$|=\s*$|\b(return|do|else|try)\s*$"
 )
 
 
 class Tree:
-    """Holds the files that git knows (or all, outside a repository) and their problems."""
+    """Holds the files of the tree that git does not ignore, and the problems found in them. Outside
+    a git repository it holds all files.
+    """
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
@@ -140,8 +145,8 @@ class Tree:
 
     def _list_files(self):
         done = subprocess.run(
-            # safe.directory: the caller may not own the files, for example root in a container with
-            # a mounted folder.
+            # Without safe.directory, git rejects a tree that another user owns, such as a folder
+            # that is mounted into a container.
             ["git", "-c", "safe.directory=*", "-C", self.root,
              "ls-files", "-z", "-c", "-o", "--exclude-standard"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
@@ -161,7 +166,7 @@ class Tree:
         try:
             return (self.root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            # Files in binary formats have no lines to check.
+            # This is a binary file, which has no lines to check.
             return ""
 
     def _line(self, path, position):
@@ -170,7 +175,7 @@ class Tree:
     def complain(self, path, line, message):
         self.problems.append(f"{path}:{line}: {message}")
 
-    # The methods below are the rules.
+    # Each of the check_ methods below checks a rule, or several rules about one subject.
 
     def check_opening(self):
         for path in self.files:
@@ -278,10 +283,10 @@ class Tree:
         done.add(node)
 
     def check_folder_pairs(self):
-        """Reports pairs of folders that include each other: such folders are one folder in two
-        places.
+        """Reports pairs of folders whose files include each other, because neither folder is lower
+        than the other one.
         """
-        first = {}  # the first include between each pair of folders
+        first = {}  # maps (including folder, included folder) to the first such include
         for path in self._product_sources():
             for own, _, line in self.includes[path]:
                 pair = path.parent, pathlib.Path(own or path).parent
@@ -297,7 +302,9 @@ class Tree:
                 )  # fmt: skip
 
     def check_reach(self):
-        """Limits the headers that a source includes, directly or not."""
+        """Checks the number of headers that a source includes, directly or through other headers,
+        and the length of the longest chain of includes.
+        """
         graph = {
             str(path): [own for own, _, _ in self.includes[path] if own]
             for path in self._product_sources()
@@ -343,7 +350,7 @@ class Tree:
             if path.suffix not in (".h", ".cpp", ".py", ".sh", ".cjs", ".mjs", ".rb", ".php"):
                 continue
             for number, line in enumerate(self.texts[path].split("\n"), 1):
-                # The length of a URL does not count, because a URL cannot be broken.
+                # A URL does not count towards the length of a line, because it cannot be split.
                 if len(re.sub(r"https?://\S+", "", line)) > LINE_COLUMNS_MAX:
                     self.complain(
                         path, number,
@@ -396,7 +403,9 @@ class Tree:
                 )  # fmt: skip
 
     def check_tests(self):
-        """Compares the units without a test with UNTESTED_UNITS, which may only get shorter."""
+        """Reports units that have no test and are not in UNTESTED_UNITS, and entries of
+        UNTESTED_UNITS that are out of date.
+        """
         listed = self._listed(UNTESTED_UNITS)
         missing = set(tree_facts.units_without_test(self.files))
         for unit in sorted(missing - listed.keys()):
@@ -430,7 +439,7 @@ class Tree:
                 )  # fmt: skip
 
     def class_sizes(self):
-        """Returns {"file class": members} of the product."""
+        """Returns {"file class": number of members} of all classes of the product."""
         return {
             f"{path} {name}": size
             for path in self.sources if path.parts[0] in PRODUCT_FOLDERS
@@ -438,14 +447,14 @@ class Tree:
         }  # fmt: skip
 
     def _listed(self, name):
-        """Returns {entry: its line number} of a list file, without comments."""
+        """Returns {entry: line number} of a file that lists one entry per line."""
         lines = self.texts.get(pathlib.Path(name), "").split("\n")
         return {
             line: number for number, line in enumerate(lines, 1) if line and line[0] != "#"
         }  # fmt: skip
 
     def check_quotations(self):
-        """Checks that the files and sections exist that comments and pages name."""
+        """Checks that each file and each section of docs/ exists that a comment or a page names."""
         known = {str(path) for path in self.files}
         names = {path.name for path in self.files}
         headings = {
@@ -484,14 +493,15 @@ class Tree:
         for entry in json.loads(database.read_text(encoding="utf-8")):
             built |= sources_of(pathlib.Path(build, entry["directory"], entry["file"]).resolve())
         for path in self.sources:
-            # Fuzzers are left out, because another preset builds them.
+            # Sources of fuzzers are skipped, because only another preset builds them.
             if path.suffix == ".cpp" and path.parts[:2] != ("tests", "fuzz"):
                 if root / path not in built:
                     self.complain(path, 1, "no target builds this: add it to one or delete it")
 
 
 def sources_of(path):
-    """Returns the sources that CMake compiles as one file, or the file itself."""
+    """Returns the sources that a unity file of CMake includes. Returns {path} for any other file.
+    """
     if path.parent.name != "Unity" or not path.is_file():
         return {path}
     names = re.findall(r'^#include "(.*)"$', path.read_text(encoding="utf-8"), re.MULTILINE)
@@ -506,12 +516,12 @@ NO_CODE = re.compile(
 
 
 def strip_code(text):
-    """Returns the text with comments, strings and preprocessor lines blanked; line breaks stay."""
+    """Returns C++ code without comments, strings and preprocessor lines. The line breaks stay."""
     return NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
 def comments(text):
-    """Returns (line, words) of each comment. Comments on adjacent lines are one comment."""
+    """Returns (first line, text) of each comment. Comments on adjacent lines are one comment."""
     found, end = [], 0
     for match in NO_CODE.finditer(text):
         if not match[0].startswith(("//", "/*")):
@@ -527,8 +537,8 @@ def comments(text):
 
 
 def functions(text):
-    """Returns (name, first line, lines) of each function body, found by counting braces. A lambda
-    belongs to the function around it.
+    """Returns (name, first line, number of lines) of each function definition, found by counting
+    braces. A lambda belongs to the function that contains it.
     """
     found, depth_stack, code = [], [], strip_code(text)
     line, statement, statement_line, inside = 1, "", 1, None

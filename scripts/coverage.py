@@ -4,15 +4,15 @@
 
 Usage: coverage.py [unit|all] [--json OUT] [--compare OLD] [--jobs N] [--sum-only]
   unit, all   run the unit tests only, or the unit tests and the system tests (default: all)
-  --json      write the lines of each file to OUT, for a later --compare
+  --json      write the covered and missed lines of each file to OUT, for a later --compare
   --compare   print the lines that were covered in OLD and no longer are; exit with 1 if the line
               coverage of a folder is lower than in OLD
-  --jobs      tests and compilers that run at once (default: one per processor)
-  --sum-only  report the counters of the last run: build nothing and run no test
+  --jobs      number of tests and compilers that run at once (default: one per processor)
+  --sum-only  report the coverage of the last run, without a build and without tests
 
-The build lies in build/coverage. A failed test is named, and does not stop the measurement: the
-timing limits of some system tests are too strict for an instrumented server. A server that a test
-kills with SIGKILL writes no counters.
+The build folder is build/coverage. A failed test is reported, but does not stop the measurement.
+The time limits of some system tests are too strict for an instrumented server. If a test kills a
+server with SIGKILL, the lines that this server has executed are not counted.
 """
 
 import argparse
@@ -29,22 +29,26 @@ import tree_facts
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "coverage"
-# Tests that build or inspect packages and images. They run no line of the product.
+# Tests that build or inspect packages and images. They add nothing to the coverage.
 SKIPPED_TESTS = r"^system\.(hardening|helm|image|package)$"
-# Ratio by which runs may differ, because races in the system tests change which of a few rare lines
-# run.
+# Decrease of a folder's line coverage that is tolerated. Races in the system tests decide whether a
+# few rare lines are executed, so that runs differ a little.
 SLACK = 0.001
 
 
 class Lines:
-    """Counts the executions of one source file, merged over all the programs that contain it."""
+    """Counts how often each line and branch of a source file was executed, as a sum over all
+    programs that contain the file.
+    """
 
     def __init__(self):
         self.counts = {}  # maps a line number to its number of executions
-        self.branches = {}  # maps (line number, index) to executions
+        self.branches = {}  # maps (line number, index of the branch) to its number of executions
 
     def add(self, lines):
-        """Adds `lines` as gcov reports them. Branches that only an exception takes do not count."""
+        """Adds the counts of `lines`, a list in gcov's JSON format. Branches that only an exception
+        takes do not count.
+        """
         for line in lines:
             number = line["line_number"]
             self.counts[number] = self.counts.get(number, 0) + line["count"]
@@ -66,7 +70,8 @@ class Lines:
 
 
 def product_path(name, folder, root):
-    """Returns the path below `root` of a source that gcov names; None if it is not the product's.
+    """Converts the name of a source in a gcov report to the path relative to `root`. Returns None
+    if the source is not part of the product.
     """
     path = pathlib.Path(os.path.normpath(pathlib.Path(folder, name)))
     if not path.is_relative_to(root):
@@ -77,7 +82,7 @@ def product_path(name, folder, root):
 
 
 def merge_report(report, files, root):
-    """Adds a JSON document of gcov to `files`."""
+    """Adds the counts of a gcov report in JSON to `files`, which maps a path to its Lines."""
     for file in report["files"]:
         path = product_path(file["file"], report["current_working_directory"], root)
         if path:
@@ -85,7 +90,9 @@ def merge_report(report, files, root):
 
 
 def read_object(notes):
-    """Reads the report of gcov for an object file, even if the program never ran."""
+    """Runs gcov on a .gcno file, even if its program never ran. Returns the .gcno file, {path:
+    Lines} or None on an error, and the error text.
+    """
     done = subprocess.run(
         ["gcov", "--json-format", "--stdout", "--branch-probabilities", notes],
         cwd=notes.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
@@ -114,7 +121,7 @@ def read_counters(build, jobs):
 
 
 def summarize(files):
-    """Returns {folder: {lines, covered, branches, taken}}, with the sum as `all`."""
+    """Returns {folder: {lines, covered, branches, taken}}. The folder `all` has the sums."""
     sums = {}
     for path, lines in files.items():
         for name in (path.split("/")[0], "all"):
@@ -141,8 +148,8 @@ def print_table(sums):
 
 
 def to_document(files, sums, root):
-    """Returns the document that --json writes. The text lets a later run find lines that have
-    moved.
+    """Returns the document that --json writes. It includes the text of each file, so that a later
+    --compare finds lines that have moved.
     """
     document = {"folders": sums, "files": {}}
     for path in sorted(files):
@@ -155,7 +162,7 @@ def to_document(files, sums, root):
 
 
 def moved_lines(old_text, new_text):
-    """Returns {old line number: new line number} of the lines that are in both texts."""
+    """Returns {old line number: new line number} of the lines that both versions of a file have."""
     moved = {}
     matcher = difflib.SequenceMatcher(None, old_text, new_text, autojunk=False)
     for old, new, size in matcher.get_matching_blocks():
@@ -165,8 +172,7 @@ def moved_lines(old_text, new_text):
 
 
 def lost_lines(old, new):
-    """Returns {path: numbers in `new` of the lines that were covered in `old` and are now missed}.
-    """
+    """Returns the lines that `old` covered and `new` does not, as {path: line numbers in `new`}."""
     lost = {}
     for path, file in new["files"].items():
         before = old["files"].get(path)
@@ -192,8 +198,8 @@ def format_ranges(numbers):
 
 
 def lower_folders(old, new):
-    """Returns (folder, old ratio, new ratio) of each folder whose line coverage is lower than
-    before.
+    """Returns (folder, old coverage, new coverage) of each folder whose line coverage has fallen by
+    more than SLACK.
     """
     lower = []
     for name, row in new["folders"].items():
@@ -207,7 +213,8 @@ def lower_folders(old, new):
 
 
 def compare(old, new):
-    """Prints the differences; returns whether no folder got worse."""
+    """Prints the lines and folders with lower coverage. Returns whether lower_folders() found none.
+    """
     for path, numbers in lost_lines(old, new).items():
         print(f"no longer covered: {path}: {format_ranges(numbers)}")
     lower = lower_folders(old, new)
@@ -222,7 +229,7 @@ def run_tests(suite, jobs):
         counters.unlink()
     runs = [["--label-exclude", "system|scripts"]]
     if suite == "all":
-        # The tests labelled calm need processors that are nearly idle.
+        # Tests with the ctest label `calm` watch time-outs, so they do not run beside the others.
         runs.append(["--label-regex", "calm"])
         runs.append(["--label-regex", "system", "--label-exclude", "calm"])
     failed = []
@@ -266,7 +273,8 @@ def main():
     options = parser.parse_args()
     old = json.loads(options.compare.read_text(encoding="utf-8")) if options.compare else None
     if not options.sum_only:
-        os.environ.setdefault("BLOOMERY_SEED", "1")  # two runs must use the same random tests
+        # Runs are comparable only if their random tests use the same seed.
+        os.environ.setdefault("BLOOMERY_SEED", "1")
         build(options.jobs)
         (BUILD / "coverage_tests.log").unlink(missing_ok=True)
         for name in run_tests(options.suite, options.jobs):

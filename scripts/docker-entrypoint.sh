@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 #
 # Starts the container by the rules that users know from the Redis and Valkey images:
-# - a first argument that is an option or a *.conf file goes to bloomery-server
-# - a server started by root takes ownership of its directory and then runs as the user bloomery
+# - if the first argument is an option or a *.conf file, all arguments are passed to bloomery-server
+# - if root starts the server, this script makes the user bloomery the owner of the data directory,
+#   and runs the server as that user
 # - the server's files are readable only by its user (umask 0077), unless the caller chose a umask
 # - BLOOM_EXTRA_FLAGS, VALKEY_EXTRA_FLAGS and REDIS_ARGS are appended to the server's options
-# - commands that only print or check (--version, --check-rdb …), and other programs (redis-cli,
-#   sh), run unchanged
+# - runs of the server that only print or check (--version, --check-rdb …), and other programs
+#   (redis-cli, sh), keep their user and their arguments
 set -e
 
 [ $# -gt 0 ] || set -- bloomery-server
@@ -28,7 +29,8 @@ case $1 in
 esac
 
 if [ "$is_server" = yes ] && [ "$(id -u)" = 0 ]; then
-  # Neither find nor chown follows a link, because a link in the data directory may name any file.
+  # find and chown do not follow symbolic links, because a link in the data directory may point to
+  # any file of the container.
   find -P . \! -user bloomery -exec chown -h bloomery '{}' +
   exec setpriv --reuid=bloomery --regid=bloomery --clear-groups -- "$0" "$@"
 fi
@@ -38,9 +40,9 @@ if [ "$(umask)" = 0022 ]; then
 fi
 
 if [ "$is_server" = yes ]; then
-  # Only the container's own network reaches the port, and the user decides whether to publish it.
-  # Protected mode is therefore off by default, as in the images of Redis and Valkey. The caller's
-  # options follow, so they take precedence.
+  # Only the container's own network reaches the port, unless the user publishes the port. Protected
+  # mode is therefore off by default, as in the images of Redis and Valkey. The caller's options are
+  # placed after `--protected-mode no`, so they take precedence.
   name=$1
   shift
   case ${1:-} in
@@ -57,7 +59,7 @@ if [ "$is_server" = yes ]; then
       fi
       ;;
   esac
-  # The flags are words, not patterns: a bare * must stay as it is.
+  # Disables file name expansion, because a flag may contain a `*`.
   set -f
   # shellcheck disable=SC2086
   set -- "$@" $BLOOM_EXTRA_FLAGS $VALKEY_EXTRA_FLAGS $REDIS_ARGS

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the packages that are missing; prints nothing when none is.
+# Installs the missing Debian packages. Prints nothing if no package is missing.
 # Tested on Debian 12 and 13. Ubuntu 24.04 has the package names of Debian 13, but is not tested.
 # Usage: scripts/install_deps.sh [server|run|test]
-#   server  what building the server alone needs (cmake --preset server)
-#   run     `server`, and what building the tests and running scripts/run.sh needs (default)
-#   test    `run`, and the tools and clients that the tests use
+#   server  packages that are needed to build only the server (cmake --preset server)
+#   run     packages of `server`, and those for scripts/run.sh and to build the tests (default)
+#   test    packages of `run`, and the tools and clients that the tests use
 set -euo pipefail
 
 server_packages=(
   build-essential ca-certificates cmake libcli11-dev libfmt-dev libisal-dev libjemalloc-dev
   liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev ninja-build prometheus-cpp-dev
 )
-# Boost must be at least 1.81. The script installs the first of these pairs that is available.
+# Boost must be at least 1.81. The script installs the first of these pairs of packages that the
+# system offers in this version.
 boost_packages=("libboost-dev libboost-json-dev" "libboost1.81-dev libboost-json1.81-dev")
 build_packages=(ccache libbenchmark-dev libgmock-dev libgtest-dev redis-tools)
 test_packages=(
@@ -58,8 +59,8 @@ for pair in "${boost_packages[@]}"; do
   done
   has_boost=yes
 done
-# Any version of Node is enough. Debian's npm conflicts with nodejs of other packagers, which
-# contains npm.
+# Tests whether the commands exist and not whether Debian's packages are installed. The nodejs
+# package of another vendor contains npm, and conflicts with Debian's package npm.
 if [ "${1:-run}" = test ]; then
   command -v node >/dev/null || missing+=(nodejs)
   command -v npm >/dev/null || missing+=(npm)
@@ -76,8 +77,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 # The packages of etcd, redis-server, redis-sentinel and Prometheus start services, but the tests
-# start these programs themselves. invoke-rc.d asks policy-rc.d, whose 101 means "do not start". An
-# existing policy stays in force.
+# start these programs themselves. So a temporary policy-rc.d exits with 101, by which invoke-rc.d
+# starts no service. An existing policy-rc.d is kept.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
   trap '"${as_root[@]}" rm -f "$policy"' EXIT
@@ -96,7 +97,7 @@ candidate() {
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p' | grep -v '^(none)$' || true
 }
 
-# Succeeds if all packages of a pair are available, and the first has Boost 1.81 or later.
+# Succeeds if apt offers all packages of a pair, each in version 1.81 or later.
 offers_boost() {
   local package version
   for package in "$@"; do
@@ -129,7 +130,7 @@ fi
 echo "installing: ${missing[*]}"
 apt install --no-install-recommends "${missing[@]}" >/dev/null
 
-# Disable the services at boot too, if this script installed them.
+# Disables the services that this script has installed, so that they do not start at boot either.
 for service in etcd redis-server redis-sentinel prometheus prometheus-redis-exporter; do
   if [[ " ${missing[*]} " == *" $service "* ]] && command -v systemctl >/dev/null; then
     "${as_root[@]}" systemctl disable --now "$service" >/dev/null 2>&1 || true

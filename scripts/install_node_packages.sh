@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the Node clients and tools that the system tests use. Each has a folder of its own,
-# because several major versions of one package are tested. Existing folders are kept.
+# Installs the Node clients and tools that the system tests use. Each entry of `clients` gets a
+# folder of its own, because several major versions of one package are tested. Complete folders are
+# kept.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Each entry is the suffix of a folder, followed by packages with their pinned major versions.
+# Each entry is the suffix of a folder build/node_modules_SUFFIX, followed by packages with their
+# pinned versions.
 clients=(
   'redis6 redis@6'
   'redis5 redis@5'
@@ -18,7 +20,8 @@ clients=(
   'browser puppeteer-core@24 axe-core@4'
 )
 
-# Debian 12 has Node 18, but the newest clients need 20. The package `node` holds only the program.
+# Debian 12 has Node 18, but the newest clients need Node 20. The npm package `node` contains the
+# Node program.
 if [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
   clients=('node node@22' "${clients[@]}")
 fi
@@ -26,7 +29,7 @@ fi
 for client in "${clients[@]}"; do
   read -r -a words <<<"$client"
   folder=build/node_modules_${words[0]}
-  # The file .installed is written last, so that an incomplete download is repeated.
+  # The file .installed is written last. A folder without it is incomplete, and is installed again.
   [ -e "$folder/.installed" ] && continue
   mkdir -p "$folder"
   echo "installing ${words[*]:1} into $folder"

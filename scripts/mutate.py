@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures how many small faults of the product the tests find.
+"""Measures how many small faults in the product's code the tests detect (mutation testing).
 
 Usage: mutate.py [--seed SEED] [-n COUNT] [--system] [--only NUMBERS] [--json OUT] [--compare OLD]
                  [--jobs N] [--list]
   --seed     seed of the selection (default: the time); the same tree and seed give the same list
-  -n         mutations that compile (default 50)
-  --system   run the system tests on mutations that the unit tests did not catch: minutes each
-  --only     numbers of the list to run, e.g. 3,9,12; the others are skipped
+  -n         number of mutations to test, without those that do not compile (default 50)
+  --system   also run the system tests if the unit tests do not catch a mutation; takes minutes for
+             each mutation
+  --only     numbers of the mutations to test, e.g. 3,9,12; the others are skipped
   --json     write the results to OUT after each mutation
-  --compare  apply the mutations of OLD again, found by the text of their lines, and print those
-             caught then and not now; exit with 1 if there are any
-  --jobs     compilers and tests that run at once (default: one per processor)
+  --compare  test the mutations in OLD, an earlier output of --json, again; print those that were
+             caught then and are not caught now; exit with 1 if there are any
+  --jobs     number of compilers and tests that run at once (default: one per processor)
   --list     print the first COUNT mutations and run nothing
 
-scripts/mutation_operators.py says what a mutation is. Each one changes a line in a copy of the tree
-(build/mutate/tree). The script rebuilds what depends on the line, and runs tests until one fails.
-The order is the test file that mirrors the source, the unit tests of its folder, all unit tests,
-the system tests. A mutation that does not compile is replaced by the next one. A crash and a
-timeout count as caught. A failed test runs a second time, and must fail again to count.
+scripts/mutation_operators.py defines the mutations. Each mutation changes a line in a copy of the
+tree (build/mutate/tree). The script rebuilds the programs that depend on the line, and runs tests
+until one fails. The order is: the test file of the changed source, the unit tests of its library,
+all other unit tests, the system tests. A mutation that does not compile is replaced by the next
+mutation. A crash or a timeout of a test counts as a failure. A failed test runs a second time, and
+must fail again to count.
 """
 
 import argparse
@@ -38,7 +40,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "mutate"
 TREE = FOLDER / "tree"
 BUILD = FOLDER / "build"
-# Files without mutations: docs_main.cpp prints documentation, and no test of behaviour runs it.
+# Files that are not mutated. docs_main.cpp only prints documentation, and no unit or system test
+# runs it.
 NOT_MUTATED = ("server/docs_main.cpp",)
 SYSTEM_TARGETS = (
     "bloomery-server", "bloomery-cluster", "snapshot_tool", "etcd_probe", "simulated_clock",
@@ -47,7 +50,9 @@ SYSTEM_TARGETS = (
 
 
 def copy_tree():
-    """Updates the copy. Unchanged files keep their time, so that they are not compiled again."""
+    """Updates build/mutate/tree, the copy of the tree. Unchanged files keep their modification
+    times, so that they are not compiled again.
+    """
     listed = run(["git", "ls-files", "-z", "-c", "-o", "--exclude-standard"], cwd=ROOT).output
     names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
     for old in [path for path in TREE.rglob("*") if path.is_file() or path.is_symlink()]:
@@ -59,7 +64,7 @@ def copy_tree():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
-    # Links the folders with the Node clients that system tests run.
+    # Makes symbolic links to the folders with the Node clients that system tests run.
     (TREE / "build").mkdir(parents=True, exist_ok=True)
     for modules in (ROOT / "build").glob("node_modules_*"):
         (TREE / "build" / modules.name).symlink_to(modules)
@@ -75,7 +80,9 @@ def product_texts(root):
 
 
 def linker():
-    """Returns the option for the fastest linker: most of a rebuild is linking server_tests."""
+    """Returns the compiler option for the fastest installed linker, because most of a rebuild is
+    the linking of server_tests. Returns "" if only the default linker is installed.
+    """
     for name in ("lld", "gold"):
         if shutil.which(f"ld.{name}"):
             return f"-fuse-ld={name}"
@@ -93,7 +100,7 @@ def configure():
 
 
 def build(targets, jobs):
-    """Builds the targets; returns whether that succeeded."""
+    """Builds the targets. Returns whether the build succeeded, and its output."""
     done = run(["cmake", "--build", BUILD, "--parallel", str(jobs), "--target", *targets])
     return done.code == 0, done.output
 
@@ -105,7 +112,7 @@ def must_build(targets, jobs):
 
 
 class Trial:
-    """Applies mutations one at a time. The copy is restored after each."""
+    """Tests one mutation at a time in the copy of the tree, and restores the changed file."""
 
     def __init__(self, programs, system, jobs):
         self.programs = programs
@@ -122,7 +129,7 @@ class Trial:
         try:
             return self._test(mutation.path)
         finally:
-            # Restores the file. Ninja compiles it again, because its time has changed.
+            # Writing the old text changes the modification time, so Ninja compiles the file again.
             path.write_text(text, encoding="utf-8")
 
     def _test(self, path):
@@ -153,7 +160,9 @@ def describe(mutation):
 
 
 def from_old(old, texts):
-    """Yields (number, mutation) of each result in `old`; None for a line that no longer exists."""
+    """Yields (number, mutation) of each result in `old`. The mutation is None if its line no longer
+    exists.
+    """
     for row in old["mutations"]:
         mutation = Mutation(*(row[field] for field in Mutation._fields))
         text = texts.get(mutation.path)
@@ -161,7 +170,7 @@ def from_old(old, texts):
 
 
 def lost(old, rows):
-    """Returns the results of mutations that were caught in `old` and no longer are."""
+    """Returns those of the results `rows` whose mutation survived but was caught in `old`."""
     caught = {row["number"] for row in old["mutations"] if row["caught_by"]}
     return [row for row in rows if row["number"] in caught and not row["caught_by"]]
 
@@ -174,7 +183,9 @@ def summarize(rows):
 
 
 def run_all(numbered, trial, options, header):
-    """Runs mutations until there are as many results as the caller asked for."""
+    """Tests mutations until `options.count` of them have compiled, or until all mutations of --only
+    are done. Returns the results.
+    """
     rows = []
     for number, mutation in numbered:
         if options.only and number not in options.only:
@@ -248,7 +259,7 @@ def main():
         for (number, mutation), _ in zip(numbered, range(options.count)):
             print(f"#{number}: {describe(mutation) if mutation else 'the line no longer exists'}")
         return
-    os.environ.setdefault("BLOOMERY_SEED", "1")  # seed of the random tests
+    os.environ.setdefault("BLOOMERY_SEED", "1")  # seed of the tests that use random inputs
     copy_tree()
     configure()
     programs = Programs(BUILD / "tests", TREE, options.jobs)

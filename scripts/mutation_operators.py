@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""One-line mutations of C++ sources, for scripts/mutate.py.
+"""Makes one-line mutations of C++ sources, for scripts/mutate.py.
 
-candidates() lists every mutation of a source; Selection draws from several sources by a seed. Lines
-outside functions, comments, texts, log statements, assertions and declarations are not changed.
+candidates() lists all mutations of a source. Selection draws mutations of several sources at
+random. Mutations do not change lines outside functions, comments, string literals, log statements,
+assertions and declarations.
 """
 
 import collections
@@ -13,8 +14,8 @@ import check_tree
 
 Mutation = collections.namedtuple("Mutation", "path line before after operator")
 
-# Operators are replaced only between spaces. In templates and references, clang-format puts no
-# spaces around `<` and `&`.
+# Maps an operator to its replacement. An operator is replaced only between spaces. The `<` of a
+# template and the `&` of a reference are not operators; clang-format puts no spaces around them.
 SWAPPED_OPERATORS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
     "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "|": "&", "&": "|",
@@ -29,7 +30,8 @@ RETURN = re.compile(r"^(\s*)(return|continue|break);$")
 CALL = re.compile(r"^(\s*)(?!return\b|co_return\b|throw\b|delete\b)[\w:.>\[\]-]+\([^{}]*\);$")
 ASSIGNMENT = re.compile(r"^(\s*)[\w.>\[\]*-]+ [-+|&]?= [^{}]*;$")
 
-# Lines that are no statement, or whose change no test of behaviour can detect.
+# Matches lines that are not mutated: they are no statement, or a change of them has no effect that
+# a test can detect.
 LEFT_ALONE = re.compile(
     r"^\s*(#|//|\*|case\b|using\b|template\b|namespace\b|static_assert\b|friend\b|typedef\b"
     r"|(class|struct|enum)\b|public:|private:|protected:)"
@@ -40,7 +42,9 @@ ENDS_STATEMENT = re.compile(r"([;{}:]|^)\s*$")
 
 
 def mask(text):
-    """Returns the text with comments blanked and texts filled with `_`; every column stays."""
+    """Returns C++ code in which spaces replace comments and preprocessor lines, and `_` replaces
+    each character of a string literal. Line and column of all other code stay the same.
+    """
 
     def hide(match):
         if match[0].startswith(("//", "/*", "#")) or match[0].lstrip().startswith("#"):
@@ -51,8 +55,8 @@ def mask(text):
 
 
 def closing(code, start):
-    """Returns the position of the bracket that closes the one at `start`; -1 if it is on another
-    line.
+    """Returns the position of the parenthesis that closes the one at `start`; -1 if the line `code`
+    does not contain it.
     """
     depth = 0
     for position in range(start, len(code)):
@@ -67,7 +71,9 @@ def is_balanced(code):
 
 
 def changes(code, line, starts_statement):
-    """Yields (operator, changed line) of each mutation of a line; `code` is the masked line."""
+    """Yields (kind of mutation, changed line) of each mutation of a line. `code` is the line after
+    mask().
+    """
     for match in OPERATOR.finditer(code):
         operator = SWAPPED_OPERATORS[match[1]]
         yield "operator", line[: match.start()] + operator + line[match.end() :]
@@ -81,7 +87,8 @@ def changes(code, line, starts_statement):
     for match in CONDITION.finditer(code):
         opening = match.end() - 1
         end = closing(code, opening)
-        # A condition that declares a variable is skipped, because it cannot be negated in place.
+        # An `if` whose parentheses declare a variable is skipped, because `!(...)` around a
+        # declaration does not compile.
         if end > 0 and not re.search(r";|[^=!<>]=[^=]", code[opening:end]):
             inside = line[opening + 1 : end]
             yield "negation", f"{line[: opening + 1]}!({inside}){line[end:]}"
@@ -98,12 +105,13 @@ def removals(code, starts_statement):
 
 
 def candidates(path, text):
-    """Returns every mutation of one source."""
+    """Returns all mutations of the source `path`, whose content is `text`."""
     lines = text.split("\n")
     code = mask(text).split("\n")
     inside = set()
     for _, first, count in check_tree.functions(text):
-        # The head of a function is a declaration. A function of one line is all body.
+        # The first line of a function is its declaration, which is not mutated. A function of one
+        # line is mutated, because the line contains its body.
         inside.update(range(first if count == 1 else first + 1, first + count))
     found = []
     for number, line in enumerate(lines, 1):
@@ -118,7 +126,8 @@ def candidates(path, text):
 
 
 class Selection:
-    """Draws mutations without end. The same sources and seed give the same mutations, none twice.
+    """Yields all mutations of several sources in a random order, each once. The same sources and
+    seed give the same order.
     """
 
     def __init__(self, texts, seed):
@@ -136,7 +145,8 @@ class Selection:
         weights = [size for size, _ in self.files.values()]
         while len(drawn) < total:
             found = self.files[self.random.choices(paths, weights)[0]][1]
-            # Draws a line first, so that a line with many operators is no likelier than another.
+            # Draws a line first, and then one of its mutations. So a line with many operators is
+            # not mutated more often than other lines.
             line = self.random.choice(sorted({mutation.line for mutation in found}))
             mutation = self.random.choice([each for each in found if each.line == line])
             if mutation not in drawn:
@@ -145,7 +155,9 @@ class Selection:
 
 
 def relocate(mutation, text):
-    """Returns the same mutation in a changed text, or None if its line no longer exists."""
+    """Returns the mutation with the line number that its line has in `text`, a later version of the
+    file. Returns None if the line no longer exists.
+    """
     numbers = [
         number for number, line in enumerate(text.split("\n"), 1) if line == mutation.before
     ]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs the tests of one build until the first that fails, for scripts/mutate.py.
+"""Runs the tests of one build until a test fails, for scripts/mutate.py.
 
-A failed test runs a second time, because some tests depend on time and the machine is busy. Tests
-that fail without a mutation are skipped, and named.
+A failed test runs a second time, because some tests depend on time and the machine is busy. System
+tests that fail without a mutation are reported and skipped. If a unit test fails without a
+mutation, the script ends.
 """
 
 import collections
@@ -17,10 +18,11 @@ import sys
 import threading
 import time
 
-# Number of parts into which a program is divided. A run of small parts stops soon after the first
-# failure.
+# Number of parts (GoogleTest shards) into which the tests of a program are divided. After a failure
+# no more parts start, so that small parts end the run soon.
 SHARDS = 16
-# Factor by which a test may be slower than without a mutation, because some mutations never end.
+# A unit test program is killed if it runs this many times longer than without a mutation, plus
+# TIMEOUT_EXTRA_S. Some mutations make a loop endless.
 TIMEOUT_FACTOR = 8
 TIMEOUT_EXTRA_S = 60
 UNIT_PROGRAMS = tuple(
@@ -40,8 +42,9 @@ Done = collections.namedtuple("Done", "code output")
 
 
 def run(command, *, cwd=None, env=None, timeout_s=None, stop=None):
-    """Runs a command in its own session. Kills the whole session after the timeout, or when the
-    event `stop` is set; the returned code is then None.
+    """Runs a command, and returns its exit code and output. The command runs in its own session.
+    All processes of the session are killed after the timeout or when the event `stop` is set; the
+    returned code is then None.
     """
     with subprocess.Popen(
         list(map(str, command)), cwd=cwd, env=env and {**os.environ, **env},
@@ -61,8 +64,8 @@ def run(command, *, cwd=None, env=None, timeout_s=None, stop=None):
 
 
 class Programs:
-    """Runs the GoogleTest binaries, each in parts, with as many parallel processes as there are
-    jobs.
+    """Runs the GoogleTest programs. Divides the tests of a program into parts, and runs `jobs`
+    parts in parallel.
     """
 
     def __init__(self, folder, tree, jobs):
@@ -73,20 +76,21 @@ class Programs:
         self.timeout_s = {}
 
     def in_order(self, folder):
-        """Returns all programs, beginning with those of the folder."""
+        """Returns the names of all programs, beginning with those that test the given folder."""
         first = [name for name in self.names if name.startswith(f"{folder}_")]
         return [*first, *(name for name in self.names if name not in first)]
 
     def mirror_filter(self, path):
-        """Returns the GoogleTest filter of the test file that mirrors a source; "" if there is
-        none.
+        """Returns the GoogleTest filter that selects the tests of a source, which are in
+        tests/SOURCE_test.cpp. Returns "" if the source has no such file.
         """
         test = self.tree / "tests" / pathlib.Path(path).with_suffix("")
         test = test.with_name(f"{test.name}_test.cpp")
         return suites_filter(test.read_text(encoding="utf-8")) if test.is_file() else ""
 
     def measure(self):
-        """Runs all programs once without a mutation, to measure the time."""
+        """Runs all programs once without a mutation, to set their timeouts by the measured times.
+        """
         for name in self.names:
             started = time.monotonic()
             self.timeout_s[name] = 3600
@@ -97,7 +101,9 @@ class Programs:
             print(f"{name}: {seconds:.0f} s without a mutation", flush=True)
 
     def catches(self, name, only=None):
-        """Returns whether a test of the program fails. `only` is a filter; "" runs no test."""
+        """Returns whether a test of the program fails. `only` is a GoogleTest filter; None runs all
+        tests, and "" runs no test.
+        """
         if only == "":
             return False
         shards = SHARDS if only is None else 1
@@ -134,7 +140,9 @@ class Programs:
 
 
 def suites_filter(text):
-    """Returns the filter that runs every suite of a test file; "" if the file has no suite."""
+    """Returns the GoogleTest filter that selects all test suites of a source file with the content
+    `text`; "" if it has none.
+    """
     suites = sorted(set(SUITE.findall(text)) | set(SUITE_MADE_BY.findall(text)))
     return ":".join(
         pattern for suite in suites for pattern in (f"{suite}.*", f"*/{suite}.*", f"{suite}/*")
@@ -145,7 +153,9 @@ SystemTest = collections.namedtuple("SystemTest", "name command env folder timeo
 
 
 class SystemTests:
-    """Runs the system tests that ctest knows. Those likely to find a fault soon come first."""
+    """Runs the system tests that ctest lists. Tests whose names resemble the path of the mutated
+    source run first; among equals, the fastest test runs first.
+    """
 
     def __init__(self, build, jobs):
         self.jobs = jobs
@@ -157,14 +167,16 @@ class SystemTests:
         ]  # fmt: skip
 
     def measure(self):
-        """Runs each test once without a mutation, and removes those that fail."""
+        """Runs all tests without a mutation, and removes the tests that fail."""
         for test in self._failing(self.tests, stop_at_first=False):
             print(f"fails without a mutation, skipped: system.{test.name}", flush=True)
             self.tests.remove(test)
         print(f"system tests: {sum(self.seconds.values()):.0f} s without a mutation", flush=True)
 
     def catching(self, path):
-        """Returns the name of a test that fails, or "" if all pass."""
+        """Returns the name of a test that fails with the mutation in the source `path`; "" if all
+        tests pass.
+        """
         ordered = sorted(
             self.tests,
             key=lambda test: (-likeness(path, test.name), self.seconds.get(test.name, 0)),
@@ -174,7 +186,8 @@ class SystemTests:
 
     def _failing(self, tests, *, stop_at_first):
         failing, stop = [], threading.Event()
-        # The tests labelled calm need processors that are nearly idle.
+        # Tests with the ctest label `calm` run one at a time, because they watch time-outs and fail
+        # on busy processors.
         for group, jobs in (
             ([test for test in tests if not test.calm], self.jobs),
             ([test for test in tests if test.calm], 1),
@@ -205,7 +218,7 @@ class SystemTests:
 
 
 def read_test(row):
-    """Makes a SystemTest from ctest's description."""
+    """Makes a SystemTest from the JSON object by which ctest describes a test."""
     properties = {each["name"]: each["value"] for each in row["properties"]}
     return SystemTest(
         row["name"].removeprefix("system."),
@@ -218,7 +231,9 @@ def read_test(row):
 
 
 def likeness(path, test_name):
-    """Counts the words of a test's name that occur in the path of a source, even as parts."""
+    """Counts the words of a test's name that occur in the path of a source. Two words are equal if
+    their first five letters are.
+    """
     words = re.findall(r"[a-z]+", str(pathlib.Path(path).with_suffix("")))
     return sum(
         any(word[:5] == part[:5] for part in words) for word in test_name.split("_")

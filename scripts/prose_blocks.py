@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the prose in a file: comments, docstrings, texts and paragraphs, each with its lines.
+"""Splits the prose of a file into blocks: comments, docstrings, string literals and paragraphs.
 
 scripts/check_prose.py applies the rules of scripts/prose_rules.py to these blocks.
 """
@@ -11,11 +11,13 @@ import tokenize
 
 import check_tree
 
-# Minimum number of words. A shorter text is a word of a protocol or a name.
+# Minimum number of words of a string literal that is checked. Shorter literals are mostly names or
+# words of a protocol.
 TEXT_WORDS_MIN = 3
-# A line that begins like this starts a new block: a list, a table, a drawing, an indented usage.
+# Matches a line that starts a new block. Such a line is an entry of a list, a row of a table, or
+# part of a drawing or of an indented usage text.
 BREAKS = re.compile(r"^(?:[-*+|>#=]|\d+[.)] |\s{2,}|[A-Z][A-Za-z ]{2,20}: )|^\W*$")
-# Python tokens that change no statement, and those that begin or end a statement or a block.
+# Python tokens that are layout within a statement, and tokens after which a new statement begins.
 LAYOUT_TOKENS = (tokenize.NL, tokenize.COMMENT)
 STATEMENT_TOKENS = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 SHELL_COMMENT = re.compile(r"(?:^|\s)#(?!!)\s?(.*)$")
@@ -23,12 +25,14 @@ SHELL_TEXT = re.compile(r"'([^'$]*)'|\"([^\"$]*)\"")
 
 
 class Block:
-    """Holds the prose of one comment, paragraph or text, with the line of each position."""
+    """Holds the text of one comment, paragraph or string literal, and the line number of each
+    position in the text.
+    """
 
     def __init__(self, kind):
-        self.kind = kind  # kind of the block: comment, text, page or row of a table
+        self.kind = kind  # "comment", "text" (string literal), "page" or "row" (of a table)
         self.text = ""
-        self.starts = []  # positions at which the lines of the block begin
+        self.starts = []  # the positions in `text` at which the lines of the block begin
         self.lines = []
 
     def add(self, line, text):
@@ -43,7 +47,9 @@ class Block:
 
 
 def join(kind, numbered):
-    """Returns blocks from pairs (line number, text). Adjacent lines form one block."""
+    """Joins (line number, text) pairs to blocks of the given kind. Adjacent lines form one block,
+    but a line that matches BREAKS starts a new block.
+    """
     blocks, last = [], None
     for number, text in numbered:
         if "SPDX-License" in text:
@@ -63,7 +69,7 @@ def cpp_blocks(text):
             begins_line = not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
             comments.append((number, match[0][2:].removeprefix(" "), begins_line))
         elif match[0].startswith("/*"):
-            continue  # skips the comments that name parameters
+            continue  # skips /* */ comments, which only name parameters of calls
         elif match[0].startswith('"'):
             texts.append((number, match[0].strip('"')))
     groups = []
@@ -77,7 +83,8 @@ def cpp_blocks(text):
 
 
 def text_blocks(numbered):
-    """Joins texts on adjacent lines, because they are one text that was broken."""
+    """Joins string literals on adjacent lines to one block, because they are parts of one literal.
+    """
     blocks, last = [], None
     for number, words in numbered:
         if last != number - 1:
@@ -110,7 +117,9 @@ def python_blocks(tokens):
 
 
 def docstring_lines(number, words):
-    """Returns (line number, line) of a docstring, without the indentation that its lines share."""
+    """Returns (line number, line) for each line of a docstring. Removes the indentation that the
+    lines have in common.
+    """
     lines = list(enumerate(words.split("\n"), number))
     margin = min((len(each) - len(each.lstrip()) for _, each in lines[1:] if each.strip()),
                  default=0)  # fmt: skip
@@ -121,7 +130,8 @@ def shell_blocks(text):
     comments, texts = [], []
     for number, line in enumerate(text.split("\n"), 1):
         if match := SHELL_COMMENT.search(line):
-            # A `#` within a text or a pattern does not begin a comment.
+            # A `#` after code may be part of a string or pattern. It counts as the start of a
+            # comment only if a lower-case letter follows.
             if not line[: match.start()].strip() or match[1][:1].islower():
                 comments.append((number, match[1]))
         for match in SHELL_TEXT.finditer(line) if not line.lstrip().startswith("#") else ():
@@ -140,7 +150,7 @@ def page_blocks(text):
 
 
 def manual_blocks(text):
-    """A request such as `.TP` ends the paragraph before it."""
+    """Returns the paragraphs of a manual page. A request line such as `.TP` ends a paragraph."""
     return join("page", [
         (number, line.replace("\\-", "-")) for number, line in enumerate(text.split("\n"), 1)
         if line.strip() and not line.startswith(".")

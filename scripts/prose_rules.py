@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The patterns of scripts/check_prose.py: English that is hard to read.
+"""Defines the rules of scripts/check_prose.py: patterns of English that is hard to read.
 
-Each rule is (name, pattern, cure). A pattern that would often be right is left out: a finding must
-be worth a change nearly every time.
+Each rule is (name, pattern, cure). A pattern belongs here only if nearly every match should be
+rewritten.
 """
 
 import re
 
 SENTENCE_WORDS_MAX = 25
-# Maximum number of words of a sentence without a verb.
+# Maximum number of words of a sentence that may have no verb.
 VERBLESS_WORDS_MAX = 6
 TEST_NAME_MAX = 45
 PYTHON_TEST_NAME_MAX = 50
@@ -19,7 +19,7 @@ def phrase(text):
     return re.compile(rf"\b(?:{text})\b", re.IGNORECASE)
 
 
-# Words and phrases that are reported anywhere in a sentence.
+# Forbidden words and phrases, anywhere in a comment or other text.
 PHRASES = [
     ("no more", phrase(r"(?:no|any) more(?=[.,;:)]|$)"),
      "write `no longer`"),
@@ -68,7 +68,7 @@ PHRASES = [
 
 ANY_PHRASE = re.compile("|".join(pattern.pattern for _, pattern, _ in PHRASES), re.IGNORECASE)
 
-# Forbidden beginnings of a comment or of a sentence in it.
+# Forbidden beginnings of a sentence.
 OPENINGS = [
     ("opening", re.compile(r"^(?:What|Who|Whom|Whose)\b(?![^.?]*\?)"),
      "begin with the subject: name the thing, or a verb (`Returns …`, `Holds …`)"),
@@ -79,8 +79,8 @@ OPENINGS = [
      ), "write a sentence with subject and verb, or a noun that stands alone"),
 ]  # fmt: skip
 
-# A sentence that begins with one of these words needs a verb. A sentence like "The canonical text
-# of the row" does not.
+# Matches the first word of a sentence that must have a verb. Other sentences may be noun phrases,
+# such as "The canonical text of the row".
 VERBLESS_OPENING = re.compile(
     r"(?:About|Above|After|Again|Also|Always|Among|And|As|At|Before|Below|Beside|Between|But"
     r"|Beyond|Each|Either|Else|Even|Every|For|From|In|Inside|Instead|Just|Less|More|Most|Near"
@@ -89,7 +89,7 @@ VERBLESS_OPENING = re.compile(
     r"|With|Within|Without|Worth|Yet)\b",
     re.IGNORECASE,
 )
-# A word that may be a verb, including every word that ends in -s or -ed.
+# Matches a word that may be a verb, which includes nearly every word that ends in -s or -ed.
 VERB = re.compile(
     r"\b(?!(?:always|as|its|perhaps|this|unless)\b)(?:am|are|be|been|being|began|begun|bound"
     r"|brought|built|came|can|cannot|caught|chosen|come"

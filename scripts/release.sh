@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Makes a release of the checked out commit: the artefacts with their checksums, and the tag.
-# CMakeLists.txt sets the version, and CHANGELOG.md must have a section for it.
+# Makes a release of the checked-out commit: the artefacts, their checksums and the tag.
+# CMakeLists.txt sets the version, and CHANGELOG.md must have a section for this version.
 # Usage: BLOOMERY_MAINTAINER='NAME <ADDRESS>' [BLOOMERY_HOMEPAGE=URL] scripts/release.sh [OPTIONS]
-#   --dry-run    shows the version, its changes and the artefacts, and what would be refused; no tag
+#   --dry-run    makes the artefacts, prints why a release would be refused, and sets no tag
 #   --build DIR  with --dry-run: packs the existing build in DIR instead of building
-#   --out DIR    where the artefacts go (default: build/artefacts).
+#   --out DIR    folder for the artefacts (default: build/artefacts)
 #
-# A release is refused if no maintainer is given, changes are not committed, or the tag exists.
-# CHANGELOG.md must have the version's section and no entries under Unreleased.
+# A release is refused if no maintainer is given, the tree has uncommitted changes, or the tag
+# exists. It is also refused if CHANGELOG.md has no dated section for the version, or entries under
+# Unreleased.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -39,7 +40,7 @@ version=$(sed -n 's/^project(bloomery VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt
 commit=$(git rev-parse HEAD)
 tag=v$version
 
-# Prints the entries of a section of the changelog.
+# Prints the entries of a section of CHANGELOG.md. argument: title of the section
 section() {
   awk -v title="## [$1]" '
     index($0, "## ") == 1 { inside = index($0, title) == 1; next }
@@ -72,7 +73,7 @@ printf '\nchanges:\n%s\n\n' "${changes:-$(section Unreleased)}"
 rm -rf "$out"
 mkdir -p "$out"
 out=$(realpath "$out")
-pack() { # argument: a build folder. Keeps only the packages of cpack's output
+pack() { # runs cpack, and moves the packages to $out. argument: a build folder
   cpack --config "$1/CPackConfig.cmake" -B "$out/pack" >"$out/cpack.log" || {
     cat "$out/cpack.log" >&2
     exit 1
@@ -89,8 +90,8 @@ else
     cmake --build --preset "$preset" --parallel "$(nproc)"
     pack "build/$preset"
   done
-  # The arm64 package is compiled against the packages of Debian 12, and installed and started under
-  # qemu.
+  # Makes the arm64 package: cross-compiles it against the packages of Debian 12, installs it, and
+  # starts its server under qemu.
   scripts/try_platform.sh arm64 build/try-arm64 | tee "$out/arm64.log"
   if grep -q '^arm64: passed' "$out/arm64.log"; then
     mv build/try-arm64/build/pack/bloomery_*_arm64.deb "$out"

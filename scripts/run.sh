@@ -3,7 +3,8 @@
 #
 # Builds the server if necessary and runs it in the foreground.
 # Usage: scripts/run.sh [configuration file] [server options], e.g. scripts/run.sh --port 7000
-# It runs in build/data, out of git's sight; relative paths in options mean that folder.
+# The server runs in build/data, which git ignores. Relative paths in options are relative to that
+# folder, but the path of the configuration file is relative to the caller's directory.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 server=$top/build/release/bloomery-server
@@ -26,8 +27,9 @@ data=$top/build/data
 mkdir -p "$data"
 cd "$data"
 
-# --health-check prints the port on which a server with these options listens without TLS. It does
-# not run if an argument is `-`, because it would consume the standard input of the server.
+# --health-check prints the port on which a server with these options listens without TLS. It is not
+# run if the first or last argument is `-`. It would then read the configuration from the standard
+# input, and the server could not read it.
 port=
 if [ "${1:-}" != - ] && [ "${*: -1}" != - ]; then
   told=$("$server" --health-check "$@" --tls-port 0 2>/dev/null || true)

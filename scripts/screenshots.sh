@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the pictures of the dashboard in docs/images, in a headless Chromium. Check them by eye.
+# Makes the screenshots of the dashboard in docs/images with a headless Chromium. Look at the images
+# before you commit them.
 #
-#   scripts/screenshots.sh     after scripts/run.sh, install_deps.sh test, install_node_packages.sh
+# Requires a release build and the test packages. They are made by scripts/run.sh,
+# scripts/install_deps.sh test and scripts/install_node_packages.sh.
 set -eu
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)

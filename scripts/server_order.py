@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Defines the order of the folders of server/, from the lowest up, and the folders outside it.
+"""Defines which folders of server/ may include which others, for scripts/check_tree.py.
 
-A folder may include itself and the folders before it. Files directly in server/ compose the process
-and may include everything.
+ORDER lists the folders from the lowest to the highest. Files in a folder may include files of the
+same folder and of lower folders. Files directly in server/ assemble the server process and may
+include everything.
 """
 
-# A sub-folder that is not listed belongs to the entry of its parent.
+# Folders of server/, from the lowest to the highest. A sub-folder that is not listed belongs to the
+# entry of its parent folder.
 ORDER = (
     "config",
     "latency",
@@ -36,8 +38,8 @@ ORDER = (
     "listener",
     "admin",
 )
-# Within server/, commands on data may include these folders and the commands on data before them.
-# They must not depend on files, replicas and sockets.
+# Folders with commands on data. In server/ they may include only BELOW_DATA_COMMANDS, because they
+# must not depend on files, replicas and sockets.
 DATA_COMMANDS = ("commands/bitmap", "commands/strings", "commands/bloom", "commands/keys")
 BELOW_DATA_COMMANDS = ("dispatch", *DATA_COMMANDS)
 
@@ -56,7 +58,7 @@ def is_composer(path):
 
 
 def fault(path, include):
-    """Returns the error in an include between files of server/; None if the include is allowed."""
+    """Returns why a file of server/ must not include another file of server/; None if it may."""
     if is_composer(path):
         return None
     if is_composer(include):

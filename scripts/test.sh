@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Runs tests in tiers. The last line is `N passed, N failed`. Without a tier it runs everything that
-# the CI runs. scripts/test_tiers.py describes each tier.
+# Runs the tests of a tier. scripts/test_tiers.py describes the tiers. Without a tier, this script
+# runs the tests that the CI runs. The last line is `N passed, N failed`.
 # Usage: scripts/test.sh [quick [FOLDER…] | unit | long | stress [N]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

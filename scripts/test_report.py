@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Reads the JUnit files that ctest writes.
+"""Reads the test results from the JUnit files that ctest writes.
 
-A GoogleTest program runs many cases in one process: each case counts, with its own time. A file of
-system tests counts as one test. A test that did not run (its program is missing) has failed. A
-skipped test has neither passed nor failed: GoogleTest reports it, and a file of system tests prints
-a line for each skipped test (ServerTest.skipTest). Such a file passes if at least one of its tests
-ran.
+Each case of a GoogleTest program counts as a test, with its own time. A Python file of system tests
+counts as one test. A test that could not run, for example because its program is missing, counts as
+failed. A skipped test counts neither as passed nor as failed. GoogleTest reports skipped cases, and
+a file of system tests prints a line for each skipped test (ServerTest.skipTest). A file with
+skipped tests passes if at least one of its tests ran.
 """
 
 import dataclasses
@@ -17,7 +17,8 @@ SKIPPED_LINE = re.compile(r"^SKIPPED (\S+): .*$", re.MULTILINE)
 RAN_LINE = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 PROGRAM_LINE = re.compile(r"^\[==========\] Running \d+ tests? from \d+ test", re.MULTILINE)
 CASE_BEGINS = re.compile(r"\[ RUN      \] ([\w/.]+)$")
-# If a case prints no newline at its end, its result is on the same line.
+# Matches the result of a case anywhere in a line, because a case may print text without a newline
+# before it.
 CASE_ENDS = re.compile(
     r"\[(       OK|  FAILED |  SKIPPED) \] ([\w/.]+)(?:, where .*)? \((\d+) ms\)$"
 )
@@ -99,7 +100,8 @@ def _is_skipped(case):
 
 
 def _read_script(preset, case, status, output):
-    """Returns the report of a ctest test without cases, which counts as one test."""
+    """Returns the report of a ctest test that is not a GoogleTest program. It counts as one test.
+    """
     test = case.get("name")
     name = f"{preset}: {test}"
     report = Report(times=[(float(case.get("time") or 0), name)])
@@ -117,8 +119,8 @@ def _read_script(preset, case, status, output):
 
 
 def read(preset, path):
-    """Returns the report of a run of ctest on the build `preset`. Errors: OSError, ParseError, and
-    ValueError for a run without tests.
+    """Reads the JUnit file `path`, which ctest wrote for the build `preset`. Errors: OSError,
+    ParseError, and ValueError if no test ran.
     """
     cases = xml.etree.ElementTree.parse(path).getroot().findall("testcase")
     if not cases:

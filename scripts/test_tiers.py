@@ -1,26 +1,27 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the tests of one tier; scripts/test.sh installs what it needs and calls it.
+"""Runs the tests of one tier. scripts/test.sh installs the needed packages and calls this script.
 
 Usage: scripts/test.sh [TIER]
   (none)           the tests that the CI runs: all tests in release, unit tests under ASan and
-  UBSan,
-                   tests with threads under TSan, each fuzzer over its corpus and for 5 s
-  quick [FOLDER…]  after an edit: format, prose and house rules of what changed; the unit tests that
-                   need no threads and no sockets, of the libraries that changed or of FOLDER (core,
+                   UBSan, tests with threads under TSan, each fuzzer over its corpus and for 5 s
+  quick [FOLDER…]  after an edit: the format of changed files, the prose and house rules; the unit
+                   tests without threads and sockets of the changed libraries or of FOLDER (core,
                    protocol, persistence, server)
   unit             before a commit: all unit tests, release
-  long             before a release: the long counts, all tests under ASan and TSan, fuzzers for
-                   60 s each, a soak of ten minutes, the platforms of scripts/try_platform.sh; takes
-                   hours
-  stress [N]       the system tests N times (default 5) beside four busy loops, each time with
+  long             before a release: all tests in release with more rounds; unit tests and the
+                   system tests labelled `sanitized` under ASan and TSan; fuzzers for 60 s each; a
+                   soak of ten minutes; the platforms of scripts/try_platform.sh. Takes hours
+  stress [N]       the system tests N times (default 5) while four busy loops run, each time with
                    another seed
 
-Before its last line, `N passed, N failed`, a tier prints the seconds of each part and its slowest
-tests. A failure is printed with the command that repeats it.
+The last line is `N passed, N failed`. Before it, the script prints the seconds of each part of the
+tier, and the slowest tests. Each failure is printed with the command that repeats the test.
 
-Environment: BLOOMERY_SEED, the seed of the random tests. It is 1 by default, so that a change is
-tested with the same cases as the commit before. BLOOMERY_SLOW, a factor for all deadlines.
+Environment:
+  BLOOMERY_SEED  the seed of the random tests (default: 1, so that a change is tested with the same
+                 random cases as the commit before)
+  BLOOMERY_SLOW  factor by which all deadlines are multiplied
 """
 
 import argparse
@@ -40,19 +41,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
 LIBRARIES = ("core", "protocol", "persistence", "server")
 JOBS = len(os.sched_getaffinity(0))
-# System tests wait most of the time, and tests with threads much of it. So more jobs than cores are
-# run.
+# Number of parallel jobs for system tests and tests with threads. It exceeds the number of cores,
+# because these tests wait much of the time.
 WAITING_JOBS = JOBS + 2
 SLOWEST_SHOWN = 10
 STRESS_ROUNDS = 5
 BUSY_LOOPS = 4
 UNIT = ("--label-regex", "^unit$")
-# A busy loop ends by itself, even if its tier has been killed.
+# Program of a busy loop. It ends after two hours, even if this script was killed.
 BUSY_LOOP = "import time\nend = time.monotonic() + 7200\nwhile time.monotonic() < end: pass"
 
 
 class Run:
-    """Collects the parts of a tier and the results of their tests."""
+    """Runs the parts of a tier (builds, commands, tests), and collects their results."""
 
     def __init__(self):
         self.report = test_report.Report()
@@ -62,7 +63,9 @@ class Run:
 
     @contextlib.contextmanager
     def part(self, name):
-        """Measures the time of a part. Within it, `fail` reports a failure."""
+        """Context manager that measures the time of a part of the tier. The part has failed if
+        fail() was called within the context.
+        """
         print(f"== {name}", flush=True)
         started, failed = time.monotonic(), self.report.failed
         yield
@@ -79,7 +82,7 @@ class Run:
         print(failure, flush=True)
 
     def command(self, name, *command, environment=None):
-        """Runs a command as a part; returns whether it succeeded."""
+        """Runs a command as a part of the tier. Returns whether the exit status is 0."""
         with self.part(name):
             code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
             if code != 0:
@@ -91,7 +94,7 @@ class Run:
         return self.finish(started)
 
     def finish(self, build):
-        """Waits for a build, as a part; returns whether it succeeded."""
+        """Waits for a build, as a part of the tier. Returns whether the build succeeded."""
         with self.part(f"build {build.preset}"):
             output = build.wait()
             if output is not None:
@@ -99,11 +102,11 @@ class Run:
         return output is None
 
     def ctest(self, preset, name, *options, jobs=JOBS, environment=None):
-        """Runs the tests of a build that the options choose, and counts them."""
+        """Runs the tests of the build `preset` that the ctest options select, and counts them."""
         return self.finish_tests(Tests(preset, name, *options, jobs=jobs, environment=environment))
 
     def finish_tests(self, tests):
-        """Waits for tests, as a part, and counts them."""
+        """Waits for running tests, as a part of the tier, and counts them. Returns their report."""
         with self.part(tests.name):
             try:
                 report = tests.wait()
@@ -116,7 +119,7 @@ class Run:
         return report
 
     def end(self):
-        """Prints the sums; returns the exit status of the tier."""
+        """Prints the times, failures and counts of the tier. Returns its exit status."""
         print("\nseconds  part")
         for seconds, name, result in self.parts:
             print(f"{seconds:7.0f}  {name}{'' if result == 'ok' else ': ' + result}")
@@ -137,9 +140,9 @@ class Run:
 
 
 class Build:
-    """A build that runs in parallel with the tests.
+    """A build in a process of its own, which may run in parallel with tests.
 
-    An idle build gets only processor time that no other process needs.
+    With `idle`, the build gets only processor time that no other process needs (SCHED_IDLE).
     """
 
     def __init__(self, preset, targets=(), idle=False):
@@ -158,14 +161,16 @@ class Build:
             )  # fmt: skip
 
     def wait(self):
-        """Returns None if the build has succeeded, else the end of its output."""
+        """Waits for the end of the build. Returns None if it succeeded, else its last 60 lines."""
         if self._process.wait() == 0:
             return None
         return "\n".join(self._log.read_text("utf-8", errors="replace").splitlines()[-60:])
 
 
 class Tests:
-    """Tests of a build that run in parallel with other tests, at the priority of an idle build."""
+    """A run of ctest in a process of its own, which may run in parallel with other tests. With
+    `idle`, it gets only processor time that no other process needs (SCHED_IDLE).
+    """
 
     def __init__(self, preset, name, *options, jobs=JOBS, environment=None, idle=False):
         self.name = name
@@ -181,7 +186,7 @@ class Tests:
         )  # fmt: skip
 
     def wait(self):
-        """Waits for the end of the tests, and returns their report."""
+        """Waits for the end of ctest, and returns the report of the tests."""
         self._process.wait()
         return test_report.read(self._preset, self._report)
 
@@ -191,7 +196,8 @@ def _become_idle():
 
 
 class BusyLoops:
-    """Starts processes that leave the tests a smaller share of each processor."""
+    """Context manager that runs processes with busy loops, so that tests get less processor time.
+    """
 
     def __enter__(self):
         self._processes = [
@@ -206,8 +212,8 @@ class BusyLoops:
 
 
 def run_fuzzers(run, seconds):
-    """Runs each fuzzer over its corpus and new inputs, in parallel on all processors. A crash
-    leaves its input in build/fuzz-findings; it belongs in the corpus.
+    """Runs each fuzzer for `seconds`, on its corpus and on new inputs. The fuzzers run in parallel.
+    An input that crashes a fuzzer is written to build/fuzz-findings; add it to the corpus.
     """
     folder = ROOT / "build/asan/tests/fuzz"
     fuzzers = sorted(path for path in folder.glob("*_fuzzer") if os.access(path, os.X_OK))
@@ -246,7 +252,7 @@ def _finish_fuzzer(run, fuzzer, process):
     run.fail(f"fuzz: {fuzzer.name}", f"exit status {process.returncode}", output, repeat)
 
 
-# The functions below run one tier each.
+# Each of the run_ functions below runs a tier, or a part that several tiers share.
 
 
 def run_quick(run, options):
@@ -277,7 +283,8 @@ def newest_build():
 
 
 def changed_libraries(preset, changed):
-    """Returns the libraries with a changed file, or with a source that is newer than their tests.
+    """Returns the libraries that have one of the changed files, or a source that is newer than the
+    test program of the library.
     """
     found = []
     for library in LIBRARIES:
@@ -302,7 +309,8 @@ def run_unit(run, _):
 def run_everything(run, _):
     if not run.build("release"):
         return
-    # This build uses the processor time that waiting system tests leave.
+    # The ASan build runs during the system tests, which leave processor time because they wait
+    # much.
     asan = Build("asan", ("unit_tests", "fuzzers"), idle=True)
     run_system(run, "release")
     is_built = run.finish(asan)
@@ -312,7 +320,7 @@ def run_everything(run, _):
         run_fuzzers(run, 5)
     run.ctest("release", "release: unit tests with threads", *UNIT, "--label-regex", "^threads$")
     is_built = run.finish(tsan)
-    # The other unit tests use the processor time that the tests with threads leave idle.
+    # Unit tests without threads run during the TSan tests, which leave some processor time idle.
     others = Tests("release", "release: other unit tests", "--label-regex", "^(unit|scripts)$",
                    "--label-exclude", "^threads$", idle=True)  # fmt: skip
     if is_built:
@@ -322,7 +330,8 @@ def run_everything(run, _):
 
 
 def run_system(run, preset, environment=None):
-    """Runs all system tests. Tests that watch leases and sentinels run with few others at a time.
+    """Runs all system tests. Tests with the ctest label `calm`, which depend on leases or
+    sentinels, run first and with fewer tests in parallel.
     """
     every = ("--label-regex", "^system$")
     calm = "^calm$"
@@ -346,7 +355,8 @@ def run_long(run, _):
         run_system(run, "release")
         run.command("soak", "scripts/soak.sh", "--minutes", "10")
     try_platforms(run)
-    # A sanitized server is many times slower: it has the default counts.
+    # A server under a sanitizer is many times slower, so the tests run their default numbers of
+    # rounds.
     for name in counts:
         del os.environ[name]
     os.environ.update(BLOOMERY_TIER="", BLOOMERY_SLOW="5")
@@ -359,8 +369,9 @@ def run_long(run, _):
 
 
 def try_platforms(run):
-    """Builds for other systems and starts the built programs. If the machine lacks something, the
-    platform counts as skipped, with the reason."""
+    """Builds the server for each other platform, and starts the built server. A platform counts as
+    skipped if this machine lacks a tool that the build needs.
+    """
     if run.build("portable"):
         run.command("pack portable", "cpack", "--config", "build/portable/CPackConfig.cmake", "-B",
                     "build/portable")  # fmt: skip

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Counts units, include chains, members of classes and test cases in the tree.
+"""Counts units, chains of includes, members of classes and test cases in the tree.
 
-A unit is a .h, a .cpp or both with one name. Everything is read from the text without a compiler,
-so code that macros generate is not counted.
+A unit is a .h file, a .cpp file, or a pair of them with the same name. The functions parse the text
+of the files and use no compiler, so code that macros generate is not counted.
 """
 
 import re
 
-# Units that compose the server, and so may include everything.
+# Sources that assemble the server from its parts, so they may include everything.
 COMPOSERS = ("server/server.cpp", "server/main.cpp")
 PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
 TEST_CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.MULTILINE)
-# Cases of a system test that derive from unittest's class have no server; the others have one.
+# Matches a class of system tests that derives directly from unittest.TestCase. Its tests start no
+# server; tests of other classes start one.
 SCRIPT_CLASS = re.compile(r"^class ", re.MULTILINE)
 PLAIN_SCRIPT_CLASS = re.compile(r"\w+\((?:\w+, )*unittest\.TestCase\)")
 SCRIPT_CASE = re.compile(r"^\s*(?:async )?def test_", re.MULTILINE)
@@ -32,7 +33,7 @@ QUOTED_SECTION = re.compile(r'(docs/\w+\.md),((?:(?: and)? "[^"]+")+)')
 
 
 def units(paths):
-    """Returns {unit without suffix: its files} of the product."""
+    """Returns {path of a unit without suffix: files of the unit} for the product's code."""
     found = {}
     for path in paths:
         if path.parts[0] in PRODUCT_FOLDERS and path.suffix in (".h", ".cpp"):
@@ -41,7 +42,7 @@ def units(paths):
 
 
 def units_of_folders(paths):
-    """Returns {folder: its units}, without sub-folders."""
+    """Returns {folder: units directly in this folder}."""
     found = {}
     for unit in units(paths):
         found.setdefault(unit.rpartition("/")[0], []).append(unit)
@@ -53,7 +54,9 @@ def test_of(unit):
 
 
 def units_without_test(paths):
-    """Returns the units that have a source. A header without a source is tested by its users."""
+    """Returns the units that have a .cpp file but no test file. A header without a .cpp file needs
+    no test file, because the tests of other units use it.
+    """
     known = {str(path) for path in paths}
     return sorted(
         unit for unit, files in units(paths).items()
@@ -62,8 +65,9 @@ def units_without_test(paths):
 
 
 def headers_of(graph, start):
-    """Returns our headers that `start` includes, directly or not. Headers that include none of ours
-    hold plain values and are left out. `graph` is {file: own includes}.
+    """Returns the headers of this project that the file `start` includes, directly or through other
+    headers. Headers that include no header of this project are left out. `graph` maps a file to its
+    includes of this project.
     """
     found, waiting = set(), list(graph[start])
     while waiting:
@@ -75,12 +79,13 @@ def headers_of(graph, start):
 
 
 def longest_chain(graph):
-    """Returns the longest path of includes, from a source down."""
+    """Returns the longest chain of files of which each includes the next one."""
     known = {}
 
     def chain(node, trail):
         if node not in known:
-            # Another rule reports cycles. This search must only terminate when there is one.
+            # Files that are already in the chain are skipped, so that the search ends if includes
+            # form a cycle. Another rule of check_tree.py reports cycles.
             below = [
                 chain(target, {*trail, node}) for target in graph[node]
                 if target in graph and target not in trail
@@ -92,11 +97,13 @@ def longest_chain(graph):
 
 
 def members_of_classes(code):
-    """Returns {class: members that it declares} in text without comments and strings. A nested
-    class is counted by itself.
+    """Returns {class: number of declared members} for C++ code without comments and strings.
+    Members of a nested class count for the nested class only.
     """
     found = {}
-    stack = []  # names of the classes that own the open braces; "" for a namespace, None for others
+    # One entry for each open brace: the name of its class, "" for a namespace, None for other
+    # braces.
+    stack = []
     statement = ""
     for at, char in enumerate(code):
         in_class = bool(stack) and bool(stack[-1])
@@ -127,7 +134,9 @@ def members_of_classes(code):
 
 
 def owner_of(statement, stack):
-    """Returns the owner of a brace that follows `statement`."""
+    """Returns the entry of `stack` for a brace that follows `statement`: the name of a class, ""
+    for a namespace, None for other braces.
+    """
     if stack and stack[-1] is None:
         return None
     head = ACCESS.sub("", statement).strip()
@@ -146,14 +155,17 @@ def count_members(statement):
         return 0
     if "(" in text:
         return 1
-    # Counts several names in one declaration; commas between template arguments separate no names.
+    # A declaration may declare several names, separated by commas. Commas between template
+    # arguments and in brackets are removed first.
     while (shorter := re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", text)) != text:
         text = shorter
     return 1 + text.count(",")
 
 
 def test_cases(texts):
-    """Returns (all, those that start a server) of {path: text}."""
+    """Returns the number of all test cases in {path: text}, and the number of those that start a
+    server.
+    """
     in_units = sum(
         len(TEST_CASE.findall(text))
         for path, text in texts.items() if path.parts[0] == "tests" and path.suffix == ".cpp"
@@ -175,12 +187,14 @@ def quoted_files(text):
 
 
 def headings(page):
-    """Returns the headings of a page, and the bold words that open a paragraph."""
+    """Returns the headings of a Markdown page, and the bold text at the start of its paragraphs."""
     return set(re.findall(r"^(?:#+ |\*\*)(.*?)(?:\*\*.*)?$", page, re.MULTILINE))
 
 
 def quoted_sections(text):
-    """Yields (page, section) for each `docs/page.md, "Section" and "Section"`."""
+    """Yields (page, section) for each reference in the text of the form `docs/page.md, "Section"`
+    or `docs/page.md, "Section" and "Section"`.
+    """
     for page, sections in QUOTED_SECTION.findall(" ".join(text.split())):
         for section in re.findall(r'"([^"]+)"', sections):
             yield page, section

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Prints `check_tree.py --numbers`: sizes of folders, classes and chains, share of tests."""
+"""Prints the output of `check_tree.py --numbers`: the sizes of folders and classes, the lengths of
+include chains, and numbers about the tests.
+"""
 
 import tree_facts
 

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # Starts a leader, two replicas and three sentinels on this machine, to try a failover. Ctrl-C ends
-# them.
+# all six processes.
 # Usage: scripts/try_failover.sh [first port, default 7000]
 #   servers on PORT, PORT+1, PORT+2, sentinels on PORT+10, PORT+11, PORT+12, all on 127.0.0.1.
 # Data and logs are in a temporary folder that the script deletes at its end. BLOOMERY_SERVER names
-# another binary than the one of this tree, which is built if necessary.
+# the server program (default: the program of this tree, which is built if necessary).
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 port=${1-7000}
@@ -16,8 +16,8 @@ if ! [[ $port =~ ^[0-9]{1,5}$ ]] || [ "$port" -lt 1 ] || [ "$port" -gt 65000 ]; 
 fi
 port=$((10#$port)) # 10# makes a leading zero decimal, not octal
 
-# The ports must be free. A server that already uses one of them would be taken for one of the new
-# servers.
+# The ports must be free. Otherwise a server that already listens on one of them would be mistaken
+# for a server of this script.
 for taken in "$port" $((port + 1)) $((port + 2)) $((port + 10)) $((port + 11)) $((port + 12)); do
   if (exec 3<>"/dev/tcp/127.0.0.1/$taken") 2>/dev/null; then
     echo "port $taken is in use: name another first port than $port" >&2
@@ -42,7 +42,8 @@ folder=$(mktemp -d)
 pids=()
 finish() {
   trap - EXIT INT TERM
-  # The sentinels end first: otherwise they would promote replicas while the servers end.
+  # The sentinels, which were started last, are ended first. Otherwise they would promote a replica
+  # when the leader ends.
   for ((i = ${#pids[@]} - 1; i >= 0; --i)); do kill "${pids[i]}" 2>/dev/null || true; done
   wait 2>/dev/null || true
   rm -rf "$folder"
@@ -50,18 +51,19 @@ finish() {
 trap finish EXIT
 trap 'exit 0' INT TERM
 
-ask() { # arguments: port, words of a command
+ask() { # sends a command and prints its reply. arguments: port, words of the command
   redis-cli -h 127.0.0.1 -p "$@" 2>/dev/null
 }
 
-give_up() { # argument: reason of the failure
+give_up() { # prints the ends of the logs and ends this script. argument: reason of the failure
   echo "$1; the logs:" >&2
-  # A server that could not start has no log.
+  # A server that could not start has written no log, so errors of tail are ignored.
   tail -n 5 "$folder"/*/log >&2 2>/dev/null || true
   exit 1
 }
 
-# Waits until the reply to a command contains a text. Fails if a started process ends.
+# Waits up to 30 s until the reply to a command contains a text. Ends this script with an error
+# after that time, or if a server or sentinel has ended.
 await() { # arguments: text, port, words of a command
   for _ in $(seq 300); do
     for pid in "${pids[@]}"; do

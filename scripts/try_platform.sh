@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Builds this tree for another platform, in a bare root of its own, and tries the server. The server
-# makes filters and is killed. The next start must find the filters. Only root can run this script.
+# Builds this tree for another platform and tests the server, in a minimal root file system made by
+# debootstrap. The server makes filters, is killed and starts again; the filters must still exist.
+# Only the user root can run this script.
 # Usage: scripts/try_platform.sh debian13|arm64|portable [FOLDER]
-#   debian13  compiled and started in a Debian 13
-#   arm64     cross-compiled against arm64's packages of Debian 12, and started under qemu, as are
-#             the unit tests of core/ and protocol/. Then its .deb is installed in a bare Debian 12
-#             of arm64, and its server is tried
-#   portable  the tarball of build/portable, unpacked in a bare Debian 13
+#   debian13  compiles and tests the server in a minimal Debian 13
+#   arm64     cross-compiles for arm64 against the packages of Debian 12. Tests the server under
+#             qemu, and runs the unit tests of core/ and protocol/ there. Then installs the .deb in
+#             a minimal Debian 12 for arm64, and tests the installed server
+#   portable  unpacks the tarball of build/portable in a minimal Debian 13, and tests its server
 #
-# FOLDER keeps the roots and the build for the next time (default: build/try-PLATFORM).
-# The last line is `PLATFORM: passed`, or `PLATFORM: skipped: REASON` where this machine lacks
-# something. The exit status is 0 for both. BLOOMERY_DEBIAN_MIRROR names another mirror.
+# FOLDER (default: build/try-PLATFORM) keeps the root file systems and the build for the next run.
+# The last line is `PLATFORM: passed`, or `PLATFORM: skipped: REASON` if this machine lacks a needed
+# tool. The exit status is 0 in both cases. BLOOMERY_DEBIAN_MIRROR is the URL of a Debian mirror.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 platform=${1:-}
@@ -38,8 +39,8 @@ skip() {
 [ "$(id -u)" = 0 ] || skip 'only root can enter another root'
 command -v debootstrap >/dev/null || skip 'there is no debootstrap'
 
-# Makes a minimal system. The root is either complete or absent.
-make_root() { # arguments: suite, options of debootstrap
+# Makes a minimal Debian system in the folder $root. After a failure $root does not exist.
+make_root() { # arguments: Debian suite, options of debootstrap
   local suite=$1
   shift
   [ ! -e "$root" ] || return 0
@@ -49,8 +50,9 @@ make_root() { # arguments: suite, options of debootstrap
   mv "$root.new" "$root"
 }
 
-# The kernel starts programs of arm64 by qemu until this script ends. It keeps qemu open (F), so the
-# root needs no qemu. If the machine has another emulator for them, that one is used.
+# Registers qemu with the kernel (binfmt_misc) to start arm64 programs, until this script ends. The
+# flag F makes the kernel keep qemu open, so the root file system needs no qemu. If the machine
+# already has an emulator for arm64, nothing is registered.
 mounted=
 end_emulation() {
   [ ! -e "$emulator" ] || echo -1 >"$emulator"
@@ -67,7 +69,7 @@ emulate_arm64() {
   for entry in "$misc"/*; do
     ! grep -qs '^interpreter .*aarch64' "$entry" || return 0
   done
-  # The first bytes of a program of arm64, and the mask of the bits that count.
+  # The first bytes of an arm64 ELF program, and the mask of the bits that the kernel compares.
   magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
   ones='\xff\xff\xff\xff\xff\xff\xff'
   mask="$ones\x00$ones\xff\xfe\xff\xff\xff"
@@ -75,8 +77,8 @@ emulate_arm64() {
     skip 'binfmt_misc takes no emulator: programs of arm64 cannot be started'
 }
 
-# Makes a minimal arm64 system. debootstrap unpacks it on this machine; the system configures itself
-# under qemu.
+# Makes a minimal arm64 system in the folder $root. The first stage of debootstrap unpacks the
+# packages on this machine. The second stage configures them in the new system under qemu.
 make_arm64_root() {
   [ ! -e "$root" ] || return 0
   rm -rf "$root.new"
@@ -88,7 +90,8 @@ make_arm64_root() {
   mv "$root.new" "$root"
 }
 
-# Runs a command in the root. The tree is at /src, read-only; $folder/build is at /build.
+# Runs a command in the root file system $root. There, /src is this tree, read-only, and /build is
+# $folder/build. arguments: words of the command
 inside() {
   mkdir -p "$root/src" "$root/build" "$folder/build"
   unshare --mount --fork sh -c '
@@ -100,15 +103,15 @@ inside() {
   ' - "$top" "$root" "$folder/build" "$@"
 }
 
-# Runs a smoke test. The arguments are the program's words inside the root. The server gets a
-# separate network.
+# Runs a smoke test of a server in the root file system $root. The server uses only a Unix socket.
+# argument: command line of the server
 smoke_test() {
   local program=$1
   cat >"$folder/build/smoke.sh" <<'SMOKE'
 set -e
 program=$1
 data=$(mktemp -d)
-ask() { # sends one command by a unix socket, so that no port is used
+ask() { # sends a command over the Unix socket, and prints the first line of the reply
   printf '%s\r\n' "$1" | perl -MIO::Socket::UNIX -e '
     my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 1;
     $s->print(scalar <STDIN>); $s->flush; print scalar <$s>;' "$data/socket" | tr -d '\r'
@@ -150,7 +153,8 @@ SMOKE
   inside sh /build/smoke.sh "$program"
 }
 
-# The root has no git. A package names its maintainer: scripts/release.sh demands one.
+# Options of cmake for the commit, the maintainer and the homepage. The root file system has no git,
+# so the commit is read here. scripts/release.sh sets the maintainer, which every package needs.
 named=(-D BLOOMERY_COMMIT="$(git -C "$top" rev-parse HEAD 2>/dev/null || true)"
   -D BLOOMERY_MAINTAINER="${BLOOMERY_MAINTAINER:-}"
   -D BLOOMERY_HOMEPAGE="${BLOOMERY_HOMEPAGE:-}")
@@ -184,8 +188,9 @@ case $platform in
     smoke_test /build/unpacked/bin/bloomery-server
     ;;
   arm64)
-    # The compiler runs on this machine's architecture, at full speed. The arm64 libraries are in a
-    # separate root, because some libraries cannot be installed for two architectures.
+    # The cross-compiler is a program for this machine's architecture, because it would be slow
+    # under qemu. The arm64 libraries are in a separate root file system, because some libraries
+    # cannot be installed for two architectures at once.
     command -v qemu-aarch64-static >/dev/null || skip 'there is no qemu-user-static'
     make_root bookworm
     inside dpkg --add-architecture arm64
@@ -202,7 +207,8 @@ case $platform in
       -D CMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
       -D CMAKE_CROSSCOMPILING_EMULATOR=/usr/local/bin/qemu-aarch64-static
     build bloomery-server bloomery-cluster core_tests protocol_tests
-    # These tests query which pages are resident, after calls of madvise() that qemu ignores.
+    # The tests in $pages are skipped. They check which pages are resident after calls of madvise(),
+    # which qemu ignores.
     pages=PopulatePagesTest.WholePagesOfTheRangeGetMemory:ArrayMemoryTest.KnowsWhichPagesWereTouched
     pages+=:ArrayMemoryTest.FreedArrayKeepsItsBitsWhileAChildReadsThem
     pages+=:ArrayMemoryTest.OnlyWhatAChildCanSeeStays:BitArrayTest.FreedArrayGivesItsMemoryBack

@@ -71,7 +71,8 @@ void append(std::vector<Candidate>& all, const Request& request, const char* blo
                  std::make_unique<Filter>(request.items, request.error_rate)});
 }
 
-// The number of blocks of an item and the bits in each.
+// kBlocks is the number of blocks in which an item sets bits. For each number of bits in kBits,
+// adds filters that set this many bits per block.
 template <size_t kBlocks, size_t... kBits>
 void append_all(std::vector<Candidate>& all, const Request& request,
                 std::index_sequence<kBits...> /*bits*/) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contestant: a filter of any library, as engine_bench measures it. Its members hash the items.
+// Contestant: the interface through which engine_bench measures the filter of any library. Its
+// members hash the items.
 //
 // Thread safety: none.
 #pragma once
@@ -23,7 +24,7 @@ class Contestant {
   virtual ~Contestant() = default;
   // Removes all items.
   virtual void clear() = 0;
-  // Adds the items in batches. REQUIRES: whole batches.
+  // Adds the items in batches. REQUIRES: the number of items is a multiple of the batch size.
   virtual void add(std::span<const Item> items) = 0;
   // Looks the items up in batches, or one by one, and returns the number found.
   virtual uint64_t find(std::span<const Item> items) const = 0;
@@ -36,8 +37,9 @@ struct Candidate {
   std::unique_ptr<Contestant> filter;
 };
 
-// Filters of Boost.Bloom for this number of items and error rate, of at most `bits_per_item_max`.
-// Empty if the bench was built without the library.
+// Returns all configurations of Boost.Bloom for this number of items and error rate that need at
+// most `bits_per_item_max` bits per item. Returns none if the benchmark was built without
+// Boost.Bloom.
 std::vector<Candidate> boost_filters(uint64_t items, double error_rate, double bits_per_item_max);
 
 }  // namespace bench
