@@ -37,7 +37,8 @@ using StartFrom = std::function<core::Result<std::vector<std::string>>(std::stri
 // Does the same as rewrite_config_text(), for a file that may include others, which `start_from`
 // reads. An option that an include would override gets its lines at the end of the file, even at
 // its default.
-// Errors: the errors of `start_from`, or a start from the new text would still give another value.
+// Errors: the errors of `start_from`. Also fails if a server that starts from the new text would
+// still give an option another value than the one in `texts`.
 core::Result<std::string> rewrite_config_file(
     std::string_view old_text, std::span<const std::string> texts,
     const std::optional<std::vector<std::string>>& user_lines, const StartFrom& start_from);

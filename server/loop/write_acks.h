@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// WriteAcks: the acknowledgements of replicas that replies to writes wait for.
+// WriteAcks: interface to the acknowledgements of replicas. A reply to a write is held back until
+// the replicas have acknowledged the write.
 //
 // Thread safety: all members may be called from any thread.
 #pragma once

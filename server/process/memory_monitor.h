@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// MemoryMonitor: used memory, and whether more may be allocated.
+// MemoryMonitor: measures the memory that this server uses, and decides whether more may be
+// allocated.
 //
 // Used memory is the sum of its Parts. Each part is counted where it is allocated and freed, so the
 // sum is exact at any moment. Mapped bit arrays count with their untouched pages, which are
-// reserved. Freed arrays count as long as a forked child may read them. Deleted values that wait to
-// be freed do not count, because their deletion was acknowledged. Exempt memory counts as used, but
-// not against the limit, because evicting keys does not free it or makes it grow.
+// reserved. Freed arrays count as long as a forked child process may read them. Deleted values that
+// wait to be freed do not count, because their deletion was acknowledged. Memory that is exempt
+// from maxmemory counts as used. Examples are the backlog that slow replicas need, and the buffers
+// of evicted clients. Eviction of keys could not free such memory, and may even add to it.
 //
 // Available memory is measured by the periodic task, because querying the system takes longer than
 // creating a filter. In between, the bit arrays created since are subtracted.

@@ -295,10 +295,10 @@ void ClusterNode::alive_seen(const IdSet& alive) {
 }
 
 void ClusterNode::settle() {
-  // A permit's end is published at once, and its beginning after the view. A deposed leader
-  // redirects clients by the view, so it publishes its service after the view. A new leader lets
-  // clients wait before it publishes the view. In the opposite order clients would get CLUSTERDOWN
-  // for a moment.
+  // If this node lost its permit to serve, the loss is published at once. A new permit is published
+  // only after the view of the cluster. Clients get CLUSTERDOWN if the view gives this node slots
+  // and its published service is kDown. So a deposed leader publishes kDown after the view, by
+  // which it redirects clients. A new leader publishes kHeld before the view, so that clients wait.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
   const uint64_t revision = member_->topology().revision;

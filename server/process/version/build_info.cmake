@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Writes the source file with the commit that is built, unless the file is up to date.
+# Writes a C++ source file with the commit and type of the build, unless the file is up to date.
 # Usage: cmake -D OUTPUT=FILE -D SOURCES=FOLDER -D BUILD_TYPE=TYPE [-D COMMIT=DIGITS] -P THIS
 # Without COMMIT, git determines the commit. A tree without a repository has no commit.
 set(modified false)
 if(NOT COMMIT)
-  # safe.directory permits a mounted folder whose owner is another user. Without
-  # --no-optional-locks, git status could lock the index and disturb a commit that runs.
+  # safe.directory lets git read a mounted folder that another user owns. With --no-optional-locks,
+  # git status does not lock the index, so it cannot make a git commit fail.
   set(git git -c safe.directory=* --no-optional-locks -C ${SOURCES})
   execute_process(COMMAND ${git} rev-parse --verify --quiet HEAD
     OUTPUT_VARIABLE COMMIT ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)

@@ -3,8 +3,8 @@
 // LinkFailures: records why the link to the leader is down, and decides when to retry and which
 // failures to log.
 //
-//   session ends with an Error ─► ReplicaController::end_session() ─► record_end() ─► log, pause,
-//   INFO
+//   session ends with an Error ─► ReplicaController::end_session() ─► record_end() ─► log line,
+//   pause before the next attempt, field master_link_down_reason of INFO
 //
 // Code that ends the link returns an Error with the cause and, in parentheses, the option that may
 // help. All these errors are passed to record_end().
@@ -36,8 +36,8 @@ class LinkFailures {
 
   // Records the end of a link. Returns the line to log; empty for a repetition that is not due yet.
   std::string record_end(std::string_view cause, Kind kind, int64_t now_us);
-  // Called when a command or a transaction of the stream was applied, which clears the cause.
-  // Returns the number of failures since the last progress.
+  // Called when this replica has applied a command or a transaction of the stream. Makes cause()
+  // empty. Returns the number of failures since the previous call.
   uint64_t record_progress(int64_t now_us);
   // Called after a change that may repair the link. Resets the pause, so that the next attempts
   // follow soon.
