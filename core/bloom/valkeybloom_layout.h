@@ -68,8 +68,8 @@ struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
   }
 
   static std::optional<Geometry> size(uint64_t capacity, double error_rate);
-  // Geometry of a layer for which another machine computed this size in bytes; nullopt if no
-  // machine gets this size from the rate (kRateTolerance).
+  // Returns the geometry of a layer whose array another machine has sized to `array_bytes`. Returns
+  // nullopt if rounding errors (kRateTolerance) cannot explain the difference from size().
   static std::optional<Geometry> size_of(uint64_t capacity, double error_rate,
                                          uint64_t array_bytes);
 };

@@ -238,8 +238,8 @@ void Table::remove(const Place& place) {
   }
 }
 
-// Moves one chain of main_ to next_. The process ends here if it cannot allocate 64 bytes for a
-// child.
+// Moves one chain of buckets from main_ to next_. Terminates the process if 64 bytes for a new
+// bucket cannot be allocated, because the function is noexcept.
 void Table::move_chain(Bucket& head) noexcept {
   visit_chain(&head, [](const Entry& entry) { core::prefetch(&entry); });
   visit_chain(&head, [this](Entry& entry) { place(next_, &entry, hash_key(entry.key(), seed_)); });

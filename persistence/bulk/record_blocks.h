@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// RecordBlocks: reads a stream of items in blocks of whole records. A block is divided into parts,
-// which several threads can process concurrently.
+// RecordBlocks: reads a stream of items in blocks of whole records. A block is divided into parts
+// of whole records, so that several threads can process one block concurrently.
 //
 // A record is either a line, where the last one may lack its line feed, or the bytes after a 32-bit
 // little-endian length. Records may be empty, and nothing else is stripped from a line.
 //
-// Invariants: the blocks together equal the stream, and each part consists of whole records. The
-// buffer of an incomplete record is at most about twice as big as the bytes of the record that have
-// arrived.
+// Invariants: the concatenated blocks equal the stream. The buffer of an incomplete record is at
+// most about twice as big as the bytes of the record that have arrived.
 // Thread safety: one thread at a time may use an object. The free functions are pure.
 #pragma once
 

@@ -191,7 +191,7 @@ void skip_template_reference(StreamReader& reader, const HashTemplates& template
   skip_strings(reader, *count);
 }
 
-// Skips values that consist of a count and equal elements.
+// Skips a value that is encoded as a count and that many elements of the same form.
 void skip_elements(StreamReader& reader, Form form) {
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
     if (form == Form::kContainers || form == Form::kHashWithExpiry) reader.length();

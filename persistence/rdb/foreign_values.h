@@ -23,7 +23,7 @@ enum class RdbDialect : uint8_t { kRedis, kValkey };
 // name.
 std::string foreign_type_name(uint8_t type, RdbDialect dialect);
 
-// Returns whether skip_foreign_value() knows the form of the type.
+// Returns whether skip_foreign_value() knows how values of the type are encoded.
 bool can_skip_foreign(uint8_t type, RdbDialect dialect);
 
 // HashTemplates: the templates that a snapshot of Redis 8.10 defines before its keys. A hash with a
@@ -39,8 +39,9 @@ class HashTemplates {
   std::unordered_map<uint64_t, uint64_t> field_counts_;
 };
 
-// Skips the value that follows the key's name. The reader fails if the type's form or a template is
-// unknown. Must not be called for values of modules.
+// Skips the value that follows the key's name. The reader fails if this server does not know how
+// `type` is encoded, or if the value uses a template that `templates` does not have. Must not be
+// called for values of modules.
 void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
                         const HashTemplates& templates = {});
 

@@ -2,8 +2,9 @@
 //
 // LineModel: the error rate of a layout whose bits are confined to cache lines, and its inverse.
 //
-// Invariants: error_rate() is exact for one line per lookup. For more lines it is an upper bound,
-// whose slack tests measure. It decreases as line_count grows.
+// Invariants: error_rate() is exact for one line per lookup. For more lines it is an upper bound of
+// the true rate; unit tests compare it with simulated rates. error_rate() decreases as line_count
+// grows.
 // Thread safety: pure functions.
 // Source: docs/bloom_math.md, "Error rate of a line layout"; Putze, Sanders, Singler 2009, "Cache-,
 // Hash- and Space-Efficient Bloom Filters".
