@@ -38,8 +38,8 @@ constexpr std::string_view kPreface =
     "This page is printed by `bloomery-docs` from the command table and from\n"
     "[parts/commands.md](parts/commands.md); edit these, not the page.\n";
 
-// The groups in the order of the page, with their headings. Other groups follow under their own
-// name.
+// The command groups in the order of docs/commands.md, with their headings. Other groups follow
+// under their own name.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"bf", "Bloom filters"},       {"bloom-ext", "Bloom filters: what Bloomery adds"},
     {"bitmap", "Bitmaps"},         {"string", "Strings"},

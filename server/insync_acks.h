@@ -27,7 +27,8 @@ namespace server {
 class Leader;
 class Replication;
 
-// Returns the offset that all of `required` have acknowledged; the maximum if none is required.
+// Returns the offset that all members in `required` have acknowledged. Returns the maximum value if
+// `required` is empty.
 uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
                       const cluster::ReplicationFacts& facts);
 
@@ -39,8 +40,8 @@ class InsyncAcks final : public net::WriteAcks {
   uint64_t offset_of_writes() const override;
   bool has_all(uint64_t offset) const override;
   void request() override;
-  // Updates the offset. Must be called after each acknowledgement, and when the members to wait for
-  // have changed.
+  // Updates the offset that all members in sync have acknowledged. Must be called after each
+  // acknowledgement, and when the members to wait for have changed.
   void refresh();
 
  private:

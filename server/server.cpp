@@ -233,7 +233,7 @@ struct Server::Parts final : AckListener,
 
 namespace {
 
-// Releases the replies to writes that all members in sync have acknowledged by now.
+// Releases the replies to writes that all in-sync members of the shard have acknowledged.
 void release_acknowledged(Clustering& clustering, LogListener& threads) {
   InsyncAcks* const acks = clustering.acks();
   if (acks == nullptr) return;
@@ -352,8 +352,8 @@ core::Result<> Server::start() {
   config_.follow(OptionId::kMaxMemory, [&parts, this] {
     parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
   });
-  // In a cluster, the node times its permits by cluster-node-timeout, so the option must not
-  // change.
+  // In a cluster, cluster-node-timeout must not change, because the node derives from it how long
+  // its permit to serve writes is valid.
   if (ClusterMode{config_.integer(OptionId::kClusterEnabled)} != ClusterMode::kYes) {
     config_.follow(OptionId::kClusterNodeTimeout, [] {});
   }

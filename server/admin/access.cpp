@@ -39,7 +39,8 @@ Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
   }
   const auto credentials = parse_basic(request.authorization);
   if (!credentials) return {nullptr, plain_response(400, "Only Basic authorization is known")};
-  // If the name is missing, the user is the default user, as for AUTH with one argument.
+  // If the credentials have no user name, the user is the default user, as for AUTH with one
+  // argument.
   const std::string_view name =
       credentials->user.empty() ? acl::kDefaultUser : std::string_view(credentials->user);
   if (auto user = users.authenticate(name, credentials->password)) {

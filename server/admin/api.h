@@ -63,8 +63,8 @@ class Api {
   HttpResponse user(const Question& question);
 
  private:
-  // Returns a caller for the request's user and database. Errors: the requested database does not
-  // exist.
+  // Returns the Caller with which CommandCaller runs commands for the request's user and database.
+  // Errors: the requested database does not exist.
   core::Result<CommandCaller::Caller> caller_of(const Question& question) const;
   protocol::Reply call(const Question& question, std::span<const std::string_view> arguments);
   HttpResponse answer(const Question& question, std::span<const std::string_view> arguments);

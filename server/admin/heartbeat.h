@@ -2,8 +2,8 @@
 //
 // Heartbeat: detects whether the threads that serve clients still process events, for /healthz.
 //
-// Each tick asks all threads to call back between two commands, unless the previous call is still
-// pending. A long command blocks its thread, so the server counts as unhealthy only after
+// Each tick requests that all threads call back between two commands, unless the previous request
+// is still pending. A long command blocks its thread, so the server counts as unhealthy only after
 // kSilentMaxUs.
 //
 // Invariants: at most one request is pending.

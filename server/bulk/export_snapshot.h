@@ -18,7 +18,8 @@ namespace server {
 // The exit code if the file is complete, but some keys of the source were skipped.
 inline constexpr int kExitSomethingLeftOut = 2;
 
-// Parses --export-rdb, source, output and options. Fills in the members that the arguments set.
+// Parses --export-rdb, source, output and options. Members of the result that no argument sets keep
+// their defaults.
 core::Result<persistence::ExportRequest> parse_export_options(
     std::span<const std::string> arguments);
 

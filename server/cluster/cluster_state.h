@@ -27,7 +27,7 @@ namespace server::cluster {
 
 class View;
 
-// The state in which this server serves the slots of its shard.
+// Whether this server serves the slots of its shard.
 enum class Service : uint8_t {
   kDown,  // this server does not lead the shard, or has no permit to acknowledge writes
 
@@ -44,13 +44,13 @@ class ClusterState {
   void publish(std::shared_ptr<const View> view);
   // Returns whether this server is a node of a cluster.
   bool is_on() const { return version_.load(std::memory_order_relaxed) != 0; }
-  // The view and the service that a thread sees at one moment.
+  // The View and the Service that a thread sees at the same moment.
   struct Observation {
     const View& view;
     Service service;
   };
-  // Returns the newest view together with the service that was published for it. Two separate reads
-  // could combine an old view with a new service, so a new leader would seem to have no permit. The
+  // Returns the newest View together with the Service of that moment. Two separate reads could
+  // combine an old Service with a new View, so a new leader would seem to have no permit. The
   // reference is valid until the thread's next call. REQUIRES: publish() was called.
   Observation look(size_t thread_index) {
     Seen& seen = seen_[thread_index];
@@ -60,7 +60,7 @@ class ClusterState {
   }
   const View& view_of(size_t thread_index) { return look(thread_index).view; }
   // Returns whether this server serves every command whose keys lie in the slot. As in route(), the
-  // server must lead the slot's shard, and its service must be kUp. Returns false until the thread
+  // server must lead the slot's shard, and its Service must be kUp. Returns false until the thread
   // has called look() for the newest view.
   bool serves(size_t thread_index, unsigned slot) const {
     const Seen& seen = seen_[thread_index];
@@ -133,7 +133,7 @@ class ClusterState {
 
   void refresh(Seen& seen) const;
 
-  // The number of the last published view or service; 0 before the first view.
+  // The number of the last published View or Service; 0 before the first View.
   std::atomic<uint64_t> version_{0};
   std::atomic<Service> service_{Service::kDown};
   std::atomic<int64_t> permit_from_us_{0};

@@ -393,7 +393,8 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
   link->tcp.expires_after(options_.call_limit);
   error = co_await send(link, stream.path, stream.body);
   if (error.code != EtcdCode::kOk) co_return error;
-  // The body has no limit, and no memory is reserved for the length that a header announces.
+  // The body of a stream has no limit, and no memory is reserved for the length that its header
+  // announces.
   http::response_parser<http::buffer_body> parser;
   parser.header_limit(kHeaderBytesMax);
   parser.body_limit(boost::none);

@@ -169,8 +169,8 @@ core::Result<std::string> parse_etcd_token(std::string_view json);
 // Parses a message of a watch. The error that ends a watch is a message, too.
 core::Result<std::variant<EtcdWatchReply, EtcdError>> parse_etcd_watch(std::string_view json);
 
-// Returns whether etcd has checked the call and not executed it. With other codes it may be
-// executed later.
+// Returns whether the code proves that etcd has refused the call without executing it. After any
+// other code etcd may still execute the call later.
 bool is_refusal(EtcdCode code);
 
 // Returns the error of a reply whose status is not 200. Never fails. For a text that is no error of

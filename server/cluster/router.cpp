@@ -10,7 +10,7 @@ Route route_own(const RouteConditions& conditions, const RouteQuery& query) {
   switch (conditions.service) {
     case Service::kHeld:
       return query.reads_replicas && !query.writes ? Route::kServe : Route::kHold;
-    case Service::kUp:  // unreachable: the callers handle a service that is up
+    case Service::kUp:  // unreachable: with kUp, the callers return kServe
     case Service::kDown:
       break;
   }

@@ -80,7 +80,8 @@ std::vector<SlotRange> equal_slot_ranges(unsigned parts) {
   const double share = static_cast<double>(kSlotCount) / parts;
   unsigned first = 0;
   for (unsigned part = 1; part <= parts; ++part) {
-    // The bounds are rounded, so that three parts end at 5460, 10922 and 16383 as with redis-cli.
+    // The bounds are rounded, so that three ranges end at the slots 5460, 10922 and 16383, as with
+    // redis-cli.
     const auto end = part == parts ? kSlotCount : static_cast<unsigned>(std::lround(share * part));
     ranges.push_back({first, end - 1});
     first = end;

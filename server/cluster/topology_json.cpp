@@ -50,7 +50,7 @@ std::vector<std::string> as_texts(const json::value& value, std::string_view wha
   return texts;
 }
 
-// Returns the members that this version does not know, as a JSON object. They are written back
+// Returns the JSON members that this version does not know, as a JSON object. They are written back
 // with the next change, so that a newer server does not lose them.
 std::string other_members(const json::object& object,
                           std::initializer_list<std::string_view> known) {

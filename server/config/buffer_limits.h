@@ -17,7 +17,8 @@ namespace server {
 
 using BufferLimits = std::array<BufferLimit, kClientClassCount>;
 
-// Returns the limits of the text. REQUIRES: the text is canonical.
+// Converts a value of client-output-buffer-limit into the limits of each client class. REQUIRES:
+// `text` is canonical, as CONFIG GET shows it.
 BufferLimits buffer_limits_of(const std::string& text);
 
 // Parses `class hard soft seconds`, four words for each class to change. The other classes keep the

@@ -21,7 +21,7 @@ namespace server {
 // `kCheckLog`: parse_log_check() reads the arguments.
 // `kBuildFilter`: the arguments are those of server/bulk/build_options.h.
 // `kExportSnapshot`: the arguments are those of server/bulk/export_snapshot.h.
-// `kCheckHealth`: the other arguments are the server's own.
+// `kCheckHealth`: the arguments after --health-check are those of a server start.
 enum class Launch {
   kServe,
   kShowVersion,
@@ -55,8 +55,8 @@ struct LogCheck {
   std::optional<uint64_t> keeps_until_s;
 };
 
-// Parses the arguments without the program's name: --check-aof, the path, and --fix or
-// --truncate-to-timestamp SECONDS before or after the path.
+// Parses the arguments, without the program's name: --check-aof and the path of the log. The
+// options --fix and --truncate-to-timestamp SECONDS may come before or after the path.
 LogCheck parse_log_check(std::span<const std::string> arguments);
 
 std::string_view help_text();

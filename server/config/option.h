@@ -242,12 +242,12 @@ struct Option {
   bool multi_argument = false;
   bool may_be_bare = false;  // the option's line may omit the value
 
-  // True for options for tests: CONFIG GET shows such an option only by its full name. It is set
-  // only if DEBUG is allowed.
+  // True for an option for tests. CONFIG GET shows the option only by its full name, and CONFIG SET
+  // changes it only for clients that may use DEBUG.
   bool hidden = false;
   bool accumulates = false;  // a repeated line adds to earlier lines instead of replacing them
   bool sensitive = false;    // the value is a secret: messages and logs must not show it
-  bool reloads = false;      // setting an equal value applies the option again
+  bool reloads = false;      // setting the present value applies the option again
 
   // True for an option of Redis that is stored for CONFIG GET but has no effect here.
   bool inert = false;

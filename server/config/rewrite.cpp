@@ -63,7 +63,8 @@ class Rewriter {
   void move_to_end(size_t index, const std::string& text) {
     const Option& option = option_table()[index];
     for (const OptionLine& line : lines_of_[index]) dropped_[line.line] = true;
-    // The empty value first clears the values that included files added.
+    // Included files may have added values to this option. The first new line sets the empty value,
+    // which clears them.
     if (option.accumulates && !text.empty()) append(fmt::format("{} \"\"", option.name));
     const auto wanted = write_lines(option, text);
     for (const std::string& line : wanted) append(line);

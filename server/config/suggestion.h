@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Suggests a known directive that resembles an unknown one. The suggestion is part of the error
-// with which the start fails.
+// Suggests a known directive that resembles an unknown one. The error that ends the startup
+// contains the suggestion.
 //
-// Thread safety: free functions over the option table.
+// Thread safety: any thread may call the functions. They only read the constant option table.
 #pragma once
 
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Converts values of options: words to canonical text, and canonical text to lines of a file.
+// Converts values of options: words to canonical text, and canonical text to lines of a
+// configuration file.
 //
-// Invariants: parse_value(option, {value.text}) gives the same value again; write_lines(…) read
-// again gives the same value.
+// Invariants: parse_value(option, {value.text}) gives the same value again; parsing the lines of
+// write_lines(…) gives the same value.
 // Thread safety: free functions without shared state.
 #pragma once
 

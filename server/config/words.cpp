@@ -65,8 +65,7 @@ std::string join_words(const std::vector<std::string>& words) {
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
-  // The function converts only ASCII letters and ignores the locale, because option names are
-  // ASCII.
+  // Converts only ASCII letters to lower case, whatever the locale, because option names are ASCII.
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }

@@ -18,7 +18,8 @@ int last_counted_key(const KeyRange& range, Arguments args) {
   return range.first + static_cast<int>(*key_count - 1) * range.step;
 }
 
-// Returns the index of the word, or the number of arguments if the word is missing.
+// Returns the index of the first argument from `begin` on that equals `word`. Returns the number of
+// arguments if no argument does.
 size_t find_word(std::string_view word, Arguments args, int begin) {
   auto at = static_cast<size_t>(begin);
   while (at < args.size() && !protocol::equals_ignore_case(args[at], word)) ++at;

@@ -110,13 +110,14 @@ struct KeyRange {
   // Index of the argument that holds the number of keys; 0 if there is none. If set, `last` is
   // unused.
   int count_at = 0;
-  // An upper-case option that may follow the last key and is not a key.
+  // The upper-case name of an option that may follow the last key. The option is not a key.
   std::string_view option{};
   // The upper-case keyword that precedes the keys. The search starts at argument `first`. Without
   // the keyword the range has no keys.
   std::string_view keyword{};
   // A keyword such as KEYS of MIGRATE. If the argument at `first` is empty and this keyword occurs
-  // after it, that argument is no key. A second range has the keys after the keyword.
+  // after it, that argument is no key. The command's second key range then describes the keys after
+  // the keyword.
   std::string_view empty_before{};
 };
 
@@ -216,7 +217,8 @@ class SlotUnion {
   bool is_one_ = true;
 };
 
-// The tip for commands whose reply depends on more than the values of their keys.
+// The tip in the reply of COMMAND for commands whose reply does not depend only on the values of
+// their keys.
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 
 // The permissions on keys and channels that a user needs in addition to the permission to run the
@@ -231,7 +233,7 @@ struct Needs {
 
 // A registered row of the command table. Owned by the Registry until the process ends.
 struct RegisteredCommand {
-  // This field is the first of the struct, because every request reads it.
+  // `row` is the first field of the struct, because every request reads it.
   const Command* row = nullptr;
   std::vector<const RegisteredCommand*> subcommands;
   size_t index = 0;  // index for statistics; the indices of all commands have no gaps
@@ -263,12 +265,12 @@ struct Request {
   Preview preview{};
 };
 
-// Returns the value of `keys` for a command whose only key is its first argument.
+// Returns the key ranges of a command whose only key is its first argument.
 constexpr std::array<KeyRange, 2> one_key(uint16_t use, std::string_view note = {}) {
   return {{{1, 1, 1, use, note}, {}}};
 }
-// Returns the value of `keys` for the form "numkeys key [key ...]", where argument `count_at` is
-// numkeys.
+// Returns the key ranges of a command with the arguments "numkeys key [key ...]". `count_at` is the
+// index of numkeys.
 constexpr std::array<KeyRange, 2> counted_keys(int count_at, uint16_t use) {
   return {{{.first = count_at + 1, .use = use, .count_at = count_at}, {}}};
 }

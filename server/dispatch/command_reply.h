@@ -2,7 +2,8 @@
 //
 // Writes the replies of COMMAND INFO and COMMAND DOCS about one command from its row.
 //
-// Thread safety: pure functions of constants and of the reply they write to.
+// Thread safety: any thread may call the functions. They share only constants; each call writes to
+// the caller's reply.
 // Source: https://redis.io/docs/latest/commands/command/ and command-docs/; shapes as Redis 7.0.
 #pragma once
 

@@ -244,8 +244,9 @@ class Context {
       is_journalled = true;
     }
   }
-  // Journals commands that repeat the change, for rows of kEffects. They contain absolute times and
-  // explicit settings, and omit items without effect. REQUIRES: the locks of the changed keys.
+  // Called by commands whose row states kEffects. Journals commands that repeat the change. These
+  // contain absolute times and explicit options instead of defaults, and omit items without effect.
+  // REQUIRES: the locks of the changed keys.
   void journal(Arguments arguments) const {
     if (is_own_change()) [[unlikely]]
       record_own_change();
@@ -260,11 +261,11 @@ class Context {
   void count_changes(uint64_t count) const {
     environment.state.changes.fetch_add(count, std::memory_order_relaxed);
   }
-  // Returns whether a child may still read arrays that it shares with this process. REQUIRES: a
-  // stripe's lock; the answer stays valid while the lock is held.
+  // Returns whether a child process may still read arrays that it shares with this process.
+  // REQUIRES: a stripe's lock; the answer stays valid while the lock is held.
   bool may_have_child() const { return environment.state.may_have_child; }
-  // Replies at once if the reply is known. Otherwise the connection polls the reply until it is
-  // known.
+  // Replies at once if the awaited event has happened. Otherwise the connection checks repeatedly
+  // whether it has happened, and then replies.
   void await(std::unique_ptr<AwaitedReply> awaited);
 
   // Deletes the expired keys that this command has read, as Redis does on lookup. Such keys are
@@ -278,7 +279,8 @@ class Context {
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
 
  private:
-  // Returns whether a client of a replica made the change, so that the leader does not have it.
+  // Returns whether this server is a replica and one of its own clients made the change. Its leader
+  // does not have such a change.
   bool is_own_change() const {
     return session.origin == CommandOrigin::kClient &&
            environment.state.is_replica.load(std::memory_order_acquire);

@@ -29,7 +29,7 @@
 namespace server {
 namespace {
 
-// Limit on the quoted bytes of a command and of all its arguments together, as in Redis.
+// As in Redis, an error quotes at most this many bytes of a name, and as many of all arguments.
 constexpr size_t kQuotedBytesMax = 128;
 
 // Returns the part of a word that Redis quotes in errors: it ends at a zero byte.
@@ -164,7 +164,7 @@ bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
 std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kReportsMisconf)) != 0) {
-    // Without save points, a failed snapshot blocks nothing.
+    // If no save points are configured, writes continue after a failed snapshot.
     const bool stops_on_snapshot_error =
         environment_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
         !environment_.config.text(OptionId::kSave).empty();
@@ -279,7 +279,7 @@ Outcome Dispatcher::finish(Context& ctx, size_t mark) {
   if (request.command == nullptr || request.args.size() < 2) return false;
   if (request.command->row->keys[0].first != 1) return false;
   request.key = request.args[1];
-  // Pipelines often use one key many times, so the hash is copied.
+  // Pipelines often repeat a key, so the hash of the preceding request's key is reused.
   const bool is_the_same = before != nullptr && core::equal_bytes(before->key, request.key);
   request.key_hash = is_the_same ? before->key_hash : environment_.keyspace.ref(request.key).hash;
   return true;
@@ -441,7 +441,7 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
 
 void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
   protocol::OutputBuffer& replies = ctx.reply.buffer();
-  // Errors and QUEUED are ordinary replies, even for a command whose replies are messages.
+  // Errors and QUEUED are ordinary replies, even for a command whose replies are push messages.
   const bool is_push = ctx.command != nullptr && ctx.command->has(kRepliesByPush) &&
                        replies.size() > mark &&
                        (replies.data()[mark] == '*' || replies.data()[mark] == '>');

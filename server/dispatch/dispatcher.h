@@ -51,7 +51,8 @@ class Dispatcher {
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   // Executes one of the requests that were passed to look_ahead(). REQUIRES: the requests are
-  // executed in their order, and nothing slow runs in between.
+  // executed in their order, and nothing slow runs in between. A command's measured time begins
+  // when the command before it ends.
   Outcome execute(const Request& request, int64_t now_ms, protocol::OutputBuffer& replies);
   // Executes a request without a preceding look_ahead().
   Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Drain: calls back when every command that had started has ended, on all I/O threads.
+// Drain: calls back once no I/O thread runs a command that started before begin() was called.
 //
 // Holding back new commands is not enough for a caller that needs all commands to have stopped. A
 // command that has passed the check may still be waiting for its stripes. A command runs from its

@@ -26,8 +26,8 @@ class PauseGate final : public CommandDrain {
   explicit PauseGate(CommandThreads& threads) : threads_(threads), drain_(threads) {}
 
   enum class Mode : uint8_t { kNone, kWrites, kAll };
-  // Reasons to hold writes back, one bit each. kEnding also stops all other bytes of the
-  // replication stream.
+  // Reasons to hold writes back, one bit each. While kEnding is set, the leader also adds no PING
+  // or GETACK to the replication stream.
   enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4, kEnding = 8 };
 
   // Returns whether holds_back() must be called. Costs two relaxed loads.
@@ -58,7 +58,7 @@ class PauseGate final : public CommandDrain {
     end_ms_.store(end_ms);
     mode_.store(mode);
   }
-  // Calls back when every command that had started has ended.
+  // Calls back once no I/O thread runs a command that started before this call.
   void drain(Drain::Callback on_ended) override { drain_.begin(std::move(on_ended)); }
 
   void end() {

@@ -5,7 +5,8 @@
 //
 // Invariants: the keys that are checked are those that for_each_key() visits, which EXEC also
 // locks.
-// Thread safety: functions of constants and of the session, on its thread.
+// Thread safety: functions that take a session, its user or a context must run on the session's
+// thread. Any thread may call the others.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/.
 #pragma once
 
@@ -44,17 +45,19 @@ struct DryRun {
 
 Needs needs_of(const Command& row);
 
-// Returns nullopt if the user may run the command. REQUIRES: the arity holds.
+// Returns nullopt if the user may run the command. REQUIRES: the number of arguments fits the
+// command's arity.
 std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& command,
                                 Arguments args);
 
 // Fast check of the simple cases: the command has no key, or its only key is the first argument.
-// The key must match a prefix pattern of the root selector. If it returns false, has_rights() must
-// be called.
+// The key must match a prefix pattern of the root selector. If has_plain_rights() returns false,
+// has_rights() must be called.
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args);
 // Returns true if the user's rules allow the command, at the cost of few instructions. Returns
-// false also if the users have changed. REQUIRES: the arity holds; the user is logged in.
+// false also if the users have changed. REQUIRES: the number of arguments fits the command's arity;
+// the user is logged in.
 bool has_rights(const SessionUser& identity, const acl::Users& users,
                 const RegisteredCommand& command, Arguments args);
 // Returns the error reply if the session's user may not run ctx.command with ctx.args, and logs the

@@ -6,7 +6,8 @@
 // data stay readable when the renames change.
 //
 // Invariants: names are unique; every row was checked (`check_row`); entries never move, so a
-// `const RegisteredCommand*` stays valid until the process ends. Indices are dense.
+// `const RegisteredCommand*` stays valid until the process ends. The commands' indices for
+// statistics have no gaps.
 // Thread safety: immutable after construction.
 #pragma once
 

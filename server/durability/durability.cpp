@@ -179,8 +179,8 @@ core::Result<SaveStart> Durability::request_rewrite() {
 core::Result<> Durability::prepare_end(FinalSave save) {
   SaveSlot& slot = members_->saves.slot();
   slot.refuse_children(true);
-  // Without its first base the log restores nothing. A child that writes this base is not stopped,
-  // because writing the base again would take longer.
+  // Without its first base the log restores nothing. A child process that writes this base is not
+  // stopped, because writing the base again would take longer.
   const auto writes_first_base = [&] {
     return slot.task() == SaveTask::kRewrite && members_->append_log.writer().needs_base();
   };

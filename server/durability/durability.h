@@ -70,16 +70,16 @@ class Durability {
   // must outlive this object's threads.
   void set_stream(StreamPosition* stream);
 
-  // Must be called first. Locks the directory, which may wait for a killed server's child (see
-  // DirectoryLock::take()). From then on clients get LOADING. Registers the hooks for options that
-  // change at run time. Errors: another server has locked the directory.
+  // Must be called first. Locks the directory, which may wait for the child process of a killed
+  // server (see DirectoryLock::take()). From then on clients get LOADING. Registers the hooks for
+  // options that change at run time. Errors: another server has locked the directory.
   core::Result<> prepare();
   // Loads the existing data and opens the append log. An error must end the process.
   core::Result<> recover(ReplayerFactory make_replayer);
   // Starts the threads. Must be called after recover().
   void start();
-  // Completes finished children, and starts scheduled saves and rewrites, and saves for save
-  // points. Called by the thread of this object.
+  // Completes the saves of child processes that have ended. Starts scheduled saves and rewrites,
+  // and a snapshot if a save point is reached. Called by the thread of this object.
   void tick();
 
   // Implements BGREWRITEAOF. The rewrite runs on a separate thread, so failures appear in the log
@@ -90,9 +90,9 @@ class Durability {
   core::Result<> replace_data(const Replacement& replacement);
 
   // Must be called before the process ends, while clients are connected but no writes happen. Kills
-  // a child, or waits for it if it writes the log's first base. Then flushes the log, and saves if
-  // requested. Afterwards no save begins. Errors: the data that could not be saved; the server then
-  // continues.
+  // a child process that saves, or waits for it if it writes the log's first base. Then flushes the
+  // log, and saves if requested. Afterwards no save begins. Errors: the data that could not be
+  // saved; the server then continues.
   core::Result<> prepare_end(FinalSave save);
   // Writes the last bytes of the append log. Must be called when no other thread uses it.
   core::Result<> finish();

@@ -22,8 +22,8 @@ struct DurabilityParts : DataParts {
   CommandDrain* commands = nullptr;
   // The object that is notified of the append log's progress; null if no reply waits for the log.
   LogListener* log_listener = nullptr;
-  // Limit on how long startup waits for the directory's lock, which a killed server's child may
-  // hold.
+  // Limit on how long startup waits for the directory's lock, which the child process of a killed
+  // server may hold.
   std::chrono::milliseconds lock_patience{5000};
 };
 

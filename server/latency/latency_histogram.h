@@ -73,7 +73,8 @@ class LatencyCounts {
   // Returns the number of calls that took at most `ticks`. If `ticks` lies inside a bucket, the
   // bucket's calls count in proportion to the part of its range up to `ticks`.
   uint64_t count_up_to(double ticks) const;
-  // Returns the ticks that `percentage` of all calls did not exceed. REQUIRES: total() > 0.
+  // Returns a percentile of the calls' durations, in ticks. For a `percentage` of 50 it is the
+  // median. REQUIRES: total() > 0.
   double percentile(double percentage) const;
 
  private:

@@ -32,7 +32,7 @@ class SlowLog {
  public:
   using Entries = std::vector<std::shared_ptr<const SlowCommand>>;
 
-  // Assigns the command's id. Then drops the oldest entries above `length_max`.
+  // Adds the command and assigns its id. Then drops the oldest entries above `length_max`.
   void add(SlowCommand command, size_t length_max);
   // Returns up to `count` entries, newest first.
   Entries newest(size_t count) const;

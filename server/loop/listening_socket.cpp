@@ -191,7 +191,8 @@ void ListeningSocket::await() {
     self->is_awaited_ = false;
     if (error || self->is_suspended_ || !self->acceptor_.is_open()) return;
     if (self->accept_waiting()) return self->await();
-    // Accepting pauses, because the queue stays readable and accepting again at once would spin.
+    // No peer can be accepted now. The socket stays readable, so retrying at once would spin.
+    // Accepting pauses instead.
     self->pause_.expires_after(kPause);
     self->pause_.async_wait([self](const ErrorCode& cancelled) {
       const std::scoped_lock pause_lock(self->mutex_);

@@ -47,7 +47,7 @@ void SocketSet::remove(int descriptor, Watcher& watcher) {
 
 void SocketSet::await() {
   set_.async_wait(decltype(set_)::wait_read, [this](const ErrorCode& error) {
-    if (error) return;  // an error means that the set was closed
+    if (error) return;  // close() has closed the set
     deliver();
     if (set_.is_open()) await();
   });

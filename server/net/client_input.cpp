@@ -95,7 +95,8 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
     // A client that has not logged in gets exactly the limit of memory, because growth in steps
     // would exceed the limit.
     if (!is_authenticated) resize(kUnknownBytesMax);
-    // A client that has sent a good part of the argument will probably send the rest.
+    // A big argument gets separate memory only after kBigPartBytes of it have arrived. The client
+    // will then probably send the rest.
     const bool is_begun = rest.size() >= announced_.body_offset + kBigPartBytes;
     if (is_begun && begin_big_argument(rest)) rest = rest.substr(0, announced_.body_offset);
     make_room(rest.size(), 0);
@@ -103,7 +104,7 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
     end_ = rest.size();
     return;
   }
-  // The big argument belongs to the first request, which has been executed.
+  // The big argument is freed, because the first request, to which it belongs, has been executed.
   if (rest.size() < kept_bytes()) big_.reset();
   begin_ = end_ - rest.size();
   if (begin_ == end_) begin_ = end_ = 0;

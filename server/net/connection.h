@@ -4,12 +4,12 @@
 // order, and passes the replies to the thread's gate.
 //
 // The unsent replies of a client are limited. Above 32 MiB the server stops reading and executing
-// the client's commands until half of that is sent. A client that has not logged in is limited to a
-// few KiB of input and of unsent replies.
+// the client's commands until at most 16 MiB are unsent. A client that has not logged in is limited
+// to a few KiB of input and of unsent replies.
 //
 // Invariants: belongs to one I/O thread, which owns the connection until it is closed. While
 // replies are held for the append log, nothing is read or executed.
-// Thread safety: all members must be called on that I/O thread.
+// Thread safety: all members must be called on the I/O thread that owns the connection.
 #pragma once
 
 #include <memory>

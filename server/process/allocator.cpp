@@ -55,8 +55,8 @@ void correct_heap_bytes() {
   const uint64_t counted = core::counted_heap_bytes();
   const uint64_t allocated = allocator_figures().allocated_bytes;
   const uint64_t in_use = allocated - std::min(allocated, figure(kCached.c_str()));
-  // If another thread has allocated between the two reads, the two values do not match and are not
-  // used.
+  // If another thread has allocated or freed memory since `counted` was read, `in_use` does not
+  // match `counted`, and neither is used.
   if (core::counted_heap_bytes() == counted) uncounted_bytes = in_use - counted;
 }
 

@@ -5,7 +5,7 @@
 //
 // Thread safety: all functions may be called from any thread.
 // Source: jemalloc's mallctl (https://jemalloc.net/jemalloc.3.html); without it, mallinfo2(3) or
-// the sanitizers' own.
+// the sanitizers' own functions.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class Availability {
   };
 
   bool any() const { return troubles_.load(std::memory_order_relaxed) != 0; }
-  // Returns whether any condition other than the cluster restricts service.
+  // Returns whether service is restricted by any condition other than kInCluster.
   bool any_passing() const {
     return (troubles_.load(std::memory_order_relaxed) & ~uint32_t{kInCluster}) != 0;
   }

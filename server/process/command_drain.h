@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandDrain: calls back when every command that had started has ended.
+// CommandDrain: calls back once every command that started before drain() was called has ended.
 //
 // Thread safety: drain() may be called from any thread. It calls back later on another thread, or
 // at once if no thread runs commands.

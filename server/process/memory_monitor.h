@@ -137,7 +137,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Available memory is measured again once new arrays have used an eighth of it.
   static constexpr uint64_t kPartPerMeasurement = 8;
 
-  // The last comparison of used memory with the limit by one thread.
+  // One thread's last comparison of used memory with the limit.
   struct Look {
     const MemoryMonitor* monitor = nullptr;
     uint64_t limit_bytes = 0;
@@ -163,8 +163,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   mutable std::atomic<uint64_t> peak_bytes_{0};
   mutable std::atomic<uint64_t> measurements_{0};
   // Thresholds for the total of all arrays ever made (granted_array_bytes()), computed by the last
-  // measurement. At granted_max_, memory would be used up. At the other threshold, a new
-  // measurement is needed.
+  // measurement. When the total reaches granted_until_, available memory is measured again. At
+  // granted_max_, no memory would be left.
   mutable std::atomic<uint64_t> granted_max_{0};
   mutable std::atomic<uint64_t> granted_until_{0};
   uint64_t machine_bytes_;

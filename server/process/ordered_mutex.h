@@ -24,7 +24,7 @@ enum class LockRank : uint8_t {
   kShutdown,   // the mutex of Shutdown, which guards the state of the shutdown
   kStream,     // the mutex of Replication that keeps the data and their stream position consistent
   kLogSwitch,  // the mutex of Durability that serializes opening and closing of the append log
-  kChildEnd,   // the mutex of Durability that serializes the handling of a child that has ended
+  kChildEnd,   // the mutex of Durability that serializes the handling of an ended child process
   kSaves,      // the mutex of Durability that guards the saving child and its statistics
   kReplicaController,  // the mutex of ReplicaController, which guards the target
   kLeader,             // the mutex of Leader, which guards the list of replicas

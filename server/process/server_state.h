@@ -86,13 +86,13 @@ struct ServerState {
   // Returns whether this server is a node of a cluster, also of an emulated one. Constant after
   // startup.
   bool is_in_cluster() const { return availability.has(Availability::kInCluster); }
-  // True if another server leads. The flag is set under all stripe locks, so a command that holds
-  // one sees the role it runs under.
+  // True if this server is a replica. The flag changes only under all stripe locks, so it cannot
+  // change while a command holds a stripe lock.
   std::atomic<bool> is_replica{false};
   ChangeListeners listeners;
   TrackingFigures tracking;
-  // True while a child may still read arrays that it shares with this process. If a thread that
-  // holds a stripe lock reads false, the value stays false until the lock is released.
+  // True while a child process may still read arrays that it shares with this process. If a thread
+  // that holds a stripe lock reads false, the value stays false until the lock is released.
   std::atomic<bool> may_have_child{false};
   // True if expired keys are deleted in the background. DEBUG SET-ACTIVE-EXPIRE sets the flag.
   std::atomic<bool> expires_actively{true};

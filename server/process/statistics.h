@@ -48,13 +48,13 @@ struct CommandCounters {
   ~CommandCounters();
   CommandCounters(const CommandCounters&) = delete;
   CommandCounters& operator=(const CommandCounters&) = delete;
-  // Adds the duration of one call. Must be called on the thread of these counters.
+  // Adds the duration of one call. Must be called on the thread that writes these counters.
   void add_latency(uint64_t ticks_taken);
 };
 
 // CommandTrail: the names of the commands that a thread started last, for a crash report.
-// Invariants: names outlive the process' last command. Thread safety: only the thread that owns the
-// trail may write to it. Any thread may read it.
+// Invariants: a trail stores pointers, so a recorded name must exist until the process ends.
+// Thread safety: only the thread that owns the trail may write to it. Any thread may read it.
 class CommandTrail {
  public:
   static constexpr size_t kLength = 16;
@@ -63,8 +63,8 @@ class CommandTrail {
   void note(uint64_t number, const std::string& name) {
     names_[number % kLength].store(&name, std::memory_order_relaxed);
   }
-  // Returns the name that was recorded with `number`, or a later name in its place; null if there
-  // is none.
+  // Returns the name that was recorded with `number`. If a later name has overwritten it, returns
+  // the later name. Returns null if no name was recorded.
   const std::string* name(uint64_t number) const {
     return names_[number % kLength].load(std::memory_order_relaxed);
   }
@@ -88,9 +88,9 @@ struct alignas(64) ThreadStatistics {
   Counter keyspace_misses;
   Counter query_buffer_disconnections;
   Counter output_buffer_disconnections;
-  // The names of the last commands, by the value of commands_processed.
+  // The names of the last commands, recorded with the value of commands_processed.
   CommandTrail trail;
-  std::vector<CommandCounters> commands;  // counters of each command, by RegisteredCommand::index
+  std::vector<CommandCounters> commands;  // indexed by RegisteredCommand::index
 };
 
 class Statistics {
@@ -129,8 +129,8 @@ class Statistics {
   void count_error(std::string_view code) {
     const std::scoped_lock lock(errors_mutex_);
     ++total_errors_;
-    // Limit on the number of codes, which can come from clients' input. The value is that of Redis
-    // 7.0.15.
+    // The number of distinct codes is limited, because a client can cause errors with any code. The
+    // limit is that of Redis 7.0.15.
     if (errors_.size() < kErrorCodesMax || errors_.contains(std::string(code))) {
       ++errors_[std::string(code)];
     }

@@ -5,9 +5,9 @@
 // feed() appends a line to the inbox of every I/O thread that has a monitor. That thread takes the
 // lines and writes them to its connections.
 //
-// Invariants: all monitors receive the same lines in the same order, each from its MONITOR on. No
-// thread waits for a monitor: an inbox is bounded, and once it has overflowed, its monitors must be
-// closed.
+// Invariants: all monitors receive the same lines in the same order. A monitor receives the lines
+// of all commands after its MONITOR. No thread waits for a monitor: an inbox is bounded, and once
+// it has overflowed, the connections of its monitors must be closed.
 // Thread safety: all members may be called from any thread. take() of one inbox must not be called
 // concurrently. The waker is called without a lock.
 #pragma once
@@ -47,9 +47,9 @@ class MonitorFeed {
   struct Batch {
     std::string lines;
     std::vector<Receiver> receivers;
-    bool has_overflowed = false;  // true if lines were lost, so that the receivers must be closed
+    bool has_overflowed = false;  // true if lines were lost: the receivers must be closed
   };
-  // Returns all lines for the thread. When more arrive, the waker is called again.
+  // Removes and returns all lines for the thread. When more lines arrive, the waker is called.
   Batch take(size_t thread_index);
 
  private:

@@ -48,7 +48,8 @@ void PubSub::Listeners::charge_first(uint64_t bytes) const {
 }
 
 void PubSub::Listeners::add(const Listener& listener) {
-  // The capacity grows in small steps, because unused capacity is not charged to any client.
+  // The vector's capacity grows by an eighth, because the memory of unused capacity is not charged
+  // to any client.
   constexpr size_t kGrowthPart = 8;
   const size_t count = subscribers.size();
   if (count == subscribers.capacity()) subscribers.reserve(count + 1 + count / kGrowthPart);
@@ -70,8 +71,8 @@ void PubSub::Listeners::remove(uint64_t session_id) {
 
 uint64_t PubSub::shared_bytes_of(const std::string& name, const Pattern* pattern) {
   using core::keyspace::allocation_size;
-  // The memory of a hash table's node, which has a link and the hash. The table has between one and
-  // two buckets for each node.
+  // A node of the hash table has a link and the hash in addition to its value. The table has one to
+  // two buckets per node, so 1.5 buckets are counted.
   constexpr size_t kNode = 2 * sizeof(void*) + sizeof(ByName::value_type);
   constexpr size_t kBuckets = 3 * sizeof(void*) / 2;
   const uint64_t bytes = allocation_size(kNode) + kBuckets + text_bytes(name);

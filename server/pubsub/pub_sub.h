@@ -112,8 +112,8 @@ class PubSub {
   // Wakes the thread, so that it checks for work.
   void wake(size_t thread_index) { waker_.wake_for_messages(thread_index); }
 
-  // Returns the oldest message for the thread. After it returned nullopt, the next message calls
-  // the waker.
+  // Removes and returns the oldest message for the thread. Returns nullopt if there is none; the
+  // waker is then called when the next message arrives.
   std::optional<Delivery> take(size_t thread_index);
   // Removes the invalidations for one session from the thread's inbox, ahead of earlier messages,
   // and returns them. Invalidations that other clients redirect to this session stay.
@@ -189,7 +189,7 @@ class PubSub {
   // newest patterns are left out, as if their clients had subscribed after the message.
   Patterns matching_patterns(std::string_view channel, std::unique_lock<std::mutex>& lock);
   static uint64_t shared_bytes_of(const std::string& name, const Pattern* pattern);
-  // Counts the names that have subscribers. REQUIRES: the caller holds mutex_.
+  // Updates listened_names_ after a change. REQUIRES: the caller holds mutex_.
   void count_names();
   std::shared_ptr<const Patterns> all_patterns();
   // Puts the delivery into the inbox. Returns whether the thread was asleep and must be woken.
@@ -199,7 +199,8 @@ class PubSub {
   void hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
                 std::vector<bool>& sleeping);
 
-  // If an inbox holds more bytes than this, clients that publish wait for the subscribers' threads.
+  // If the inboxes together hold more bytes than this, clients that publish wait until the
+  // subscribers' threads have taken messages.
   static constexpr size_t kPendingBytesMax = size_t{16} << 20;
 
   // Guards names_, patterns_ and last_serial_. While it is held, messages enter all inboxes in the

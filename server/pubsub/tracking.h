@@ -57,7 +57,8 @@ class Tracking {
   void add_prefixes(std::span<const std::string_view> prefixes, uint64_t session_id);
 
   void remember(const Key& key, const Client& client);
-  // Called for every key that changes. `writer` is the client that changed the key, or {0, 0}.
+  // Called for every key that changes. `writer` is the client that changed the key; {0, 0} if no
+  // client did.
   void invalidate(const Key& key, const Client& writer);
   // Called when all keys were deleted, which invalidates every tracked key.
   void invalidate_all();

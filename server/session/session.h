@@ -210,8 +210,8 @@ class Session : public ClientBuffers {
   size_t replies_begin = 0;  // offset of this read's first reply in the thread's buffer
   Subscriptions subscriptions;
   ReplicaTraits replica;
-  // Called when the session ends. Reverts the effects of a command outside the session, such as a
-  // replica's link.
+  // Called when the session ends. Removes what a command has registered outside the session. For a
+  // replica's session it detaches the replica from Leader.
   std::function<void()> on_end;
   // The reply that a command waits for. The session runs no other command during the wait.
   std::unique_ptr<AwaitedReply> awaited;

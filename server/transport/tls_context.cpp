@@ -103,7 +103,7 @@ core::Result<ContextPtr> new_context(const TlsSettings& settings,
   }
   SSL_CTX_set_options(context, *refused | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                    SSL_OP_SINGLE_DH_USE | SSL_OP_SINGLE_ECDH_USE);
-  // OpenSSL frees the buffers of an idle connection.
+  // SSL_MODE_RELEASE_BUFFERS makes OpenSSL free the buffers of idle connections.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   if (auto loaded = load_identity(context, identity); !loaded) return loaded.error();
   if (auto loaded = load_authorities(context, settings); !loaded) return loaded.error();

@@ -3,7 +3,7 @@
 // Loads the PEM files of the tls-* options: certificates, keys, authorities, parameters.
 //
 // Invariants: every file is opened by persistence::open_file(), so a FIFO is refused at once.
-// OpenSSL's own functions would open the path themselves and wait for its other end.
+// OpenSSL's own functions would open the path, and would wait until a process writes to the FIFO.
 // Thread safety: one thread at a time may fill a context. Handshakes, which look up authorities in
 // directories, may run on any thread.
 // Source: OpenSSL 3.0, SSL_CTX_use_certificate(3), X509_LOOKUP_hash_dir(3).

@@ -180,7 +180,8 @@ bool TlsStream::decrypt(std::span<char> first, std::span<char> second, size_t& s
   while (!input_.empty() || SSL_pending(ssl_.get()) > 0) {
     const std::span<char> room =
         size < first.size() ? first.subspan(size) : second.subspan(size - first.size());
-    // There is always room, because plain text is never longer than its record.
+    // The caller's buffers are always big enough, because the plain text of a TLS record is never
+    // longer than the record.
     if (room.empty()) return false;
     ERR_clear_error();
     size_t count = 0;

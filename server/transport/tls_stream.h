@@ -12,8 +12,8 @@
 // So receive() never leaves a whole record inside OpenSSL, which epoll would not report. Neither
 // direction ever waits for the other inside OpenSSL.
 //
-// Invariants: at most kHeldBytesMax are held. Nothing is allocated for OpenSSL before the peer's
-// first byte arrives, or on the client's side before the first send().
+// Invariants: at most kHeldBytesMax unsent bytes are held. Nothing is allocated for OpenSSL before
+// the peer's first byte arrives, or on the client's side before the first send().
 // Thread safety: all members may be called from any thread: a replica's stream is written by the
 // leader's thread and read by an I/O thread.
 // Source: OpenSSL 3.0, ssl(7), BIO_meth_new(3); RFC 8446.

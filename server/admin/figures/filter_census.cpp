@@ -84,7 +84,7 @@ void FilterCensus::read_page(CensusWalk& walk) {
     figures.memory_bytes += filter.size_bytes();
     const bool is_small = figures.largest.size() == kLargestMax &&
                           filter.size_bytes() <= figures.largest.front().size_bytes;
-    if (is_small) return;  // avoids copying the filter's name, which takes time
+    if (is_small) return;  // so the name of a small filter is not copied, which takes time
     LargeFilter found;
     found.database = walk.database;
     found.key = std::string(entry.key());

@@ -2,7 +2,7 @@
 //
 // to_json: converts a command's reply to JSON.
 //
-// Invariants: texts are readable(); numbers that JSON cannot represent become null.
+// Invariants: texts are escaped by readable(); numbers that JSON cannot represent become null.
 // Thread safety: a pure function.
 // Source: RFC 8259.
 #pragma once

@@ -42,7 +42,7 @@ class InsyncList {
     uint64_t goal = 0;  // end of the stream at the time goal_us
     int64_t goal_us = 0;
     int64_t caught_up_us = 0;    // the member has all of the stream up to this time
-    bool has_caught_up = false;  // true if the member has caught up since this leader began
+    bool has_caught_up = false;  // true once the member has caught up with this leader
   };
 
   Progress& progress_of(const std::string& id, int64_t now_us);

@@ -19,8 +19,8 @@ constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of Permit
 // pause of the process or a late answer, the leader extends its permit within this time if it still
 // leads.
 constexpr int64_t kLapseAsks = 4;
-// A pause of the process counts from this length on. A shorter pause cannot let the node's lease
-// end.
+// A pause of the process has consequences only if it is longer than this. A shorter pause cannot
+// let the node's lease end.
 constexpr int64_t kPauseAsks = 5;
 
 // Returns how long etcd must be silent before this node treats it as unavailable.
@@ -152,7 +152,8 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
 
 void LeaderPart::renew(const Shard& shard, int64_t now_us) {
   if (now_us >= state_.facts.present_until_us || now_us < renew_again_us_) return;
-  // A topology whose epoch is below the kept epoch is old, so it must not be written again.
+  // A topology whose epoch is below the epoch on this node's disk is old, so it must not be written
+  // again.
   if (shard.epoch < state_.kept.epoch()) return;
   renew_again_us_ = now_us + state_.options.times.ask_us / 4;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};

@@ -18,8 +18,9 @@
 
 namespace server::cluster {
 
-// The part of a shard's history that a node has. `epoch` is the epoch of the leader that wrote the
-// history: of this node if it leads, else of the leader that it follows. It is 0 after a start.
+// The position up to which a node has its shard's history. `epoch` is the epoch of the leader that
+// wrote the history: of the node itself if it leads, otherwise of the leader that it follows.
+// `epoch` is 0 after a start of the node.
 struct HistoryPosition {
   uint64_t epoch = 0;
   uint64_t offset = 0;
@@ -115,12 +116,14 @@ struct KeepEpoch {
 
 // Blocks new writes and waits for running ones. Then calls Member::writes_held().
 struct HoldWrites {};
-// Ends HoldWrites. Must be executed after the node's topology was published to clients.
+// Lets the writes continue that HoldWrites has blocked. Before that, the node must publish its
+// newest topology to the threads that serve clients.
 struct ReleaseWrites {};
 
 // Makes this node the leader, which ReplicationFacts::led_epoch reports. The node acknowledges
-// writes when its permit allows it. In epoch 0 the node led before its start, and sends its stream
-// to no replica, because replicas may have more data.
+// writes when its permit allows it. Epoch 0 means that an earlier process of this node may have led
+// the shard in the present epoch. Replicas may then have more data than this node, so it sends its
+// stream to none of them.
 struct Promote {
   uint64_t epoch = 0;
 };

@@ -63,7 +63,7 @@ core::Result<NodeFile> parse_node_file(std::string_view text) {
   const auto revision = number_of(*object, "revision");
   if (!id || !is_node_id(*id)) return node_file_fault("has no id");
   if (!shard || !epoch || !revision) return node_file_fault("lacks a value");
-  // Files of older versions lack some members.
+  // A cluster.json of an older version lacks some of these JSON members, which is no error.
   NodeFile file;
   file.id = *id;
   file.kept_shard = *shard;
@@ -107,7 +107,7 @@ void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)>
     NodeFile file{member.id(), member.topology(), member.kept_epoch().shard(),
                   member.kept_epoch().epoch()};
     std::string text = node_file_text(file);
-    text.pop_back();  // removes the line end
+    text.pop_back();  // removes the line end of the text
     done(fmt::format("+{}", text));
   });
 }

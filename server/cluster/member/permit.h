@@ -37,7 +37,8 @@ class Permit {
 
   // Begins a permit for `epoch`. Replies may leave from `from_us` on, once the permit is confirmed.
   void begin(uint64_t epoch, int64_t from_us);
-  // Extends the permit after the answer to a question, which was sent at `sent_us` in this epoch.
+  // Extends the permit after an answer to the question that this leader sent at `sent_us`, in this
+  // epoch.
   void confirm(int64_t sent_us);
   // Called when the former leader has stopped for good. This leader then need not wait before it
   // serves.

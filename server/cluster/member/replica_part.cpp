@@ -100,8 +100,8 @@ void ReplicaPart::stand(const Shard& shard) {
   if (leader_is_gone(shard)) change.gone = shard.leader;
   change.needs_own_alive = true;
   Shard& next = *change.topology.shard(shard.name);
-  // The other members stay in the list, because the takeover does not change which part of the old
-  // leader's history they lack.
+  // The other members in sync stay in `insync`, because the takeover does not change which part of
+  // the old leader's history they lack.
   std::erase(next.insync, shard.leader);
   next.leader = state_.options.id;
   next.epoch = std::max(shard.epoch, state_.kept.epoch()) + 1;
@@ -124,7 +124,8 @@ bool ReplicaPart::promise(const Shard& shard, uint64_t epoch, int64_t now_us) {
   if (epoch < shard.epoch || epoch < state_.kept.epoch()) return false;
   if (epoch > shard.epoch + kEpochsAhead) return false;
   if (epoch > state_.kept.epoch()) {
-    // The promise is refused until the epoch is on the disk. The leader will ask again.
+    // This node refuses the promise until it has the leader's epoch on its disk. The leader will
+    // ask again.
     state_.kept.want(epoch);
     return false;
   }

@@ -28,7 +28,7 @@ class Succession {
   void handed_over(uint64_t epoch, int64_t now_us) {
     if (served_epoch_ <= epoch) hold(epoch + 1, now_us);
   }
-  // Called when the member that follows the leader of `epoch` serves.
+  // Called when the successor of the leader of `epoch` serves clients.
   void successor_serves(uint64_t epoch) {
     served_epoch_ = std::max(served_epoch_, epoch + 1);
     if (epoch_ == epoch + 1) until_us_ = 0;

@@ -44,17 +44,17 @@ class TopologyCalls {
   bool is_changing() const { return change_.has_value(); }
   // Returns the pending change; null if there is none.
   const ChangeTopology* changing() const { return change_ ? &change_->request : nullptr; }
-  // Returns the pending change if `call` is its last attempt.
+  // Returns the pending change if `call` is the number of its last attempt.
   std::optional<ChangeTopology> answered(uint64_t call) const;
   void refused() { change_.reset(); }
   void unknown(int64_t now_us);
   // Called when a read has shown that etcd has `revision`.
   void unchanged(uint64_t revision);
-  // Called when etcd had no topology. A change that compares with a revision is refused from now
-  // on.
+  // Called when etcd has no topology. A pending change of an existing topology is dropped, because
+  // etcd will refuse it.
   void absent();
-  // Called when etcd has `revision`. A change that compares with an older one is refused from now
-  // on.
+  // Called when etcd has the topology of `revision`. A pending change of an older revision is
+  // dropped, because etcd will refuse it.
   void seen(uint64_t revision);
 
   // Requests a read of the topology if the outcome of a change is unknown.

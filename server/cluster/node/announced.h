@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Announcer: writes this node's address into the topology, from the options cluster-announce-ip,
-// -port, -tls-port and -hostname. Without these options it announces a change of `port`, `tls-port`
-// or `bind`, if the topology has the former value. A node behind a mapped port keeps the address
-// with which it was added.
+// Announcer: writes this node's address into the topology. The options cluster-announce-ip,
+// cluster-announce-port, cluster-announce-tls-port and cluster-announce-hostname state the address.
+// Without these options it announces a change of `port`, `tls-port` or `bind`, if the topology has
+// the former value. A node behind a mapped port keeps the address with which it was added.
 //
 // Thread safety: Announcer belongs to the thread that runs the io_context; the functions are pure.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/config-file/.

@@ -99,7 +99,7 @@ void EtcdFeed::read_in(std::chrono::milliseconds delay) {
 }
 
 void EtcdFeed::take_all(const EtcdTxnReply& reply) {
-  // If the watch has reported later changes than this read, the reply is ignored.
+  // A reply is ignored if the watch has already reported a later revision than that of the reply.
   if (watch_ != 0 && reply.revision < store_revision_) return;
   IdSet alive;
   for (const EtcdKeyValue& one : reply.responses[kAliveRange].kvs) {
@@ -133,8 +133,8 @@ void EtcdFeed::take_news(const EtcdWatchNews& news) {
   }
   const auto& changes = std::get<EtcdChanges>(news);
   store_revision_ = std::max(store_revision_, changes.revision);
-  // In one set of changes, the record of the slots may come after the topology to which it belongs,
-  // so it is handled first.
+  // A set of changes may list the record of the slots after the topology to which the record
+  // belongs. So the record is handled first.
   for (const EtcdEvent& event : changes.events) {
     if (event.kv.key == keys_.slots) take_record(event.deleted ? nullptr : &event.kv);
   }

@@ -25,8 +25,8 @@ class NodeHost {
   // Calls back with the offset of the stream's end once no write runs and no write can begin.
   virtual void hold_writes(std::function<void(uint64_t offset)> on_held) = 0;
   virtual void release_writes() = 0;
-  // Called when the server must check again how to serve waiting clients, because the view or the
-  // service has changed.
+  // Called when the view of the cluster or the server's Service (see cluster_state.h) has changed.
+  // The server must then check again whether it can serve the waiting clients.
   virtual void service_changed() = 0;
 
  protected:

@@ -45,9 +45,9 @@ std::string backup_json(const Backup& backup);
 // that is not valid.
 core::Result<Backup> parse_backup(std::string_view text);
 
-// Returns the saved topology with other nodes. The first nodes lead the shards in the order of the
-// shards' names. The other nodes are assigned to the shards in turn, as replicas. Errors: fewer
-// nodes than shards.
+// Returns the saved topology with `nodes` in place of the saved nodes. The first nodes lead the
+// shards in the order of the shards' names. The other nodes are assigned to the shards in turn, as
+// replicas. Errors: fewer nodes than shards.
 core::Result<Topology> plan_restore(const Backup& backup, std::vector<Node> nodes);
 
 }  // namespace server::cluster

@@ -40,8 +40,8 @@ class ClusterTool {
   core::Result<Done> create(const std::vector<Address>& addresses, unsigned replicas);
   core::Result<Done> add(const Address& address, const std::string& shard);
   core::Result<Done> remove(const Address& address);
-  // Gives a shard whose data are lost an empty leader. Errors: the user has not accepted the loss,
-  // and the errors that every command may have.
+  // Makes an empty server the leader of a shard whose data are lost. Errors: the user has not
+  // accepted the loss, and the errors that every command may have.
   core::Result<Done> replace(const std::string& shard, const Address& address, bool accepts_loss);
   core::Result<Done> fail_over(const std::string& shard, const std::optional<Address>& to,
                                bool force);

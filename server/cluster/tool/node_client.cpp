@@ -63,7 +63,7 @@ std::string tls_failure() {
   return fmt::format("TLS: {}", reason == nullptr ? "failed" : reason);
 }
 
-// Creates a context for TLS. Errors: a file of the options cannot be used.
+// Creates a context for TLS. Errors: a certificate or key file named by the options cannot be used.
 core::Result<std::unique_ptr<SSL_CTX, ContextEnd>> tls_context(const NodeAccess& access) {
   std::unique_ptr<SSL_CTX, ContextEnd> context(SSL_CTX_new(TLS_client_method()));
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
@@ -82,8 +82,8 @@ core::Result<std::unique_ptr<SSL_CTX, ContextEnd>> tls_context(const NodeAccess&
   return {boost::system::in_place_value, std::move(context)};
 }
 
-// Reads the options that announce an address, and applies them to the node. If the server does not
-// allow CONFIG, the node is unchanged.
+// Reads the server's ports and its cluster-announce-* options, and applies them to the node. If the
+// server does not allow CONFIG, the node has only the address and port of this connection.
 void apply_announced(NodeClient& client, Node& node, bool uses_tls) {
   const auto value_of = [&](const std::string& option) -> std::string {
     const auto reply = client.call({"CONFIG", "GET", option});

@@ -4,7 +4,8 @@
 // bloomery-cluster.
 //
 // Invariants: every call ends within three seconds. With TLS a server's certificate is checked
-// against the authorities before anything is sent. As with redis-cli, the host name is not checked.
+// against the certificate authorities before anything is sent. As with redis-cli, the host name is
+// not checked.
 // Thread safety: none.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
@@ -32,15 +33,15 @@ struct NodeAccess {
   std::string user;      // user name for AUTH; empty: the default user
   std::string password;  // password for AUTH; empty: AUTH is not sent
   bool uses_tls = false;
-  std::string ca_file;    // certificates of the authorities; empty: the system's
-  std::string cert_file;  // certificate of this client; empty: none
+  std::string ca_file;    // file of trusted CA certificates; empty: those of the system
+  std::string cert_file;  // file of this client's certificate; empty: none
   std::string key_file;
 };
 
 class NodeClient {
  public:
   // Connects and authenticates. Errors: the address and the reason why it cannot be reached, a
-  // wrong password, files of TLS that cannot be used.
+  // wrong password, certificate or key files that cannot be used.
   static core::Result<NodeClient> connect(const Address& address, const NodeAccess& access);
   ~NodeClient();
   NodeClient(NodeClient&& other) noexcept;

@@ -149,7 +149,8 @@ void plan(Context& ctx) {
   write_planned_resident(ctx.reply, bits / 8, static_cast<double>(capacity) * lines);
 }
 
-// Writes null if the layers' error rates are not a geometric series, or if there is only one layer.
+// Writes the ratio between the error rates of successive layers. Writes null if these rates are not
+// a geometric series, or if the filter does not grow.
 void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
   constexpr std::string_view kLabel = "tightening ratio";
   const double ratio = parameters.is_scaling() ? tightening_ratio_of(parameters) : 0;

@@ -413,8 +413,8 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   ArgumentCursor cursor(ctx.args.subspan(2));
   SettingsParser parser(cursor, kReserveTexts, {WindowWords::Form::kReserve, is_own});
   parser.take_error_rate();
-  // A failed cursor is at its end, so reading the next value would report a syntax error. But the
-  // cursor retains its first error.
+  // After an invalid error rate the argument cursor is at its end, so parsing the capacity would
+  // report a syntax error. But the cursor keeps its first error.
   parser.take_capacity();
   while (!cursor.done()) {
     if (parser.take_shared_option()) continue;

@@ -42,7 +42,8 @@ bool rotate_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) 
     return false;
   }
   if (filter.window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomRotation);
-  // A window without old items needs no rotation.
+  // An empty filter has no scheduled rotation. The add gives the filter items, so the key is
+  // recorded in the schedule.
   if (!persistence::has_rotations(filter)) {
     core::keyspace::WindowSchedule::of_process().record(key.name);
   }

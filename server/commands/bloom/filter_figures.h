@@ -44,7 +44,7 @@ struct FilterFigures {
   // Size of the layer that growing would add; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes;
 
-  // Returns the number of items above the capacities of the generations.
+  // Returns by how many items the generations exceed their capacities, summed over all generations.
   uint64_t items_over() const {
     const uint64_t room = generation_parameters(parameters).capacity;
     uint64_t sum = 0;

@@ -130,7 +130,7 @@ core::Result<> read_client_filter(Arguments options, const acl::Users& users,
       if (!is_id) return core::Error{std::string(id_rule.error)};
       filter.ids.push_back(static_cast<uint64_t>(*id));
     }
-    // The word after ID may be the name of the next option, so ID needs at least one id.
+    // If the name of another option follows ID directly, the client gave no id, which is an error.
     if (next == first) return core::Error{std::string(id_rule.error)};
   }
   return {};

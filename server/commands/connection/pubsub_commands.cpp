@@ -39,7 +39,8 @@ ChannelWords words_of(SubscriptionKind kind) {
   return {};
 }
 
-// Returns the count for replies: shard channels are counted alone, channels and patterns together.
+// Returns the number of the client's subscriptions for a reply. Shard channels are counted
+// separately. Channels and patterns are counted together.
 int64_t published_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
   const size_t count = kind == kShardChannel
                            ? subscriptions.count(kShardChannel)

@@ -66,8 +66,8 @@ void exec(Context& ctx) {
   session.watched_keys.store(0, std::memory_order_relaxed);
   session.watched_bytes.store(0, std::memory_order_relaxed);
 
-  // Like a save or a role change, EXEC locks the stream's mutex before the stripes, so that no
-  // deadlock occurs. A replayer already holds the stream's mutex.
+  // Like a save or a role change, EXEC locks the replication stream's mutex before the stripes, so
+  // that no deadlock occurs. A replay of the stream or log already holds this mutex.
   std::unique_lock<OrderedMutex> stream;
   if ((transaction.queued_flags & kWholeKeyspace) != 0 &&
       session.origin == CommandOrigin::kClient) {

@@ -30,7 +30,8 @@ FlushMode parse_flush(Arguments args) {
   return {.ok = false};
 }
 
-// Empties the tables. `detach` removes the tables under all locks. They are freed without a lock.
+// Implements FLUSHDB and FLUSHALL. `detach` removes the tables from the keyspace under all locks.
+// The removed tables are freed without a lock.
 template <class Detach>
 void flush(Context& ctx, Detach&& detach) {
   const FlushMode mode = parse_flush(ctx.args);
@@ -44,7 +45,8 @@ void flush(Context& ctx, Detach&& detach) {
   uint64_t removed = 0;
   for (const auto& table : tables) removed += table->size();
   ctx.count_changes(removed);
-  // Only SYNC waits until the memory is freed, and even then no lock is held.
+  // With the option SYNC, this thread frees the tables before the reply, without a lock. Otherwise
+  // the reclaimer frees them in the background.
   if (mode.wait) {
     tables.clear();
   } else {

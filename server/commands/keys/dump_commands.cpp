@@ -89,8 +89,8 @@ core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
   return expires_at_ms;
 }
 
-// Returns whether an existing key may be replaced. A RESTORE in a stream or a log may always
-// replace the key, because it has succeeded on the leader.
+// Returns whether RESTORE may replace an existing key. A RESTORE from the replication stream or the
+// append log always may, because the same command has succeeded before.
 bool may_replace(const Context& ctx, const RestoreOptions& options) {
   return options.replace || ctx.session.origin != CommandOrigin::kClient;
 }

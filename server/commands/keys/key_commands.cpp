@@ -152,7 +152,8 @@ void copy(Context& ctx) {
   if (options->database == ctx.database() && from.name == to.name) {
     return ctx.reply.error(kSameObject);
   }
-  // The lock covers both databases, because a stripe is the same in all of them.
+  // A key's name has the same stripe in all databases. So these locks cover both names in both
+  // databases.
   StripeLock lock = ctx.lock_keys();
   Entry* source = ctx.find(from);
   ctx.count_lookup(from, source != nullptr);

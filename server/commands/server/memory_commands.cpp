@@ -21,8 +21,8 @@
 namespace server {
 namespace {
 
-// MEMORY DOCTOR reports no ratios if fewer bytes are in use. Such ratios would be meaningless,
-// because the program itself uses most of the memory.
+// MEMORY DOCTOR reports no ratios if fewer bytes than this number are in use. Such ratios would be
+// meaningless, because the program itself uses most of the memory.
 constexpr uint64_t kSmallBytes = uint64_t{5} << 20;
 // As in Redis, MEMORY DOCTOR reports a ratio above this value, such as peak to used memory.
 constexpr double kHighRatio = 1.4;
@@ -85,7 +85,7 @@ struct MemoryFigures {
     uint64_t tables = 0;
     uint64_t expiries = 0;
   };
-  std::vector<DatabaseBytes> databases;  // sizes for each database that holds keys
+  std::vector<DatabaseBytes> databases;  // hash table sizes per database with keys
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const {

@@ -16,8 +16,8 @@ struct ParserWords {
   std::string_view words;
 };
 
-// The descriptions of values that an option's own parser accepts. Empty if the numbers of the row
-// suffice as a description.
+// The descriptions of values that an option's own parser accepts. If a description is empty, the
+// page shows the minimum and maximum from the option's table row.
 constexpr ParserWords kParsers[] = {
     {parse_bind, "at most 16 addresses"},
     {parse_directory, "a directory that exists"},
@@ -104,7 +104,7 @@ std::string range_words(const Option& option) {
       return words;
     }
     default:
-      // An inert option with its own parser accepts no other value than the default.
+      // An option without effect that has its own parser accepts only its default.
       return option.inert && option.parser != nullptr ? "the default" : "";
   }
 }

@@ -69,7 +69,7 @@ class Admission {
   // Returns the memory that one request may allocate now. The call is slow, because it queries the
   // system.
   uint64_t obtainable_memory_bytes() const;
-  // A client's command, as is_over_memory_limit() and make_room() need it to check memory.
+  // The properties of a client's command that is_over_memory_limit() and make_room() read.
   struct Asked {
     const Session& session;
     std::span<const std::string_view> arguments;
@@ -90,7 +90,7 @@ class Admission {
   // Returns the bytes of the command's arguments, or 0 if they are small.
   static uint64_t arriving_bytes(const Asked& command);
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-  // Below this size, querying the free memory costs more than it is worth.
+  // Smaller allocations are not checked, because querying the free memory takes too long for them.
   static constexpr uint64_t kAskedBytesMin = uint64_t{1} << 20;
 
   const Config& config_;

@@ -23,7 +23,7 @@ constexpr int64_t kUsualLimitUs = 500;
 // comparison with evicting a key.
 constexpr int kKeysPerLook = 4;
 
-// counts_uses() relies on the values of these enumerators.
+// counts_uses() recognizes the LFU policies by these remainders.
 static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
 static_assert(static_cast<int>(EvictionPolicy::kAllKeysLfu) % 4 == 1);
 
@@ -39,8 +39,9 @@ bool Eviction::is_held_back() const {
   return parts_.state.availability.has(Availability::kLoading) || parts_.are_writes_held();
 }
 
-// Returns the time limit of evictions for one request. As in Redis it is kUsualLimitUs or less for
-// a low tenacity, about a second for 99, and unlimited for 100.
+// Returns the time limit of evictions for one request. As in Redis it depends on
+// maxmemory-eviction-tenacity: at most kUsualLimitUs for values up to 10, about two minutes for 99,
+// and unlimited for 100.
 int64_t Eviction::time_limit_us() const {
   constexpr int64_t kUsual = 10;
   constexpr int64_t kMost = 100;
@@ -214,8 +215,8 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate,
 void Eviction::record(Outcome outcome) {
   std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
   const bool is_exceeded = outcome != Outcome::kDone;
-  // Usually the outcome has not changed since the last call. The clock is then not read, because
-  // only changes are recorded.
+  // The clock is read only when memory begins or ceases to exceed the limit, because only these
+  // changes are recorded.
   if ((since_us.load(std::memory_order_relaxed) != 0) == is_exceeded) return;
   const int64_t now_us = parts_.clock.monotonic_us();
   int64_t never_us = 0;

@@ -5,7 +5,7 @@
 // evicts the remaining keys later, between other work.
 //
 // Freed arrays that a forked child may still read count as used, but no eviction can free them. So
-// keys are evicted only until the other memory is below the limit.
+// keys are evicted only until used memory without these arrays is below the limit.
 //
 // Invariants: a deletion is journalled as DEL under its stripe's lock, and watchers are notified.
 // Nothing is evicted while data are loading or writes are held back, nor by a replica that ignores
@@ -72,7 +72,7 @@ class Eviction final : public RoomMaker {
  private:
   enum class Outcome : uint8_t { kDone, kGoesOn, kFailed };
   struct Order {
-    uint64_t extra_bytes;  // bytes that must be free below the limit
+    uint64_t extra_bytes;  // bytes about to be allocated, for which keys are evicted
     core::keyspace::StripeWait wait;
   };
 

@@ -50,7 +50,8 @@ class DataReplacer {
         saves_(saves),
         commands_(commands) {}
 
-  // Begins a new append log. Errors: the data are unchanged, or empty if on_lost was called.
+  // Replaces all data by the snapshot, and begins a new append log. After an error the old data
+  // remain, or no data if on_lost was called.
   core::Result<> replace(const Replacement& replacement);
 
  private:

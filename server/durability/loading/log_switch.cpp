@@ -83,8 +83,8 @@ void LogSwitch::follow() {
   switched_.notify_all();
 }
 
-// The log may be started while a child saves. It must not be started while all data are replaced or
-// loaded, nor while the base of a closed log is being written.
+// The log may be started while a child process saves. It must not be started while all data are
+// replaced or loaded, nor while the base of a closed log is being written.
 bool LogSwitch::may_begin() {
   SaveSlot& slot = saves_.slot();
   if (slot.task() == SaveTask::kNone) return true;

@@ -45,7 +45,8 @@ class LogSwitch {
   // Opens or closes the log as requested, if that is possible now.
   void follow();
 
-  // Opens the log after a recovery, as the option requests, before clients are served.
+  // Opens the log after a recovery if `appendonly` is set. Must be called before clients are
+  // served.
   core::Result<> open_recovered(Recovered recovered);
   // Called before the process ends. Ensures that the log is open and complete, if it is requested.
   // REQUIRES: the caller has claimed the save slot.

@@ -265,7 +265,8 @@ class Recovery {
         ++parts_.figures.foreign_keys;
         return {};
       }
-      // RedisBloom also logs commands that have failed after a part of their work.
+      // RedisBloom also logs commands that failed after a part of their work. Here too, such a
+      // command fails; the load continues unless the error loses data.
       ++refused;
       if (!error->loses_data) return {};
       return core::Error{fmt::format("the command {} failed: {}", name, error->text)};

@@ -112,8 +112,8 @@ void AppendLog::notify_progress() const {
 }
 
 bool AppendLog::sync_here() {
-  // This thread does not sync if an older file is unsynced or the log fails. Both cases are rare,
-  // and the log's thread handles them.
+  // The calling I/O thread does not sync if an older file is unsynced or the log fails. The log's
+  // own thread handles these rare cases.
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }

@@ -97,10 +97,12 @@ class AppendLog final : public ReplyLog {
   core::Result<> takes_more() const;
   // Applies the option `aof-timestamp-enabled`.
   void set_timestamps(bool enabled);
-  // Called before and after a child saves, if no-appendfsync-on-rewrite is set.
+  // Stops or resumes the syncs of `everysec`. no-appendfsync-on-rewrite stops them while a child
+  // process saves.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
 
-  // Wakes the threads whose replies wait for the log, so that they check again.
+  // Wakes the threads whose replies wait for the log, so that they check which replies have become
+  // safe.
   void notify_progress() const;
 
   // Returns whether a sync is running, for INFO.

@@ -59,7 +59,8 @@ class SyncPacing {
   // Number of syncs over which the duration is averaged. After a sync of 100 ms, the log's thread
   // does the next thirty syncs, approximately, instead of I/O threads.
   static constexpr int64_t kAveragedSyncs = 16;
-  // The initial average. The log's thread syncs until the measured average is low enough.
+  // The initial value of the average duration. It makes the log's thread sync until the measured
+  // average is at most kQuickUs.
   static constexpr int64_t kSlowUs = 10'000;
 
   // Moving average of a sync's duration; written by the syncing thread.

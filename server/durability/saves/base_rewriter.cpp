@@ -97,7 +97,7 @@ void BaseRewriter::finish(const SaveEnd& end) {
   // not flushed.
   if (result && log_.is_open() && !log_.writer().has_lost_sync()) result = log_.flush();
   if (result) result = log_.files().replace_base(temporary_base(), format_);
-  // The replies that wait for the replaced file are checked again.
+  // Wakes the log's thread, because replies that waited for the replaced file may now be safe.
   log_.wake();
   if (!result) (void)parts_.files.remove(temporary_base());
   const int64_t now_us = parts_.clock.monotonic_us();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BaseRewriter: writes a new base of the append log, in a child or in this process. It does so on
-// request, when the log has grown, and when a sync of the log has failed.
+// BaseRewriter: writes a new base of the append log, in a child process or in this process. It does
+// so on request, when the log has grown, and when a sync of the log has failed.
 //
 //   prepare_rotation ─► all stripes: rotate, fork ─► the child writes ─► replace_base
 //

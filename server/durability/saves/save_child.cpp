@@ -80,11 +80,11 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
   }
   if (process_id == 0) {
     // The descriptors are closed first, even if the parent is already dead, because the next server
-    // waits for them. The signal is set second. Otherwise it could kill the child after the lock is
-    // closed and before the other descriptors are closed.
+    // waits for them. Only then the child asks for SIGKILL when its parent ends. If it asked first
+    // and were killed, the lock could be released while other descriptors are still open.
     auto done = close_unneeded(descriptors);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // If the parent has died before prctl(), the signal will never come.
+    // If the parent ended before prctl(), the kernel never sends that SIGKILL, so the child exits.
     if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     std::signal(SIGTERM, SIG_DFL);
     // The child ignores SIGINT from the terminal, because the parent decides when the child ends.

@@ -118,7 +118,8 @@ core::Result<> SnapshotSaver::save_held(Locking locking) {
 
 void SnapshotSaver::finish(const SaveEnd& end) {
   if (!end.result) (void)parts_.files.remove(temporary_snapshot());
-  // The server stopped the child, so the disk did not fail and writes are not rejected.
+  // The server itself stopped the child process, so the disk did not fail and writes are not
+  // rejected.
   if (end.was_stopped) return log_notice("Background saving was stopped");
   history_.record_end(end, end.result.has_value());
   if (!end.result) {

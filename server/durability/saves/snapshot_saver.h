@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SnapshotSaver: writes `dump.rdb`, by a child or in this process, on request and when a save point
-// is reached.
+// SnapshotSaver: writes `dump.rdb`, in a child process or in this process, on request and when a
+// save point is reached.
 //
 // Invariants: a failed save leaves the file as it is. A snapshot states its position in the
 // replication stream if that is certain.

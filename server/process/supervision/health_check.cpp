@@ -54,8 +54,8 @@ class ProbeSocket {
   // Connects to an address of this machine, with the same address as the source. This fails for an
   // address of another machine, because a server on that machine is not the one to check.
   bool connect_to_own(const addrinfo& where) const {
-    // The option makes connect(), rather than bind(), choose the source port, so that health checks
-    // do not use up the ports of this machine.
+    // IP_BIND_ADDRESS_NO_PORT makes connect(), rather than bind(), choose the source port, so that
+    // health checks do not use up the ports of this machine.
     const int yes = 1;
     ::setsockopt(descriptor_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
     sockaddr_storage own{};
@@ -99,7 +99,7 @@ std::string ask_over_tls(const ProbeSocket& socket) {
     answer.resize(static_cast<size_t>(size));
     return answer.substr(0, answer.find('\r'));
   }
-  // The alert of a server that demands a client certificate, which shows that the server is alive.
+  // A server that demands a client certificate sends this TLS alert, which shows that it is alive.
   constexpr int kCertificateRequired = SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED;
   const int reason = ERR_GET_REASON(ERR_peek_last_error());
   return reason == kCertificateRequired ? "-NOAUTH a client certificate is required" : "";

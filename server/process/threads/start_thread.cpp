@@ -29,8 +29,9 @@ std::thread start_thread(const std::string& name, std::function<void()> run) {
   try {
     std::thread thread([run = std::move(run)] {
       core::count_thread_heap();
-      // The allocator's tables for a thread are in no thread's count. They are added here, because
-      // a memory limit that is set before the next periodic correction must include them.
+      // jemalloc allocates tables for each thread, which count_thread_heap() does not count. They
+      // are added to used memory now. Otherwise used memory would grow at the next periodic
+      // correction, and could exceed a memory limit that was set before.
       correct_heap_bytes();
       run();
     });

@@ -27,7 +27,7 @@ std::string version_text(std::string_view redis_version, const BuildInfo& build)
 }
 
 std::string version_json(std::string_view redis_version, const BuildInfo& build) {
-  // No value needs escaping: all are versions, digits, or the build type.
+  // The values are not escaped for JSON, because versions, digits and build types need no escapes.
   return fmt::format(
       R"({{"version":"{}","commit":"{}","modified":{},"build_type":"{}","redis_version":"{}"}})",
       BLOOMERY_VERSION, build.commit, build.is_modified, build.build_type, redis_version);

@@ -17,9 +17,9 @@ using core::bloom::LayoutRow;
 ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
     : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
-  // This call only records how many filters of each layout were created so far. Its result is
-  // ignored, because the stream contains no commands for filters that were deleted before this
-  // leader started.
+  // take_unheld_filters() records how many filters of each layout were created so far. The result
+  // is ignored. It includes filters that are deleted already, but the stream of this new leader
+  // contains no commands for those.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {

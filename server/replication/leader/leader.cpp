@@ -34,7 +34,7 @@ namespace {
 constexpr std::array<std::string_view, 1> kPing = {"PING"};
 constexpr std::array<std::string_view, 3> kGetAck = {"REPLCONF", "GETACK", "*"};
 
-// Returns "127.0.0.1" of "127.0.0.1:6379", "::1" of "[::1]:6379".
+// Returns the host of an address: "127.0.0.1" for "127.0.0.1:6379", "::1" for "[::1]:6379".
 std::string host_of(const std::string& address) {
   std::string host = address.substr(0, address.rfind(':'));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -115,8 +115,8 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
       ++counters_.full_syncs;
       if (!backlog_.is_active()) replication_.begin_backlog();
       ReplicaTraits traits = session->replica;
-      // A child that writes directly to sockets cannot write TLS records, because their sequence
-      // numbers are in this process.
+      // A child process that writes directly to sockets cannot write TLS records, because this
+      // process keeps their sequence numbers.
       if (session->socket.tls != nullptr) traits.takes_eof_mark = false;
       replicas_->add(session->id, traits, !request.is_sync, now_us);
       log_notice("Replica {} asks for a full synchronization", session->address);

@@ -7,8 +7,8 @@
 //                                        Backlog, snapshot ──┘
 //
 // A replica's connection continues to read on its I/O thread, but writes nothing once its PSYNC was
-// accepted. All bytes to the replica are sent by the leader's thread, or by the child that writes a
-// snapshot to the replica's socket.
+// accepted. All bytes to the replica are sent by the leader's thread, or by the child process that
+// writes a snapshot to the replica's socket.
 //
 // Invariants: a replica that cannot get every byte of the stream is disconnected. So is a foreign
 // replica that cannot hold the keys that the stream creates. Memory for slow replicas is part of
@@ -152,8 +152,8 @@ class Leader final : public StreamListener {
   // These functions send snapshots, and are defined in leader_snapshots.cpp. REQUIRES: no stripe
   // lock is held.
   void begin_snapshot(const ReplicaBatch& batch);
-  // Returns the connections of the replicas that the child serves. They stay open until the fork,
-  // because the number of a closed socket could be reused.
+  // Returns the connections of the replicas to which the child process will write. They stay open
+  // until the fork, because the descriptor number of a closed socket could be reused.
   core::Result<std::vector<LinkPtr>> prepare_snapshot(
       const persistence::RdbReplicationInfo& position);
   // The functions that finish a snapshot require that the caller holds mutex_.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of Leader that starts snapshots for replicas, runs the child that writes them, and sends
-// them.
+// The part of Leader that starts snapshots for replicas, runs the child process that writes them,
+// and sends them.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -112,8 +112,8 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     link.cursor = backlog_.attach(offset);
     link.offset = offset;
     if (link.speaks_psync) link.say(line);
-    // The reply +FULLRESYNC is sent before the child's first byte. A socket that does not accept so
-    // few bytes is unusable.
+    // The reply +FULLRESYNC is sent before the fork, so that it precedes the child process' first
+    // byte. A socket that does not accept this short reply at once is unusable.
     uint64_t sent = 0;
     (void)link.pump(backlog_, false, {}, sent);
     if (!link.cursor || !link.has_said_all()) {

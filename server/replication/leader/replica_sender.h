@@ -3,9 +3,10 @@
 // ReplicaSender: the sending half of one replica's connection: short texts, then a snapshot from a
 // file, then the stream.
 //
-// Invariants: owns a duplicate of the socket's descriptor, so that it never writes to a reused
-// number. Sends without blocking; it buffers only short texts. With TLS the bytes go through the
-// session's stream, from which an I/O thread reads at the same time.
+// Invariants: owns a duplicate of the socket's descriptor. If the session closes its descriptor and
+// a new socket gets the same number, the sender does not write to the new socket. Sends without
+// blocking, and buffers only short texts. With TLS the bytes go through the session's stream, from
+// which an I/O thread reads at the same time.
 // Thread safety: once Leader has listed an object, only the leader's thread may use it. Any thread
 // may call shut_down().
 #pragma once

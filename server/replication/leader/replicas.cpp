@@ -158,7 +158,7 @@ std::vector<Replicas::Id> Replicas::timed_out(int64_t timeout_s, int64_t now_us)
   std::vector<Id> late;
   for (const auto& [id, replica] : replicas_) {
     // Only the states in which a replica must send acknowledgements time out here. In the other
-    // states, the child or the file's sender detects a lack of progress.
+    // states, the child process or the sender of the file detects a lack of progress.
     const bool must_speak = replica.state == State::kAwaitsAck || replica.state == State::kOnline;
     const int64_t last_us = std::max(replica.ack_us, replica.since_us);
     if (must_speak && replica.sends_acks && now_us - last_us > timeout_s * core::kSecondUs) {

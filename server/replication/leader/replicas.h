@@ -24,8 +24,8 @@ namespace server {
 
 // The way in which a snapshot reaches a replica.
 enum class SnapshotForm : uint8_t {
-  kMarked,  // the child writes the snapshot to the socket, followed by an end mark
-  kFile,    // the child writes the snapshot to a file, which is sent after its size
+  kMarked,  // a child process writes the snapshot to the socket, followed by an end mark
+  kFile,    // a child process writes the snapshot to a file, which is sent after its size
 };
 
 struct Replica {
@@ -36,7 +36,8 @@ struct Replica {
   State state = State::kWaits;
   SnapshotForm form = SnapshotForm::kMarked;  // form of the snapshot that the replica receives
 
-  // True if the replica acknowledged before the leader noticed the end of the child.
+  // True if the replica has acknowledged the snapshot before the leader noticed that the child
+  // process, which wrote the snapshot, has ended.
   bool has_loaded = false;
   int64_t since_us = 0;  // time at which the replica's present state began
   int64_t ack_us = 0;    // time of the replica's last acknowledgement or keepalive
@@ -84,8 +85,8 @@ class Replicas {
   // Returns the time until a snapshot may be due, or nullopt if no replica waits.
   std::optional<int64_t> due_in_us(const Policy& policy, int64_t now_us) const;
   void begin(const Batch& batch, int64_t now_us);
-  // Called when the child has succeeded. Returns the replicas of the batch that are still
-  // connected.
+  // Called when the child process has written the whole snapshot. Returns the replicas of the batch
+  // that are still connected.
   std::vector<Id> finish_snapshot(const Batch& batch, int64_t now_us);
   void go_online(Id id, int64_t now_us);
 

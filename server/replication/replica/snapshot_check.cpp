@@ -51,7 +51,7 @@ class Checker final : public persistence::RdbVisitor {
   SnapshotFacts facts() const {
     SnapshotFacts facts = facts_;
     facts.has_own_stream = is_ours_ && !is_foreign_;
-    // Redis writes the database as -1 if none is selected.
+    // Redis writes repl-stream-db as -1 if its stream has selected no database.
     const bool is_there = facts.stream_database >= 0 &&
                           static_cast<uint64_t>(facts.stream_database) < database_count_;
     if (!is_there) facts.stream_database = 0;
@@ -67,7 +67,8 @@ class Checker final : public persistence::RdbVisitor {
   boost::unordered_flat_set<ItemHash, HashOfHash> seen_;
 };
 
-// The budget applies to each value alone, because a checked value is freed before the next is read.
+// The memory budget applies to each value alone, because a checked value is freed before the next
+// value is read.
 class ValueBudget final : public core::MemoryBudget {
  public:
   explicit ValueBudget(uint64_t value_bytes_max) : value_bytes_max_(value_bytes_max) {}

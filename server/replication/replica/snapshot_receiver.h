@@ -29,8 +29,8 @@ class SnapshotReceiver {
     size_t mark_bytes = 0;
     bool is_end = false;
   };
-  // Returns the sizes of the next piece of the input. REQUIRES: announce() was true; the input
-  // begins after the bytes of earlier pieces.
+  // Returns the sizes of the next piece of the input. REQUIRES: announce() has returned true; the
+  // input begins after the bytes of earlier pieces.
   Piece next(std::string_view input);
 
   // Returns the size that the leader announced; -1 if the snapshot ends with an end mark.

@@ -23,7 +23,7 @@ SnapshotSpace::SnapshotSpace(persistence::FileSystem& files, std::string directo
 SnapshotSpace::~SnapshotSpace() = default;
 
 core::Result<> SnapshotSpace::check(uint64_t received_bytes, int64_t announced_bytes) {
-  // A sixteenth of the device must remain free, but never more than this.
+  // A sixteenth of the device must remain free. On big devices 1 GiB suffices.
   constexpr uint64_t kKeptBytesMax = uint64_t{1} << 30;
   constexpr uint64_t kKeptShare = 16;
   if (received_bytes < next_bytes_) return {};

@@ -125,8 +125,8 @@ void ReplicaController::drive_failover() {
 
 void ReplicaController::finish_failover(uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
-  // A session to an earlier target may still report that this target has accepted the role. The
-  // report is ignored.
+  // A session to the target of an earlier failover may still report that its target has accepted
+  // the role. This report is ignored.
   if (failover_->state() != Failover::State::kInProgress || generation_ != generation) return;
   {
     const std::scoped_lock lock(mutex_);

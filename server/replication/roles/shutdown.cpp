@@ -99,7 +99,8 @@ std::optional<int64_t> Shutdown::left_ms() const {
 }
 
 bool Shutdown::wait_is_over() const {
-  // Wait for the drain. A write still running would be acknowledged but not saved.
+  // The offset is unknown until all writes have ended. A write that is still running would be
+  // acknowledged but not saved.
   if (!wanted_offset_) return false;
   if (deadline_us_ == 0 || parts_.clock.monotonic_us() >= deadline_us_) return true;
   const auto replicas = parts_.leader.describe();

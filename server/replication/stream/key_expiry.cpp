@@ -6,7 +6,7 @@
 namespace server {
 namespace {
 
-// Longest time of one slice, for which clients must wait.
+// Maximum duration of one slice of expiry. Clients of this thread wait until the slice ends.
 constexpr int64_t kSliceUsMax = 1000;
 // Weight of the last period in the moving average of the ratio of expired keys.
 constexpr double kSmoothing = 0.05;

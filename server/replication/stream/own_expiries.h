@@ -4,8 +4,9 @@
 // never deletes them when they expire. The replica must do so.
 //
 // Invariants: a key is recorded from its change until it is deleted, has no expiry, or has expired.
-// At most a million keys are recorded; other expired keys are hidden from readers. As in Redis, a
-// recorded key expires here even if the leader's stream has overwritten it.
+// At most a million keys are recorded. An expired key that is not recorded is hidden from readers,
+// but not deleted. As in Redis, a recorded key expires here even if the leader's stream has
+// overwritten it.
 // Thread safety: all members may be called from any thread. tick() takes stripe locks, so the
 // caller must hold none.
 // Source: Redis' expireSlaveKeys().

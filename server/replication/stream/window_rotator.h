@@ -4,8 +4,8 @@
 // replica it only forgets the names of keys that no longer hold such a filter.
 //
 // Invariants: a tick is bounded and checks only filters that may be due. No window rotates while
-// data are being loaded, writes are paused or another server leads. Without such filters a tick
-// only reads one atomic counter.
+// data are being loaded, writes are paused or another server leads. While no filter has a time
+// window, a tick only reads one atomic counter.
 // Thread safety: belongs to one thread. Its members lock stripes, so the caller must not hold the
 // lock of a stripe.
 #pragma once

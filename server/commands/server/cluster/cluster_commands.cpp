@@ -98,7 +98,7 @@ void cluster_getkeysinslot(Context& ctx) {
     return ctx.reply.error("ERR Invalid slot or number of keys");
   }
   const auto most = static_cast<uint64_t>(*count);
-  std::unordered_set<std::string> names;  // a set, because the walk may visit a key twice
+  std::unordered_set<std::string> names;  // a set, because the scan may visit a key twice
   if (most > 0) {
     core::keyspace::for_each_in_slot(ctx.keyspace(), static_cast<unsigned>(*slot), ctx.locking(),
                                      [&](const Entry& entry) {

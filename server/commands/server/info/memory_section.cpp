@@ -22,7 +22,7 @@ double ratio_of(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The difference is signed, because used memory can exceed resident memory: used memory includes
+// Returns a signed difference, because used memory can exceed resident memory: used memory includes
 // pages of mapped bit arrays that were never written.
 int64_t difference(uint64_t a, uint64_t b) {
   return static_cast<int64_t>(a) - static_cast<int64_t>(b);
