@@ -98,7 +98,8 @@ class Glob {
     size_t element = 0;
   };
 
-  // Builds the head of a text from two halves that may overlap.
+  // Computes head_of() for a text whose size is from one to two times that of Half. Combines its
+  // first and its last sizeof(Half) bytes, which may overlap.
   template <class Half>
   static uint64_t head_of_halves(const char* from, size_t size) {
     Half head = 0;

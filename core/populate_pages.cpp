@@ -18,7 +18,7 @@ void populate_pages(std::span<const std::byte> range) {
   const auto start = reinterpret_cast<uintptr_t>(range.data());
   const uintptr_t begin = (start + kPageBytes - 1) / kPageBytes * kPageBytes;
   const uintptr_t end = (start + range.size()) / kPageBytes * kPageBytes;
-  // Errors are ignored: a page that cannot be allocated fails when it is written.
+  // Errors are ignored: if a page cannot be allocated, the later write to that page fails.
   ::madvise(reinterpret_cast<void*>(begin), end - begin, kAdvice);
 }
 

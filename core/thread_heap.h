@@ -21,8 +21,8 @@ namespace core {
 // Starts counting for the calling thread, including its earlier allocations. Must be called by each
 // thread whose allocations may outlive one command.
 void count_thread_heap();
-// Bytes in use, modulo 2^64. The sum wraps below 0 if counted threads have freed more bytes of
-// uncounted threads than they have in use.
+// Bytes in use, modulo 2^64. A counted thread may free bytes that an uncounted thread has
+// allocated. The sum can then wrap below 0.
 uint64_t counted_heap_bytes();
 // Number of counted threads that are alive.
 size_t counted_thread_count();

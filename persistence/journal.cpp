@@ -47,8 +47,8 @@ inline void select(std::string& out, unsigned database, std::optional<unsigned>&
 }  // namespace
 
 void append_command(std::string& out, Words words) {
-  // The string grows once and then uses plain stores. Speed matters, because every change runs this
-  // code while the changed keys are locked.
+  // The string is resized once, so that its bytes are then stored without checks of its capacity.
+  // Speed matters, because every change runs this code while the changed keys are locked.
   size_t most = kHeaderBytesMax;
   for (const std::string_view word : words) most += kHeaderBytesMax + word.size() + 2;
   const size_t begin = out.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ArgumentCursor reads a command's arguments in order. The caller parses everything, the cursor
-// latches the first error, and the caller checks once at the end.
+// ArgumentCursor reads a command's arguments in order. The caller parses all arguments, the cursor
+// stores the first error, and the caller checks for an error once at the end.
 //
 //   ArgumentCursor cursor(arguments.subspan(1));
 //   const auto key = cursor.next();

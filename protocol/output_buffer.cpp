@@ -27,7 +27,7 @@ bool OutputBuffer::grow(size_t size_bytes) {
     return false;
   }
   move_to_front();
-  // If half of the buffer had been consumed, moving the rest to the front has made enough room.
+  // If at most half of the capacity is needed, moving the bytes to the front has made enough room.
   if (needed > capacity() / 2) resize(core::next_capacity({bytes_, capacity_}, needed));
   return true;
 }

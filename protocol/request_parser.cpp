@@ -17,7 +17,8 @@ constexpr size_t kArgumentSizeMin = 6;
 constexpr size_t kSlicesKept = 256;
 
 struct Length {
-  // The position after the line. Null if the line is incomplete, or if resume() must parse it.
+  // The position after the line. Null if the line is incomplete or unusual; the slow path,
+  // resume(), must then parse the request.
   const char* next;
   size_t value;
 };
@@ -43,8 +44,8 @@ uint32_t load32(const char* bytes) {
   return {at + 2, value};
 }
 
-// Reads "<type><digits>\r\n". Nearly all lengths have one or two digits, so such a line is compared
-// as one word.
+// Reads "<type><digits>\r\n". Nearly all lengths have one or two digits, so these have a fast path.
+// A line with one digit is compared as one word.
 inline Length read_length(const char* line, const char* end, char type) {
   if (end - line < static_cast<ptrdiff_t>(kArgumentSizeMin)) return {nullptr, 0};
   const char mask1[] = {'\xff', 0, '\xff', '\xff'};

@@ -15,8 +15,8 @@ using Bytes = std::span<const uint8_t>;
 // into it.
 constexpr size_t kBlockBytes = 8192;
 
-// Returns the part of a source in the block [start, start + length). It is shorter near the end of
-// the source.
+// Returns the bytes of a source that lie in the block [start, start + length): fewer than `length`
+// bytes near the end of the source.
 Bytes block_of(Bytes source, size_t start, size_t length) {
   if (start >= source.size()) return {};
   return source.subspan(start, std::min(length, source.size() - start));
@@ -36,7 +36,8 @@ void fold_into(std::span<uint8_t> out, Bytes source, Fold fold) {
   }
 }
 
-// Complements are written as XOR: with ~ on promoted bytes the compiler widens every lane first.
+// A complement is written as XOR with 0xff. With ~ the compiler would first widen each byte to 32
+// bits.
 constexpr auto kReplace = [](unsigned, unsigned from) { return from; };
 constexpr auto kIntersect = [](unsigned target, unsigned from) { return target & from; };
 constexpr auto kToggle = [](unsigned target, unsigned from) { return target ^ from; };
@@ -44,8 +45,8 @@ constexpr auto kComplement = [](unsigned, unsigned from) { return from ^ 0xffU; 
 constexpr auto kOnlyFrom = [](unsigned target, unsigned from) { return from & (target ^ 0xffU); };
 constexpr auto kOnlyTarget = [](unsigned target, unsigned from) { return target & (from ^ 0xffU); };
 
-// ORs `source` into `out`. After the end of the source nothing would change, so only the common
-// part is visited.
+// ORs `source` into `out`. Zeros after the end of the source would not change `out`, so only the
+// bytes of the source are visited.
 void unite_into(std::span<uint8_t> out, Bytes source) {
   fold_into(out.first(source.size()), source,
             [](unsigned target, unsigned from) { return target | from; });

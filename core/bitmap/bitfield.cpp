@@ -29,7 +29,8 @@ Bounds bounds_of(FieldType type) {
   return {-max - 1, max};
 }
 
-// Returns the low bits of `word` as a value of the type: zero- or sign-extended.
+// Returns the low bits of `word` as a value of the field's type: sign-extended if the type is
+// signed, else zero-extended.
 int64_t extend(FieldType type, uint64_t word) {
   const unsigned unused = 64U - type.bits;
   const uint64_t top = word << unused;
@@ -136,12 +137,12 @@ void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, 
   assert(index < bytes.size() && touched <= bytes.size() - index);
   Window window;
   std::memcpy(window.bytes.data(), bytes.data() + index, touched);
-  // Aligns the field with the top of a word, and builds a mask of its position there.
+  // `field` holds the value in the top bits of a word. `mask` has these top bits set.
   const unsigned unused = 64U - type.bits;
   const uint64_t field = static_cast<uint64_t>(value) << unused;
   const uint64_t mask = ~uint64_t{0} << unused;
   window.set_head((window.head() & ~(mask >> shift)) | (field >> shift));
-  // Bits that the shift moved out of the word are stored in the ninth byte.
+  // If the right shift drops the field's lowest bits, these bits are stored in the ninth byte.
   const auto spilled_mask = static_cast<uint8_t>(mask << (8 - shift));
   const auto spilled = static_cast<uint8_t>(field << (8 - shift));
   window.bytes[8] = static_cast<uint8_t>((window.bytes[8] & ~spilled_mask) | spilled);

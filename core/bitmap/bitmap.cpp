@@ -65,8 +65,8 @@ uint64_t count_within_byte(uint8_t byte, unsigned first, unsigned last) {
   return static_cast<uint64_t>(std::popcount(byte & mask));
 }
 
-// Returns the first byte at or after `index` whose stride of 32 bytes is not all `filler`. If there
-// is none, returns a byte after which no full stride is left.
+// Starts at `index` and skips blocks of 32 bytes in which every word equals `filler`. Returns the
+// index of the first byte that was not skipped.
 size_t skip_uniform_strides(std::span<const uint8_t> bytes, size_t index, uint64_t filler) {
   for (; bytes.size() - index >= kStrideBytes; index += kStrideBytes) {
     const uint8_t* at = bytes.data() + index;

@@ -22,11 +22,12 @@ namespace core::bloom {
 // sequence of a double-hashed item equals that of another item.
 double double_hashing_error(const Geometry& geometry, uint64_t item_count);
 
-// REQUIRES: Probes has `Probes(hash, geometry)` and `uint64_t next()`, which returns the next bit
-// index.
+// REQUIRES: the type Probes has a constructor `Probes(hash, geometry)` and a member `uint64_t
+// next()`, which returns the item's next bit index.
 template <class Probes>
 struct DoubleHashing {
-  // Number of bits of a sequence to prefetch. A lookup of an absent item seldom needs more.
+  // Number of an item's bits that are prefetched. A lookup of an absent item seldom reads more
+  // bits.
   static constexpr unsigned kPrefetchedProbes = 8;
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {

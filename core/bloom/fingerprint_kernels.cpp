@@ -100,7 +100,8 @@ namespace {
 // also affect inline functions of other headers.
 #define BLOOMERY_AVX2 __attribute__((target("avx2")))
 
-// The two halves of a bucket's slots are loaded as one machine word each.
+// HalvedShape: divides the slots of a bucket into two halves. Each half is loaded as one machine
+// word.
 struct alignas(64) HalvedShape {
   // For each half of a bucket: the byte of the line at which its word is loaded. Also the number
   // of bits of the word that precede the half.
@@ -149,7 +150,7 @@ constinit const auto kHalvedShapes = [] {
   return all;
 }();
 
-// Compares the four halves of two buckets in parallel.
+// HalvedTable: compares both halves of both buckets of an item in parallel.
 class HalvedTable {
  public:
   struct Places {
@@ -160,9 +161,9 @@ class HalvedTable {
   static bool is_for(const Geometry& geometry) {
     return HalvedShape::is_for(geometry.hash_count, geometry.cell_bits);
   }
-  // True if a single item should use this table, because a bucket does not fit one word of 8 bytes.
-  // If the bucket fits, one word needs fewer steps than two halves. A single item waits for each
-  // step.
+  // True if the lookup of a single item should use HalvedTable, because a bucket does not fit one
+  // word of 8 bytes. If the bucket fits, comparing one word takes fewer steps than comparing two
+  // halves, and a single item waits for each step.
   static bool is_for_one_item(const Geometry& geometry) {
     return is_for(geometry) && !kBucketShapes[geometry.hash_count][geometry.cell_bits].is_narrow;
   }
@@ -211,8 +212,8 @@ class HalvedTable {
 
  private:
   // As with FingerprintTable::zeros(), the result ANDed with the highest bit of each slot marks the
-  // slots that are zero. Order of the words: low and high half of the first bucket, then of the
-  // second.
+  // slots that are zero. The four words are the low and the high half of the first bucket, then
+  // those of the second bucket.
   BLOOMERY_AVX2 __m256i zeros(const Places& places) const {
     const auto& [first, second] = places.buckets;
     const __m256i halves = _mm256_set_m128i(load(second), load(first));

@@ -39,7 +39,8 @@ const FingerprintKernels& portable_fingerprint_kernels();
 // Null if the processor or the compiler does not support AVX2.
 const FingerprintKernels* avx2_fingerprint_kernels();
 
-// Returns the table with words of 8 bytes; nullopt if its buckets need words of 16 bytes.
+// Returns the table that loads a bucket as a word of 8 bytes; nullopt if its buckets need words of
+// 16 bytes.
 [[gnu::always_inline]] inline std::optional<FingerprintTable<uint64_t>> narrow_table(
     const uint64_t* words, const Geometry& geometry) {
   const BucketShape& shape = kBucketShapes[geometry.hash_count][geometry.cell_bits];

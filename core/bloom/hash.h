@@ -43,7 +43,7 @@ struct HashSettings {
 class ItemHasher {
  public:
   ItemHasher(LayoutId layout, bool hashes_32_bits, const Seed& seed);
-  // REQUIRES: the layout has a fixed hash.
+  // REQUIRES: all filters of the layout hash an item alike (has_fixed_hash).
   explicit ItemHasher(LayoutId layout) : layout_(layout) {}
   ItemHash operator()(std::string_view item) const;
   // Hashes many items. `hashes` is as long as `items`.

@@ -92,16 +92,16 @@ class Layer {
   void mark_group(std::span<const ItemHash> hashes, std::span<bool> found) {
     item_count_ += Layout::mark_group(bits_.words(), geometry(), hashes, found);
   }
-  // Adds and counts every item, like insert_new(). REQUIRES: room for all items; the layout clears
-  // no bits; `unused` is as long as `hashes`.
+  // Adds and counts every item, like insert_new(). REQUIRES: the layer has room for all items, the
+  // layout does not support deletion, and the scratch space `unused` is as long as `hashes`.
   template <class Layout>
   void mark_new_group(std::span<const ItemHash> hashes, std::span<bool> unused) {
     std::ranges::fill(unused, false);
     Layout::mark_group(bits_.words(), geometry(), hashes, unused);
     item_count_ += hashes.size();
   }
-  // Adds and counts the item even if its bits were set before. For replaying adds that are known to
-  // be new. Returns false, with nothing changed, if there is no room.
+  // Adds and counts the item even if its bits were set before. Used to replay adds that the journal
+  // recorded as new. Returns false, with nothing changed, if there is no room.
   template <class Layout>
   bool insert_new(ItemHash hash) {
     if constexpr (Layout::kRow.clears_bits) {
@@ -125,8 +125,8 @@ class Layer {
   bool is_emptied_by(Removal removal) const {
     return removal == Removal::kGone && item_count_ == 0;
   }
-  // Calls remove() for each item whose outcome is kAbsent, or removes the whole group with the same
-  // result. If `ends_empty` is true, stops after a removal that empties the layer and returns true.
+  // Removes each item whose outcome is kAbsent, one by one or as a group, with the same result. If
+  // `ends_empty` is true, stops after a removal that empties the layer and returns true.
   template <class Layout>
   bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes,
                     bool ends_empty) {

@@ -86,8 +86,9 @@ namespace {
 // also affect inline functions of other headers.
 #define BLOOMERY_AVX2 __attribute__((target("avx2")))
 
-// Row n has all bits set in the lanes of the first n positions. spread() orders the lanes as 0 1 4
-// 5 2 3 6 7, because AVX2 shuffles within its 128-bit halves.
+// Row n is a mask of the 32-bit lanes that hold the first n positions of an item.
+// spread_positions() stores the positions in the order 0 1 4 5 2 3 6 7, because AVX2 shuffles
+// within 128-bit halves.
 using LaneRow = std::array<uint32_t, 8>;
 constexpr auto make_used_lanes() {
   constexpr LaneRow kPositionOfLane{0, 1, 4, 5, 2, 3, 6, 7};
@@ -146,7 +147,8 @@ class Avx2Line {
   }
 
   // The bit of each position within its 32-bit word, and the index of that word. A line has sixteen
-  // words: three bits select a word of a half, the fourth bit selects the half.
+  // words. The low three bits of the index select a word in one half of the line, and the fourth
+  // bit selects the half.
   struct Pattern {
     BLOOMERY_AVX2 explicit Pattern(uint64_t positions) {
       const __m256i spread = spread_positions(positions);

@@ -21,7 +21,7 @@
 namespace core::bloom {
 
 // Number of items whose cache lines are fetched together. It is more than enough to keep every miss
-// buffer of a core busy. A batch of a hundred items sets up each layer of a filter only once. The
+// buffer of a core busy. A batch of up to 128 items visits each layer of a filter only once. The
 // hashes, patterns and lines of a group fit the first-level cache.
 inline constexpr size_t kGroupItems = 128;
 
@@ -30,18 +30,19 @@ inline bool is_fetched(const Geometry& geometry) {
   return geometry.size_bytes() >= kCachedBytes;
 }
 
-// The shape of an array as a kernel for a single item needs it. It is passed in two registers.
+// The properties of an array that a kernel for a single item needs. They are passed in two
+// registers.
 struct LineShape {
   uint64_t line_count = 0;
   uint32_t lines_per_lookup = 0;
   uint32_t bits_per_line = 0;
 
   LineShape() = default;
-  LineShape(const Geometry& geometry)  // not explicit: a shape is a view of a geometry
+  LineShape(const Geometry& geometry)  // implicit, so that callers may pass a Geometry
       : line_count(geometry.bit_count / kLineBits),
         lines_per_lookup(geometry.lines_per_lookup),
-        // Avoids the division for one line per lookup, because a division costs more than all other
-        // arithmetic of a lookup.
+        // If a lookup reads one line, no division is needed. A division would cost more than all
+        // other arithmetic of a lookup.
         bits_per_line(geometry.lines_per_lookup == 1
                           ? geometry.hash_count
                           : geometry.hash_count / uint32_t{geometry.lines_per_lookup}) {}

@@ -198,9 +198,9 @@ template <class Line, class Items>
   for (size_t i = 0; i < items.size(); ++i) {
     fetch(i + kLinesAhead);
     const LineWalk walk(hashes[items[i]], shape);
-    // A separate loop lists the items that pass. If the loop that checks the lines wrote the list,
-    // each write address would depend on the previous result. That would delay the load of the next
-    // line.
+    // A separate loop lists the items whose first line has all their bits set. If the loop that
+    // checks the lines wrote the list, each write address would depend on the previous result. That
+    // would delay the load of the next line.
     found[items[i]] = line.all_set(words + walk.word_index(), walk.positions());
   }
   if (others == 0) return;
@@ -299,7 +299,7 @@ template <class Line>
   }
   // The loop that lists the items is separate from the loop that checks the lines. Otherwise each
   // write address would depend on the previous result, which would delay the load of the next line.
-  // There is no branch, because the results are unpredictable.
+  // The loop has no branch, because the results are unpredictable.
   size_t passed_count = 0;
   for (size_t i = 0; i < hashes.size(); ++i) {
     passed[passed_count] = {static_cast<uint32_t>(i), arrays_of_item[i]};
@@ -314,7 +314,8 @@ template <class Line>
                                                   std::span<bool> found) {
   assert(views.size() <= kGroupArrays);
   const LineArrays<Line> arrays(views);
-  // Bitmap of the arrays with further lines to prefetch, in the order of Passed::arrays.
+  // Bitmap of the arrays whose lookups read more than one line and that are big enough to prefetch
+  // from. Its bits have the order of Passed::arrays.
   uint32_t fetched = 0;
   for (const auto& [words, geometry] : views) {
     const bool has_more = geometry.lines_per_lookup > 1 && is_fetched(geometry);

@@ -30,8 +30,8 @@ struct NativeLayout {
                                   .takes_window = true,
                                   .marks_estimates = true};
   static constexpr LayoutId kId = kRow.id;
-  // The lowest error rate. Below it, most false positives are items with equal 128-bit hashes,
-  // which more bits cannot prevent.
+  // The lowest error rate of a layer. At lower rates most false positives would be items with equal
+  // 128-bit hashes, which more bits cannot prevent.
   static constexpr double kMinErrorRate = 0x1p-96;
 
   static ItemHash hash(std::string_view item, const HashSettings& /*settings*/) {

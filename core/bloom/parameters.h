@@ -35,8 +35,8 @@ struct LayoutRow {
   std::string_view name{};
   // True if the layout is that of a module for another server.
   bool is_foreign = false;
-  // True if bits may be cleared. A child that saves must not see cleared bits, so the arrays are in
-  // private memory.
+  // True if bits may be cleared. A child process that saves a snapshot must not see that bits are
+  // cleared after the fork, so the arrays are in private memory.
   bool clears_bits = false;
   // True if all filters of the layout hash an item alike, so that items can be hashed before the
   // filter is known.

@@ -30,7 +30,8 @@ std::optional<double> RedisBloomLayout::bits_per_item(double error_rate, uint64_
   const auto own_count = hash_count_for(own);
   if (!own_count) return std::nullopt;
   if (*own_count == hash_count) return own;
-  // Finds the number of bits per item that gives `hash_count` hashes and is closest to `own`.
+  // Finds the number of bits per item that gives `hash_count` hashes and is closest to `own`, the
+  // number that this machine computes.
   const bool is_more = hash_count > *own_count;
   double per_item = static_cast<double>(is_more ? hash_count - 1 : hash_count) / kModuleLn2;
   const double far = is_more ? std::numeric_limits<double>::infinity() : 0;

@@ -12,7 +12,7 @@
 namespace core::bloom {
 namespace {
 
-// Counters stored in the words after the lines.
+// Counters of an array, stored in the three words after its last line.
 enum CountWord : size_t { kOnes, kOnesMax, kFlags, kCountWords };
 constexpr uint64_t kCountBits = 64 * kCountWords;
 
@@ -42,8 +42,9 @@ LineModel model_of(const Geometry& geometry) {
           LineShape(geometry).bits_per_line, item_bits_of(geometry)};
 }
 
-// Draws numbers below item_bits from the item's word for a line. The high half of a product is the
-// number, the low half is the remaining randomness.
+// Draws random numbers below item_bits from `word`, which is derived from the item's hash. Each
+// draw multiplies the word by item_bits. The high half of the product is the number, the low half
+// is the next word.
 class PositionDraw {
  public:
   PositionDraw(uint64_t word, unsigned item_bits) : word_(word), item_bits_(item_bits) {}
@@ -162,8 +163,8 @@ uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
   const auto tries_per_count = [&](double tried) { return 1 / (1 - model.error_rate(tried)); };
   const double step = double(capacity) / kSteps;
   double tried = 0;
-  // Integrates by Heun's method. The error rate is convex, so the truncation error is on the safe
-  // side.
+  // Integrates by Heun's method. The error rate is convex, so the truncation error only makes the
+  // result larger.
   for (int i = 0; i < kSteps; ++i) {
     const double before = tries_per_count(tried);
     tried += step * (before + tries_per_count(tried + step * before)) / 2;
@@ -173,7 +174,7 @@ uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
   return std::min(bits, static_cast<uint64_t>(limit) + 1);
 }
 
-// Effect of the bits of other items on a line, for a given number of these items.
+// Probabilities that other items have set bits of a line, for a given number of items in that line.
 struct OtherBits {
   OtherBits(const Geometry& geometry, double items)
       : throws(items * LineShape(geometry).bits_per_line),
@@ -325,8 +326,8 @@ double RegionLayout::error_now(const uint64_t* words, const Geometry& geometry,
   return model_of(geometry).error_rate(items_now(words, geometry, item_count));
 }
 
-// Removals do not clear flags. The residue is therefore predicted for the item count that would
-// have set as many flags.
+// Removals do not clear flags. So the share of items that cannot be removed is predicted for the
+// item count that would have set as many flags.
 double RegionLayout::residue_now(const uint64_t* words, const Geometry& geometry,
                                  uint64_t /*item_count*/) {
   const double regions = double(line_count_of(geometry)) * regions_of_line(geometry);

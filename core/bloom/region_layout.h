@@ -17,7 +17,8 @@
 // anyway. Three words follow the last line: number of set bits, its maximum, and number of flags
 // set. When the set bits reach their maximum, the layer is full for any item count. Bits that
 // removals leave behind increase the error rate like all others.
-// Thread safety: check() calls may run in parallel; the others need exclusive access to the array.
+// Thread safety: check() calls may run in parallel; insertions and removals need exclusive access
+// to the array.
 // Source: docs/bloom_math.md, "Regions"; Rothenberg, Macapuna, Verdi, Wiesmaier 2010, "The
 // Deletable Bloom Filter".
 #pragma once
@@ -70,8 +71,8 @@ struct RegionLayout {
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return NativeLayout::accounted_bytes(layer_count, bits_bytes);
   }
-  // Predicted share of the items that could not be removed, each considered separately. For a
-  // filter without removals, because removals do not clear flags.
+  // Predicted share of the items that cannot be removed, each considered separately. Valid for a
+  // filter without earlier removals, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);
   // Fill ratio computed from the set bits of the array, so that it is right after removals.
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
@@ -79,7 +80,8 @@ struct RegionLayout {
   static double error_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   // Present share of the items that cannot be removed. The computation takes about a millisecond.
   static double residue_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
-  // True if the three words agree with the lines. Reads the whole array except untouched pages.
+  // True if the three counters after the last line agree with the bits of the lines. Reads the
+  // whole array except untouched pages.
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {

@@ -20,8 +20,8 @@
 // kPositionMax]; the grid of a window of items begins at 0.
 //
 // Layers: growth stops when kGrownLayersMax layers are alive, but rotation always succeeds. Each
-// generation after the last one that grew has one layer. At most g such generations are alive
-// beside it, so a window has at most kGrownLayersMax + g layers.
+// generation after the last one that grew has one layer. At most g of these later generations are
+// alive, so a window has at most kGrownLayersMax + g layers.
 //
 // Thread safety: const members may run in parallel; the others need exclusive access to the window.
 // Source: docs/bloom_math.md, "Windows".
@@ -37,7 +37,7 @@
 
 namespace core::bloom {
 
-// A rotation: ordinal and start of the new newest generation.
+// A rotation: ordinal and start of the newest generation after the rotation.
 struct WindowRotation {
   uint64_t ordinal = 0;
   int64_t start = 0;
@@ -87,7 +87,8 @@ class Window {
 
   // The rotation due at this position; nullopt while the newest generation lasts.
   std::optional<WindowRotation> rotation_due(int64_t position) const;
-  // True if the rotation may follow the present state. A window of items allows only the next one.
+  // True if the rotation may follow the present state. A window of items allows only a rotation to
+  // the next ordinal.
   bool allows(const WindowRotation& rotation) const;
   // True if the rotation begins a generation; otherwise it only moves the grid.
   bool is_new(const WindowRotation& rotation) const { return rotation.ordinal != newest_ordinal(); }

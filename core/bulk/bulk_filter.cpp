@@ -20,8 +20,9 @@ constexpr size_t kBatchItemsMax = size_t{1} << 16;
 // Maximum number of marks per batch, for all threads together. A mark is a bit and its item in 8
 // bytes, so all marks take at most 32 MiB.
 constexpr size_t kMarksMax = size_t{4} << 20;
-// A region is small enough to stay in the cache while its bits are set. The regions are few enough
-// that a thread can append to the lists of all regions with few cache misses.
+// Maximum number of regions into which the array is divided. A region is small enough to stay in
+// the cache while its bits are set. A thread can append to the lists of so few regions with few
+// cache misses.
 constexpr uint64_t kRegionsMax = 256;
 // A region has at least the size of a cache line: 2^9 bits.
 constexpr unsigned kRegionShiftMin = 9;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ThreadTeam: threads that run the same task in parallel, each on its own part.
+// ThreadTeam: threads that run the same task in parallel, each on its own part of the work.
 //
 // Invariants: run() returns when every member has returned. Each member sees all writes of earlier
 // tasks. If a member throws, run() throws the exception after all members have returned.

@@ -60,8 +60,8 @@ bool ByteBuffer::resize_zeroed(size_t size) {
   }
   if (size > kSizeMax) return false;
   const size_t growth = size - size_;
-  // A fresh block costs a copy of the old content, but the pages of the growth stay untouched. The
-  // copy pays off if the old content is at most twice as large as the growth.
+  // A new block from calloc costs a copy of the old content, but the pages of the added zeros stay
+  // untouched. The copy pays off if the old content is at most twice as large as the added part.
   if (growth >= kFreshPagesMin && growth >= size_ / 2) return grow_with_fresh_pages(size);
   const size_t old_size = size_;
   if (!reallocate(size)) return false;
@@ -81,8 +81,7 @@ void ByteBuffer::shrink(size_t size) {
     std::free(std::exchange(data_, nullptr));
     size_ = 0;
   } else if (!reallocate(size)) {
-    // The allocator would not move the block to a smaller one, so the buffer retains the larger
-    // block.
+    // realloc() to a smaller size has failed, so the buffer keeps the larger block.
     size_ = size;
   }
 }

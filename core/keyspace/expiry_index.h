@@ -7,10 +7,10 @@
 // key up, and adds a record again if the key still has an expiry. purge() removes records that no
 // key needs.
 //
-// Invariants, kept by the keyspace: each key with an expiry has a record with its hash and a
-// deadline that is not later. If keys come and go one by one, there are at most kRecordsPerKeyMax
-// records per key with an expiry, plus kSparesMax. If many keys were deleted at once, their records
-// are removed gradually.
+// Invariants, kept by the keyspace: each key with an expiry has a record with its hash. The
+// record's deadline is not later than the key's expiry. If keys come and go one by one, there are
+// at most kRecordsPerKeyMax records per key with an expiry, plus kSparesMax. If many keys were
+// deleted at once, their records are removed gradually.
 // Thread safety: guarded by the stripe lock of its table, except next_ms(), which any thread may
 // call.
 // Source: a heap with four children per node (LaMarca, Ladner 1996, "The influence of caches on the

@@ -242,7 +242,7 @@ size_t table_memory_bytes(const Keyspace& keyspace);
 template <class Visitor, class Unlocked>
 uint64_t Keyspace::scan(unsigned database, const ScanOptions& options, Visitor&& visitor,
                         Unlocked&& unlocked) {
-  // The stripe is in the low bits, so that cursors are small numbers.
+  // The stripe number is in the low bits of a cursor, so that cursors are small numbers.
   auto index = static_cast<unsigned>(options.cursor % kStripeCount);
   uint64_t cursor = options.cursor / kStripeCount;
   size_t visited = 0;

@@ -20,8 +20,9 @@ namespace {
 
 // Load factor for growth, in quarters of an entry per bucket.
 constexpr size_t kGrowQuarters = 21;
-// A table grows above 5.25 entries per bucket. That is 75 % of the slots, where about one bucket in
-// six has a child. It shrinks below 7/8 entry per bucket, to a load of at most 3.5.
+// A table grows above 5.25 entries per bucket. That is 75 % of the slots. At this load about one
+// bucket in six has a chained child bucket. The table shrinks below 7/8 entry per bucket, to a load
+// of at most 3.5.
 constexpr size_t kBucketsShrinkMin = 4;
 // Number of buckets that one write moves during a resize, and of empty buckets it may skip in
 // addition.
@@ -45,7 +46,7 @@ Table::~Table() {
   free_buckets(next_);
 }
 
-// Returns count 0 if the allocation fails.
+// Returns an array whose count is 0 if the allocation fails.
 Table::Buckets Table::allocate_buckets(size_t count) {
   const size_t size_bytes = count * sizeof(Bucket);
   Buckets buckets;
@@ -65,7 +66,7 @@ Table::Buckets Table::allocate_buckets(size_t count) {
   return buckets;
 }
 
-// Frees the array and the children, but not the entries.
+// Frees the array and the chained child buckets, but not the entries.
 void Table::free_buckets(Buckets& buckets) {
   for (size_t i = 0; i < buckets.count; ++i) {
     for (Bucket* child = buckets.at[i].child(); child != nullptr;) {
@@ -205,8 +206,8 @@ void Table::place(const Buckets& buckets, Entry* entry, uint64_t hash) {
   if (bucket->free_slots() == 0) {
     auto* child = new Bucket{};
     ++child_count_;
-    // The pointer to the child takes the bucket's last slot. The entry that was in this slot moves
-    // to the child.
+    // The pointer to the child bucket takes the bucket's last slot. The entry that was in this slot
+    // moves to the child bucket.
     child->set(0, bucket->entry(kSlots - 1), bucket->tags[kSlots - 1]);
     bucket->slots[kSlots - 1] = child;
     bucket->state = kChained | (kChildSlotBit - 1);
@@ -216,8 +217,8 @@ void Table::place(const Buckets& buckets, Entry* entry, uint64_t hash) {
   bucket->set(slot, entry, tag_of(hash));
 }
 
-// Fills the gap with the last entry of the chain. So only the last bucket can be partly empty, and
-// an empty child is freed.
+// Fills the removed entry's slot with the last entry of the chain. So only the last bucket of a
+// chain can be partly empty. If a child bucket becomes empty, it is freed.
 void Table::remove(const Place& place) {
   Bucket* parent = nullptr;
   Bucket* last = place.head;

@@ -5,8 +5,8 @@
 // one entry.
 //
 // Invariants: bucket counts are powers of two. During a resize, each write moves a few buckets from
-// main_ to next_, always as whole chains. A chained bucket keeps the pointer to its child in its
-// last slot.
+// main_ to next_, always as whole chains. A bucket may have a child bucket for further entries. The
+// pointer to the child bucket is then in its last slot.
 // Thread safety: guarded by the stripe lock; const members may run under a shared lock.
 // Source: buckets of one cache line as in Fan, Andersen, Kaminsky 2013 "MemC3". The scan cursor is
 // Pieter Noordhuis' reverse-binary increment, which survives resizes by powers of two.
@@ -53,7 +53,7 @@ class Table {
   EntryPtr replace(EntryPtr entry, uint64_t hash);
   // Removes and returns the entry; null if absent. The caller frees it after unlocking.
   EntryPtr erase(std::string_view key, uint64_t hash);
-  // Prefetches a part of what find() and the command will read.
+  // Prefetches the memory that find() or the command reads at this step.
   void prefetch(uint64_t hash, PrefetchStep step) const;
 
   // Calls visitor(Entry&) for the entries of one cursor position and returns the next cursor, 0 at
@@ -75,8 +75,8 @@ class Table {
 
  private:
   static constexpr unsigned kSlots = 7;
-  // Bits of Bucket::state: one per slot that holds an entry, and one if the last slot holds a
-  // child.
+  // Bits of Bucket::state: one for each slot that holds an entry, and one if the last slot holds
+  // the pointer to a child bucket.
   static constexpr unsigned kAllSlots = 0x7F;
   static constexpr unsigned kChildSlotBit = 0x40;
   static constexpr uint8_t kChained = 0x80;

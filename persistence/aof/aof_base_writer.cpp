@@ -89,8 +89,8 @@ class CommandBaseWriter {
     }
   }
 
-  // Writes BF.LOAD as valkey-bloom does: with one argument, however big the filter is. The argument
-  // is written to the file in pieces.
+  // Writes BF.LOAD as valkey-bloom does: one argument contains the whole filter, however big it is.
+  // The argument is written to the file in pieces.
   void load(const Entry& entry) {
     constexpr std::string_view kHead = "*3\r\n$7\r\nBF.LOAD\r\n";
     batch_ += fmt::format("{}${}\r\n{}\r\n${}\r\n", kHead, entry.key().size(), entry.key(),
@@ -122,8 +122,8 @@ class CommandBaseWriter {
     const RunLimits limits{core::bloom::kArrayPageBytes, options_.piece_bytes};
     for_each_run(entry.filter().layer_bits(index), limits,
                  [&](uint64_t offset, std::string_view run) {
-                   // The iterator is the one that BF.SCANDUMP would return: the end of the piece,
-                   // counted from 1.
+                   // The iterator has the value that BF.SCANDUMP would return: the end offset of
+                   // the piece, counted from 1.
                    const uint64_t end = layer_start + offset + run.size() + 1;
                    const Decimal iterator(static_cast<int64_t>(end));
                    command({"BF.LOADCHUNK", entry.key(), iterator.text(), run});

@@ -55,8 +55,8 @@ core::Result<AofManifest> AofDirectory::load_manifest_if_there() {
 bool AofDirectory::is_to_be_taken_in(const AofManifest& manifest) {
   if (!files_.exists(directory_ + "/" + names_.name())) return false;
   if (!manifest.names_data()) return true;
-  // An earlier start wrote the manifest and was interrupted before it moved the single file of the
-  // old log into the log's directory.
+  // An earlier server start wrote the manifest and was interrupted before it moved the single file
+  // of the old log into the log's directory.
   return manifest.incrementals().empty() && manifest.base()->name == names_.name() &&
          !files_.exists(path_of(names_.name()));
 }

@@ -54,8 +54,8 @@ struct AofScan {
   RunningChecksum checksum;
 
   // The number of commands after the last checksum line of a file of Bloomery, included in
-  // command_count. If it is not 0, a write was torn after these commands, or the checksum line that
-  // followed them is damaged.
+  // command_count. If it is not 0, a crash interrupted a write after these commands, or the
+  // checksum line that followed them is damaged.
   uint64_t unverified_count = 0;
 
   // The fault and its offset if the file is torn or damaged.

@@ -51,10 +51,11 @@ class ZeroRun {
 
 bool AofTail::has_hole() const {
   if (zeros_begin == zeros_end) return false;
-  // If the zeros begin directly after the last verified line, that line may lie in the middle of a
-  // block. The data after the hole may begin with zeros, too. So the zeros only have to reach the
-  // end of a block. Elsewhere zeros may be part of a value, so both ends of the zeros must be block
-  // boundaries. Otherwise a flipped bit in a length could look like a power cut.
+  // A power cut leaves zeros in the disk blocks that were not written. If the zeros begin directly
+  // after the last verified line, that line may end in the middle of a block. The bytes written
+  // after the zeros may begin with zeros, too. So the zeros only have to reach the end of a block.
+  // Elsewhere zeros may be part of a value, so both ends of the zeros must be block boundaries.
+  // Otherwise a flipped bit in a length could look like a power cut.
   if (zeros_begin == begin) return zeros_end / kBlockBytes > begin / kBlockBytes;
   return zeros_begin % kBlockBytes == 0 && zeros_end % kBlockBytes == 0;
 }

@@ -81,8 +81,8 @@ core::Result<std::unique_ptr<AppendFile>> AofWriter::sync_files() {
 void AofWriter::close() {
   is_open_ = false;
   const std::scoped_lock lock(mutex_);
-  // The rest of the journal is discarded. The next log would otherwise begin with commands that its
-  // base already contains.
+  // The bytes that the journal still holds are discarded. Otherwise the next log would begin with
+  // commands that its base already contains.
   std::string dropped;
   (void)journal_.take(dropped);
   current_ = AofIncrement{};
@@ -156,8 +156,8 @@ core::Result<> AofWriter::sync() {
   {
     const std::scoped_lock lock(mutex_);
     if (!is_open()) return {};
-    // While older_ is set, current_ has no batches yet. So a sync of the older file covers all
-    // written bytes.
+    // While older_, the file before current_, is not synced, current_ has no batches yet. So a sync
+    // of older_ covers all written bytes.
     file = older_ != nullptr ? older_ : current_.file();
     written = written_offset();
   }

@@ -55,8 +55,8 @@ class AofWriter {
   enum class Begin : uint8_t {
     kNow,       // the files in the manifest contain all data
     kWithBase,  // some data are in no file, so the manifest does not change before replace_base()
-    kAfresh,    // like kWithBase, but the files have discarded data, so syncs do not count
-                // before replace_base()
+    kAfresh,    // like kWithBase, but the files also contain data that the keyspace has discarded,
+                // so syncs do not count before replace_base()
   };
   // Opens the log. `files_bytes` is the size of all files read. If `tail` is nullopt, a new
   // incremental file is created. The journal may be activated afterwards.
@@ -66,15 +66,15 @@ class AofWriter {
   // replace_base().
   bool needs_base() const { return is_open() && needs_base_.load(std::memory_order_relaxed); }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
-  // Closes the files and discards the rest of the journal. To keep the rest, call write() and
-  // sync() first. REQUIRES: the journal is inactive.
+  // Closes the files and discards the bytes that the journal still holds. To keep these bytes, call
+  // write() and sync() first. REQUIRES: the journal is inactive.
   void close();
 
   // Writes everything that the journal holds, in one write for all waiting threads. After a
   // rotation it does nothing and returns no error, until sync() has synced the previous file.
   core::Result<> write();
-  // Writes the position line of the data, if it differs from the last one. Does nothing while
-  // commands wait to be written.
+  // Writes the line that states the data's position in the replication stream, if the position has
+  // changed since the last such line. Does nothing while commands wait to be written.
   core::Result<> write_position();
   // Waits until everything that was written before the call is on the disk.
   core::Result<> sync();
@@ -86,7 +86,8 @@ class AofWriter {
   BatchLines& lines() { return *lines_; }
 
   // A rewrite consists of prepare_rotation(), then rotate() and the fork under all stripe locks,
-  // then replace_base() with the file of the child. After a failure the log continues unchanged.
+  // then replace_base() with the file that the child process has written. After a failure the log
+  // continues unchanged.
   core::Result<> prepare_rotation();
   core::Result<> rotate();
   core::Result<> replace_base(const std::string& new_base_path, AofBaseFormat format);
@@ -121,7 +122,7 @@ class AofWriter {
 
   std::mutex sync_mutex_;  // this mutex serializes syncs; locked before mutex_
 
-  mutable std::mutex mutex_;  // guards the members from lines_ on
+  mutable std::mutex mutex_;  // this mutex guards lines_ and all members after it
   const std::unique_ptr<BatchLines> lines_;
   AofIncrement current_;
   // File before current_ that is not synced yet; null if there is none.

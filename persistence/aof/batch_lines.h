@@ -21,8 +21,8 @@ namespace persistence {
 
 class BatchLines {
  public:
-  // Returns the position line of the data at the journal offset `journal_end`, or an empty string
-  // if the position is unknown.
+  // Returns the line that states the data's position in the replication stream when the journal
+  // ends at `journal_end`. Returns an empty string if the position is unknown.
   using PositionSource = std::function<std::string(uint64_t journal_end)>;
 
   explicit BatchLines(const core::Clock& clock) : clock_(clock) {}
@@ -43,7 +43,7 @@ class BatchLines {
   }
   std::string position_line(uint64_t journal_end) const { return position_source_(journal_end); }
 
-  // Returns the last position line in the file, or an empty string.
+  // Returns the last line in the file that states a replication position, or an empty string.
   const std::string& written_position() const { return written_position_; }
   void set_written_position(std::string line) { written_position_ = std::move(line); }
 

@@ -24,7 +24,8 @@ constexpr uint8_t kLength32 = 0x80;
 constexpr uint8_t kLength64 = 0x81;
 
 constexpr size_t kIntegerTextMax = 11;
-// The shortest string that is packed. Packing must also save this many bytes.
+// The shortest string that is compressed with LZF. Compression must also save at least
+// kPackingGainMin bytes.
 constexpr size_t kPackedSizeMin = 21;
 constexpr size_t kPackingGainMin = 4;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ChunkedOutput: a buffer in front of a ByteSink, which computes the checksum as it is flushed.
+// ChunkedOutput: a buffer in front of a ByteSink. Each flush also adds the buffered bytes to the
+// checksum.
 //
 // Invariants: the sink receives pieces of the buffer's size, except the last one. Appended bytes
 // are read once, into the buffer; only the copy is checksummed and written. After the first error

@@ -26,9 +26,10 @@ constexpr size_t kLookAheadMax = 9;
 // The size of the pieces in which bytes bypass the buffer.
 constexpr size_t kDirectPieceBytes = size_t{1} << 20;
 
-// Three bytes of LZF expand to at most 264, so a larger claim is invalid.
+// Three bytes of LZF data expand to at most 264 bytes, so a larger claimed size is invalid.
 constexpr uint64_t kLzfRatioMax = 88;
-// A run whose first byte is below this consists of literal bytes; otherwise it is a reference.
+// An LZF run whose first byte is below this value consists of literal bytes. Any other run refers
+// to earlier bytes.
 constexpr unsigned kLiteralMax = 32;
 
 }  // namespace
@@ -197,7 +198,8 @@ bool StreamReader::skip(uint64_t count) {
   return ok();
 }
 
-// Reads a long string directly into the capture.
+// Skips a long string during a capture: reads the string from the source directly into the captured
+// bytes.
 bool StreamReader::skip_directly(uint64_t count) {
   settle_taken();
   return read_directly(capture_->out.grow(count));
@@ -357,8 +359,8 @@ bool StringReader::fail_unpacking() {
   return false;
 }
 
-// Unpacks with the LZF library if all packed bytes are loaded. If that is impossible or fails,
-// returns false and consumes nothing. The slow path then finds the damaged byte.
+// Decompresses with the LZF library if all compressed bytes are loaded. If that is impossible or
+// fails, returns false and consumes nothing. The slow path then finds the damaged byte.
 bool StringReader::unpack_whole(std::span<char> out) {
   // Limit on the sizes, because the LZF library counts in `unsigned`.
   constexpr uint64_t kBytesMax = uint64_t{1} << 30;

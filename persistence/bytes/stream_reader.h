@@ -73,9 +73,10 @@ class StreamReader {
   // Fills `out` completely, or fails.
   bool read(std::span<char> out);
   bool skip(uint64_t count);
-  // Begins a capture: from now on, all bytes read or skipped are appended to `out`. A skip that
-  // would exceed `bytes_max` fails, and end_capture() can then undo it. REQUIRES: the reader has a
-  // source. Until end_capture(), each read() is smaller than the buffer; only skip() may be larger.
+  // Begins a capture: from now on, all bytes read or skipped are appended to `out`. A skip fails if
+  // more than `bytes_max` bytes would then be captured. end_capture() can undo that failure.
+  // REQUIRES: the reader has a source. Until end_capture(), each read() is smaller than the buffer;
+  // only skip() may be larger.
   void begin_capture(RawBytes& out, uint64_t bytes_max);
   // Ends the capture. Returns false if `bytes_max` was exceeded. The reader is then back where the
   // capture began, without the error, and `out` is as it was before.
@@ -145,13 +146,13 @@ class StringReader {
   // Does the same as read(), but is faster if the memory at `out` was never touched.
   bool read_fresh(std::span<char> out);
   // Returns the next bytes without a copy: at most `size_max`, and only as many as the StreamReader
-  // has loaded. The bytes are valid until the reader is used again. Empty if the bytes must be
-  // unpacked, or after a fault.
+  // has loaded. The bytes are valid until the reader is used again. Empty if the string is
+  // compressed, or after a fault.
   std::string_view take_loaded(uint64_t size_max);
   // Does the same as take_loaded(), for the whole string. Returns nullopt if the string is not
-  // contiguous in memory or must be unpacked. REQUIRES: no part of the string has been read.
+  // contiguous in memory or is compressed. REQUIRES: no part of the string has been read.
   std::optional<std::string_view> take_whole();
-  // Skips the rest of the string, without checking packed bytes.
+  // Skips the rest of the string. Compressed bytes are not checked.
   bool skip();
 
  private:

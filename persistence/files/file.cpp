@@ -18,7 +18,8 @@ namespace persistence {
 namespace {
 
 std::string temporary_name(const std::string& path) {
-  // The process id distinguishes processes, the counter distinguishes threads of this process.
+  // The process id and the counter make the name unique: the process id among processes, the
+  // counter among threads of this process.
   static std::atomic<uint64_t> counter{0};
   return fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter.fetch_add(1));
 }

@@ -28,7 +28,7 @@ core::Result<std::string> read_descriptor(int descriptor, const std::string& nam
                                           size_t limit_bytes);
 
 // Writes a temporary file in the same directory, syncs it, renames it to `path` and syncs the
-// directory. Only the owner gets access; only the owner's permissions of an existing file are kept.
+// directory. Only the owner gets access. If the file exists, the owner's permissions are kept.
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes);
 
 }  // namespace persistence

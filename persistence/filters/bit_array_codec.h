@@ -7,7 +7,7 @@
 // such pages untouched, and so does reading if the page would contain only zeros. Each byte is
 // copied once before any decision depends on it, so bits may be set concurrently. The boundaries of
 // runs depend on the bits alone, so equal arrays are stored as equal bytes.
-// Thread safety: pure functions; the arrays need their key's lock.
+// Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
 
@@ -22,7 +22,7 @@
 namespace persistence {
 
 struct RunLimits {
-  uint64_t gap_bytes_max = 0;  // a longer sequence of zeros ends a run
+  uint64_t gap_bytes_max = 0;  // a sequence of more zero bytes than this ends a run
   uint64_t run_bytes_max = uint64_t{64} << 10;
 };
 // Passes the non-zero bytes to `visit`, in order. Bits that are set concurrently may be missing.

@@ -2,7 +2,7 @@
 //
 // Encodes and decodes filters of Bloomery's own layouts. A layer is a bit array with a Geometry.
 //
-// Thread safety: pure functions; the filter needs its key's lock.
+// Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
 

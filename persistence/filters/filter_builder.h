@@ -42,7 +42,8 @@ inline constexpr std::string_view kDamagedBits = "ERR the bits of the filter are
 // Errors that begin with this text are not caused by damaged bytes.
 inline constexpr std::string_view kDoesNotFit = "OOM filter does not fit in memory";
 
-// The claims about one layer. Fields that a layout does not store keep their defaults.
+// The values that the input states about one layer. Fields that a layout does not store keep their
+// defaults.
 struct LayerClaim {
   uint64_t capacity = 0;
   uint64_t item_count = 0;
@@ -51,12 +52,12 @@ struct LayerClaim {
   uint64_t bit_count = 0;
   uint64_t array_bytes = 0;
   double bits_per_item = 0;       // used only by the layout redisbloom
-  uint64_t exponent = 0;          // for redisbloom: log2 of the modulus of a rounded layer, else 0
+  uint64_t exponent = 0;          // for redisbloom: log2 of the modulus if rounded, else 0
   uint64_t lines_per_lookup = 0;  // used by the layouts native, fingerprints and regions
   uint64_t cell_bits = 0;         // used by the layouts fingerprints and regions
 };
 
-// The claims about a filter as a whole, which are not validated yet.
+// The values that the input states about a filter as a whole. They are not validated yet.
 struct SettingsClaim {
   uint64_t expansion = 0;
   double error_rate = 0;

@@ -123,7 +123,8 @@ uint64_t options_of(const LayoutCodec& codec, const FilterParameters& parameters
          (parameters.window.is_set() ? kWindowOption : 0);
 }
 
-// Returns the codec and applies its options; null if no layout has these options.
+// Returns the codec of the layout that the header's options select, and stores the options in
+// `parameters`. Returns null if no layout has these options.
 const LayoutCodec* take_options(uint64_t options, FilterParameters& parameters) {
   const LayoutCodec* const codec =
       layout_codec_of_chunks(options & ~(kEstimatedOption | kWindowOption));

@@ -6,7 +6,8 @@
 //
 // Invariants: the header of a redisbloom filter equals RedisBloom's, byte for byte. The other
 // layouts use the same header with an options bit that RedisBloom rejects, and a few bytes more.
-// Thread safety: pure functions; the filter needs its key's lock, exclusive for load_chunk.
+// Thread safety: pure functions; the caller holds the lock of the filter's key. load_chunk() needs
+// the exclusive lock.
 // Source: docs/formats.md, "Filters in chunks".
 #pragma once
 

@@ -53,7 +53,7 @@ FilterResult decode_filter_of(uint64_t id, StreamReader& reader, const core::Mem
   FilterBuilder builder(budget);
   builder.parameters.layout = codec->layout;
   codec->decode(in, builder, version);
-  // If the builder has failed, some fields are unread, and the next field is not the end mark.
+  // If the builder has failed, some fields are unread, so the end mark cannot be read.
   if (builder.ok()) in.end();
   if (!in.ok()) builder.fail(kDamagedFilter);
   return builder.finish();

@@ -8,7 +8,7 @@
 // (`bloomfltr` 1). Native filters are written as `bloomery-`, with version 1, 2 if some array is
 // big, or 3 if they have a window or an estimated count. Deletable filters are written as
 // `bloomeryF` or `bloomeryR`. Encoding and decoding leave untouched pages untouched.
-// Thread safety: pure functions; the filter needs its key's lock.
+// Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
 
@@ -20,8 +20,8 @@
 namespace persistence {
 
 // Writes the module's id, the fields and the end mark. If `writer` has a ChunkedOutput, each array
-// that forked processes share is read once, in order. It is not packed, because its bits may change
-// during the call.
+// that forked processes share is read once, in order. Such an array is not compressed, because its
+// bits may change during the call.
 void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter, Packing packing);
 
 // Reads a payload after its type byte. The bits are read directly into the arrays. Errors: an

@@ -24,8 +24,9 @@ LayerClaim claim_of(const ScalableFilter& filter, size_t index) {
   claim.array_bytes = stored_array_bytes(info.geometry);
   claim.lines_per_lookup = info.geometry.lines_per_lookup;
   claim.cell_bits = info.geometry.cell_bits;
-  // RedisBloom requires that bits per item and hash count agree, even if another machine has sized
-  // the layer.
+  // RedisBloom requires that bits per item and hash count agree. If another machine has sized the
+  // layer, its logarithm may have given another hash count. So the bits per item are derived from
+  // that count.
   claim.bits_per_item = RedisBloomLayout::bits_per_item(info.error_rate, claim.hash_count)
                             .value_or(RedisBloomLayout::bits_per_item(info.error_rate));
   if (info.geometry.is_rounded) {
@@ -75,9 +76,9 @@ void FilterWriter::plain_string_head(std::string_view head, uint64_t array_bytes
   writer_.bytes(head);
 }
 
-// Packing reads the bytes several times and needs a copy of them. If another process sets bits
-// between two reads, the result may lack bits that were set before. So arrays that processes share
-// are not packed.
+// LZF compression reads the bytes several times and needs a copy of them. If another process sets
+// bits between two reads, the result may lack bits that were set before. So arrays that processes
+// share are not compressed.
 Packing FilterWriter::packing_of(const BitArray& bits) const {
   return writer_.is_chunked() && bits.is_mapped() ? Packing::kNever : packing_;
 }

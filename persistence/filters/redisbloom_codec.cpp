@@ -27,9 +27,10 @@ constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;
 
-// Returns the geometry of a layer whose modulus is 2^exponent. The size in bits was rounded up to
-// 2^exponent, and the capacity was increased by the items that then fit. So the capacity requires
-// at most 2^exponent bits, and at least half as many less the bits of one item.
+// Returns the geometry of a layer whose modulus is 2^exponent. The writer has rounded the size in
+// bits up to 2^exponent, and has added to the capacity the items that then fit. So the number of
+// bits that the capacity requires is at most 2^exponent. It is at least half of 2^exponent, minus
+// the bits of one item.
 std::optional<Geometry> rounded_geometry(const LayerClaim& claim, double per_item,
                                          Geometry geometry) {
   constexpr uint64_t kExponentMax = 54;
@@ -145,7 +146,7 @@ void encode_redisbloom(FilterWriter& out, const ScalableFilter& filter) {
 }
 
 void decode_redisbloom(ModuleReader& in, FilterBuilder& builder, unsigned version) {
-  in.unsigned_number();  // skips the total, which is the sum of the layers
+  in.unsigned_number();  // skips the total item count, which is the sum over all layers
   const uint64_t layer_count = in.unsigned_number();
   const uint64_t options = version >= kSinceOptions ? in.unsigned_number() : 0;
   const uint64_t growth = version >= kSinceGrowth ? in.unsigned_number() : 2;

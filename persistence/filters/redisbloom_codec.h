@@ -2,7 +2,7 @@
 //
 // Encodes and decodes redisbloom filters in the form that RedisBloom writes and reads.
 //
-// Thread safety: pure functions; the filter needs its key's lock.
+// Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
 

@@ -4,7 +4,7 @@
 // of BF.LOAD, which consists of such layers.
 //
 // Invariants: all layers of a filter have the first layer's seed.
-// Thread safety: pure functions; the filter needs its key's lock.
+// Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
 

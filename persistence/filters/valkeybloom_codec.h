@@ -3,7 +3,7 @@
 // Encodes and decodes valkey-bloom filters in the form that the module valkey-bloom writes and
 // reads.
 //
-// Thread safety: pure functions; the filter needs its key's lock.
+// Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
 

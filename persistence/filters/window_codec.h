@@ -3,7 +3,7 @@
 // Encodes and decodes a filter's window as a sequence of numbers, which is the same in module
 // values and in chunk headers.
 //
-// Thread safety: pure functions; the filter needs its key's lock.
+// Thread safety: pure functions; the caller holds the lock of the filter's key.
 // Source: docs/formats.md, "Filters".
 #pragma once
 

@@ -30,7 +30,7 @@ enum class Form : uint8_t {
   kStream5,
   kArray,
   kTemplate,                // stored as a count, that many names, and a string
-  kTemplateArray,           // the form is a count and twice as many strings
+  kTemplateArray,           // stored as a count and twice as many strings
   kTemplateArrayReference,  // stored as a template's id and a string per field
   kLength,
 };
@@ -130,7 +130,7 @@ void skip_stream_group(StreamReader& reader, int version) {
     reader.skip(version >= 3 ? 2 * kTimeBytes : kTimeBytes);
     skip_stream_ids(reader);
   }
-  // Skips the ids of a group that no consumer owns any longer.
+  // Skips the ids of the group's messages that no longer belong to a consumer.
   if (version >= 5) skip_stream_ids(reader);
 }
 
@@ -159,7 +159,7 @@ void skip_stream(StreamReader& reader, int version) {
 void skip_array(StreamReader& reader) {
   enum Tag : uint64_t { kLongText, kInteger, kReal, kShortText };
   uint64_t left = reader.length();
-  // A number other than 0 means that the position of the next insertion follows.
+  // If this number is not 0, the position of the next insertion follows.
   if (reader.length() != 0) reader.length();
   for (; left > 0 && reader.ok(); --left) {
     reader.length();
@@ -229,7 +229,8 @@ bool can_skip_foreign(uint8_t type, RdbDialect dialect) {
 }
 
 void HashTemplates::read(StreamReader& reader) {
-  // Limit on the number of templates. A file with more is a denial-of-service attack.
+  // Limit on the number of hash templates. A file with more templates is rejected, because it is
+  // probably a denial-of-service attack.
   constexpr size_t kTemplatesMax = size_t{1} << 20;
   const uint64_t id = reader.length();
   const uint64_t count = reader.length();
@@ -289,7 +290,8 @@ void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
       reader.string().skip();
       return;
     case Form::kHashWithExpiry:
-      // The release candidate of Redis 7.4 stored no earliest expiry before the fields.
+      // The release candidate of Redis 7.4 stored hashes without the earliest expiry of their
+      // fields.
       if (type != kHashReleaseCandidate) reader.skip(kTimeBytes);
       return skip_elements(reader, form);
     default:

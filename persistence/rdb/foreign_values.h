@@ -30,7 +30,7 @@ bool can_skip_foreign(uint8_t type, RdbDialect dialect);
 // template stores only values, as many as the template has fields.
 class HashTemplates {
  public:
-  // Reads a template after its opcode.
+  // Reads the definition of a template, after its opcode.
   void read(StreamReader& reader);
   // Returns the number of fields of the template; nullopt if it was not defined.
   std::optional<uint64_t> field_count(uint64_t id) const;

@@ -36,9 +36,9 @@ class RdbEntryReader {
       : reader_(reader), budget_(budget), builds_values_(builds_values) {}
 
   std::string name();
-  // Reads the string after the name. Returns null after a fault.
+  // Reads a string value, which follows the key's name. Returns null after a fault.
   core::keyspace::EntryPtr string(const std::string& name);
-  // Reads a filter after the module's id. REQUIRES: the id belongs to a filter module.
+  // Reads a filter whose module id was already read. REQUIRES: `id` belongs to a filter module.
   core::keyspace::EntryPtr filter(const std::string& name, uint64_t id);
 
  private:

@@ -56,8 +56,9 @@ inline constexpr std::string_view kAofBaseAux = "aof-base";
 inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
 inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
-// The AUX field `bloomery-ver` marks the snapshots of Bloomery. Each add in the commands after such
-// a snapshot was new when it was journaled, so replay counts it without a check.
+// The AUX field `bloomery-ver` marks the snapshots of Bloomery. The commands after such a snapshot
+// add only items that were new when the commands were journaled. So replay counts these items
+// without looking them up.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
 // The AUX field `bloomery-foreign-stream` is "1" if the replication stream after the snapshot comes
 // from another kind of server.

@@ -152,7 +152,8 @@ bool RdbReader::key_attribute(uint8_t opcode) {
     default:
       return false;
   }
-  // An expiry before 1970 has passed like any other, but -1 would mean no expiry.
+  // An expiry before 1970 is replaced by 0, which has passed, too. A negative number is not kept,
+  // because -1 would mean no expiry.
   attributes_.expires_at_ms = std::max<int64_t>(attributes_.expires_at_ms, 0);
   return true;
 }
@@ -249,7 +250,7 @@ void RdbReader::module_key(const std::string& name) {
   if (EntryPtr entry = values_.filter(name, id)) hand_over(std::move(entry));
 }
 
-// Captures the bytes of the key in the batch.
+// Appends the bytes of the next key to the batch, without decoding the key.
 void RdbReader::batched_key(uint8_t type) {
   const size_t begin = batch_.bytes.size();
   reader_.begin_capture(batch_.bytes, kBatchedKeyBytesMax);

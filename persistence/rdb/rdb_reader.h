@@ -31,8 +31,8 @@ namespace persistence {
 class RdbVisitor {
  public:
   virtual ~RdbVisitor() = default;
-  // If the visitor returns an error, read_rdb() stops and returns that error with the offset before
-  // it.
+  // If the visitor returns an error, read_rdb() stops and returns that error. The returned text
+  // begins with the offset in the snapshot.
   virtual core::Result<> aux(std::string_view /*name*/, std::string_view /*value*/) { return {}; }
   // Called with the expected number of keys of a database: a hint that may be wrong.
   virtual void size_hint(uint64_t /*database*/, uint64_t /*keys*/, uint64_t /*expires*/) {}

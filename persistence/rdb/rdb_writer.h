@@ -4,10 +4,10 @@
 //
 // Invariants: bytes are written in pieces of at most `buffer_bytes`. Every byte of a value is
 // copied to the buffer once, and only the copy is checksummed and written. So bit arrays may gain
-// bits during the write, as arrays do that a forked child shares with its parent. Expired keys are
-// written too; the loader decides about them.
-// Thread safety: reads the keyspace without locks. The caller holds all stripes, at least shared,
-// or is a forked child.
+// bits during the write, as arrays do that a forked child process shares with its parent. Expired
+// keys are written too; the loader decides about them.
+// Thread safety: reads the keyspace without locks. The caller holds the locks of all stripes, at
+// least shared, or is a forked child process.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 

@@ -105,7 +105,7 @@ TEST(Glob, CaseIsIgnoredOnRequest) {
   EXPECT_TRUE(glob_matches("MAX*", "maxmemory", LetterCase::kIgnored));
   EXPECT_TRUE(glob_matches("[A-M]ax", "Max", LetterCase::kIgnored));
   EXPECT_FALSE(glob_matches("[^m]ax", "Max", LetterCase::kIgnored));
-  // An escaped character is compared with its case.
+  // As in Redis, the case of an escaped character in a set is not ignored.
   EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));
 }
 

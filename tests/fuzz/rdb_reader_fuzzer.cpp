@@ -4,8 +4,8 @@
 // limit of 64 MiB (option -malloc_limit_mb=64), because an input of a few KiB must never make the
 // reader allocate more.
 //
-// The first byte of an input chooses the source. Checksums are ignored, because few inputs would
-// have valid ones.
+// The first byte of an input chooses the reader's options, and whether the reader knows the size of
+// the snapshot. Checksums are ignored, because few inputs would have valid ones.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -12,8 +12,8 @@
 
 namespace core::bloom {
 
-// Adds items to a filter of one layout. REQUIRES: the members' argument Layout is the filter's
-// layout.
+// Adds items to a filter of one layout. REQUIRES: the template argument Layout of each member is
+// the filter's layout.
 class ScalableFilter::Adder {
  public:
   Adder(ScalableFilter& filter, const MemoryBudget& budget) : filter_(filter), budget_(budget) {}
@@ -145,7 +145,8 @@ class ScalableFilter::Adder {
     const bool is_older = check_layers<Layout>(all.first(older), hash);
     const AddOutcome outcome = add_to_last<Layout>(hash);
     if (!is_older) return outcome;
-    // If the newest generation has no room, the item is still present in an older generation.
+    // If the newest generation has no room, the outcome is kPresent, because an older generation
+    // still contains the item.
     return outcome == AddOutcome::kAdded ? AddOutcome::kRefreshed : AddOutcome::kPresent;
   }
 
@@ -173,8 +174,8 @@ class ScalableFilter::Adder {
     return done;
   }
 
-  // Reports the first items as present until one is not found, and adds that item to a new layer.
-  // Returns the number of items processed.
+  // Reports items as present up to the first item that was not found, and adds that item to a new
+  // layer. Returns the number of items processed.
   template <class Layout>
   size_t add_to_full(std::span<const ItemHash> hashes, std::span<const bool> found,
                      std::span<AddOutcome> outcomes) {

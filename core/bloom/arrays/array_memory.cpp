@@ -57,8 +57,8 @@ int make_file(uint64_t size_bytes) {
 struct ArrayMemory::Tail {
   int64_t offset;         // offset of the array's range in the file, or kNoOffset
   uint64_t mapped_bytes;  // size of the mapping, including this tail
-  uint64_t mapped_at;     // value of events_ when the array was mapped
-  uint64_t freed_at;      // value of events_ when the array was freed
+  uint64_t mapped_at;     // count of fork events when the array was mapped
+  uint64_t freed_at;      // count of fork events when the array was freed
   uint64_t size_bytes;
   Tail* next_freed;
 
@@ -99,8 +99,8 @@ ArrayMemory::Tail& ArrayMemory::tail_of(void* memory, uint64_t size_bytes) {
 }
 
 void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
-  // A child has its own copy of next_offset_, so its ranges would collide with later ranges of the
-  // parent. Therefore a child maps no range of the file.
+  // A child process has its own copy of next_offset_, so its ranges would overlap later ranges of
+  // the parent. Therefore a child process maps no range of the file.
   if (descriptor_ < 0 || ::getpid() != owner_) return MAP_FAILED;
   const uint64_t step = round_up(mapped_bytes + 1, kRangeAlignment);
   uint64_t start = next_offset_.load(std::memory_order_relaxed);
@@ -111,7 +111,7 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
   void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_NORESERVE, descriptor_, offset);
   if (memory == MAP_FAILED) {
-    // A mapping that fails must not use up the range of offsets.
+    // If mmap() has failed, its range of the file is made available again.
     uint64_t end = start + step;
     next_offset_.compare_exchange_strong(end, start, std::memory_order_relaxed);
   }
@@ -120,8 +120,8 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
 
 void* ArrayMemory::map(uint64_t size_bytes) {
   const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
-  // Reads events_ before mmap(). A child that is forked during mmap() may see the array, so the
-  // array must count as mapped before the end of that fork.
+  // Reads events_ before mmap(). A child process that is forked during mmap() may see the array, so
+  // the array must count as mapped before the end of that fork.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
   // MAP_NORESERVE: a filter sized for years may exceed the free memory. The caller has checked
@@ -129,8 +129,8 @@ void* ArrayMemory::map(uint64_t size_bytes) {
   void* memory = map_range(mapped_bytes, offset);
   if (memory == MAP_FAILED) {
     offset = kNoOffset;
-    // No other process uses the arrays of a child, so they need not be shared. With MAP_PRIVATE,
-    // pages that the child only reads take no memory.
+    // Arrays that a forked child creates are used by no other process, so they need not be shared.
+    // With MAP_PRIVATE, pages that the child only reads take no memory.
     const int sharing = ::getpid() == owner_ ? MAP_SHARED : MAP_PRIVATE;
     memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
                     sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -144,16 +144,16 @@ void* ArrayMemory::map(uint64_t size_bytes) {
 
 void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
   give_back_or_keep(tail_of(memory, size_bytes), size_bytes);
-  // The size is subtracted only after the pages were freed, because they are in use until then, and
-  // freeing many pages takes time.
+  // The counter is reduced only after the pages were freed. Until then they are in use, and freeing
+  // many pages takes time.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
 void ArrayMemory::give_back_or_keep(Tail& tail, uint64_t size_bytes) {
   const bool is_in_file = tail.offset != kNoOffset;
   if (!is_in_file) anonymous_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
-  // A child only unmaps the array, because the parent still uses its pages in the file. An
-  // anonymous array has no pages in the file.
+  // A forked child only unmaps the array, because the parent process still uses the array's pages
+  // in the file. An anonymous array has no pages in the file.
   if (!is_in_file || ::getpid() != owner_) {
     ::munmap(tail.memory(), tail.mapped_bytes);
     return;
@@ -239,8 +239,8 @@ void ArrayMemory::release(Children::iterator child) {
     Tail* const tail = std::exchange(unseen, unseen->next_freed);
     const uint64_t size_bytes = tail->size_bytes;
     tail->give_back();
-    // The size is subtracted only after the pages were freed, because they are in use until then,
-    // and freeing many pages takes time.
+    // The counter is reduced only after the pages were freed. Until then they are in use, and
+    // freeing many pages takes time.
     kept_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   }
 }

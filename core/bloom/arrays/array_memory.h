@@ -10,8 +10,8 @@
 // ranges. A freed array stays in memory only while a forked child lives that may read it. Such a
 // child was forked after the array was mapped and before it was freed. Only the process that
 // created the file maps new ranges of it and frees them.
-// Where the file cannot be created, arrays are anonymous shared mappings and every page counts as
-// touched. Reasons are an old kernel, a limit on file sizes, and strict overcommit.
+// If the file cannot be created, arrays are anonymous shared mappings and every page counts as
+// touched. Possible causes are an old kernel, a limit on file sizes, and strict overcommit.
 // Thread safety: all members may be called from any thread. next_data() may also be called from
 // forked children, and takes no lock.
 // Source: memfd_create(2), lseek(2) about SEEK_DATA, madvise(2) about MADV_REMOVE.
@@ -48,9 +48,8 @@ class ArrayMemory {
   // Returns the offset of the first byte at or after `offset` whose page was touched; size_bytes if
   // there is no such page. REQUIRES: `memory` came from map(size_bytes); offset <= size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Returns the end of a range of touched pages that begins at `offset`. The range may be only a
-  // part: the page after it may be touched, too. REQUIRES: next_data() with the same array returned
-  // `offset`.
+  // Returns the end of a range of touched pages that begins at `offset`. The page after the
+  // returned end may be touched too. REQUIRES: next_data() with the same array returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
   // Bytes of all arrays that are not freed, touched or not.
@@ -66,7 +65,7 @@ class ArrayMemory {
 
  private:
   struct Tail;
-  // A forked child, identified by the values of events_ at the beginning and at the end of its
+  // A forked child, identified by the count of fork events at the beginning and at the end of its
   // fork.
   struct Child {
     uint64_t begin;
@@ -92,7 +91,7 @@ class ArrayMemory {
   std::atomic<uint64_t> anonymous_bytes_{0};
   // Counts the beginning and the end of each fork, so that mappings, forks and frees have an order.
   std::atomic<uint64_t> events_{0};
-  std::mutex mutex_;       // guards children_ and freed_; never locked in a child
+  std::mutex mutex_;       // guards children_ and freed_; never locked in a child process
   Children children_;      // child processes that are alive
   Tail* freed_ = nullptr;  // linked list of freed arrays that living children may read
 };

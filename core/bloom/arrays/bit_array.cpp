@@ -17,8 +17,9 @@ namespace {
 constexpr size_t kLineBytes = 64;
 
 uint64_t* allocate_on_heap(size_t size_bytes) {
-  // Layouts with cache lines need arrays that start at a line of the processor. An array whose size
-  // is not a multiple of a line has no such layout, and calloc wastes less memory for it.
+  // A layout that divides its array into cache lines needs an array that starts at a cache line. If
+  // the size is not a multiple of a cache line, no such layout uses the array, and calloc wastes
+  // less memory.
   if (size_bytes % kLineBytes != 0) return static_cast<uint64_t*>(std::calloc(size_bytes, 1));
   void* memory = std::aligned_alloc(kLineBytes, size_bytes);
   if (memory == nullptr) return nullptr;
@@ -137,7 +138,7 @@ bool BitArray::detach_from_children() {
   if (words_ == nullptr || !is_shared()) return true;
   auto copy = clone();
   if (!copy) return false;
-  // ArrayMemory keeps the old array until the last child that shares it has ended.
+  // ArrayMemory keeps the old array until the last child process that shares it has ended.
   *this = std::move(*copy);
   return true;
 }

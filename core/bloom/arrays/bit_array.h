@@ -3,11 +3,11 @@
 // BitArray: zeroed bits that a layer owns, from the heap when small and mapped when big.
 //
 // Invariants: the bits after bit_count() up to the next multiple of 64 exist and are zero. Arrays
-// of kMappedBytes or more are mapped: they cost memory only for touched pages. A child that saves a
-// shared array sees all bits that the array had at the fork, and possibly later ones. The parent
-// copies no page. All other arrays look to a child as they were at the fork. Members that work on
-// the whole array leave untouched pages untouched. The exceptions are words() and bytes(): their
-// callers must avoid access to untouched pages.
+// of kMappedBytes or more are mapped: they cost memory only for touched pages. A child process that
+// saves a shared array sees all bits that the array had at the fork, and possibly later ones. The
+// parent process copies no page of a shared array. A child process sees any other array as it was
+// at the fork. Members that work on the whole array leave untouched pages untouched. The exceptions
+// are words() and bytes(): their callers must avoid access to untouched pages.
 // Thread safety: reads may run in parallel. A write needs exclusive access to the words that it
 // changes; detach_from_children() needs exclusive access to the array.
 // Source: docs/bloom_math.md, "Memory".
@@ -24,8 +24,8 @@
 
 namespace core::bloom {
 
-// kPrivate is for arrays whose bits may be cleared. kShared arrays share their memory with
-// children.
+// kPrivate is for arrays whose bits may be cleared. kShared arrays share their memory with forked
+// child processes.
 enum class ArraySharing : uint8_t { kShared, kPrivate };
 
 class BitArray {
@@ -49,8 +49,8 @@ class BitArray {
   static std::optional<BitArray> allocate(uint64_t bit_count,
                                           ArraySharing sharing = ArraySharing::kShared);
   std::optional<BitArray> clone() const;
-  // Moves the bits to memory that no existing child shares, so that children keep seeing the
-  // present bits. Returns false, with nothing changed, if the allocation fails.
+  // Moves the bits to memory that no existing child process shares. Child processes keep seeing the
+  // bits as they are now. Returns false, with nothing changed, if the allocation fails.
   bool detach_from_children();
 
   uint64_t bit_count() const { return extent_.bit_count; }
@@ -101,7 +101,7 @@ class BitArray {
   struct Extent {
     bool is_mapped : 1 = false;
     bool is_private : 1 = false;
-    uint64_t bit_count : 62 = 0;  // in the high bits: one shift gives the line count
+    uint64_t bit_count : 62 = 0;  // above the flags: one shift gives the line count
   };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;

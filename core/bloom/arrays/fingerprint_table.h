@@ -37,7 +37,7 @@ struct alignas(64) BucketShape {
   uint16_t bucket_bits;
   uint8_t slots;
   uint8_t slot_bits;
-  bool is_narrow;  // true if a word of 8 bytes suffices
+  bool is_narrow;  // true if a word of 8 bytes holds any bucket
 };
 
 using BucketShapes = std::array<std::array<BucketShape, BucketModel::kBitsMax + 1>,  //
@@ -172,8 +172,8 @@ class FingerprintTable {
     return word >> (place.shift % 64);  // `% 64`: the compiler cannot infer that shift < 64
   }
   Word pattern(uint64_t value) const { return lows() * value; }
-  // In `zeros(slots) & highs()`, the top bit of each slot that is zero is set. The result is exact
-  // up to the lowest such slot. Bits of higher slots may be wrong, but no caller reads them.
+  // `zeros(slots) & highs()` has the top bit of each all-zero slot set. The result is exact up to
+  // the lowest all-zero slot. Bits of higher slots may be wrong, but no caller reads them.
   Word zeros(Word slots) const { return (slots - lows()) & ~slots; }
 
   // Number of bits below the lowest slot whose top bit is set.
@@ -188,8 +188,8 @@ class FingerprintTable {
     }
     return below + static_cast<unsigned>(std::countr_zero(half)) + 1 - shape_.slot_bits;
   }
-  // XORs a value into the slot `slot_bits` after the start of the bucket. This fills a free slot,
-  // and frees a slot that holds the value.
+  // XORs a value into the slot that begins `slot_bits` bits after the start of the bucket. This
+  // stores the value in a free slot, and frees a slot that holds the value.
   void flip(const BucketPlace& place, unsigned slot_bits, uint64_t value) const {
     std::byte* const at = const_cast<std::byte*>(bytes()) + place.byte;
     Word word;

@@ -23,7 +23,8 @@ constexpr uint64_t round_to_pages(uint64_t size_bytes) {
 class PageMap {
  public:
   explicit PageMap(const char* path) {
-    // The kernel accepts only reads of whole words, so the stream must not read a buffer ahead.
+    // The kernel accepts only reads of whole 8-byte words. Therefore the stream has no buffer, and
+    // reads only the requested words.
     file_.rdbuf()->pubsetbuf(nullptr, 0);
     file_.open(path, std::ios::binary);
   }
@@ -82,8 +83,8 @@ void PrivateMemory::unmap(void* memory, uint64_t size_bytes) {
     sizes_.erase(memory);
   }
   ::munmap(memory, round_to_pages(size_bytes));
-  // The size is subtracted only after the pages were freed, because they are in use until then, and
-  // freeing many pages takes time.
+  // The counter is reduced only after munmap() has freed the pages. Until then the pages are in
+  // use, and freeing many pages takes time.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 

@@ -6,10 +6,10 @@
 // Cost of a fork: the kernel copies the page tables of touched pages, 8 bytes for each 4 KiB. Later
 // it copies each page that the parent changes while the child lives.
 //
-// A page that was only read has no memory of its own. It counts as touched here, because the kernel
-// does not distinguish it from a page that was written. If the kernel's page map cannot be read,
-// all pages count as touched. Huge pages are disabled: one item would touch 2 MiB, and a fork would
-// copy as much.
+// A page that was only read has no memory of its own. Such a page counts as touched, because the
+// kernel does not distinguish it from a page that was written. If the kernel's page map cannot be
+// read, all pages count as touched. Huge pages are disabled: with them, adding one item could take
+// 2 MiB, and one write while a child process lives could copy 2 MiB.
 //
 // Thread safety: all members may be called from any thread. next_data() and data_end() may also be
 // called from forked children, and take no lock.
@@ -37,9 +37,8 @@ class PrivateMemory {
   // there is no such page. REQUIRES: `memory` came from map() of at least size_bytes; offset <=
   // size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Returns the end of a range of touched pages that begins at `offset`. The range may be only a
-  // part: the page after it may be touched, too. REQUIRES: next_data() with the same array returned
-  // `offset`.
+  // Returns the end of a range of touched pages that begins at `offset`. The page after the
+  // returned end may be touched too. REQUIRES: next_data() with the same array returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
   // Bytes of all arrays that are not freed, touched or not.
@@ -52,7 +51,7 @@ class PrivateMemory {
   const char* page_map_;
   int owner_;  // id of the process that created this object
   std::atomic<uint64_t> reserved_bytes_{0};
-  mutable std::mutex mutex_;  // guards sizes_; never locked in a child
+  mutable std::mutex mutex_;  // guards sizes_; never locked in a child process
   std::map<void*, uint64_t> sizes_;
 };
 

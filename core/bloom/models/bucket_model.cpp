@@ -69,8 +69,8 @@ std::optional<BucketModel> solve_bucket_model(uint64_t capacity, double error_ra
     const double buckets_to_reach = buckets_for(items, slots);
     for (unsigned bits = BucketModel::kBitsMin; BucketModel::is_shape(slots, bits); ++bits) {
       const double buckets_to_keep = 2 * items / (error_rate * fingerprint_count(bits));
-      // Skips short fingerprints in a table that is half empty: a table of longer fingerprints
-      // takes less memory.
+      // Skips fingerprints so short that the error rate requires more than twice the buckets that
+      // the items need. A table of longer fingerprints then takes less memory.
       if (buckets_to_keep > 2 * buckets_to_reach + 2) continue;
       const double buckets = std::max(buckets_to_keep, buckets_to_reach);
       BucketModel model{std::ceil(buckets / buckets_per_line(slots, bits)), slots, bits};

@@ -35,7 +35,8 @@ struct BucketModel {
   double bucket_count() const;
   // Probability that an item that was never added is found among `item_count` items.
   double error_rate(double item_count) const;
-  // Number of items that can be inserted in all but about one of a hundred thousand tables.
+  // Number of items that a table of this shape can hold. About one table in 100,000 holds fewer
+  // items.
   double reach() const;
 };
 

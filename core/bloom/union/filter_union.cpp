@@ -25,7 +25,8 @@ bool are_equal_rates(double a, double b) {
   return std::fabs(a - b) <= kRateTolerance * b;
 }
 
-// Checks, as far as settings show, that an item has the same bits in both filters.
+// Compares the settings that determine an item's bits. Errors: the filters are deletable or have a
+// window, or the settings differ.
 Result<> check_settings(const FilterParameters& first, const FilterParameters& other) {
   if (layout_row(first.layout).clears_bits || layout_row(other.layout).clears_bits) {
     return cannot_merge("deletable filters hold items by more than their bits");
@@ -100,7 +101,7 @@ Result<> check_inputs(UnionInputs inputs) {
   const ScalableFilter& longest = longest_of(inputs);
   for (const ScalableFilter* input : inputs) {
     if (auto checked = check_pair(*inputs.front(), *input); !checked) return checked;
-    // Checks the layers that the first filter does not have.
+    // Compares each input with the longest filter, because the first filter may have fewer layers.
     if (auto checked = check_pair(longest, *input); !checked) return checked;
   }
   return {};
@@ -119,7 +120,8 @@ void set_bits(std::span<std::byte> target, std::span<const std::byte> source) {
   for (; at < source.size(); ++at) target[at] |= source[at];
 }
 
-// Zeros of `other` leave untouched pages of `bits` untouched.
+// ORs `other` into `bits`. Pages of `other` that contain only zeros leave untouched pages of `bits`
+// untouched.
 void add_bits(BitArray& bits, const BitArray& other) {
   other.visit_data(0, other.bytes().size(), [&](uint64_t offset, std::span<const std::byte> piece) {
     const bool has_ones =

@@ -20,7 +20,7 @@
 
 namespace core::bloom {
 
-// At least one filter. The first decides the growth settings of the union.
+// The filters to unite, at least one. The first filter decides the growth settings of the union.
 using UnionInputs = std::span<const ScalableFilter* const>;
 
 // Size of the union, as counted by ScalableFilter::size_bytes(). Errors: the first reason why the

@@ -11,8 +11,8 @@
 namespace core::keyspace {
 namespace {
 
-// Maximum number of buckets scanned while a lock is held, and for a whole sample. A sample is
-// limited because few keys may have an expiry.
+// Maximum number of buckets scanned while a stripe lock is held, and for a whole sample. A sample
+// needs a limit, because a search for keys with an expiry may find only a few.
 constexpr size_t kStepsPerLock = 64;
 constexpr size_t kStepsMax = 4096;
 

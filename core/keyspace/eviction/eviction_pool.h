@@ -68,16 +68,16 @@ class EvictionPool {
   };
   struct Choice {
     std::optional<Candidate> candidate;
-    // Valid only if there is no candidate. True if an evictable key exists that the search did not
-    // find.
+    // Valid only if there is no candidate. True if the databases contain keys that may be evicted,
+    // but the search has found none of them.
     bool is_any_left = false;
   };
 
   EvictionPool(Keyspace& keyspace, uint64_t seed) : keyspace_(keyspace), random_(seed) {}
 
-  // `databases` are the databases to sample.
+  // Chooses a key to evict from one of `databases`.
   Choice choose(const EvictionSettings& settings, std::span<const unsigned> databases);
-  // True if the entry that now has the candidate's name still has at least its score.
+  // True if the entry that now has the candidate's name still has at least the candidate's score.
   static bool is_still_due(const Entry& entry, const Candidate& candidate,
                            const EvictionSettings& settings);
 

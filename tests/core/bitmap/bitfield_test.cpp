@@ -115,7 +115,7 @@ TEST(ParseOffset, RejectsOffsetsNotBelowTheLimit) {
 
 TEST(ParseOffset, ScaledOffsetsNeverWrap) {
   constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-  // Field 2^58 of 64 bits begins at bit 2^64.
+  // Offset #2^58 of a 64-bit field is bit 2^64, which does not fit into 64 bits.
   EXPECT_TRUE(parse_field_offset("#288230376151711744", i(64), kNoLimit).has_error());
   EXPECT_TRUE(parse_field_offset("#288230376151711745", i(64), kLimitBits).has_error());
   EXPECT_TRUE(parse_field_offset("#9223372036854775807", i(64), kLimitBits).has_error());

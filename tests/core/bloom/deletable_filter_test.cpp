@@ -219,8 +219,8 @@ TEST_P(DeletableFilterTest, BatchRemovalsEqualSingleRemovals) {
   }
 }
 
-// A layer may become empty, but keep bits, within a batch. Later items of the batch must not be
-// found in it.
+// The last counted item of a layer may be deleted within a batch of deletions, while bits of the
+// layer remain set. Later deletions of the batch must not find their items in this layer.
 TEST_P(DeletableFilterTest, LayersEmptiedWithinABatchAreDropped) {
   constexpr int kFilters = support::rounds(2000, 200);
   std::mt19937_64 random(kModelSeed);

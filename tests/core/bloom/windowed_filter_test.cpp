@@ -243,7 +243,8 @@ TEST(WindowedFilter, ItemWindowForgetsByCount) {
   }
 }
 
-// A journal lists only the items whose add had an effect, so they alone must rotate the window.
+// A journal lists only the items whose add had an effect. A replay of these items alone must rotate
+// the window as the original adds did.
 TEST(WindowedFilter, ReplayOfEffectsRotatesAlike) {
   std::mt19937_64 random(4);
   for (int round = 0; round < support::rounds(60, 15); ++round) {

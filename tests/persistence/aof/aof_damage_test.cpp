@@ -171,7 +171,8 @@ TEST_F(AofDamageTest, UnwrittenBlockIsATornTail) {
     file.add({"SET", "k", std::string(300, 'w')});
     file.end_batch();
   }
-  // The holes begin at the synced end. They reach to the end of its block, or of a later block.
+  // Each hole begins at the end of the synced bytes. It ends with the block that contains this
+  // position, or with a later block.
   ASSERT_LT(synced, 512U);
   for (const size_t end : {512U, 1024U, 1536U}) {
     const Reading reading = read(with_hole(file.bytes(), synced, end));

@@ -329,7 +329,7 @@ TEST_F(AofWriterTest, WithBaseNoFileIsListedBeforeTheBase) {
   EXPECT_EQ(manifest.incrementals()[0].name, "a.aof.2.incr.aof");
 }
 
-// The log is being switched on. Until its base exists, a start finds the previous data.
+// The log is being switched on. Until its base exists, a server that starts finds the old data.
 TEST_F(AofWriterTest, CrashBeforeTheFirstBaseAllowsAStart) {
   for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
     disk_.cut_power(unsynced);
@@ -373,7 +373,7 @@ TEST_F(AofWriterTest, PositionLineBelongsToTheLastCommand) {
   open();
   append("a");
   EXPECT_EQ(aof_files::read(bytes(1)).scan.position->offset, 100);
-  offset = 114;  // advances the position without commands
+  offset = 114;  // advances the stream position without appending commands
   ASSERT_TRUE(writer_->write_position());
   EXPECT_EQ(aof_files::read(bytes(1)).scan.position->offset, 114);
   const size_t size = bytes(1).size();
@@ -411,7 +411,7 @@ TEST_F(AofWriterTest, StartSyncsFilesOfAKilledProcess) {
   EXPECT_EQ(values(1), Values{"a"});
 }
 
-// The data that a start finds: the values of the base, then those of all incremental files.
+// Returns what a server finds at its start: the values of the base and of all incremental files.
 std::vector<std::string> found_after_crash(VirtualDisk& disk, const AofNames& names) {
   AofDirectory directory(disk, ".", "log", names);
   auto start = directory.find();

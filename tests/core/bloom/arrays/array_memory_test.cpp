@@ -28,8 +28,8 @@ bool in_child(const std::function<bool()>& act) {
   return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Returns the offsets of the touched pages that next_data() finds. The tail of the array touches
-// the last page.
+// Returns the offsets of the array's touched pages, as next_data() finds them. The memory's Tail
+// record is in a page after the array, so that page is not returned.
 std::vector<uint64_t> pages_of(const ArrayMemory& memory, const void* array) {
   std::vector<uint64_t> pages;
   const auto next = [&](uint64_t offset) { return memory.next_data(array, kArrayBytes, offset); };

@@ -125,7 +125,8 @@ TEST(FilterUnion, CountIsBoundedByThePartsCounts) {
     const auto a = make(settings(kDefaultLayout, 100), fmt::format("a{}", seed), 50);
     const auto b = make(settings(kDefaultLayout, 100), fmt::format("b{}", seed), 50);
     const auto all = united({a.get(), b.get()});
-    // Whatever the bits are, the count of a hundred items is at most a hundred.
+    // The union's estimated item count is limited to the sum of the inputs' counts, so the union
+    // fits into the capacity of 100.
     ASSERT_TRUE(all) << all.error().message;
     EXPECT_LE((*all)->item_count(), a->item_count() + b->item_count());
     EXPECT_GE((*all)->item_count(), 50U);

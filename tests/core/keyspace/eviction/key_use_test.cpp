@@ -48,8 +48,8 @@ TEST(KeyUseTest, UseStoresTheDecayedCountAndTheTime) {
   EXPECT_EQ(used.clock_s(), 600U);
 }
 
-// Redis' documentation states 10, 18, 142 and 255 for a hundred, a thousand, 100,000 and a million
-// uses with a factor of 10.
+// Redis' documentation states the counts 10, 18, 142 and 255 for a hundred, a thousand, 100,000 and
+// a million uses with `lfu-log-factor 10`.
 TEST(KeyUseTest, CountGrowsWithTheLogarithm) {
   UseRules rules;
   const auto mean_after = [&](int uses) {

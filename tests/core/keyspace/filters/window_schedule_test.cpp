@@ -39,7 +39,8 @@ TEST(WindowSchedule, RecordingAgainReplacesALaterTime) {
   schedule.put_back({"a", false}, 3000);
   schedule.record("a");
   EXPECT_EQ(due(schedule, 1), "a");
-  // The name is recorded again after take_due() has removed it and before put_back().
+  // The key's name is recorded again after take_due() has removed it, and before put_back() is
+  // called.
   schedule.record("a");
   schedule.put_back({"a", true}, 3000);
   const auto name = schedule.take_due(1);
