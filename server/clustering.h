@@ -74,8 +74,8 @@ class Clustering {
   // thread. A second call does not wait for the first handover.
   void retire(std::function<void()> done);
   // Ensures that members that lack part of this node's stream can no longer take over. Must be
-  // called as the last step before stop(). Calls `done` as retire() does. REQUIRES: no write is
-  // running.
+  // called as the last step before stop(). Then calls `done`, perhaps on another thread. REQUIRES:
+  // no write is running.
   void close_list(std::function<void()> done);
 
  private:

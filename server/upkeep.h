@@ -26,7 +26,7 @@ namespace server {
 
 class Upkeep {
  public:
-  // Number of keys above tracking-table-max-keys that one tick removes at most.
+  // One tick removes at most this number of tracked keys in excess of tracking-table-max-keys.
   static constexpr size_t kTrimmedKeysMax = 10'000;
   // Posts a task, which runs later on the thread of tick(), between other work.
   using Post = std::function<void(std::function<void()> task)>;
@@ -41,7 +41,7 @@ class Upkeep {
   void tick();
 
  private:
-  // The caller of these functions must hold the key's lock.
+  // The caller of the functions below must hold the lock of `key`.
   void on_expired(unsigned database, std::string_view key);
   void on_evicted(unsigned database, std::string_view key);
   void notify_listeners(KeyEvent event, unsigned database, std::string_view key);

@@ -51,7 +51,7 @@ class AccessLog {
   // Returns up to `count` of the newest entries.
   std::vector<Entry> newest(size_t count) const;
   void clear();
-  // Returns the number of denials since the start.
+  // Returns the number of denials since the server started.
   uint64_t count(Reason reason) const {
     return counts_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
   }

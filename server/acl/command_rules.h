@@ -30,7 +30,7 @@ class CommandRules {
   // Creates rules that allow no command.
   explicit CommandRules(const CommandTable& table);
 
-  // Applies a rule that begins with + or -. Errors: Redis' text.
+  // Applies a rule that begins with + or -. Errors: the error text of Redis.
   core::Result<> apply(std::string_view rule);
   void allow_all();
   void deny_all();

@@ -32,7 +32,7 @@ class Selector {
  public:
   Selector(const CommandTable& table, ChannelDefault channels);
 
-  // Applies one rule about commands, keys or channels. Errors: Redis' text.
+  // Applies one rule about commands, keys or channels. Errors: the error text of Redis.
   core::Result<> apply(std::string_view rule);
   void reset(ChannelDefault channels);
   void simplify() { commands_.simplify(); }

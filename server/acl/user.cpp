@@ -19,8 +19,8 @@ constexpr std::string_view kNotAHash =
     "The password hash must be exactly 64 characters and contain only lowercase hexadecimal "
     "characters";
 constexpr std::string_view kTooMany = "Too many passwords or selectors";
-// Limits on passwords and selectors. Each login compares with all passwords, and a command may be
-// checked against all selectors.
+// These limits bound the work of a login and of a permission check. A login is compared with all
+// passwords of its user, and a command may be checked against all selectors.
 constexpr size_t kPasswordsMax = 1024;
 constexpr size_t kSelectorsMax = 1024;
 

@@ -36,7 +36,8 @@ class User {
   // `channels` grants.
   User(std::string name, const CommandTable& table, ChannelDefault channels);
 
-  // Applies one rule, or a whole selector in parentheses. Errors: Redis' text, without the rule.
+  // Applies one rule, or a whole selector in parentheses. Errors: the error text of Redis, without
+  // the rule.
   core::Result<> apply(std::string_view rule);
   // Applies all rules; parentheses may enclose several words. Must be called once, before the user
   // is published. Returns the first error, if any.

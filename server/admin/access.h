@@ -65,8 +65,8 @@ struct Credentials {
 // is valid.
 std::optional<Credentials> parse_basic(std::string_view header);
 
-// Returns whether a Host header is an IP address or localhost. Other names may be chosen by an
-// attacker.
+// Returns whether a Host header is an IP address or localhost. An attacker could make any other
+// name resolve to this server.
 bool is_plain_host(std::string_view host);
 
 }  // namespace server::admin

@@ -79,7 +79,7 @@ std::optional<HttpResponse> Site::refusal(const Route& route, const Question& qu
     return plain_response(403, fmt::format("A write needs the header {}", kWriteHeader));
   }
   // An attacker's web page could make its own host name resolve to this server's address. Such a
-  // page is rejected, because a user without a password must ask for an address or localhost.
+  // page is rejected: without a password, the Host header must be an IP address or localhost.
   if (question.user->has_no_password() && !is_plain_host(request.host)) {
     return plain_response(403, "Without a password, ask for an address or for localhost to write");
   }

@@ -50,7 +50,7 @@ class Site {
     HttpResponse (Api::*api)(const Api::Question&) = nullptr;
     bool is_public = false;
     // Command that the user must be allowed to run. If empty, no command is required, or the
-    // handler checks.
+    // handler itself checks the permissions.
     std::span<const std::string_view> command{};
     Method method = Method::kRead;
   };

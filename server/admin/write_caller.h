@@ -7,7 +7,8 @@
 // covers only these threads. As for other clients, the reply is delayed until the append log
 // contains the write. The reply is an error if this leader has lost its permit to acknowledge.
 //
-// Thread safety: call() from any thread. `on_reply` is called on a thread that serves clients.
+// Thread safety: call() may be called from any thread. `on_reply` is called on a thread that serves
+// clients.
 #pragma once
 
 #include <functional>

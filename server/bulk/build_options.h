@@ -2,7 +2,8 @@
 //
 // BuildOptions: the parsed arguments of `bloomery-server --build-filter`.
 //
-// Invariants: parsed options are in range; later errors come only from memory and files.
+// Invariants: parsed options are in range, so later errors are only errors of files or a lack of
+// memory.
 // Thread safety: a value shared by threads needs a lock.
 // Source: docs/offline_builder.md.
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ClusterState: the state that the cluster's thread publishes to the threads that serve clients.
-// The state has the newest View, and whether this server may serve the slots that it leads.
+// ClusterState: the newest View and the Service, which the cluster's thread publishes to the
+// threads that serve clients. The Service states whether this server may serve the slots that it
+// leads.
 //
 // Invariants: without a cluster there is no view, and no thread reads one. A thread sees views in
 // the order in which they were published.
@@ -89,7 +90,8 @@ class ClusterState {
     return now_us < permit_until_us() && permit_from_us_.load(std::memory_order_acquire) <= now_us;
   }
 
-  // The time since this replica received bytes from its leader; the maximum without a link.
+  // The time since this replica received bytes from its leader. Without a link, leader_silence_us()
+  // returns the time since the machine started.
   void set_leader_silence(int64_t silence_us) {
     const int64_t now_us = permit_clock_us();
     leader_heard_us_.store(silence_us > now_us ? 0 : now_us - silence_us,
@@ -99,14 +101,14 @@ class ClusterState {
     return permit_clock_us() - leader_heard_us_.load(std::memory_order_relaxed);
   }
 
-  // The members whose acknowledgements replies to writes wait for, with cluster-write-acks insync.
+  // The ids of the members that must acknowledge a write before its reply is sent, with
+  // cluster-write-acks insync.
   using Ids = std::set<std::string, std::less<>>;
   std::shared_ptr<const Ids> required_acks() const {
     const std::scoped_lock lock(mutex_);
     return required_acks_;
   }
-  // Sets the ids of the members whose acknowledgements replies to writes wait for. Returns whether
-  // the ids have changed.
+  // Sets the ids that required_acks() returns. Returns whether the ids have changed.
   bool require_acks(const Ids& ids) {
     const std::scoped_lock lock(mutex_);
     if (ids == *required_acks_) return false;

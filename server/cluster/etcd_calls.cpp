@@ -84,7 +84,7 @@ bool wants_new_token(const EtcdError& error) {
          says("auth store is old");
 }
 
-// Link: one TCP or TLS connection to a member.
+// Link: one TCP or TLS connection to an etcd member.
 struct EtcdCalls::Link {
   Link(asio::io_context& io, size_t of_member, asio::ssl::context* context)
       : member(of_member), tcp(io) {

@@ -74,8 +74,8 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
     std::string body;
     // Called for each line, without its line end. Returns the error that ends the stream, or kOk.
     std::function<EtcdError(std::string_view)> on_line;
-    // The stream ends if no line arrives for this time. The first line must arrive within the time
-    // limit of a call.
+    // The longest time between two lines. If it is exceeded, the stream ends. The first line must
+    // arrive within the time limit of a call.
     std::chrono::milliseconds silence_max;
   };
 

@@ -20,8 +20,8 @@ namespace json = boost::json;
 
 constexpr size_t kMessageBytesMax = 300;
 
-// Exception that is thrown and caught in this file only. It saves the functions that read nested
-// values from returning errors.
+// Exception that is thrown and caught in this file only. With it, the functions that read nested
+// values need not return errors.
 struct BadReply {
   std::string text;
 };

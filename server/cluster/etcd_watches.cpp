@@ -60,7 +60,8 @@ struct EtcdWatches::Watch {
   // True if a new token was requested since etcd last confirmed the watch.
   bool asked_new_token = false;
 
-  // The handler may cancel the watch, which destroys the handler's captures.
+  // Calls a copy of the handler. The handler may cancel the watch, which destroys `handler` and its
+  // captures.
   void deliver(EtcdWatchNews news) {
     if (canceled) return;
     const auto keep = handler;

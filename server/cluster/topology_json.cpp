@@ -18,8 +18,8 @@ namespace json = boost::json;
 
 constexpr int kFormat = 1;
 
-// Exception that is thrown and caught in this file only. It saves the functions that read nested
-// values from returning errors.
+// Exception that is thrown and caught in this file only. With it, the functions that read nested
+// values need not return errors.
 struct Fault {
   std::string text;
 };

@@ -5,7 +5,7 @@
 //
 // Invariants: a View never changes. With a topology each slot has exactly one shard. Without one
 // there are no shards and no nodes, and this server owns no slot.
-// Thread safety: any thread, because a View is constant.
+// Thread safety: any thread may use a View, because it is constant.
 // Source: the clients' protocol,
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/.
 #pragma once

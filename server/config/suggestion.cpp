@@ -52,8 +52,9 @@ class Nearest {
     name_ = name;
   }
 
-  // Returns the known name that is most similar to the unknown name, or an empty text if no name is
-  // similar enough. The shorter the unknown name, the fewer differences are allowed.
+  // Returns the known name that is most similar to the unknown name, or an empty text if no known
+  // name is similar enough. The shorter the unknown name, the fewer of its letters may differ from
+  // the known name.
   std::string_view name() const {
     return distance_ <= std::min(kDistanceMax, letters_.size() / 3) ? name_ : std::string_view();
   }

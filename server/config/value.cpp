@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// Returns the multiplier of a memory unit; nullopt for an unknown unit.
+// Returns the number of bytes in a memory unit, such as 1024 for "kb"; nullopt for an unknown unit.
 std::optional<int64_t> unit_bytes(const std::string& unit) {
   if (unit.empty() || unit == "b") return 1;
   if (unit == "k") return 1000;

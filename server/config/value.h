@@ -3,8 +3,8 @@
 // Converts values of options: words to canonical text, and canonical text to lines of a
 // configuration file.
 //
-// Invariants: parse_value(option, {value.text}) gives the same value again; parsing the lines of
-// write_lines(…) gives the same value.
+// Invariants: parse_value() returns an equal value for the text of any value, and for the words of
+// the lines that write_lines() makes of that text.
 // Thread safety: free functions without shared state.
 #pragma once
 
@@ -39,7 +39,7 @@ MemoryText parse_memory(std::string_view text);
 // Formats bytes, such as "1gb" for 1073741824. A unit is used only if the result is exact.
 std::string format_memory(int64_t bytes);
 
-// Parses a finite decimal number. A sign '+' is rejected.
+// Parses a finite decimal number. A leading '+' is rejected.
 std::optional<double> parse_float(std::string_view text);
 
 Refusal out_of_range(int64_t min, int64_t max);

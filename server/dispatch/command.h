@@ -178,8 +178,8 @@ struct Command {
   // an error.
   Handler handler = nullptr;
   std::span<const Command> subcommands{};
-  // Prefetches the cache lines, beyond the value's first, that the handler will touch in a big
-  // value. Called under the key's shared lock while a pipeline's earlier commands still wait.
+  // Prefetches the cache lines of a big value that the handler will touch, except the value's first
+  // cache line. Called under the key's shared lock while a pipeline's earlier commands still wait.
   void (*prefetch)(const core::keyspace::Entry&, Arguments, Preview&) = nullptr;
   // Returns the exact use of the keys if it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;

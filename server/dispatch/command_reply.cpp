@@ -109,8 +109,8 @@ size_t range_count(const Command& row) {
                                            [](const KeyRange& range) { return range.first != 0; }));
 }
 
-// Returns first, last and step for clients that know no key specifications. Adjacent ranges are
-// joined.
+// Returns the range of the command's keys (first, last, step) for clients that know no key
+// specifications. Adjacent ranges are joined.
 KeyRange joined_range(const Command& row) {
   KeyRange joined = row.keys[0];
   if (joined.first == 0 || joined.count_at != 0) return {.step = 0};

@@ -121,7 +121,7 @@ std::string Dispatcher::check_arguments(const Context& ctx) const {
   if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
   if (session_.origin != CommandOrigin::kClient) return {};
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
-    // As in Redis, MOVED takes precedence over the errors below.
+    // As in Redis, MOVED takes precedence over the error for a client with subscriptions.
     const KeyRouting routing = route(ctx, command->row->flags);
     if (!routing.is_served()) return routing_error(routing);
     return fmt::format(
@@ -160,7 +160,7 @@ bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
   return notifies || (flags & kMayReplicate) != 0;
 }
 
-// The order of the checks is that of Redis.
+// Checks the availability of the server in the order of Redis.
 std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kReportsMisconf)) != 0) {

@@ -77,7 +77,8 @@ class Dispatcher {
   void end_session();
 
  private:
-  // The server of the cluster that serves a command, defined in key_routing.cpp.
+  // KeyRouting: which server of the cluster serves a command. Its functions are defined in
+  // key_routing.cpp.
   struct KeyRouting {
     cluster::Route route{};
     unsigned slot = 0;
@@ -94,7 +95,7 @@ class Dispatcher {
   const RegisteredCommand* find(Arguments args);
   const RegisteredCommand* look_up(std::string_view name);
   // Returns the subcommand that the second word names, or the command itself if there is no second
-  // word. If it is unknown, replies with an error and returns null.
+  // word. If the subcommand is unknown, replies with an error and returns null.
   const RegisteredCommand* resolve(Context& ctx, const RegisteredCommand* command);
   // Looks the command up and hashes its first key. Returns false if the arguments hold no key.
   // `before` is the preceding request of the pipeline, or null.

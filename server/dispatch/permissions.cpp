@@ -130,14 +130,16 @@ Needs needs_of(const Command& row) {
   const bool is_first_argument = keys.first == 1 && keys.last == 1 && keys.count_at == 0 &&
                                  (keys.use & kNotAKey) == 0 && row.keys[1].first == 0;
   if (!is_first_argument) return {};
-  // A selector that grants full access needs no call of key_use().
+  // If the use of the key depends on the arguments, has_plain_rights() demands read and write
+  // access. It then need not call key_use().
   const uint8_t access = row.key_use == nullptr ? access_of(keys.use) : uint8_t{acl::kReadWrite};
   return {.kind = Needs::kFirstArgument, .access = access};
 }
 
 std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& command,
                                 Arguments args) {
-  // If several selectors deny, the reason of the one that passed the most checks is reported.
+  // If all selectors deny the command, the reason of the selector that passed the most checks is
+  // reported.
   Denial furthest{acl::Reason::kCommand};
   for (const acl::Selector& selector : user.selectors()) {
     const auto denial = denial_of(selector, command, args);

@@ -19,7 +19,8 @@ bool is_lower_case(std::string_view name) {
   });
 }
 
-// Writes the lower-case name into `buffer`. Returns an empty view if it is too long for a command.
+// Writes the name in lower case into `buffer`. Returns an empty view if the name is longer than the
+// buffer, and so longer than any name of a command.
 std::string_view lower_case_in(std::string_view name, std::span<char> buffer) {
   if (name.size() > buffer.size()) return {};
   std::transform(name.begin(), name.end(), buffer.begin(),

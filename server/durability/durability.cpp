@@ -180,7 +180,7 @@ core::Result<> Durability::prepare_end(FinalSave save) {
   SaveSlot& slot = members_->saves.slot();
   slot.refuse_children(true);
   // Without its first base the log restores nothing. A child process that writes this base is not
-  // stopped, because writing the base again would take longer.
+  // stopped, because writing the base again would take longer than waiting for the child process.
   const auto writes_first_base = [&] {
     return slot.task() == SaveTask::kRewrite && members_->append_log.writer().needs_base();
   };

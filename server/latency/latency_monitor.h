@@ -48,7 +48,8 @@ class LatencyMonitor {
   }
 
   ByKind events() const;
-  // Deletes one kind, or all, and returns how many kinds were deleted.
+  // These functions delete the events of one kind, or of all kinds. They return how many kinds had
+  // events.
   size_t reset(std::string_view kind);
   size_t reset_all();
 

@@ -14,7 +14,8 @@
 
 namespace server {
 
-// Returns one column for each sample, the oldest on the left, with its age below.
+// Returns a graph with one column for each sample, the oldest on the left. The sample's age is
+// below its column.
 std::string latency_graph(std::string_view kind, const LatencyEvents& events, int64_t now_s);
 
 struct LatencySettings {

@@ -100,7 +100,7 @@ ListeningSocket::Opened ListeningSocket::open_tcp(asio::io_context& context,
   auto socket = std::make_shared<ListeningSocket>(context);
   Acceptor& acceptor = socket->acceptor_;
   acceptor.open(where.protocol(), error);
-  // If the system rejects one of these socket options, the server listens without the option.
+  // If the system rejects SO_REUSEADDR or IPV6_V6ONLY, the server listens without the option.
   ErrorCode ignored;
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), ignored);
   if (!error && where.address().is_v6()) acceptor.set_option(ip::v6_only(true), ignored);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LoopWaker: posts a task to a loop when wake() is called while a waiter is registered. Further
-// calls of wake() post nothing until the next arm().
+// LoopWaker: posts a task to an event loop at the first wake() after arm(). Further calls of wake()
+// post nothing until the next arm().
 //
 // Invariants: arm() followed by a check misses no event: an event after the check posts the task.
 // Thread safety: any thread may call wake(). Only the loop's thread may call arm() and disarm().
@@ -26,7 +26,8 @@ class LoopWaker {
   // Makes wake() post nothing until the next arm().
   void disarm() { is_armed_ = false; }
   void wake() {
-    // The flag is loaded before it is exchanged, because most calls come while there is no waiter.
+    // The flag is loaded before it is exchanged, because in most calls it is not set, and loading
+    // it is cheaper.
     if (is_armed_ && is_armed_.exchange(false)) loop_.post([this] { task_(); });
   }
 

@@ -46,8 +46,8 @@ void ReplyGate::flush() {
 void ReplyGate::pass_on(const Part& part, size_t begin) {
   std::string_view replies = replies_.view().substr(begin, part.end - begin);
   protocol::OutputBuffer* whole = nullptr;
-  // Replies of this size to one client are always the last in the buffer, because add() then calls
-  // flush().
+  // Replies of at least kHandedOverMin bytes to one client are always the last in the buffer,
+  // because add() calls flush() after them.
   if (replies.size() >= kHandedOverMin && &part == &parts_.back()) [[unlikely]] {
     replies_.consume(begin);
     replies = replies_.view();

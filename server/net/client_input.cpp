@@ -11,7 +11,8 @@ namespace server::net {
 namespace {
 
 // If at least this many bytes of a command are missing, they are read directly into the client's
-// buffer. If fewer were read directly, a slow client would hold memory for a whole read.
+// buffer. That buffer then grows by the size of a whole read. Fewer bytes are read into the
+// thread's buffer, so that a slow client does not hold that much memory.
 constexpr size_t kBigPartBytes = ClientInput::kReadBytes / 4;
 // Limit on one read, so that other clients are served between reads.
 constexpr size_t kBigReadBytes = 16 * ClientInput::kReadBytes;
@@ -21,8 +22,8 @@ constexpr size_t kRoomAtOnceMax = BigArgument::kBytesMax;
 constexpr size_t kLineEndBytes = 2;
 // An argument gets separate memory only if more than this many bytes of it are missing.
 constexpr size_t kBigRestBytes = 2 * Stream::kExtraBytesMax;
-// Limit on bytes read after a big argument: its line end and the start of the next command. These
-// bytes are moved later.
+// Limit on the bytes that one read may take beyond a big argument: its line end and the start of
+// the next command. The limit is low, because these bytes must be copied again.
 constexpr size_t kFollowingBytes = size_t{16} << 10;
 
 }  // namespace
@@ -108,8 +109,8 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
   if (rest.size() < kept_bytes()) big_.reset();
   begin_ = end_ - rest.size();
   if (begin_ == end_) begin_ = end_ = 0;
-  // Frees memory that a big command used. The rest of a pipeline often grows to about that size
-  // again, so some memory is retained.
+  // Frees memory that a big command used. Some memory is retained, because the stored part of a
+  // pipeline often grows again.
   constexpr size_t kKeptForMore = 4 * kReadBytes;
   const size_t announced_bytes = announced_.end + kReadBytes + Stream::kExtraBytesMax;
   const size_t kept = is_kept() ? std::max(kKeptForMore, announced_bytes) : kReadBytes;

@@ -90,10 +90,11 @@ void Connection::on_ready(uint32_t events) {
     // An evicted client must not allocate memory for another command before its thread closes it.
     return is_killed() ? close() : receive();
   }
-  // While no input is requested, epoll reports only that the connection is broken.
+  // While the connection does not read, only events that report a broken connection close it.
   const uint32_t ends = EPOLLHUP | EPOLLERR | (is_in(State::kBlocked) ? EPOLLRDHUP : 0U);
   if ((events & ends) != 0) return close();
-  // The log wait is short, so EPOLLIN is disabled lazily, when input actually arrives.
+  // A wait for the append log is short, so EPOLLIN is disabled only when input arrives during the
+  // wait.
   update_interest();
 }
 
@@ -201,7 +202,8 @@ Connection::State Connection::execute(std::string_view fresh) {
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
   const protocol::RequestParser::Partial partial = runner_.partial();
-  // Storing the start of a big argument allocates memory for the whole argument.
+  // Storing the start of a big argument allocates memory for the whole argument, so keys are
+  // evicted first.
   const bool is_big = partial.needed_bytes >= ClientInput::kReadBytes;
   if (is_big && !input_.is_kept() && session_->authenticated) make_room(partial.needed_bytes);
   input_.keep(data.substr(consumed), session_->authenticated,

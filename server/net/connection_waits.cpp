@@ -73,8 +73,8 @@ void Connection::await_reply() {
   update_interest();
   thread_.connections.set_blocked(session_->id, true);
   thread_.blocked_waker.arm();
-  // An acknowledgement may have arrived since the command checked, and syncs of disks send no
-  // notification. So the reply is polled at this interval.
+  // An acknowledgement may have arrived since the command checked for it, and syncs of disks send
+  // no notification. So the connection polls at this interval.
   constexpr int64_t kLookUs = 10'000;
   const int64_t deadline_us = session_->awaited->deadline_us();
   const int64_t left_us = deadline_us == 0 ? kLookUs : deadline_us - services_.clock.monotonic_us();

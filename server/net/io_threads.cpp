@@ -54,8 +54,8 @@ IoThreads::~IoThreads() {
 }
 
 IoThread& IoThreads::next() {
-  // A thread with this many clients is skipped, because many clients need more than one thread,
-  // however small their commands are.
+  // With `appendfsync always`, a thread with this many clients is skipped, because many clients
+  // need more than one thread, however small their commands are.
   constexpr size_t kClientsMax = 256;
   if (log_.syncs_before_replies()) {
     const auto found = std::ranges::find_if(threads_, [](const auto& thread) {

@@ -38,8 +38,8 @@ class Round {
 
   void send() {
     gathered_ = 0;
-    // If a connection is listed twice, the first call has sent all its bytes, and the second call
-    // has no effect.
+    // If a connection is listed twice, the first send_unsent() sends all its bytes, and the second
+    // one has no effect.
     for (const auto& connection : receivers_) connection->send_unsent();
     receivers_.clear();
   }
@@ -63,7 +63,8 @@ void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking) {
     if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
   }
   round.send();
-  // The other messages are delivered after the tasks that already wait for this thread.
+  // The messages that remain in the inbox are delivered after the tasks that already wait for this
+  // thread.
   if (!is_done) thread.loop.post([&] { deliver_messages(thread, pubsub, tracking); });
 }
 

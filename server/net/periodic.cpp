@@ -39,7 +39,8 @@ void Periodic::await() {
 void Periodic::check_clients() {
   const int64_t timeout_us = config_.timeout_s() * core::kSecondUs;
   const int64_t now_us = clock_.monotonic_us();
-  // Interval, in seconds, of the peak that CLIENT LIST shows as `rbp`. The value is that of Redis.
+  // Interval for which the peak size of a client's output buffer is measured. CLIENT LIST shows the
+  // peak as `rbp`. The value is that of Redis.
   constexpr int64_t kPeakIntervalS = 5;
   const bool new_peak = ++client_checks_ % kPeakIntervalS == 0;
   threads_.post_to_each([now_us, timeout_us, new_peak](IoThread& thread) {

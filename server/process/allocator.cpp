@@ -31,7 +31,7 @@ uint64_t figure(const char* name) {
   return mallctl(name, &value, &size, nullptr, 0) == 0 ? value : 0;
 }
 
-// Bytes that the allocator holds in addition to the blocks of counted threads, modulo 2^64.
+// Bytes in use that core::counted_heap_bytes() does not include, modulo 2^64.
 std::atomic<uint64_t> uncounted_bytes{0};
 
 }  // namespace

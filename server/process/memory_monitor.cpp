@@ -17,7 +17,7 @@
 namespace server {
 namespace {
 
-// Returns the bytes in a "Name:   123 kB" line of a file in /proc; 0 if it is missing.
+// Returns the bytes in a "Name:   123 kB" line of a file in /proc; 0 if the line is missing.
 uint64_t bytes_in(const char* path, const std::string& name) {
   std::ifstream file(path);
   std::string word;
@@ -106,7 +106,8 @@ uint64_t MemoryMonitor::measure_available() const {
 
 uint64_t MemoryMonitor::free_of_machine(uint64_t used_bytes) const {
   const uint64_t free = free_machine_bytes();
-  // Mapped filters reserve memory even while untouched, so the machine's size also limits them.
+  // Mapped filters reserve memory even while untouched, so used memory must also fit into the
+  // machine's memory.
   if (machine_bytes_ == 0) return free;
   return std::min(free, machine_bytes_ - std::min(machine_bytes_, used_bytes));
 }

@@ -62,8 +62,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Sets the RoomMaker, which evicts keys before a request is rejected. The RoomMaker must exist as
   // long as the monitor is used. Must be called before other threads start.
   void set_room_maker(RoomMaker* room_maker) { room_maker_ = room_maker; }
-  // Sets the function that returns the bytes of exempt memory. It is called for each sum, from any
-  // thread. Must be called before other threads start.
+  // Sets the function that returns the bytes of exempt memory. The function is called whenever used
+  // memory is measured, from any thread. Must be called before other threads start.
   void set_exempt(std::function<uint64_t()> exempt_bytes) {
     exempt_bytes_ = std::move(exempt_bytes);
   }
@@ -95,7 +95,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   Parts parts() const;
   // Measures the parts, and updates the values that other members return without a measurement.
   Parts measure() const;
-  // Adds up the parts. The call takes about ten nanoseconds per thread.
+  // Adds up the parts of used memory, and returns the sum. The call takes about ten nanoseconds per
+  // thread.
   uint64_t refresh() const { return measure().used(); }
   // Returns the result of the last measure().
   uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }

@@ -48,8 +48,8 @@ void PubSub::Listeners::charge_first(uint64_t bytes) const {
 }
 
 void PubSub::Listeners::add(const Listener& listener) {
-  // The vector's capacity grows by an eighth, because the memory of unused capacity is not charged
-  // to any client.
+  // The capacity of the list of subscribers grows only by an eighth, because unused capacity is not
+  // charged to any client.
   constexpr size_t kGrowthPart = 8;
   const size_t count = subscribers.size();
   if (count == subscribers.capacity()) subscribers.reserve(count + 1 + count / kGrowthPart);

@@ -39,8 +39,8 @@ void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_
     const auto differing = std::ranges::mismatch(text, name).in1;
     const auto common = static_cast<size_t>(differing - text.begin());
     if (common < text.size()) {
-      // A prefix of the name that is longer than `common` would be sorted between the candidate and
-      // `rest`, so there is none.
+      // The candidate shares only its first `common` bytes with the name. The container has no
+      // longer prefix of the name, because upper_bound() would have found that prefix.
       rest = name.substr(0, common);
       continue;
     }

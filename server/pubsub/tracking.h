@@ -105,7 +105,7 @@ class Tracking {
   // Removes a random row. Returns false if there is none.
   bool drop_one();
   void count_prefixes();
-  // Sends the keys that have a common prefix to the clients `ids`, in ascending order.
+  // Sends changed keys that have a common prefix to each of the clients `ids`.
   void send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint64_t>& ids) const;
 
   PubSub& pubsub_;

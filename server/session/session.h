@@ -177,7 +177,7 @@ struct ClientBuffers {
   std::atomic<bool> borrows_query_buffer{false};
   std::atomic<uint64_t> output_buffer_bytes{0};
   std::atomic<uint64_t> output_buffer_capacity_bytes{0};
-  // Maximum of the buffer's bytes in the last seconds.
+  // Maximum of output_buffer_bytes during the last few seconds.
   std::atomic<uint64_t> output_buffer_peak_bytes{0};
 
   uint64_t input_bytes() const {
@@ -202,7 +202,7 @@ class Session : public ClientBuffers {
   SessionUser identity;
   bool close_after_reply = false;
   int database = 0;
-  // A word of the running request that has separate memory; otherwise null.
+  // The word of the running request that has memory of its own; null if there is no such word.
   BigArgument* big_argument = nullptr;
   Transaction transaction;
   // Set when a write command has run; the connection resets the flag.

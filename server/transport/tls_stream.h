@@ -3,8 +3,8 @@
 // TlsStream: a Stream that sends and receives TLS records. receive() and send() make the handshake,
 // step by step as the peer's bytes arrive.
 //
-// OpenSSL does not access the socket. It reads the bytes of one recv() until none is left. Bytes
-// that it writes and the socket does not accept are kept here:
+// OpenSSL does not access the socket. It reads the bytes of one recv() until none is left. If the
+// socket does not accept all bytes that OpenSSL writes, the others are kept in held_:
 //
 //   socket ──recv──► scratch ──► OpenSSL ──► room           receive()
 //   socket ◄──send── held_ ◄──── OpenSSL ◄── bytes          send()
@@ -74,7 +74,7 @@ class TlsStream final : public Stream {
   // Context for the handshake; null once the handshake has begun.
   std::shared_ptr<SSL_CTX> context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
-  std::string_view input_;  // unread bytes of the running receive()
+  std::string_view input_;  // bytes from the socket that OpenSSL has not read yet
   std::string held_;
   std::string failure_;
   int descriptor_;

@@ -84,7 +84,8 @@ void FilterCensus::read_page(CensusWalk& walk) {
     figures.memory_bytes += filter.size_bytes();
     const bool is_small = figures.largest.size() == kLargestMax &&
                           filter.size_bytes() <= figures.largest.front().size_bytes;
-    if (is_small) return;  // so the name of a small filter is not copied, which takes time
+    // Copying a name takes time, so the names of small filters are not copied.
+    if (is_small) return;
     LargeFilter found;
     found.database = walk.database;
     found.key = std::string(entry.key());

@@ -26,7 +26,8 @@ void InsyncList::look(const Shard& shard, const ReplicationFacts& facts, int64_t
   for (const ReplicationFacts::Replica& replica : facts.replicas) {
     if (!shard.has_member(replica.id)) continue;
     Progress& member = progress_of(replica.id, now_us);
-    // A replica has two links while its old link has not ended yet. The online link counts.
+    // A replica may have two links while its old link has not ended yet. Only its online link is
+    // used.
     if (!replica.is_online || member.is_online) continue;
     member.is_online = true;
     member.has_left = false;

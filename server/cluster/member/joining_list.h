@@ -36,7 +36,7 @@ class JoiningList {
 
  private:
   struct Progress {
-    uint64_t tick = 0;  // value of `tick` when the member was first wanted
+    uint64_t tick = 0;  // value of `tick` when `wanted` first contained the member
     std::optional<uint64_t> goal;
   };
 

@@ -28,7 +28,8 @@ class KeptEpoch {
   void join(std::string_view shard);
   void want(uint64_t epoch);
   void kept(std::string_view shard, uint64_t epoch);
-  // Requests a write of the wanted epoch to the disk, and retries the write after a failure.
+  // Requests a write of the epoch to the disk if want() was called with a higher epoch than the
+  // kept one. Repeats the request until the write succeeds.
   void step(int64_t now_us, std::vector<MemberAction>& actions);
 
  private:

@@ -15,12 +15,12 @@ constexpr int64_t kJoinLagUs = 2'000'000;
 constexpr int64_t kLeaveLagMinUs = 5'000'000;
 constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of PermitTimes::ask_us
 
-// Clients wait for this time after the permit has ended, instead of getting CLUSTERDOWN. After a
-// pause of the process or a late answer, the leader extends its permit within this time if it still
-// leads.
+// The time for which clients wait after the permit has ended. They get CLUSTERDOWN only after it.
+// After a pause of the process or a late answer, the leader extends its permit within this time if
+// it still leads.
 constexpr int64_t kLapseAsks = 4;
-// A pause of the process has consequences only if it is longer than this. A shorter pause cannot
-// let the node's lease end.
+// The longest pause of the process that has no consequences, because it is too short for the node's
+// lease to end.
 constexpr int64_t kPauseAsks = 5;
 
 // Returns how long etcd must be silent before this node treats it as unavailable.

@@ -65,7 +65,8 @@ class LeaderPart {
   std::string successor(const Shard& shard) const;
   void writes_held(uint64_t offset);
   void end_handover();
-  // Returns whether this leader has resigned and waits until etcd shows the outcome.
+  // Returns whether this leader has resigned and waits until etcd shows the outcome of the
+  // handover.
   bool has_resigned() const { return handover_.state == Handover::State::kResigned; }
   // Called when this node ends. From now on, the list of members in sync holds only this node and
   // the members that have the stream up to `offset`.

@@ -140,7 +140,8 @@ bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const Topolo
     case ReadOutcome::kUnknown:
       return false;
     case ReadOutcome::kAbsent:
-      // The read is too old: no topology was known when it was sent.
+      // No topology was known when the read was sent. So the known topology may have been written
+      // after the read, and need not be absent now.
       if (known_revision == 0) return false;
       state_.calls.absent();
       state_.fault = TopologyFault::kAbsent;

@@ -46,7 +46,7 @@ struct ReplicationFacts {
   bool keeps_log = true;
   // True on a replica whose link is up and that has recently received bytes from its leader.
   bool hears_leader = false;
-  // The time since the last bytes from the leader; the maximum while the link is down.
+  // The time since the last bytes from the leader; the largest int64_t while the link is down.
   int64_t leader_silence_us = std::numeric_limits<int64_t>::max();
   // Until this time by permit_clock_us(), the key alive/<own id> belongs to this process, unless
   // etcd ends the lease early. Later the key may belong to another process with the same id.

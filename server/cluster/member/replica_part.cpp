@@ -16,8 +16,8 @@ constexpr int64_t kForceUs = 10'000'000;
 // for the longer kHeardGraceUs.
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
-// If a leader died before this node's start, its key alive/<id> has been deleted when this time has
-// passed since the start. That holds even if etcd has changed its own leader.
+// The time after this node's start within which etcd deletes the key alive/<id> of a leader that
+// died before that start. It suffices even if etcd changes its own leader.
 constexpr int64_t kLeaseOfTheDeadAsks = 40;
 // A restarted leader that answers gets this long to register in etcd: five node timeouts. Before it
 // registers, it may wait four node timeouts for the answers of the other members.

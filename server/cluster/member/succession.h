@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Succession: decides whether the clients of a shard wait while its leader hands over to a member.
-// Otherwise the leader and its successor would redirect clients to each other. The successor holds
-// clients from the moment when the leader reports its resignation. The former leader holds them
-// until the successor serves.
+// If clients did not wait, the leader and its successor would redirect them to each other. The
+// successor holds clients from the moment when the leader reports its resignation. The former
+// leader holds them until the successor serves.
 //
 //   former leader   resigns ── writes ─► etcd has the successor ── clients wait ──► MOVED
 //   successor                  named ──────── clients wait ────────► serves ─ reports ─┘

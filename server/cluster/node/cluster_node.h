@@ -11,7 +11,7 @@
 // Invariants: no command of a client makes this node call etcd. The node's thread renews the lease,
 // so it waits neither for the disk nor for locks of the data. The Member learns of a stored epoch
 // after cluster.json was synced, and of a role after the server has changed to it.
-// Thread safety: make() and start() by one thread; post() and stop() by any.
+// Thread safety: one thread must call make() and start(). Any thread may call post() and stop().
 // Source: docs/architecture.md, "A cluster".
 #pragma once
 

@@ -17,9 +17,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kColumns = 8;
-// Clients that lost their connection to a server need this long to connect again. For example,
-// valkey-glide waits up to 1.9 s between two attempts. If a replica takes over before that, clients
-// get errors.
+// The time that clients need to connect again after they lost their connection to a server. For
+// example, valkey-glide waits up to 1.9 s between two attempts. If a replica takes over within this
+// time, clients get errors.
 constexpr int64_t kReconnectS = 2;
 using Row = std::array<std::string, kColumns>;
 

@@ -63,8 +63,8 @@ inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFi
   return filter.window() == nullptr || rotate_before_add(ctx, key, filter);
 }
 
-// Does the same as ctx.changed(), for a filter that was created, or that items were added to, or
-// both. REQUIRES: the key's exclusive lock.
+// Calls ctx.changed() after a filter was created, or items were added to it, or both, and publishes
+// the events of these changes. REQUIRES: the key's exclusive lock.
 inline void notify_added(Context& ctx, const KeyRef& key, bool is_new, bool any_added) {
   ctx.changed(key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
   // The order of the events is that of valkey-bloom.

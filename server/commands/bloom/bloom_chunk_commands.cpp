@@ -27,7 +27,7 @@ using persistence::ChunkCheck;
 using persistence::ChunkOutcome;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
-// The error texts are RedisBloom's. As there, the error of BF.SCANDUMP has no error code.
+// The error texts are RedisBloom's. As in RedisBloom, the error of BF.SCANDUMP has no error code.
 constexpr std::string_view kIteratorToRead = "Second argument must be numeric";
 constexpr std::string_view kIteratorToWrite = "ERR Second argument must be numeric";
 constexpr std::string_view kBadData = "ERR received bad data";

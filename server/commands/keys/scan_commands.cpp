@@ -52,8 +52,8 @@ class ExpiredNames {
     constexpr size_t kNamesMax = 1000;
     if (names_.size() < kNamesMax) names_.emplace_back(name);
   }
-  // Must be called without a stripe's lock. Does nothing inside EXEC, which holds
-  // stripe locks already.
+  // Deletes the collected keys. Does nothing inside EXEC, which already holds stripe locks.
+  // REQUIRES: the caller holds no stripe's lock, except in EXEC.
   void expire(const Context& ctx) const {
     const bool is_leader =
         !ctx.environment.state.is_replica && ctx.session.origin == CommandOrigin::kClient;

@@ -114,7 +114,7 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
     }
     traits.address = value;
   } else if (equals_ignore_case(option, "capa")) {
-    // The capabilities of a replica that this server does not use are ignored.
+    // Capabilities that this server does not use are ignored.
     if (equals_ignore_case(value, "eof")) traits.takes_eof_mark = true;
     if (equals_ignore_case(value, "psync2")) traits.knows_psync2 = true;
     if (equals_ignore_case(value, kEffectsCapability)) traits.reads_effects = true;

@@ -23,7 +23,7 @@ constexpr int64_t kUsualLimitUs = 500;
 // comparison with evicting a key.
 constexpr int kKeysPerLook = 4;
 
-// counts_uses() recognizes the LFU policies by these remainders.
+// counts_uses() recognizes the LFU policies by the remainder 1 after division by 4.
 static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
 static_assert(static_cast<int>(EvictionPolicy::kAllKeysLfu) % 4 == 1);
 
@@ -84,7 +84,8 @@ Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
 bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
   const Outcome outcome = evict({bytes, StripeWait::kWait});
-  // If there is no key to evict, memory may exceed the limit by the arriving bytes.
+  // If there is no key to evict, memory may exceed the limit by the `bytes` that are about to be
+  // allocated.
   const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
   record(keeps_limit ? Outcome::kDone : outcome);
   if (outcome == Outcome::kGoesOn) post_tick();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// delay_for_key: sleeps as rdb-key-save-delay and key-load-delay request, which let tests observe a
-// server that is saving or loading. No effect if enable-debug-command denies DEBUG to all clients.
+// delay_for_key: sleeps for the time that rdb-key-save-delay or key-load-delay requests. These
+// options let tests observe a server that is saving or loading. They have no effect if
+// enable-debug-command denies DEBUG to all clients.
 //
 // Thread safety: a free function, for any thread.
 #pragma once
@@ -22,8 +23,8 @@ inline int64_t key_delay(const Config& config, OptionId option) {
   return debug == DebugCommand::kNo ? 0 : config.integer(option);
 }
 
-// Delays the next key. A positive delay sleeps this many microseconds. A negative one sleeps one
-// microsecond per about -delay keys.
+// Sleeps before the next key is saved or loaded. A positive `delay` is the duration in
+// microseconds. With a negative one, on average one call in -delay calls sleeps for a microsecond.
 inline void delay_for_key(int64_t delay) {
   if (delay == 0) return;
   if (delay < 0) {

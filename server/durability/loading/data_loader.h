@@ -42,8 +42,8 @@ class DataLoader {
   bool is_cancelled() const { return is_cancelled_; }
 
   // The functions below implement DEBUG RELOAD and LOADAOF: they delete all keys and load them from
-  // the files. From begin_reload() on, clients get LOADING. The caller must wait for their running
-  // commands before it continues. end_reload() calls `on_loaded` before another reload may begin.
+  // the files. From begin_reload() on, clients get LOADING. The caller must then wait until running
+  // commands have ended. end_reload() calls `on_loaded` before another reload may begin.
   core::Result<> begin_reload();
   core::Result<> reload_snapshot(bool saves);
   core::Result<> reload_log();

@@ -38,8 +38,9 @@ class LogSwitch {
   // Records the value of CONFIG SET appendonly, which the next follow() applies.
   void want(bool is_on) { wants_log_ = is_on; }
   bool is_wanted() const { return wants_log_; }
-  // Makes the log's thread apply the request at once, and waits for at most a second. Errors: the
-  // reason why the log could not be switched on; the switch is retried.
+  // Makes the log's thread open or close the log at once, as the last want() requested, and waits
+  // for at most a second. Errors: the reason why the log could not be switched on; the switch is
+  // retried.
   core::Result<> await();
   bool is_awaited();
   // Opens or closes the log as requested, if that is possible now.
@@ -48,8 +49,8 @@ class LogSwitch {
   // Opens the log after a recovery if `appendonly` is set. Must be called before clients are
   // served.
   core::Result<> open_recovered(Recovered recovered);
-  // Called before the process ends. Ensures that the log is open and complete, if it is requested.
-  // REQUIRES: the caller has claimed the save slot.
+  // Called before the process ends. If the append log is switched on, ensures that it is open and
+  // complete. REQUIRES: the caller has claimed the save slot.
   core::Result<> complete();
   // Called before all data are replaced. Closes the log, and calls `also` while no
   // command can change the data.
@@ -69,7 +70,7 @@ class LogSwitch {
   bool may_begin();
   core::Result<> open();
   core::Result<> begin_with_base(bool is_empty);
-  // These functions require that the caller also holds the locks of all stripes.
+  // Closes the log. REQUIRES: the caller holds switch_mutex_ and the locks of all stripes.
   void close();
 
   const DataParts parts_;

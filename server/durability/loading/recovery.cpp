@@ -163,7 +163,8 @@ class Recovery {
     return validated;
   }
 
-  // Adds advice for the operator, unless the error contains it.
+  // Adds the file's name to the error. If the file is damaged and the error contains no advice,
+  // also adds advice for the operator.
   static core::Error refused_snapshot(const std::string& path, const core::Error& error) {
     const std::string shown = persistence::printable_path(path);
     const bool is_damage = error.message.starts_with("offset ") &&

@@ -52,8 +52,8 @@ struct RecoveryParts {
   ReplayerFactory make_replayer;
   // Called after each piece of a snapshot has been read; may be empty.
   std::function<void()> on_piece;
-  // Returns false to abandon the load of a snapshot. Must be thread-safe. Not called if it is
-  // empty.
+  // Returns false to abandon the load of a snapshot. Must be thread-safe. An empty function means
+  // that no load is abandoned.
   std::function<bool()> is_wanted = {};
 };
 

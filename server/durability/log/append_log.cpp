@@ -35,7 +35,8 @@ LogListener* event_listener(const Config& config, LogListener* listener) {
   return config.integer(OptionId::kLatencyMonitorThreshold) > 0 ? listener : nullptr;
 }
 
-// Returns the offset up to which replies may be sent.
+// Returns the journal offset up to which the log is synced (`always`) or written (other policies).
+// A reply that depends on no later byte may be sent.
 uint64_t safe_offset(const persistence::AofWriter& writer, AppendFsync policy) {
   return policy == AppendFsync::kAlways ? writer.synced_offset() : writer.written_offset();
 }

@@ -137,7 +137,7 @@ void SaveChild::await_detached() const {
   constexpr useconds_t kPauseUs = 200;
   while (!result_here_ && !shared_->figures.is_detached) {
     siginfo_t info{};
-    // WNOWAIT leaves the exit status to poll().
+    // WNOWAIT keeps the exit status, because SaveChild::poll() reads it later.
     const int asked =
         ::waitid(P_PID, static_cast<id_t>(process_id_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (asked != 0 || info.si_pid != 0) return;

@@ -56,7 +56,7 @@ class SaveSlot {
   bool claim(SaveTask task);
   void release();
   SaveTask task() const { return task_; }
-  // If `refused` is true, no new child may start, until a call with false.
+  // If `refused` is true, no new child may start until this function is called with false.
   void refuse_children(bool refused) { refuses_children_ = refused; }
   bool refuses_children() const { return refuses_children_; }
 

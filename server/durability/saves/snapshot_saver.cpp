@@ -82,7 +82,8 @@ core::Result<> SnapshotSaver::save(Locking locking) {
     // A rewrite writes another file, so SAVE may run at the same time. The stream's mutex
     // serializes SAVE and the start of the rewrite.
     if (other == SaveTask::kRewrite) return save_claimed(locking);
-    // If the other task has just released the save slot, the loop tries to claim it again.
+    // If the task that held the save slot has just released it, the loop tries to claim the slot
+    // again.
     if (other != SaveTask::kNone) return core::Error{std::string(kIsSavingAlready)};
   }
   auto saved = save_claimed(locking);

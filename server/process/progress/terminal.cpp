@@ -14,7 +14,7 @@ namespace {
 struct Terminal {
   core::SystemClock clock;
   std::mutex mutex;
-  // The line and the current work are guarded by `mutex`.
+  // `mutex` guards the progress line and the name of the work that it shows.
   ProgressLine line = ProgressLine::on_terminal(clock);
   std::string work;
 };

@@ -12,8 +12,8 @@
 
 namespace server {
 
-// Shows the progress of `work`. `share` is from 0 to 1. If two works run at once, the line shows
-// the work of the latest call.
+// Shows the progress of `work`. `share` is from 0 to 1. If two tasks report progress at once, the
+// line shows the task of the latest call.
 void show_on_terminal(std::string_view work, double share);
 // Erases the progress line. Must be called when the work has ended.
 void clear_terminal(std::string_view work);

@@ -51,8 +51,8 @@ class ProbeSocket {
     return ::connect(descriptor_, static_cast<const sockaddr*>(address),
                      static_cast<socklen_t>(size)) == 0;
   }
-  // Connects to an address of this machine, with the same address as the source. This fails for an
-  // address of another machine, because a server on that machine is not the one to check.
+  // Connects to an address of this machine, with the same address as the source. bind() rejects an
+  // address of another machine, so a server on another machine is never checked.
   bool connect_to_own(const addrinfo& where) const {
     // IP_BIND_ADDRESS_NO_PORT makes connect(), rather than bind(), choose the source port, so that
     // health checks do not use up the ports of this machine.
@@ -99,7 +99,8 @@ std::string ask_over_tls(const ProbeSocket& socket) {
     answer.resize(static_cast<size_t>(size));
     return answer.substr(0, answer.find('\r'));
   }
-  // A server that demands a client certificate sends this TLS alert, which shows that it is alive.
+  // A server that demands a client certificate sends the TLS alert certificate_required, which
+  // shows that it is alive.
   constexpr int kCertificateRequired = SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED;
   const int reason = ERR_GET_REASON(ERR_peek_last_error());
   return reason == kCertificateRequired ? "-NOAUTH a client certificate is required" : "";

@@ -18,8 +18,8 @@ ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
     : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
   // take_unheld_filters() records how many filters of each layout were created so far. The result
-  // is ignored. It includes filters that are deleted already, but the stream of this new leader
-  // contains no commands for those.
+  // is ignored, because the stream of this new leader contains no commands for filters that are
+  // deleted already.
   (void)take_unheld_filters();
   module_layout_.reset();
   for (const LayoutRow& row : core::bloom::layout_rows()) {

@@ -98,14 +98,15 @@ LeaderHandshake::Outcome LeaderHandshake::take(std::string_view line) {
     }
     send_settings();
   } else if (step_ == Step::kAuth && is_error) {
-    // This error has the text of Redis, so that searches in logs find it.
+    // The error for a rejected AUTH has the text of Redis, so that searches in logs find it.
     return fail(fmt::format("Unable to AUTH to MASTER: {} (masterauth, masteruser)",
                             excerpt(line, kShownLineBytes)));
   } else if (step_ == Step::kEpoch && is_error) {
     return fail(fmt::format("the leader answers REPLCONF cluster-epoch: {}",
                             excerpt(line, kShownLineBytes)));
   }
-  // An error reply to another REPLCONF is ignored: the leader only knows less about this replica.
+  // An error reply to a REPLCONF without cluster-epoch is ignored. The leader then only lacks some
+  // information about this replica.
   do {
     step_ = static_cast<Step>(static_cast<uint8_t>(step_) + 1);
   } while (!is_asked(step_));

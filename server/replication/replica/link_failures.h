@@ -34,7 +34,8 @@ class LinkFailures {
     kRefused,   // this server has rejected the data, and would reject them again
   };
 
-  // Records the end of a link. Returns the line to log; empty for a repetition that is not due yet.
+  // Records the end of a link. Returns the line to log; empty if the same cause was logged less
+  // than a minute ago.
   std::string record_end(std::string_view cause, Kind kind, int64_t now_us);
   // Called when this replica has applied a command or a transaction of the stream. Makes cause()
   // empty. Returns the number of failures since the previous call.

@@ -7,8 +7,8 @@
 namespace server {
 namespace {
 
-// Limit on the number of marks, which pair stream offsets with log offsets. A log with appendfsync
-// everysec needs fewer.
+// Limit on the number of marks, which pair stream offsets with log offsets. With `appendfsync
+// everysec`, fewer marks are needed.
 constexpr size_t kMarksMax = 4096;
 
 }  // namespace

@@ -3,8 +3,9 @@
 // ReplicaSession: one connection of a replica to its leader, from connect to close.
 //
 // Invariants: a snapshot is first written to a file and checked. The present data are deleted only
-// if the check shows that the snapshot can be loaded. Units are applied, counted and forwarded
-// under the replication's apply_mutex(), and only while the session has not been cancelled.
+// if the check shows that the snapshot can be loaded. Commands and transactions of the stream are
+// applied, counted and forwarded under the replication's apply_mutex(), and only while the session
+// has not been cancelled.
 // Thread safety: belongs to the replica's thread; other threads may read the counters.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
@@ -45,7 +46,8 @@ class ReplicaSession {
     LinkFailures& failures;
     const ReplayerFactory& make_replayer;
     // Returns false once the session must end, because the server stops, the target has changed, or
-    // a change is announced. While apply_mutex() is held, a change can be announced, but not made.
+    // a change of the target is announced. While apply_mutex() is held, the target cannot change,
+    // but a change can be announced.
     std::function<bool()> is_wanted;
     // Called when the leader has accepted PSYNC.
     std::function<void()> on_accepted = [] {};

@@ -58,9 +58,9 @@ class ReplicaController {
   // Closes the link and ends the thread.
   void stop();
 
-  // Implements REPLICAOF: returns false if that leader is followed already. `locking` says which
-  // stripes the caller has locked. REQUIRES, also for promote(): the replication's apply_mutex() is
-  // held.
+  // Implements REPLICAOF. Returns false if this server follows `target` already. `locking` says
+  // which stripes the caller has locked. REQUIRES, also for promote(): the replication's
+  // apply_mutex() is held.
   bool follow(const Target& target, Locking locking);
   // Implements REPLICAOF NO ONE. Returns false if this server is a leader already.
   bool promote(Locking locking);

@@ -9,8 +9,8 @@
 //     └──────────────────┴───────────┘
 //
 // Invariants: the saved data, and the offset that replicas must reach, include every acknowledged
-// write, because no write is running then. An attempt that fails or is aborted leaves the server as
-// it was.
+// write, because both are determined when no write is running. An attempt that fails or is aborted
+// leaves the server as it was.
 // Thread safety: all members may be called from any thread that holds no stripe lock. An I/O thread
 // or the caller of look() saves the data. begin() does not wait for the save.
 // Source: SHUTDOWN as in Redis 7.0.15.

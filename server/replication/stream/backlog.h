@@ -35,7 +35,7 @@ class Backlog final : public persistence::StreamSink {
   std::function<void()> on_append = [] {};
 
   bool is_active() const { return is_active_.load(std::memory_order_acquire); }
-  // Activates the empty backlog and removes all cursors. The next byte gets this offset.
+  // Activates the empty backlog and removes all cursors. The next appended byte gets `offset`.
   void begin(uint64_t offset);
   // Deactivates the backlog: frees the bytes, keeps the offset, and removes all cursors.
   void end();

@@ -49,7 +49,7 @@ class StreamFeed {
   void forget_applied() { applied_end_.reset(); }
   bool is_applied_up_to(uint64_t journal_end) const { return applied_end_ == journal_end; }
 
-  // Returns the selected database. Thread-safe.
+  // Returns the database that the stream has selected. Thread-safe.
   unsigned database() const { return database_; }
 
   // Sets the restored position. Once clients are served, a thread that changes the position also

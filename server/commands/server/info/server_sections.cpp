@@ -211,8 +211,8 @@ void write_persistence(const Source& source, Lines& lines) {
 void write_cpu(const Source&, Lines& lines) {
   const Usage process(RUSAGE_SELF);
   const Usage children(RUSAGE_CHILDREN);
-  // Bloomery has no main thread that runs all commands, so these fields show the times of the
-  // thread that serves this INFO.
+  // Bloomery has no main thread that runs all commands. So the fields for Redis' main thread show
+  // the times of the thread that runs this INFO.
   const Usage thread(RUSAGE_THREAD);
   lines.field("used_cpu_sys", seconds_text(process.figures.ru_stime));
   lines.field("used_cpu_user", seconds_text(process.figures.ru_utime));

@@ -76,7 +76,8 @@ void write_stats(const Source& source, Lines& lines) {
   lines.field("acl_access_denied_cmd", denied.count(acl::Reason::kCommand));
   lines.field("acl_access_denied_key", denied.count(acl::Reason::kKey));
   lines.field("acl_access_denied_channel", denied.count(acl::Reason::kChannel));
-  // This counter is always 0, because certificates do not authenticate users here.
+  // The counter acl_access_denied_tls_cert is always 0, because Bloomery does not authenticate
+  // users by certificates.
   lines.zeros({"acl_access_denied_tls_cert"});
 }
 

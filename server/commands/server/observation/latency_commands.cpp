@@ -89,8 +89,8 @@ void collect(const Context& ctx, const RegisteredCommand& command,
   for (const RegisteredCommand* subcommand : command.subcommands) collect(ctx, *subcommand, found);
 }
 
-// Writes a cumulative histogram: powers of two from about a microsecond on, each with the number of
-// calls up to that time. Powers that add no calls are omitted.
+// Writes a cumulative histogram: for powers of two from about a microsecond on, the number of calls
+// that took at most that long. Powers that add no calls are omitted.
 void write_distribution(const TickClock& ticks, const LatencyCounts& counts,
                         protocol::ReplyWriter& reply) {
   constexpr uint64_t kFirstNs = 1024;
