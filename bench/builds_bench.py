@@ -38,7 +38,7 @@ def cases(pipelines):
 
 
 class Load:
-    """Runs redis-benchmark against one server. It is suspended except during turn()."""
+    """Runs redis-benchmark against one server. The load is suspended except during turn()."""
 
     def __init__(self, server, words, pipeline, clients=CLIENTS):
         self.server = server

@@ -4,7 +4,8 @@
 // bench/curves.py draws. The curves: error by load, nanoseconds per lookup by size, residue of
 // deletable filters by load, memory by error rate.
 //
-// Usage: curves_bench [--quick] [figure...], of error, lookup, residue, memory; all by default
+// Usage: curves_bench [--quick] [figure...]
+// The figures are error, lookup, residue and memory (default: all).
 // Every line is: figure, series, x, y.
 #include <fmt/format.h>
 

@@ -64,8 +64,9 @@ Cost cost_of(const ItemHasher& hash, uint64_t kind, uint64_t first, uint64_t cou
   return {(middle - start) / double(half), (end - middle) / double(half)};
 }
 
-// Each filter processes a slice of the items, then the next filter does, so that other processes
-// slow all filters equally. The result is the median of the slices.
+// Number of equal parts (slices) of the items. Each filter processes one slice before the next
+// filter does, so that other processes slow all filters equally. A result is the median over the
+// times of the slices.
 constexpr uint64_t kSlices = 3;
 
 class Costs {
@@ -75,8 +76,8 @@ class Costs {
     batch_ns_.push_back(cost.batch_ns);
   }
   Cost median() const { return {median_of(single_ns_), median_of(batch_ns_)}; }
-  // The result for adds is the mean of the slices instead, because adds to a fuller filter cost
-  // more.
+  // The result for adds is the mean of all times and not the median, because an add costs more the
+  // fuller the filter is.
   Cost mean() const { return {mean_of(single_ns_), mean_of(batch_ns_)}; }
 
  private:
@@ -93,7 +94,7 @@ class Costs {
   std::vector<double> batch_ns_;
 };
 
-// Measures each kind of operation, slice by slice, on a filter of `count` items.
+// Measures each kind of operation on a filter of `count` items, one slice (kSlices) at a time.
 class Timing {
  public:
   // The filter does not grow, so its first layer may use the whole error rate, as a filter of the

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Measures the cost of durability: the modes of the append log, and saving a big filter under load.
 
-1. The append log: throughput of SET at pipeline 16 with `appendfsync everysec`, compared with
-   `appendonly no`, for this server and for redis-server. Then SET with `appendfsync always`, 50
-   clients and one command at a time, this server compared with redis-server.
-2. A filter of 1 GB under a load of BF.MADD of 100 items, during BGSAVE and BGREWRITEAOF. Measured
-   are the pause of the fork, the throughput (median, and the slowest 100 ms) before and during the
-   save, and the memory that the save adds to the server and to its child process. A restart must
-   restore the number of items.
+The first part measures the throughput of SET at pipeline 16, with `appendfsync everysec` and with
+`appendonly no`, for this server and for redis-server. Then it compares both servers with
+`appendfsync always`, 50 clients and one SET at a time.
+
+The second part runs BGSAVE and BGREWRITEAOF of a filter of 1 GB under a load of BF.MADD of 100
+items. It measures the pause of the fork, and the throughput (median, and the slowest 100 ms) before
+and during the save. It also measures the memory that the save adds to the server and to its child
+process. A restart must restore the number of items.
 """
 import argparse
 import os

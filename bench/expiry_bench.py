@@ -2,15 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Measures the expiry of keys, in four sections.
 
-* load: sets keys that live for half a second, at a fixed rate and under a maxmemory limit. Counts
-  refused writes and the keys that exist.
-
-* events: the delay of `expired` events while millions of other keys exist.
-
-* idle: the CPU time of an idle server whose keys all expire in a week.
-
-* effort: the share of a processor that the deletion of expired keys takes, for the lowest and the
-  highest active-expire-effort.
+The section `load` sets keys that live for half a second, at a fixed rate and under a maxmemory
+limit. It counts refused writes and the keys that exist. The section `events` measures the delay of
+`expired` events while millions of other keys exist. The section `idle` measures the CPU time of an
+idle server whose keys all expire in a week. The section `effort` measures the share of a processor
+that the deletion of expired keys takes, for the lowest and the highest active-expire-effort.
 """
 import argparse
 import socket

@@ -37,7 +37,7 @@ FILTER_CAPACITY = 100_000_000
 KEY_LETTERS = "abcdefghijklmnop"  # letters of the random keys, as in bench/hot_filter_load.cpp
 CONNECTIONS_PER_THREAD = 4
 SHARED_BELOW_CORES = 4
-BUSY = 0.9  # utilization of its cores from which on a process counts as busy
+BUSY = 0.9  # minimum utilization of its cores at which a process counts as busy
 
 
 def physical_cores():

@@ -16,7 +16,7 @@ namespace core {
 
 std::string encode_base64(std::string_view bytes);
 
-// nullopt if `text` is not valid base64.
+// Returns nullopt if `text` is not valid base64.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace core

@@ -18,7 +18,8 @@ namespace {
 // Redis' limit for the text of a long double: room for 4933 digits, sign, point and fraction.
 constexpr size_t kLongDoubleChars = 5 * 1024;
 
-// Denormals also raise ERANGE but are numbers; only infinity and zero are rejected.
+// ERANGE with an infinity or zero means overflow or underflow, so these values are rejected.
+// Denormals also cause ERANGE, but they are numbers.
 template <class Float>
 bool is_usable(Float value, int error) {
   if (std::isnan(value)) return false;
@@ -67,7 +68,8 @@ std::string format_long_double(long double value) {
   std::array<char, kLongDoubleChars> buffer;
   const int length = std::snprintf(buffer.data(), buffer.size(), "%.17Lf", value);
   std::string_view text(buffer.data(), static_cast<size_t>(length));
-  // The text always has a point, so the removal of zeros cannot reach the integer part.
+  // The text has a point and 17 digits after it, so the removal of trailing zeros cannot reach the
+  // integer part.
   text.remove_suffix(text.size() - 1 - text.find_last_not_of('0'));
   if (text.ends_with('.')) text.remove_suffix(1);
   return std::string(text == "-0" ? "0" : text);

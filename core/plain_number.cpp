@@ -15,8 +15,8 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// Returns the digits of a number whose groups of three digits are separated; empty for any other
-// text.
+// Returns the digits of a number that has separators between groups of three digits, as in
+// "1,000,000"; empty for any other text.
 std::string without_separators(std::string_view text, char separator) {
   std::string digits;
   size_t group = 0;

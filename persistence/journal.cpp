@@ -132,7 +132,8 @@ void Journal::write_group(std::string& out, const Group& group, bool with_publis
     ++count;
     if (first == nullptr && command.database) first = &command;
   }
-  // SELECT precedes MULTI, as in Redis: a single command needs no transaction for its SELECT.
+  // As in Redis, SELECT is written before MULTI. So a group with one command needs no MULTI, even
+  // if a SELECT precedes the command.
   if (first != nullptr) select(out, *first->database, selected);
   const bool is_transaction = count > 1;
   if (is_transaction) append_command(out, std::array<std::string_view, 1>{"MULTI"});

@@ -21,8 +21,8 @@ void ReplyWriter::formatted_number(double value, const char* format) {
   char text[32];
   size_t size = 0;
   if (std::isnan(value)) {
-    // NaN is written without a sign: x86 computes "-nan" for 0/0, which Redis no longer sends since
-    // 7.2.
+    // NaN is written without a sign, as by Redis since 7.2. x86 computes 0/0 as a negative NaN,
+    // which would be formatted as "-nan".
     size = std::string_view("nan").copy(text, sizeof text);
   } else if (std::isinf(value)) {
     size = std::string_view(value > 0 ? "inf" : "-inf").copy(text, sizeof text);

@@ -4,20 +4,21 @@
 # Measures every figure that README and docs/ quote, for this server and redis-server in one run.
 #   scripts/bench.sh               all sections, about 20 minutes
 #   scripts/bench.sh --quick       less work in each section; the figures are less exact
-#   scripts/bench.sh --only SECTION...   these sections only, separated by commas or spaces:
-#                                        commands batches memory sparse creation growth threads
-#                                        durability
-#                                        engine deletable windows many builder loading tls admin
-#                                        cluster limits expiry curves
-#   scripts/bench.sh [--quick] goals [--before SERVER] [--only TEXT]
-#                                  prints a table of the performance goals: goal, figure, command,
-#                                  met or missed. SERVER is the server program of an earlier build;
-#                                  TEXT selects goals. About 40 minutes
-#   scripts/bench.sh [--quick] report    writes build/report/report.md with charts from one run:
-#                                        machine, versions, commands, ratios; about 10 minutes.
-#                                        --peer NAME=COMMAND, repeatable, adds another server to
-#                                        the table of commands, and a table of its latencies p50,
-#                                        p99 and p99.9 at fixed rates
+#   scripts/bench.sh --only SECTION...   these sections only, separated by commas or spaces
+#   scripts/bench.sh [--quick] goals [--before SERVER] [--only TEXT]   a table of the goals
+#   scripts/bench.sh [--quick] report [--peer NAME=COMMAND]...         a report with charts
+#
+# The sections are commands, batches, memory, sparse, creation, growth, threads, durability, engine,
+# deletable, windows, many, builder, loading, tls, admin, cluster, limits, expiry and curves.
+#
+# `goals` prints for each performance goal the figure, the command, and whether the goal was met or
+# missed. It takes about 40 minutes. SERVER is the server program of an earlier build. With --only,
+# it measures only goals whose name or command contains TEXT.
+#
+# `report` writes build/report/report.md with the machine, the versions, the commands and the ratios
+# of one run. It takes about 10 minutes. Each --peer adds a server to the table of commands, and a
+# table of its latencies p50, p99 and p99.9 at fixed rates.
+#
 # RedisBloom is measured too if its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
 # Boost.Bloom is measured too if the build has its headers. To add them, name their folders once,
 # separated by semicolons:

@@ -25,17 +25,17 @@ HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
 OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
 # Words that look like an option of the server but are not.
 NOT_OPTIONS = {
-    # Names of fields in replies.
+    # These words are names of fields in replies.
     "qbuf-free", "entry-id", "timestamp-created", "timestamp-last-updated",
-    # Names of programs, packages and libraries.
+    # These words are names of programs, packages and libraries.
     "bloomery-server", "bloomery-cluster", "bloomery-docs", "redis-server", "redis-cli",
     "redis-benchmark", "redis-sentinel", "redis-tools", "valkey-server", "valkey-cli",
     "valkey-bloom", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
-    # Names of threads.
+    # These words are names of threads.
     "append-log", "cluster-role", "cluster-file",
-    # Names of fields of CLIENT LIST, snapshots and INFO, values of INFO fields, latency events, and
-    # options of Sentinel.
+    # These words are fields of CLIENT LIST, snapshots and INFO, values of INFO fields, latency
+    # events, and options of Sentinel.
     "tot-mem", "tot-net-in", "tot-net-out", "tot-cmds", "lib-name", "lib-ver", "aof-write",
     "redis-ver", "redis-bits", "used-mem",
     "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",

@@ -3,12 +3,13 @@
 """Finds English that is hard to read in the whole tree, and says how to rewrite it.
 
 Usage: check_prose.py [BASE] [--update | --all] [--root DIR]
-  BASE      the commit before the change (default: where this branch left main, or the commit before
-            HEAD)
-  --update  lower the counts in scripts/prose_exceptions.txt to the numbers of findings; raise them
-            too if the rules have changed since BASE
+  BASE      the commit before the change
+  --update  lower the counts in scripts/prose_exceptions.txt to the numbers of findings
   --all     print every finding, also those that scripts/prose_exceptions.txt allows; exit with 0
   --root    the tree to check (default: the tree of this script)
+
+The default of BASE is the commit where this branch left main, or the commit before HEAD. If the
+rules have changed since BASE, --update also raises counts.
 
 The rules are in scripts/prose_rules.py. They apply to comments, string literals, documentation
 pages, manual pages, sample configurations, names in code, names of tests, and subjects of commits

@@ -7,14 +7,12 @@ Usage: check_tree.py [--root DIR] [--build DIR] [--numbers]
   --build    a configured build folder; with it, sources that no target builds are found too
   --numbers  print the sizes of the tree (scripts/tree_numbers.py) and check nothing
 
-The rules cover:
-  - includes: the order of folders (LAYERS, scripts/server_order.py), paths relative to the root, no
-    cycle of files or of folders, and the number of headers that a source includes indirectly
-  - sizes of files, functions, lines, folders and classes
-  - the licence line of a file, and words that must not be committed
-  - limits that only Admission may read, and assignments that empty a container but keep its memory
-  - tests: each unit has a test file; no test sleeps or chooses a fixed port
-  - comments: files and sections of docs/ that a comment names must exist
+Rules: includes keep the order of folders (LAYERS, scripts/server_order.py), have paths relative to
+the root, and form no cycle of files or of folders. The number of headers that a source includes
+indirectly is limited. Files, functions, lines, folders and classes have maximum sizes. Each file
+has its licence line, and no word that must not be committed. Only Admission reads certain limits.
+No assignment empties a container but keeps its memory. Each unit has a test file; no test sleeps or
+chooses a fixed port. The files and the sections of docs/ that a comment names exist.
 """
 
 import argparse
@@ -109,8 +107,8 @@ EMPTIED = re.compile(
     r"(?:(?<=[;{})])|\belse)\s*((?:\w+(?:\.|->|\[\w*\]\.?))*\w+)\s*="
     r"\s*(?:\{\}|std::(?:string|vector<[^;=]*>)(?:\(\)|\{\}));"
 )
-# Matches limits of the configuration and of memory. They apply to commands of clients only, so that
-# only ADMISSION may read them.
+# Matches limits of the configuration and of memory. They apply to commands of clients only, so only
+# the file ADMISSION may read them.
 ADMISSION = "server/dispatch/memory/admission.h"
 LIMITS = re.compile(
     r"\b(max_bulk_bytes|bloom_memory_limit_bytes|UnlimitedMemory|kProtoMaxBulkLen"

@@ -5,10 +5,12 @@
 Usage: coverage.py [unit|all] [--json OUT] [--compare OLD] [--jobs N] [--sum-only]
   unit, all   run the unit tests only, or the unit tests and the system tests (default: all)
   --json      write the covered and missed lines of each file to OUT, for a later --compare
-  --compare   print the lines that were covered in OLD and no longer are; exit with 1 if the line
-              coverage of a folder is lower than in OLD
+  --compare   print the lines that the run with `--json OLD` covered and this run does not
   --jobs      number of tests and compilers that run at once (default: one per processor)
   --sum-only  report the coverage of the last run, without a build and without tests
+
+With --compare, the exit status is 1 if the line coverage of a folder is lower than in OLD by more
+than 0.1 percentage points.
 
 The build folder is build/coverage. A failed test is reported, but does not stop the measurement.
 The time limits of some system tests are too strict for an instrumented server. If a test kills a
@@ -148,8 +150,8 @@ def print_table(sums):
 
 
 def to_document(files, sums, root):
-    """Returns the document that --json writes. It includes the text of each file, so that a later
-    --compare finds lines that have moved.
+    """Returns the document that --json writes. It includes the text of each file, so that
+    a later run with --compare finds lines that have moved.
     """
     document = {"folders": sums, "files": {}}
     for path in sorted(files):
@@ -213,7 +215,8 @@ def lower_folders(old, new):
 
 
 def compare(old, new):
-    """Prints the lines and folders with lower coverage. Returns whether lower_folders() found none.
+    """Prints the lines that only `old` covers, and the folders whose line coverage is lower in
+    `new`. Returns whether there are no such folders.
     """
     for path, numbers in lost_lines(old, new).items():
         print(f"no longer covered: {path}: {format_ranges(numbers)}")
@@ -229,7 +232,7 @@ def run_tests(suite, jobs):
         counters.unlink()
     runs = [["--label-exclude", "system|scripts"]]
     if suite == "all":
-        # Tests with the ctest label `calm` watch time-outs, so they do not run beside the others.
+        # Tests with the ctest label `calm` depend on timeouts, so ctest runs them separately.
         runs.append(["--label-regex", "calm"])
         runs.append(["--label-regex", "system", "--label-exclude", "calm"])
     failed = []

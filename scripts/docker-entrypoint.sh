@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Starts the container by the rules that users know from the Redis and Valkey images:
-# - if the first argument is an option or a *.conf file, all arguments are passed to bloomery-server
-# - if root starts the server, this script makes the user bloomery the owner of the data directory,
-#   and runs the server as that user
-# - the server's files are readable only by its user (umask 0077), unless the caller chose a umask
-# - BLOOM_EXTRA_FLAGS, VALKEY_EXTRA_FLAGS and REDIS_ARGS are appended to the server's options
-# - runs of the server that only print or check (--version, --check-rdb …), and other programs
-#   (redis-cli, sh), keep their user and their arguments
+# Starts the container by the rules that users know from the Redis and Valkey images. If the first
+# argument is an option or a *.conf file, all arguments are passed to bloomery-server. If root
+# starts the server, this script makes the user bloomery the owner of the data directory, and runs
+# the server as that user. The server's files are readable only by its user (umask 0077), unless the
+# caller chose a umask. BLOOM_EXTRA_FLAGS, VALKEY_EXTRA_FLAGS and REDIS_ARGS are appended to the
+# server's options. Runs of bloomery-server that only print or check (--version, --check-rdb …)
+# keep their user and their arguments, and so do other programs (redis-cli, sh).
 set -e
 
 [ $# -gt 0 ] || set -- bloomery-server

@@ -6,14 +6,15 @@ Usage: mutate.py [--seed SEED] [-n COUNT] [--system] [--only NUMBERS] [--json OU
                  [--jobs N] [--list]
   --seed     seed of the selection (default: the time); the same tree and seed give the same list
   -n         number of mutations to test, without those that do not compile (default 50)
-  --system   also run the system tests if the unit tests do not catch a mutation; takes minutes for
-             each mutation
+  --system   also run the system tests if the unit tests do not catch a mutation
   --only     numbers of the mutations to test, e.g. 3,9,12; the others are skipped
   --json     write the results to OUT after each mutation
-  --compare  test the mutations in OLD, an earlier output of --json, again; print those that were
-             caught then and are not caught now; exit with 1 if there are any
+  --compare  test the mutations in OLD again, an earlier output of --json
   --jobs     number of compilers and tests that run at once (default: one per processor)
   --list     print the first COUNT mutations and run nothing
+
+With --system, each mutation takes minutes. With --compare, the script prints the mutations that
+were caught in OLD and are not caught now. It exits with 1 if there are any.
 
 scripts/mutation_operators.py defines the mutations. Each mutation changes a line in a copy of the
 tree (build/mutate/tree). The script rebuilds the programs that depend on the line, and runs tests

@@ -186,8 +186,8 @@ class SystemTests:
 
     def _failing(self, tests, *, stop_at_first):
         failing, stop = [], threading.Event()
-        # Tests with the ctest label `calm` run one at a time, because they watch time-outs and fail
-        # on busy processors.
+        # Tests with the ctest label `calm` run one at a time, because they depend on timeouts
+        # and fail on busy processors.
         for group, jobs in (
             ([test for test in tests if not test.calm], self.jobs),
             ([test for test in tests if test.calm], 1),

@@ -3,25 +3,33 @@
 """Runs the tests of one tier. scripts/test.sh installs the needed packages and calls this script.
 
 Usage: scripts/test.sh [TIER]
-  (none)           the tests that the CI runs: all tests in release, unit tests under ASan and
-                   UBSan, tests with threads under TSan, each fuzzer over its corpus and for 5 s
-  quick [FOLDER…]  after an edit: the format of changed files, the prose and house rules; the unit
-                   tests without threads and sockets of the changed libraries or of FOLDER (core,
-                   protocol, persistence, server)
-  unit             before a commit: all unit tests, release
-  long             before a release: all tests in release with more rounds; unit tests and the
-                   system tests labelled `sanitized` under ASan and TSan; fuzzers for 60 s each; a
-                   soak of ten minutes; the platforms of scripts/try_platform.sh. Takes hours
-  stress [N]       the system tests N times (default 5) while four busy loops run, each time with
-                   another seed
+  (none)           the tests that the CI runs
+  quick [FOLDER…]  run after an edit: checks of changed files, and the fastest unit tests
+  unit             run before a commit: all unit tests of the release build
+  long             run before a release: all tests with more rounds; takes hours
+  stress [N]       the system tests N times (default 5), each time with another seed
+
+Without a tier, all tests run in release. The unit tests also run under ASan and UBSan, and the
+tests with threads under TSan. Each fuzzer runs over its corpus and for 5 s.
+
+The tier `quick` checks the format of changed files, and the prose and house rules. Then it runs the
+unit tests without threads and sockets of the changed libraries or of FOLDER (core, protocol,
+persistence, server).
+
+The tier `long` runs all tests in release with more rounds, and each fuzzer for 60 s. Under ASan and
+TSan it runs the unit tests and the system tests labelled `sanitized`. It also runs a soak of ten
+minutes, and tests the platforms of scripts/try_platform.sh.
+
+In the tier `stress`, four busy loops run beside the tests.
 
 The last line is `N passed, N failed`. Before it, the script prints the seconds of each part of the
 tier, and the slowest tests. Each failure is printed with the command that repeats the test.
 
 Environment:
-  BLOOMERY_SEED  the seed of the random tests (default: 1, so that a change is tested with the same
-                 random cases as the commit before)
+  BLOOMERY_SEED  the seed of the random tests (default 1)
   BLOOMERY_SLOW  factor by which all deadlines are multiplied
+
+With the default seed, a change is tested with the same random cases as the commit before.
 """
 
 import argparse

@@ -4,7 +4,8 @@
 # Starts a leader, two replicas and three sentinels on this machine, to try a failover. Ctrl-C ends
 # all six processes.
 # Usage: scripts/try_failover.sh [first port, default 7000]
-#   servers on PORT, PORT+1, PORT+2, sentinels on PORT+10, PORT+11, PORT+12, all on 127.0.0.1.
+# The servers listen on PORT, PORT+1 and PORT+2 of 127.0.0.1, the sentinels on PORT+10, PORT+11 and
+# PORT+12. PORT is the first port.
 # Data and logs are in a temporary folder that the script deletes at its end. BLOOMERY_SERVER names
 # the server program (default: the program of this tree, which is built if necessary).
 set -euo pipefail

@@ -6,10 +6,12 @@
 # Only the user root can run this script.
 # Usage: scripts/try_platform.sh debian13|arm64|portable [FOLDER]
 #   debian13  compiles and tests the server in a minimal Debian 13
-#   arm64     cross-compiles for arm64 against the packages of Debian 12. Tests the server under
-#             qemu, and runs the unit tests of core/ and protocol/ there. Then installs the .deb in
-#             a minimal Debian 12 for arm64, and tests the installed server
+#   arm64     cross-compiles the server for arm64, and tests it under qemu
 #   portable  unpacks the tarball of build/portable in a minimal Debian 13, and tests its server
+#
+# For arm64, the script compiles against the packages of Debian 12. It also runs the unit tests of
+# core/ and protocol/ under qemu. Then it installs the .deb in a minimal Debian 12 for arm64, and
+# tests the installed server.
 #
 # FOLDER (default: build/try-PLATFORM) keeps the root file systems and the build for the next run.
 # The last line is `PLATFORM: passed`, or `PLATFORM: skipped: REASON` if this machine lacks a needed
@@ -159,7 +161,7 @@ named=(-D BLOOMERY_COMMIT="$(git -C "$top" rev-parse HEAD 2>/dev/null || true)"
   -D BLOOMERY_MAINTAINER="${BLOOMERY_MAINTAINER:-}"
   -D BLOOMERY_HOMEPAGE="${BLOOMERY_HOMEPAGE:-}")
 
-compile() { # arguments: options of cmake
+compile() { # configures the build in /build/tree. arguments: options of cmake
   inside cmake -S /src -B /build/tree -G Ninja -D CMAKE_BUILD_TYPE=Release \
     -D BLOOMERY_GROUP_SOURCES=ON -D BLOOMERY_BENCH=OFF "${named[@]}" "$@" \
     >"$folder/configure.log" ||

@@ -22,7 +22,7 @@ namespace {
 // compares some lines while other lines are loaded.
 constexpr size_t kItemsAhead = 20;
 
-// The function is inlined, so that its loops are compiled for the instruction set of each caller.
+// check_items() is inlined, so that its loops are compiled for the instruction set of each caller.
 template <class Table>
 [[gnu::always_inline]] inline void check_items(const Table& table, bool fetches,
                                                std::span<const ItemHash> hashes,

@@ -36,7 +36,7 @@ struct FingerprintKernels {
 };
 
 const FingerprintKernels& portable_fingerprint_kernels();
-// Null if the processor or the compiler does not support AVX2.
+// Returns null if the processor or the compiler does not support AVX2.
 const FingerprintKernels* avx2_fingerprint_kernels();
 
 // Returns the table that loads a bucket as a word of 8 bytes; nullopt if its buckets need words of

@@ -34,7 +34,7 @@ class Layer {
         is_rounded_(geometry.is_rounded),
         cell_bits_(geometry.cell_bits) {}
 
-  // nullopt if the allocation fails.
+  // Returns nullopt if the allocation fails.
   static std::optional<Layer> create(const LayerPlan& plan,
                                      ArraySharing sharing = ArraySharing::kShared) {
     auto bits = BitArray::allocate(plan.geometry.bit_count, sharing);

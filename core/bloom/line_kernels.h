@@ -65,7 +65,7 @@ struct LineKernels {
 };
 
 const LineKernels& portable_line_kernels();
-// Null if the processor or the compiler does not support AVX2.
+// Returns null if the processor or the compiler does not support AVX2.
 const LineKernels* avx2_line_kernels();
 // The best kernels for the processor.
 const LineKernels& line_kernels();

@@ -126,7 +126,8 @@ class OpenItems {
   size_t count_ = 0;
 };
 
-// All items of a group, if no item is found yet. This usual case needs no list of indices.
+// AllItems: all items of a group, as a list that stores no indices. Used in the usual case that no
+// item is found yet.
 class AllItems {
  public:
   explicit AllItems(size_t count) : count_(count) {}

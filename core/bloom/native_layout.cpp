@@ -18,8 +18,9 @@ constexpr double kFirstShare = 5.0 / 8;
 constexpr double kFirstShareOfSmall = 13.0 / 16;
 constexpr uint64_t kSmallCapacity = 512;
 
-// Up to layer i = 10 a layer's share of the remaining error is proportional to 1/i. Beyond, it is
-// proportional to 1/i^2, so that the sum over all layers converges.
+// Each layer i after the first gets a share of the error rate that the first layer leaves. The
+// share is proportional to 1/i up to i = 10, then to 1/i^2, so that the sum over all layers
+// converges.
 constexpr double kHarmonicLayers = 10;
 // Sum of the weights of all layers after the first: 1/i up to i = 10, then 10/i^2. It is H(10) + 10
 // (pi^2/6 - sum of 1/i^2 up to 10), rounded up.

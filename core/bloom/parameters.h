@@ -287,10 +287,10 @@ struct ScalingForecast {
 ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t capacity_wanted,
                                  uint64_t limit_bytes);
 
-// Returns the accounted memory of a filter of `layer_count` layers with `bits_bytes` of arrays in
-// total. For foreign layouts it is computed by the formulas of their modules, which give slightly
-// more than the filters take here. So BF.INFO's SIZE and memory limits have the same meaning as
-// with those modules.
+// accounted_bytes() returns the accounted memory of a filter of `layer_count` layers with
+// `bits_bytes` of arrays in total. For foreign layouts it uses the formulas of their modules, which
+// give slightly more than the filters take here. So BF.INFO's SIZE and memory limits have the same
+// meaning as with those modules.
 inline constexpr uint64_t kFilterBytes = 48;
 inline constexpr uint64_t kChainBytes = 152;
 inline constexpr uint64_t kLayerBytes = 48;

@@ -72,7 +72,7 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   // machine's logarithm may differ in the last digit (kRateTolerance), and so may the hash count.
   // Returns nullopt if no machine gets this count from the rate.
   static std::optional<double> bits_per_item(double error_rate, uint64_t hash_count);
-  // Like size(), but with given bits per item, for layers whose bits_per_item() is stored.
+  // Like size(), but for a layer whose number of bits per item is stored.
   static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);
   // Plans a layer of the older form. The size of the array is rounded up to a power of two. The
   // capacity of the plan includes the items that fit because of this rounding.

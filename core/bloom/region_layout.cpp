@@ -306,7 +306,8 @@ double RegionLayout::predicted_residue(const Geometry& geometry, double item_cou
   const double of_line = mean_over_lines(geometry, item_count, [&](const OtherBits& others) {
     return stuck_chance(geometry, others);
   });
-  // The formula assumes that different lines are independent.
+  // The probability for one line is raised to the number of lines, as if the lines of an item were
+  // independent.
   return std::clamp(std::pow(of_line, int{geometry.lines_per_lookup}), 0.0, 1.0);
 }
 

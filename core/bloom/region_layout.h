@@ -74,7 +74,8 @@ struct RegionLayout {
   // Predicted share of the items that cannot be removed, each considered separately. Valid for a
   // filter without earlier removals, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);
-  // Fill ratio computed from the set bits of the array, so that it is right after removals.
+  // Computes the fill ratio from the number of set bits. The item count would give a wrong ratio
+  // after removals, which may leave bits behind.
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double items_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double error_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);

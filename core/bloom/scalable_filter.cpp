@@ -119,7 +119,8 @@ void ScalableFilter::drop_layers(size_t first, size_t count) {
   move_over(chain_->layers, dropped.layers);
   move_over(chain_->error_rates, dropped.error_rates);
   if (chain_->window != nullptr) return;
-  // assemble() sets the same capacity, so the filter and its reloaded copy grow alike.
+  // The filter gets the capacity of its first layer, as assemble() sets it for a reloaded filter.
+  // So the filter and its reloaded copy grow alike.
   chain_->parameters.capacity = chain_->layers.front().capacity();
 }
 

@@ -79,7 +79,7 @@ class ScalableFilter {
   ~ScalableFilter();
   ScalableFilter(const ScalableFilter&) = delete;
   ScalableFilter& operator=(const ScalableFilter&) = delete;
-  // Null if the allocation fails.
+  // Returns a deep copy of the filter; null if the allocation fails.
   std::unique_ptr<ScalableFilter> clone() const;
   // Detaches the arrays from existing child processes, so that the children do not see later adds
   // to shared memory (BitArray). Returns false if the allocation fails; some layers may then be
@@ -118,7 +118,7 @@ class ScalableFilter {
   void may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found,
                         int64_t now_ms = kNoTime) const;
 
-  // Null if the filter never forgets.
+  // Returns null if the filter never forgets.
   const Window* window() const { return is_chain() ? chain_->window.get() : nullptr; }
   // Items counted in a generation of the window; index 0 is the oldest.
   uint64_t generation_item_count(size_t index) const;
@@ -195,8 +195,8 @@ inline AddOutcome replay_add(ScalableFilter& filter, ItemHash hash, const Memory
   filter.replay_many({&hash, 1}, {&outcome, 1}, budget);
   return outcome;
 }
-// Returns an empty filter with the first layer and the parameters of `filter`. Null if the
-// allocation fails.
+// Returns a filter without items. It has the parameters of `filter`, and one layer like the first
+// layer of `filter`. Returns null if the allocation fails.
 std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter);
 // The error for a filter, or for its next array, that does not fit in memory.
 Error does_not_fit(uint64_t size_bytes);

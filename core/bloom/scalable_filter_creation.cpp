@@ -66,8 +66,8 @@ Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
   return {};
 }
 
-// Memory for the next generation is not checked, because each generation needs as much as the
-// existing ones.
+// Checks that the layers match the generations of the window. Does not check the memory of the next
+// generation, which needs as much as each existing generation.
 Result<> check_window(const FilterParameters& parameters, const Window* window,
                       std::span<const LayerParts> parts) {
   if (!parameters.window.is_set() && window == nullptr) return {};

@@ -13,12 +13,12 @@ int64_t clamped(int64_t position) {
   return std::clamp<int64_t>(position, 0, Window::kPositionMax);
 }
 
-// Maximum ordinal of a generation. Up to this ordinal, positions stay in range and products with
-// the window's length do not overflow.
+// Maximum ordinal of a generation. Up to this ordinal, positions stay in range, and the product of
+// an ordinal and the window's length does not overflow.
 uint64_t ordinal_max(const WindowSettings& settings) {
-  // Positions up to kPositionMax use a quarter of the ordinals up to the maximum. The other
-  // ordinals are reserved for grids that were moved back, because moving a grid does not change its
-  // ordinals.
+  // If the grid was never moved, positions up to kPositionMax need only a quarter of the ordinals
+  // up to the maximum. The larger ordinals are reserved for grids that were moved back: moving a
+  // grid does not reduce its ordinals.
   return (4 * static_cast<uint64_t>(Window::kPositionMax) / settings.length + 1) *
          settings.generations;
 }
@@ -67,7 +67,7 @@ std::optional<WindowRotation> Window::rotation_due(int64_t position) const {
   const WindowRotation last = newest();
   if (position < last.start) return WindowRotation{last.ordinal, position};
   if (position < next_start()) return std::nullopt;
-  // The last ordinal that starts at or before the position.
+  // The ordinal of the last generation that begins at or before the position.
   const auto since_origin = static_cast<uint64_t>(position - origin_);
   const uint64_t ordinal = ((since_origin + 1) * settings_.generations - 1) / settings_.length;
   return WindowRotation{ordinal, start_of(ordinal)};

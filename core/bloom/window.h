@@ -118,7 +118,7 @@ class Window {
 
   WindowSettings settings_;
   int64_t origin_ = 0;
-  // Position at which the oldest generation ends; the maximum value if the window counts items.
+  // Position at which the oldest generation expires; the maximum value if the window counts items.
   int64_t first_end_ = 0;
   std::vector<Generation> generations_;
 };

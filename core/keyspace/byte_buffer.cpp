@@ -31,8 +31,8 @@ bool ByteBuffer::assign(std::string_view bytes) {
     shrink(0);
     return true;
   }
-  // If the size class changes, a new block is needed anyway, and realloc() would copy the old
-  // content needlessly.
+  // A new size class needs a new block. The block comes from malloc(), because realloc() would copy
+  // the old content, which is replaced anyway.
   if (data_ == nullptr || allocation_size(bytes.size()) != allocation_size(size_)) {
     auto* fresh = static_cast<char*>(std::malloc(allocation_size(bytes.size())));
     if (fresh == nullptr) return false;

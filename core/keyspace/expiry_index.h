@@ -52,7 +52,7 @@ class ExpiryIndex {
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
-    // After each add() purge() checks several records, so that the number of unneeded records
+    // After each add(), purge() checks several records, so that the number of unneeded records
     // falls.
     for (int step = 0; step < kPurgeSteps && size() > 0; ++step) {
       purge_at_ %= size();

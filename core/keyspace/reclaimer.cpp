@@ -42,7 +42,7 @@ size_t Reclaimer::pending() const {
 void Reclaimer::enqueue(Item item) {
   {
     const std::lock_guard guard(mutex_);
-    // If the queue is full, the item is freed here, which slows down the thread that queued it.
+    // If the queue is full, the calling thread frees the item, which delays that thread.
     if (queue_.size() >= queue_max_ || !ensure_thread()) return;
     pending_bytes_.fetch_add(bytes_of(item), std::memory_order_relaxed);
     queue_.push_back(std::move(item));

@@ -53,7 +53,8 @@ class Table {
   EntryPtr replace(EntryPtr entry, uint64_t hash);
   // Removes and returns the entry; null if absent. The caller frees it after unlocking.
   EntryPtr erase(std::string_view key, uint64_t hash);
-  // Prefetches the memory that find() or the command reads at this step.
+  // Prefetches the memory that is read at `step`: the bucket, the entry, or a value outside the
+  // entry.
   void prefetch(uint64_t hash, PrefetchStep step) const;
 
   // Calls visitor(Entry&) for the entries of one cursor position and returns the next cursor, 0 at

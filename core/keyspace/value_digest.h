@@ -16,7 +16,7 @@ namespace core::keyspace {
 
 uint64_t value_digest(std::string_view text);
 std::string digest_text(uint64_t digest);
-// nullopt unless `text` is 16 hexadecimal digits, in either case.
+// Returns nullopt unless `text` is 16 hexadecimal digits, in upper or lower case.
 std::optional<uint64_t> parse_digest(std::string_view text);
 
 }  // namespace core::keyspace

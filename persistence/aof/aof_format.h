@@ -83,8 +83,8 @@ void append_timestamp_line(std::string& bytes, int64_t unix_seconds);
 // database if the epoch is not 0. REQUIRES: a Bloomery server produced the stream.
 void append_position_line(std::string& bytes, const RdbReplicationInfo& position);
 
-// Returns an annotation without its line end, because a manifest ends its lines with LF, but the
-// log with CR LF.
+// kAofVersionText and checksum_text() are annotations without a line end, because a manifest ends
+// its lines with LF, but the log with CR LF.
 inline constexpr std::string_view kAofVersionText = "#bloomery-ver:1";
 inline constexpr uint64_t kAofVersion = 1;
 std::string checksum_text(uint64_t checksum);

@@ -9,8 +9,8 @@
 namespace persistence {
 namespace {
 
-// Returns whether the argument is the word, ignoring the case of letters. REQUIRES: `upper` is in
-// upper case.
+// Returns whether `argument` equals `upper`, ignoring the case of letters. REQUIRES: `upper`
+// consists of upper-case ASCII letters.
 bool is_word(std::string_view argument, std::string_view upper) {
   if (argument.size() != upper.size()) return false;
   for (size_t i = 0; i < upper.size(); ++i) {
@@ -21,7 +21,8 @@ bool is_word(std::string_view argument, std::string_view upper) {
 }
 
 constexpr size_t kChunkBytes = size_t{256} << 10;
-// Limit on the number of digits. No length needs more, and 64 bits can hold them.
+// The maximum number of digits of a length or count in the file. No valid length has more, and 64
+// bits can hold such a number.
 constexpr size_t kDigitsMax = 18;
 
 bool is_digit(char c) {

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kLineMaxBytes = 1024;
 constexpr size_t kManifestMaxBytes = size_t{16} << 20;
 constexpr std::string_view kWhiteSpace = " \t\r\n";
-// The limit leaves room for all files that a log can ever have.
+// The maximum sequence number of a file. No log ever has that many files.
 constexpr int64_t kSequenceMax = int64_t{1} << 62;
 
 core::Error wrong(std::string_view place, std::string_view reason) {

@@ -165,7 +165,8 @@ class Scanner {
   FileSystem& files_;
   const std::string& path_;
   AofScan scan_;
-  // The counts of everything read, including an open transaction.
+  // The counts of everything read so far. Unlike scan_, they include a transaction that is still
+  // open.
   AofScan open_;
   RunningChecksum checksum_;
   // The end of the last checksum line.

@@ -86,8 +86,8 @@ using AofCommandHandler = std::function<core::Result<>(const AofCommand&)>;
 // True if the file begins like a snapshot (REDIS or VALKEY).
 core::Result<bool> begins_with_snapshot(FileSystem& files, const std::string& path);
 
-// Scans the file. Errors: only failures to read. Faults of the bytes are reported in AofScan. The
-// commands begin at `preamble_bytes`, the end of the snapshot.
+// Scans the file, whose commands begin at `preamble_bytes`, the end of the snapshot. Errors:
+// failures to read the file. Invalid bytes are not an error: AofScan reports them.
 core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path,
                                uint64_t preamble_bytes = 0, const AofLimits& limits = {});
 

@@ -82,8 +82,8 @@ class FilterFileBuilder {
     return fmt::format("{}/temp-{}.{}", directory_of(request_.path), request_.process_id, suffix);
   }
 
-  // The directory is checked at the start, so that a missing one is not reported only after all
-  // items were read.
+  // Checks the output directory before any item is read. Otherwise a missing directory would be
+  // reported only after all items were read.
   core::Result<> check_target() {
     if (auto replaceable = means_.files.check_replaceable(request_.path); !replaceable) {
       return replaceable;

@@ -35,7 +35,8 @@ namespace persistence {
 class ModuleReader;
 class StringReader;
 
-// Returns the error for bytes that do not describe a filter. The caller adds their position.
+// The messages of errors for bytes that do not describe a filter. The caller adds the position of
+// these bytes.
 inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
 inline constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 

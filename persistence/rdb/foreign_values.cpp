@@ -130,7 +130,7 @@ void skip_stream_group(StreamReader& reader, int version) {
     reader.skip(version >= 3 ? 2 * kTimeBytes : kTimeBytes);
     skip_stream_ids(reader);
   }
-  // Skips the ids of the group's messages that no longer belong to a consumer.
+  // Skips the ids of the consumer group's messages that no longer belong to a consumer.
   if (version >= 5) skip_stream_ids(reader);
 }
 
@@ -159,7 +159,7 @@ void skip_stream(StreamReader& reader, int version) {
 void skip_array(StreamReader& reader) {
   enum Tag : uint64_t { kLongText, kInteger, kReal, kShortText };
   uint64_t left = reader.length();
-  // If this number is not 0, the position of the next insertion follows.
+  // If the number after the element count is not 0, the position of the next insertion follows.
   if (reader.length() != 0) reader.length();
   for (; left > 0 && reader.ok(); --left) {
     reader.length();

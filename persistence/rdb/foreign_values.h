@@ -30,7 +30,8 @@ bool can_skip_foreign(uint8_t type, RdbDialect dialect);
 // template stores only values, as many as the template has fields.
 class HashTemplates {
  public:
-  // Reads the definition of a template, after its opcode.
+  // Reads the definition of a template. REQUIRES: the reader has consumed the opcode that
+  // introduces the definition.
   void read(StreamReader& reader);
   // Returns the number of fields of the template; nullopt if it was not defined.
   std::optional<uint64_t> field_count(uint64_t id) const;
@@ -45,7 +46,8 @@ class HashTemplates {
 void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
                         const HashTemplates& templates = {});
 
-// Skips module metadata of a key of Redis 8.6, after its opcode.
+// Skips module metadata of a key of Redis 8.6. REQUIRES: the reader has consumed the opcode that
+// introduces the metadata.
 void skip_key_meta(StreamReader& reader);
 
 }  // namespace persistence

@@ -105,7 +105,7 @@ TEST(Glob, CaseIsIgnoredOnRequest) {
   EXPECT_TRUE(glob_matches("MAX*", "maxmemory", LetterCase::kIgnored));
   EXPECT_TRUE(glob_matches("[A-M]ax", "Max", LetterCase::kIgnored));
   EXPECT_FALSE(glob_matches("[^m]ax", "Max", LetterCase::kIgnored));
-  // As in Redis, the case of an escaped character in a set is not ignored.
+  // As in Redis, kIgnored does not ignore the case of an escaped character in a set.
   EXPECT_FALSE(glob_matches("[\\M]ax", "max", LetterCase::kIgnored));
 }
 
@@ -211,7 +211,7 @@ TEST(Glob, PrefixesMatchWithoutTheSlowPath) {
       }
     }
   }
-  // The head holds only the first eight bytes of the text, so a longer pattern must also be
+  // head_of() returns only the first eight bytes of the text, so a longer pattern must also be
   // compared with the text itself.
   EXPECT_TRUE(is_prefix_with("123456789*", "12345678x"));
   EXPECT_FALSE(Glob("123456789*").matches_behind_head("12345678x"));

@@ -14,9 +14,9 @@ TEST(ThreadHeap, CountsBlocksOfAllThreads) {
   if (!own_before) {
     EXPECT_EQ(counted_thread_count(), 0U);
     EXPECT_EQ(counted_heap_bytes(), 0U);
-    return;  // another allocator than jemalloc is linked
+    return;  // the program is linked with an allocator other than jemalloc
   }
-  constexpr size_t kSize = 8192;  // a size class of jemalloc, so it adds no bytes
+  constexpr size_t kSize = 8192;  // jemalloc adds no bytes to a block of this size
   const uint64_t before = counted_heap_bytes();
   void* const block = std::malloc(kSize);
   EXPECT_EQ(counted_heap_bytes() - before, kSize);

@@ -34,7 +34,7 @@ mkdir -p "$2/_CPack_Packages" && echo packed >"$2/bloomery_1.2.3_amd64.deb"
 CMAKE = """#!/bin/sh
 echo "$@" >>"$STAND_IN_LOG"
 """
-# A stand-in for scripts/try_platform.sh, which writes a package to the same place.
+# A stand-in for scripts/try_platform.sh, which writes a package into $2/build/pack.
 TRY_PLATFORM = """#!/bin/sh
 mkdir -p "$2/build/pack" && echo packed >"$2/build/pack/bloomery_1.2.3_arm64.deb"
 echo "$1: ${STAND_IN_PLATFORM-passed}"

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kMs = 1000;
 constexpr int64_t kSecond = 1000 * kMs;
-// An append log fails for this time. After half of this time, its leader must have handed over.
+// Duration for which an append log fails. After half of it, a leader with a failing log must have
+// handed over.
 constexpr int64_t kLogFailsUs = 16 * kSecond;
 
 }  // namespace

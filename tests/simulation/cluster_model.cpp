@@ -268,8 +268,8 @@ void ClusterModel::read(Node& node, const ReadTopology& read) {
           const auto outcome = is_new ? ReadOutcome::kChanged : ReadOutcome::kUnchanged;
           int64_t clock_us = self.clock(now_us_);
           if (options_.mutation == Mutation::kPermitFromReply && !is_new) {
-            // With this mutation, this answer also confirms the next read of etcd. The node
-            // requests that read only after the answer has arrived.
+            // With the mutation kPermitFromReply, the answer to one read of etcd also answers the
+            // next read. The node requests the next read only after this answer has arrived.
             self.member->tick(clock_us + 20 * times_.ask_us, {});
             for (auto& action : self.member->take_actions()) {
               const auto* later = std::get_if<ReadTopology>(&action);

@@ -30,11 +30,11 @@ namespace simulation {
 // violates an invariant. The comments describe the wrong behaviour.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,                // mutation: a new leader acknowledges writes without waiting
+  kNoWait,                // mutation: a new leader does not wait for the end of the former permit
   kPermitFromReply,       // mutation: a permit begins when etcd answers, not when the leader asks
-  kLeaseIsPermit,         // mutation: a leader serves while its lease is kept alive
+  kLeaseIsPermit,         // mutation: a leader serves without a permit until its lease ends
   kStaleReads,            // mutation: an etcd member that lags can confirm a permit
-  kSilenceIsPromise,      // mutation: no answer from a member counts as its promise
+  kSilenceIsPromise,      // mutation: a member that does not answer counts as having promised
   kForgetsEpoch,          // mutation: a restarted node has forgotten its stored epoch
   kSuccessorNeverWaits,   // mutation: a new leader assumes that the former leader has resigned
   kPromiseBlocksNothing,  // mutation: promises expire immediately, so leaders change needlessly
@@ -44,9 +44,9 @@ enum class Mutation : uint8_t {
   kIgnoresRewind,         // mutation: a node ignores a lower revision in a restored etcd
   kLeadsEmpty,            // mutation: a leader that lost its disk claims to have all data
   kMovedWhileNamed,       // mutation: a member that will lead soon redirects clients to others
-  kServesBeforeRole,      // mutation: a leader acknowledges before its server is a leader
+  kServesBeforeRole,      // mutation: a leader acknowledges writes before its server has the role
   kThreadLoads,           // mutation: loading a snapshot blocks the thread that keeps the lease
-  kFirstRegistered,       // mutation: a restarted leader does not report its position
+  kFirstRegistered,       // mutation: a leader reports no offset to a member that asks for it
   kAsksNoMember,          // mutation: a leader assumes that no power cut has shortened its log
   kCandidateWithoutLog,   // mutation: a member ignores that its append log fails
   kLeaderWithoutLog,      // mutation: a leader ignores that its append log fails

@@ -55,7 +55,7 @@ struct ClusterModel::Node {
     // `life` of the replica at its acknowledgement; it changes with each restart of the replica.
     uint64_t life = 0;
   };
-  std::map<std::string, Ack> acks;  // in a leader: acknowledgements of this epoch by replica
+  std::map<std::string, Ack> acks;  // in a leader: acknowledgements of its epoch by replica id
   size_t acknowledged = 0;          // in a leader: number of entries acknowledged to clients
 
   // State that belongs to the node's machine and its disk.

@@ -17,7 +17,7 @@ struct CommandTest::Server {
   Config config;
   ManualClock clock;
   TickClock ticks;
-  // Has no thread of its own, so values are freed on the caller's thread.
+  // This Reclaimer has no thread of its own, so values are freed on the caller's thread.
   core::keyspace::Reclaimer reclaimer{0};
   core::keyspace::Keyspace keyspace{16, 1};
   persistence::Journal journal;

@@ -72,7 +72,7 @@ class CommandTest : public ::testing::Test {
   std::string run_as_other(const std::vector<std::string>& command);
   void advance_ms(int64_t ms) { clock_.now_ms += ms; }
 
-  // These functions encode a reply as RESP bytes, to keep expectations short.
+  // The functions below encode a reply as RESP bytes, to keep expectations short.
   static std::string bulk(std::string_view text);
   static std::string integer(int64_t value);
   static std::string error(std::string_view text);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Process: one server process with its keyspace and journal, and with its files on a simulated
-// disk. A test chooses how saves run; the starters below start a child process that saves nothing.
-// The only write command is APPEND, because its result shows whether a replay has applied a command
-// twice.
+// disk. A test chooses the function that starts a child process for a save. The child processes of
+// start_slow_child() and start_failing_child() save nothing. The only write command is APPEND,
+// because its result shows whether a replay has applied a command twice.
 //
 // Thread safety: one thread at a time may call the members. Any thread may use the Durability.
 #pragma once

@@ -6,6 +6,7 @@
 // concurrently. The program ends when its input ends.
 //
 // Usage: etcd_probe URL[,URL…] [--user U --password P] [--cacert F] [--limit MS]
+// Commands:
 //   range KEY | prefix PREFIX | put KEY VALUE [LEASE] | cas KEY MOD_REVISION VALUE
 //   create KEY VALUE LEASE | grant TTL_S | keepalive LEASE | revoke LEASE
 //   watch PREFIX START_REVISION | cancel WATCH

@@ -105,7 +105,7 @@ inline void expect_same_in_every_form(const ScalableFilter& filter) {
   ASSERT_TRUE(from_header) << from_header.error().message;
   EXPECT_EQ(encode_chunk_header(**from_header), header);
   auto parameters = filter.parameters();
-  // The encodings have the capacity after rounding, as the first layer has it.
+  // The encodings store the rounded capacity, which is the capacity of the first layer.
   if (filter.window() == nullptr) parameters.capacity = filter.layer_info(0).capacity;
   EXPECT_EQ((*from_header)->parameters(), parameters);
   if (filter.layout() != ValkeyBloomLayout::kId) return;

@@ -17,7 +17,7 @@ class ManualClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return now_ms + wall_step_ms; }
   int64_t monotonic_us() const override { return now_ms * 1000 + (stepped_us_ += step_us); }
-  // Atomic, because the leader's thread also reads it.
+  // The members below are atomic, because several threads read the clock.
   std::atomic<int64_t> now_ms{1'700'000'000'000};
   std::atomic<int64_t> wall_step_ms{0};
   std::atomic<int64_t> step_us{0};

@@ -20,7 +20,7 @@ inline void set_option(Config& config, OptionId id, const std::string& value) {
   const auto& row = option_table()[static_cast<size_t>(id)];
   if (row.mutability == Mutability::kImmutable) return config.replace(id, value);
   if (row.mutability == Mutability::kWithHook) {
-    // Config::set() rejects a change of this option if no callback is registered.
+    // If an option has a hook, Config::set() rejects a change until a callback is registered.
     config.on_change(id, []() -> core::Result<> { return {}; });
   }
   const std::array pairs{NamedValue{std::string(row.name), value}};

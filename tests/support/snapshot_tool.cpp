@@ -2,10 +2,11 @@
 //
 // Reads and writes snapshots for the system tests, which compare the output with that of Redis.
 //
-//   snapshot_tool list FILE         a line per key: database, name, kind, expiry, value (arbitrary
-//                                   bytes in hexadecimal); then `foreign TYPE COUNT`
+//   snapshot_tool list FILE         prints a line per key: database, name, kind, expiry and value.
+//                                   Names and values are printed in hexadecimal.
+//                                   A line `foreign TYPE COUNT` counts skipped values of a type.
 //   snapshot_tool copy FROM TO [no-compression] [no-checksum]
-//                                   loads a file without its foreign types, and saves it
+//                                   loads FROM without its foreign types, and saves it as TO
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SocketPair: a connected pair of non-blocking sockets. `near` is polled, `far` makes it ready.
+// SocketPair: a connected pair of non-blocking sockets. Tests poll `near`, and use `far` to
+// make `near` ready.
 #pragma once
 
 #include <gtest/gtest.h>

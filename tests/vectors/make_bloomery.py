@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Writes tests/vectors/bloomery: filters in our own formats, so that later versions keep loading
-what this one has written. Existing files are left alone: a format that changes gets a new name.
+"""Writes tests/vectors/bloomery: filters in our own formats, to test that later versions can load
+them. The script does not change existing files: a format that changes gets a new name.
 
 Usage: BLOOMERY_SERVER=build/release/bloomery-server tests/vectors/make_bloomery.py [NAME...]
 

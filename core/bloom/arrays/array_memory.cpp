@@ -19,8 +19,8 @@ namespace core::bloom {
 namespace {
 
 constexpr int64_t kNoOffset = -1;
-// Ranges start at multiples of 2 MiB, as huge pages require. The unused gap before the next range
-// ends a search for touched pages.
+// Ranges start at multiples of 2 MiB, as huge pages require. No page of the gap between two ranges
+// is touched, so a search for touched pages stops there.
 constexpr uint64_t kRangeAlignment = uint64_t{2} << 20;
 
 uint64_t round_up(uint64_t value, uint64_t step) {
@@ -187,7 +187,8 @@ uint64_t ArrayMemory::next_data(const void* memory, uint64_t size_bytes, uint64_
 }
 
 uint64_t ArrayMemory::data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const {
-  // One mincore() call per page would cost about as much as copying the page.
+  // mincore() queries many pages at once. One call per page would cost about as much as copying the
+  // page.
   constexpr size_t kPagesAtOnce = 32;
   const uint64_t page = offset / kArrayPageBytes * kArrayPageBytes;
   const uint64_t all_bytes = round_up(size_bytes, kArrayPageBytes);

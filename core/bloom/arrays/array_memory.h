@@ -69,7 +69,8 @@ class ArrayMemory {
   // fork.
   struct Child {
     uint64_t begin;
-    uint64_t end = std::numeric_limits<uint64_t>::max();  // maximum until fork() returns
+    // The largest uint64_t until fork() has returned.
+    uint64_t end = std::numeric_limits<uint64_t>::max();
   };
   using Children = std::list<Child>;
 

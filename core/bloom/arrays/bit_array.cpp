@@ -162,8 +162,8 @@ double BitArray::fill_ratio(uint64_t max_bytes) const {
   const uint64_t byte_count = bytes().size();
   const uint64_t page_count = (byte_count + kArrayPageBytes - 1) / kArrayPageBytes;
   const uint64_t sample_count = std::clamp<uint64_t>(max_bytes / kArrayPageBytes, 1, page_count);
-  // The step is a double, because a product of integers could overflow. Doubles are exact far
-  // beyond any page count.
+  // The distance between sampled pages is a double, because a product of integers could overflow.
+  // Doubles represent all possible page counts exactly.
   const double step = static_cast<double>(page_count) / static_cast<double>(sample_count);
   uint64_t ones = 0;
   uint64_t bits = 0;

@@ -45,7 +45,7 @@ class BitArray {
   }
   ~BitArray();
 
-  // nullopt if the allocation fails, or if bit_count is not in [1, kMaxBits].
+  // Returns nullopt if the allocation fails, or if bit_count is not in [1, kMaxBits].
   static std::optional<BitArray> allocate(uint64_t bit_count,
                                           ArraySharing sharing = ArraySharing::kShared);
   std::optional<BitArray> clone() const;
@@ -101,7 +101,8 @@ class BitArray {
   struct Extent {
     bool is_mapped : 1 = false;
     bool is_private : 1 = false;
-    uint64_t bit_count : 62 = 0;  // above the flags: one shift gives the line count
+    // The bit count lies above the flags, so that one shift of the word gives the number of lines.
+    uint64_t bit_count : 62 = 0;
   };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;

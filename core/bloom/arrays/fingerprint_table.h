@@ -57,8 +57,8 @@ struct BucketIndex {
   unsigned index;
 };
 
-// Start of a bucket: the byte of the table at which its word is loaded, and the bits of the word
-// that precede the bucket.
+// The start of a bucket. `byte` is the offset in the table at which the bucket's word is loaded.
+// `shift` is the number of bits that precede the bucket in that word.
 struct BucketPlace {
   uint64_t byte;
   unsigned shift;
@@ -95,8 +95,8 @@ class FingerprintTable {
   uint64_t other_bucket(uint64_t bucket, uint64_t fingerprint) const {
     uint64_t mixed = fingerprint * 0x9E3779B97F4A7C15;
     mixed = (mixed ^ (mixed >> 32)) * 0xD6E8FEB86659FD93;
-    // The sum of the two bucket numbers is odd, and smaller than the number of buckets, which is
-    // even.
+    // `sum` is the sum of the two bucket numbers modulo the number of buckets, which is even. `sum`
+    // is odd, so the two buckets differ.
     const uint64_t sum = 2 * fast_range(mixed, bucket_count_ / 2) + 1;
     const uint64_t other = sum - bucket;
     return sum < bucket ? other + bucket_count_ : other;

@@ -49,7 +49,8 @@ double BucketModel::bucket_count() const {
 }
 
 double BucketModel::error_rate(double item_count) const {
-  // A lookup compares with the fingerprints of two buckets (docs/bloom_math.md).
+  // A lookup compares the item's fingerprint with all fingerprints of two buckets
+  // (docs/bloom_math.md).
   return std::min(1.0, 2 * item_count / (bucket_count() * fingerprint_count(fingerprint_bits)));
 }
 

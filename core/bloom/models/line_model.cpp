@@ -44,10 +44,10 @@ const MomentTable& distinct_table(unsigned line_bits) {
 class LineFill {
  public:
   LineFill(const LineModel& model, double item_count) : distinct_(distinct_table(model.line_bits)) {
-    // An item selects this line Binomial(lines_per_lookup, 1 / line_count) times. The probability
-    // that i given bits are all clear is a binomial mixture of (1 - i/bits)^(bits per line x
-    // selections), which has a closed form. Its differences give the probability that d given bits
-    // are all set.
+    // An item selects a given line Binomial(lines_per_lookup, 1 / line_count) times. So the
+    // probability that i given bits of the line are all clear is a binomial mixture with a closed
+    // form. The mixed terms are (1 - i/bits)^(bits per line x selections). Repeated differences of
+    // these probabilities over i give the probability that d given bits are all set.
     const double throws = item_count * model.lines_per_lookup;
     MomentRow set_chance{};
     for (unsigned i = 0; i <= kMaxMoment; ++i) {
@@ -64,8 +64,8 @@ class LineFill {
   double moment(unsigned q) const {
     double sum = 0;
     for (unsigned d = 1; d <= q; ++d) sum += distinct_[q][d] * set_chance_[d];
-    // Jensen's inequality bounds the moment from below. The bound applies to nearly empty lines,
-    // where the differences consist of rounding errors.
+    // The moment is at least mean_^q, by Jensen's inequality. For nearly empty lines this bound
+    // replaces the sum, which then consists of rounding errors.
     return std::clamp(sum, std::pow(mean_, int(q)), 1.0);
   }
 
@@ -117,7 +117,8 @@ std::optional<double> solve_line_count(LineModel model, double capacity, double 
   double low = 1;
   double low_excess = excess(low);
   if (low_excess <= 0) return low;
-  // The Illinois variant of false position. The logarithm of the error is nearly linear.
+  // Searches for the number of lines by the Illinois variant of the false position method. It needs
+  // few steps, because the logarithm of the error rate is nearly linear in that number.
   const double tolerance = 1e-9;
   for (int step = 0; step < 100 && high - low > std::max(0.5, high * tolerance); ++step) {
     double middle = high - high_excess * (high - low) / (high_excess - low_excess);
@@ -177,8 +178,9 @@ double LineModel::items_of_ones(double ones) const {
   return std::log1p(-share) / (lines_per_lookup * std::log1p(-hit_chance(*this, 1)));
 }
 
-// Sums over pairs of bits. Whether two bits of one line, or of two lines, are clear is slightly
-// correlated. The differences are computed from logarithms, which avoids cancellation.
+// Sums the covariances of all pairs of bits. Two bits of one line, or of two lines, are slightly
+// correlated. The correlation is computed by expm1() from logarithms, which avoids the cancellation
+// of a plain difference.
 double LineModel::variance_of_ones(double item_count) const {
   const double throws = item_count * lines_per_lookup;
   const double bits = line_count * line_bits;

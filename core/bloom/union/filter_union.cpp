@@ -156,7 +156,7 @@ class LayerUnion {
     }
   }
 
-  // nullopt if the allocation fails.
+  // Returns nullopt if the allocation fails.
   std::optional<UnitedLayer> make() const {
     const LayerInfo info = inputs_.front()->layer_info(index_);
     auto bits = inputs_.front()->layer_bits(index_).clone();

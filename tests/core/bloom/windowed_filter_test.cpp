@@ -118,7 +118,7 @@ class TimeModel {
     elapsed_ms_ += ms;
   }
   // The server reads the clock several times a second, so a due rotation happens shortly before and
-  // after a jump.
+  // after the clock jumps.
   void jump_back() {
     rotate_by_leader();
     now_ms_ -= static_cast<int64_t>(random_() % (4 * shape_.length));
@@ -159,7 +159,7 @@ class TimeModel {
       if (age_ms <= length) {
         ASSERT_TRUE(found) << item << " of age " << age_ms;
       }
-      // Each jump back lets the newest generation accept items for at most one step longer.
+      // After each jump of the clock back, the newest generation may accept items one step longer.
       const int64_t jumps = jumps_ - known.jumps;
       if (age_ms <= length + step * (1 + jumps)) {
         ++it;

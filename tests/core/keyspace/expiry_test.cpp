@@ -142,12 +142,12 @@ TEST_F(ExpiryTest, AverageTtlFollowsTheKeys) {
   EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms + 300), 1700);
   EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms), 500);
   EXPECT_EQ(average_ttl_ms(keyspace_, 3, now_ms), 0);
-  // Overdue keys count as having no remaining time.
+  // In the average time to live, overdue keys count as having no remaining time.
   EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms + 5000), 0);
   keyspace_.swap(1, 2, 0);
   EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms), 500);
   EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms), 2000);
-  // Deleted keys with the latest possible expiries must not change the average.
+  // Deleted keys with the latest possible expiries must not change the average time to live.
   for (int i = 0; i < 1000; ++i) {
     add(1, fmt::format("far{}", i), std::numeric_limits<int64_t>::max() - i);
   }

@@ -185,7 +185,8 @@ TEST_F(AofWriterSyncTest, RewriteCanBeRetriedAfterAFailedSync) {
   disk_.restart_count();
   disk_.fail_operation(1);
   ASSERT_FALSE(writer_.sync());
-  rotate();  // the rotation of a rewrite whose child fails
+  // A rewrite rotates the log, and then its child process fails.
+  rotate();
   set("in the base");
   ASSERT_TRUE(writer_.write());
   rotate();

@@ -13,7 +13,7 @@ namespace {
 
 using Items = std::vector<std::string>;
 
-// Returns at most `piece_bytes` per read, as pipes do.
+// A source that returns at most `piece_bytes` per read, like a pipe.
 class PieceSource final : public ByteSource {
  public:
   PieceSource(std::string bytes, size_t piece_bytes)

@@ -12,7 +12,7 @@
 namespace persistence {
 namespace {
 
-// Accepts a given number of pieces, then fails.
+// A sink that accepts `pieces_max` pieces. All later writes fail.
 class PieceSink final : public ByteSink {
  public:
   explicit PieceSink(size_t pieces_max = SIZE_MAX) : pieces_max_(pieces_max) {}

@@ -12,7 +12,7 @@
 namespace persistence {
 namespace {
 
-// Returns at most a given number of bytes per read.
+// A source that returns at most `piece_bytes` per read.
 class SlowSource final : public ByteSource {
  public:
   SlowSource(std::string_view bytes, size_t piece_bytes)
@@ -55,7 +55,7 @@ std::vector<std::string> texts() {
                                     "007",
                                     std::string(1000, 'z'),
                                     std::string(20000, '\0')};
-  // Repeats at small and large distances, up to the maximum distance of LZF and beyond.
+  // Texts that repeat earlier bytes, at distances below, at and above the maximum distance of LZF.
   for (const size_t period : {3, 300, 8191, 8192, 8193, 9000}) {
     std::string text;
     while (text.size() < period) text.push_back(static_cast<char>(random()));
@@ -293,7 +293,7 @@ TEST(StreamReader, FaultInACaptureIsKept) {
   EXPECT_FALSE(reader.ok());
 }
 
-// Fails from the n-th write on.
+// A sink that accepts `writes` writes. All later writes fail.
 class FailingSink final : public ByteSink {
  public:
   explicit FailingSink(int writes) : writes_left_(writes) {}

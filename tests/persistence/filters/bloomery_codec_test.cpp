@@ -82,8 +82,8 @@ TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
   expect_equal(*big, **loaded);
 }
 
-// Encodes a filter and marks it with these feature bits. In the encoding, the feature bits follow
-// the module's id, the number of layers, the expansion and two rates.
+// Returns the encoding of a filter with the feature bits `features`. In the encoding, the feature
+// bits follow the module's id, the number of layers, the expansion and two rates.
 std::string with_features(uint64_t features) {
   std::string bytes;
   ByteWriter writer(bytes);

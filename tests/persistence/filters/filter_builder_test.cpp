@@ -49,7 +49,7 @@ TEST(FilterBuilder, FlippedBitsAreRejectedOrConsistent) {
   const auto flipped = [&random](std::string bytes) {
     const size_t at = random() % std::min<size_t>(bytes.size(), 300);
     bytes[at] ^= static_cast<char>(1U << random() % 8);
-    // If the byte belongs to a double, this changes the double by the smallest possible amount.
+    // Also flips the lowest bit of a byte, which may change a double by the smallest amount.
     if (random() % 2 == 0) bytes[random() % std::min<size_t>(bytes.size(), 300)] ^= 1;
     return bytes;
   };

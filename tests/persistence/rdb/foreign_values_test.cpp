@@ -212,7 +212,7 @@ TEST(ForeignValues, FalseCountsEndWithTheBytes) {
     for (int i = 0; i < 4; ++i) writer.length(~uint64_t{0});
     StreamReader reader(bytes);
     skip_foreign_value(reader, c.type, c.dialect);
-    if (c.type == 33) continue;  // value type 33 begins with no count
+    if (c.type == 33) continue;  // a value of type 33 does not begin with a count
     EXPECT_FALSE(reader.ok()) << int{c.type};
   }
 }

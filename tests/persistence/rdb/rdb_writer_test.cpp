@@ -180,7 +180,7 @@ TEST(RdbWriter, OnlyDatabasesWithKeysAreWritten) {
   EXPECT_EQ(std::ranges::count(bytes, '\xFE'), 1);
 }
 
-// Counts the pieces that are written, and fails after `writes` pieces.
+// A sink that counts the pieces written to it. After `writes` pieces, all writes fail.
 class LimitedSink final : public ByteSink {
  public:
   explicit LimitedSink(int writes) : left_(writes) {}

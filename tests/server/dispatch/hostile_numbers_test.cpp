@@ -140,7 +140,8 @@ TEST_F(HostileNumbersTest, CountsThatCannotBeNegated) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
-// Tests extreme numbers in WAIT, REPLCONF and PSYNC, which send no normal reply.
+// Tests that the server still works after extreme numbers in WAIT, REPLCONF and PSYNC. The replies
+// to these commands are not checked.
 TEST_F(HostileNumbersTest, CountsOfReplicasThatCannotBeNegated) {
   run_as_other({"WAIT", kMinI64, "1"});
   Client third(*this);

@@ -147,7 +147,7 @@ const std::vector<Sample> kAnyType = {
     {{"SUNSUBSCRIBE", "k"}, {kText}},
 };
 
-// These commands access keys whose names are not among their arguments.
+// Commands that read or write data, but whose arguments name no keys.
 const std::set<std::string> kNameless = {
     "keys",   "randomkey", "scan",    "dbsize",  "flushall",       "flushdb",
     "swapdb", "lolwut",    "bf.scan", "bf.plan", "debug|populate", "function|flush"};
@@ -210,8 +210,8 @@ class KeyPositionsTest : public CommandTest {
     std::string rest;          // the reply and the values of all other keys after the command
   };
 
-  // Creates the keys of the sample and gives the key `name` a value of this variant. Runs the
-  // command and returns its effect.
+  // Creates the keys of the sample and gives the key `name` the value that `variant` describes.
+  // Runs the command and returns its effect.
   Effect run_with(const Sample& sample, const WordList& words, const std::string& name,
                   Variant variant) {
     EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);

@@ -139,7 +139,7 @@ TEST_F(ClientHandshakesTest, RedisPy8) {
   EXPECT_THAT(value_of(hello, "proto"), number(3));
   EXPECT_THAT(value_of(hello, "server"), text("redis"));
   EXPECT_THAT(value_of(hello, "mode"), text("standalone"));
-  // This client library caches keys only if HELLO reports a server version of at least 7.4.0.
+  // redis-py 8 caches keys only if HELLO reports a server version of at least 7.4.0.
   std::istringstream version(value_of(hello, "version").text);
   std::array<int, 3> parts{};
   char dot = 0;

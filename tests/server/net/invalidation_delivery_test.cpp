@@ -36,8 +36,8 @@ class InvalidationDeliveryTest : public ClientsFixture {
     run(words_in(line));
     return reader_.news();
   }
-  // The tracking client first runs the command `read`, which sends no message. Then does the same
-  // as news_after().
+  // Runs the command `read` as the tracking client, which must receive no message. Then runs
+  // `write` as another client. Returns the messages that the tracking client then receives.
   Texts news_after_reading(const std::string& read, const std::string& write) {
     reader_.call(read);
     EXPECT_THAT(reader_.news(), IsEmpty()) << read;
@@ -235,7 +235,7 @@ TEST_F(InvalidationDeliveryTest, LeadersChangesInvalidate) {
 TEST_F(InvalidationDeliveryTest, NewsStandsBetweenRepliesThatAreReadSlowly) {
   const std::string big(1'000'000, 'x');
   run({"SET", "big", big});
-  // More than the number of messages that the server retains for a client.
+  // This number exceeds the number of messages that the server retains for a client.
   constexpr int kRounds = 60;
   std::string request;
   for (int i = 0; i < kRounds; ++i) request += request_of({"GET", "big"});

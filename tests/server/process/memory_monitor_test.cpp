@@ -84,7 +84,7 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
 TEST(MemoryMonitorTest, TheHeapIsCountedExactly) {
   MemoryMonitor memory;
   const uint64_t before = memory.refresh();
-  constexpr size_t kSize = 4096;  // a size class of jemalloc, so it adds no bytes
+  constexpr size_t kSize = 4096;  // jemalloc adds no bytes to a block of this size
   std::vector<std::unique_ptr<char[]>> blocks;
   blocks.reserve(1000);
   const uint64_t reserved = memory.refresh() - before;

@@ -189,8 +189,8 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
       }
     });
   }
-  // Meanwhile other clients subscribe to a pattern and unsubscribe again. No message matches the
-  // pattern, so the expected number of messages is still exact.
+  // While messages are published, other clients subscribe to a pattern and unsubscribe again. No
+  // message matches the pattern, so the expected number of messages is still exact.
   std::thread visitor([&pubsub] {
     for (uint64_t i = 0; i < kMessages; ++i) {
       pubsub.subscribe(Kind::kPattern, "x*", {100 + i, i % kTakers});

@@ -25,7 +25,7 @@ class ClusterClientsTest(ServerTest):
     def cli(self, *words):
         return self.run_client(["redis-cli", "-p", self.server.port, *words])
 
-    # Tests with Node clients of Redis Cluster.
+    # Tests with Node.js clients of Redis Cluster.
 
     def check_node(self, client, package, protocol):
         folder = MODULES / f"node_modules_{package}"

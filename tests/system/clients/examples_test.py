@@ -113,7 +113,7 @@ class ExamplesTest(ServerTest):
         programs = [block for block in blocks_of("docs/filters.md") if block[0] in PROGRAMS]
         self.assertEqual({language for language, _ in programs}, set(PROGRAMS))
         for number, (language, text) in enumerate(programs):
-            for _ in range(2):  # the second run finds existing filters
+            for _ in range(2):  # in the second run the filters already exist
                 printed = self.run_block(language, text, number)
                 for line in (r"deleted: 1", r"liked by: 1 0", r"expires: 86[34]\d\d"):
                     self.assertRegex(printed, rf"(?m)^{line}$", language)

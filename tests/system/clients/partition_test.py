@@ -27,7 +27,7 @@ class PartitionTest(ServerTest):
                          ["python", "javascript", "php", "ruby"])  # fmt: skip
         for language, text in programs:
             with self.subTest(language), tempfile.TemporaryDirectory() as folder:
-                for _ in range(2):  # the second run finds existing filters
+                for _ in range(2):  # in the second run the filters already exist
                     printed = run_program(
                         pathlib.Path(folder), language, text.replace(PORT, str(server.port))
                     )

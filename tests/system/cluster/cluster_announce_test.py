@@ -101,8 +101,8 @@ class ClusterAnnounceTest(ClusterTest):
         self.wait_for_replicas(servers, 1)
 
     def check_offsets(self, connection, servers):
-        """Waits until CLUSTER SHARDS of the leader shows its own offset for its replica too. A
-        replica reports its offset once a second.
+        """Waits until CLUSTER SHARDS of the leader shows the same offset for the leader and for its
+        replica. A replica reports its offset once a second.
         """
         def offsets():
             shards = connection.call("CLUSTER", "SHARDS")

@@ -14,8 +14,8 @@ from harness.resp import encode
 
 COMMANDS = 4000
 SLOTS = 16384
-# The questions do not include CLUSTER BUMPEPOCH, because it would give redis-server its first
-# epoch.
+# Commands that both servers must answer in the same way. CLUSTER BUMPEPOCH is not among them,
+# because it would give redis-server its first epoch.
 QUESTIONS = """
 CLUSTER|INFO
 CLUSTER|SLOTS

@@ -27,7 +27,8 @@ FAULTS = os.environ.get(
     "kill_a_leader stop_a_leader cut_a_leader_off stop_etcds_leader kill_etcds_leader "
     "end_a_lease_early restart_a_leader stop_all_of_etcd",
 ).split()
-PERMIT_S = 1.5  # Seconds that a leader's permit to acknowledge writes lasts: 0.6 of the timeout.
+# Seconds that a leader's permit to acknowledge writes lasts: 0.6 of cluster-node-timeout.
+PERMIT_S = 1.5
 ISLAND = 2  # Index of the shard whose leader can be cut off from the network.
 
 

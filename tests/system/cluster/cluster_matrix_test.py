@@ -4,7 +4,7 @@
 configuration, one way to log in, one kind of values and one event.
 
 If a test fails, it prints the command that repeats it. Without a test's name on the command line,
-the cells of a covering array run, in which each value of a parameter occurs.
+only some of the cells run: a covering array, in which each value of each parameter occurs.
 """
 
 import random

@@ -17,8 +17,8 @@ KEY_TAG = "{w}"
 
 
 class Writer(threading.Thread):
-    """Writes numbered keys as a client of the cluster does: it follows MOVED and retries. With
-    `only`, it writes only to that server."""
+    """Writes numbered keys as a client of the cluster does: it follows MOVED and retries. If
+    the server `only` is given, writes to no other server."""
 
     def __init__(self, servers, only=None, prefix="k"):
         super().__init__(daemon=True)

@@ -26,7 +26,7 @@ class ScriptedNode(socketserver.ThreadingTCPServer):
     def __init__(self, digit):
         super().__init__(("127.0.0.1", 0), Handler)
         self.id = digit * 40
-        self.epoch = 1 << 40  # an epoch so high that the tool takes every topology as applied
+        self.epoch = 1 << 40  # an epoch so high that the tool counts every topology as applied
         self.thread = threading.Thread(target=self.serve_forever, args=(0.05,))
         self.thread.start()
 

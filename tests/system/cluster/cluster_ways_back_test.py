@@ -51,8 +51,8 @@ class ClusterWaysBackTest(ClusterTest):
         self.tool("replace", "s1", address, "--accept-loss")
         self.wait_for_state(empty)
         self.assertTrue(self.redis_py(other).set("{06S}", "2"))
-        # The topology does not contain the lost server, so the cluster will not change its data if
-        # it restarts.
+        # The topology does not contain the lost server. So if the lost server restarts, the
+        # cluster will not change the data of that server.
         self.assertNotIn(lost.node_id, self.topology()["nodes"])
 
 

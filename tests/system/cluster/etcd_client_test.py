@@ -300,7 +300,7 @@ class ThreeMembersTest(ProbeTest):
             leader.suspend()
             reply = client.call("put", "a", "late")
             leader.resume()
-            if reply["outcome"] != "answered":  # it is answered if etcd elects a leader in time
+            if reply["outcome"] != "answered":  # answered: etcd elected a leader in time
                 break
         self.assertEqual(reply["outcome"], "unknown", reply)
 

@@ -80,8 +80,8 @@ class EvictionTest(ServerTest):
             self.assertEqual(errors, [])
             self.assertGreater(figure(client, "evicted_keys"), 8000)
             self.assertLess(memory(client), limit + (1 << 20))
-            # Between two commands the server may evict further keys, so the test waits until both
-            # numbers fit.
+            # Between the test's two commands the server may evict further keys. So the test waits
+            # until the replies to both commands agree.
             wait_until(
                 lambda: client.call("DBSIZE") == 16_000 - figure(client, "evicted_keys"),
                 what=lambda: f"{client.call('DBSIZE')} keys are left, "
@@ -123,7 +123,7 @@ class EvictionTest(ServerTest):
                 client.call("HELLO", 3)
                 client.call("CLIENT", "TRACKING", "ON")
                 client.call("CONFIG", "SET", "maxmemory-policy", "volatile-random")
-                client.call("SETBIT", "big", 1_600_000, 0)  # has no expiry, so it stays
+                client.call("SETBIT", "big", 1_600_000, 0)  # not evicted: it has no expiry
                 client.call("SETEX", "goes", 10_000, "x")
                 client.call("GET", "goes")
                 # Sends three commands at once, so that the server executes them in one batch.

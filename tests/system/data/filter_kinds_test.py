@@ -88,8 +88,8 @@ class FilterKindsTest(ServerTest):
         return replies
 
     def refuse_growth(self, connection, kind, layers, numbers):
-        # Memory is measured right before the growth, because threads that end after the start free
-        # memory at any time. This may be as much as a layer uses.
+        # Memory is measured right before the growth. Threads that only start the server may end and
+        # free their memory at any time before, which may be as much as a layer uses.
         self.nearly_fill(connection, kind, numbers)
         self.assertEqual(layer_count(connection, kind), layers)
         layer_bytes = connection.call("MEMORY", "USAGE", kind) // layers
@@ -104,8 +104,8 @@ class FilterKindsTest(ServerTest):
         added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
         before = digest(connection)
         replies = self.add_all(connection, kind, items[len(added) :])
-        # The filter rejects each new item again. If an item is a false positive it is not new, so
-        # its reply is 0.
+        # The filter rejects the new items a second time. The reply to a false positive is 0,
+        # because the filter does not count it as new.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
         self.assertEqual(digest(connection), before)

@@ -59,8 +59,8 @@ COMMANDS = [
 
 
 def shown(line):
-    """Returns the database and the command of a line of MONITOR, because time and port differ
-    between the servers."""
+    """Returns the database and the command of a line of MONITOR, without the time and the port,
+    which differ between the servers."""
     match = re.fullmatch(rb"\d{10,}\.\d{6} \[(\d+) 127\.0\.0\.1:\d+\] (.*)", bytes(line), re.S)
     assert match, line
     return match.groups()

@@ -30,12 +30,12 @@ SCALE = 20 if os.environ.get("BLOOMERY_TIER") == "long" else 1
 IO_THREADS = 16
 STEPS = 60 * SCALE  # number of steps of each worker
 SAVES = 2 * SCALE
-LIVES = 5 * SCALE  # number of connections that each victim opens, one after the other
+LIVES = 5 * SCALE  # number of times that each victim's connection is killed
 ADDERS = COUNTERS = WRITERS = TRANSFERS = SWAP_COUNTERS = 6
 PUBLISHERS = SUBSCRIBERS = MONITORS = 3
 VICTIMS = FLUSHERS = 3
 ACCOUNTS = ("account:0", "account:1")
-MAIN, LEFT, RIGHT, FLUSHED = 0, 1, 2, 3  # numbers of databases
+MAIN, LEFT, RIGHT, FLUSHED = 0, 1, 2, 3  # database numbers, as in SELECT
 OPTIONS = {
     "appendfsync": ("always", "everysec", "no"),
     "slowlog-log-slower-than": ("0", "10000"),
@@ -71,8 +71,8 @@ class ManyThreadsTest(ServerTest):
     # The test sums or checks the results of the workers.
 
     def add_items(self, number, _):
-        """Adds items of its own, and items that all of these workers add. Returns how many were
-        new."""
+        """Adds items that only this worker adds, and items that other workers add too. Returns how
+        many items were new."""
         connection, ones = self.connect(), 0
         for step in range(STEPS):
             ones += connection.call("BF.ADD", "hot", f"shared:{step}")

@@ -9,7 +9,7 @@ from harness.resp import ErrorReply
 
 MIB = 1 << 20
 # The server's memory counts as constant if STILL_LOOKS measurements, 20 ms apart, differ by less
-# than STILL_BYTES. The size of INFO's reply may vary by that much. A thread that starts uses more.
+# than STILL_BYTES. The size of INFO's reply may vary by less than that. A new thread uses more.
 STILL_LOOKS = 25
 STILL_BYTES = 16 << 10
 
@@ -124,7 +124,7 @@ class MemoryTest(ServerTest):
             print(f"resident: parts {resident / MIB:.1f} MiB, process {measured / MIB:.1f} MiB")
             if not SANITIZED:
                 self.assertAlmostEqual(resident / measured, 1, delta=0.03)
-            # Sums the sizes that every key, client and table reports.
+            # Sums the sizes that the server reports for all keys, clients and tables.
             usage = sum(
                 bytes_of
                 for at in range(0, len(keys), 500)

@@ -291,8 +291,8 @@ class TrackingTest(ReplicaTest):
             self.stop_and_check(server, clients)
 
     def test_a_lower_limit_of_keys_is_kept_at_once(self):
-        """As in Redis, a lower tracking-table-max-keys applies at once. It does not wait for a
-        periodic task.
+        """As in Redis, a lower tracking-table-max-keys takes effect at once, and not only in the
+        next run of a periodic task.
         """
         server = self.start_server("--enable-debug-command", "yes")
         tracker, other = self.connect(server), self.connect(server)

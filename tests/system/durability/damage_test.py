@@ -131,7 +131,7 @@ class DamageTest(ServerTest):
         damage(incremental)
         outcome = Outcome(directory, "--appendonly", "yes")
         self.assertIn(outcome.digest, self.expected_digests(size), outcome.log)
-        # The first start has cut off the torn bytes, so the next start reports nothing.
+        # The first start has cut off the torn bytes, so the next start reports no damage.
         again = Outcome(directory, "--appendonly", "yes")
         self.assertEqual(again.digest, outcome.digest, again.log)
         self.assertNotIn("is torn", again.log)
@@ -157,8 +157,8 @@ class DamageTest(ServerTest):
 
             with self.subTest(size=size, is_zero=is_zero):
                 outcome = self.check_torn(append, whole)
-                # Every loader skips lines that begin with #. If the garbage begins with such a
-                # line, complete, the server keeps the line and cuts off only the rest of the
+                # Every loader skips lines that begin with #. If the garbage begins with a complete
+                # line of this kind, the server keeps that line and cuts off only the rest of the
                 # garbage.
                 cut = r"\d+" if garbage.startswith(b"#") else size
                 self.assertRegex(outcome.log, rf"is torn: .* last {cut} bytes .*cut off")

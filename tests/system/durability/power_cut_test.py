@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Tests power cuts under load. With appendfsync `always` the server loses no acknowledged write,
-with `everysec` none older than two seconds. After every cut it starts without manual repair.
-The shutdown ioctl cuts the power of an ext4 file system that the test mounts: unsynced data are
-lost, as on a real machine. A further test finds in strace's output which bytes of the append log a
-completed sync covers, and cuts off all other bytes.
+with `everysec` only writes of the last two seconds. After every cut it starts without manual
+repair. The shutdown ioctl cuts the power of an ext4 file system that the test mounts: unsynced data
+are lost, as on a real machine. A further test finds in strace's output which bytes of the append
+log a completed sync covers, and cuts off all other bytes.
 
 Environment:
   BLOOMERY_POWER_CUTS           number of power cuts with appendfsync `always`

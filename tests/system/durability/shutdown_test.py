@@ -196,8 +196,8 @@ class ShutdownTest(ServerTest):
         with server.connect() as connection:
             connection.call("SET", "key", "value")
         options = ("--save", "", "--appendonly")
-        # The test starts both further servers in parallel, because each waits a while for the lock
-        # of the data directory before it exits.
+        # The test starts two more servers in parallel, because each of them waits a while for the
+        # lock of the data directory before it exits.
         others = [Process(SERVER, [*options, log], directory=self.directory) for log in LOGS]
         for second in others:
             self.assertEqual(second.wait_for_exit(), 1)

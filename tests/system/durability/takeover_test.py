@@ -49,8 +49,8 @@ class TakeoverTest(VectorChecks, ServerTest):
         self.begin()
         source = VECTORS / vendor / log / "appendonlydir"
         shutil.copytree(source, self.directory / "appendonlydir", dirs_exist_ok=True)
-        # The test starts the server twice. The second start loads the log of the other server and
-        # the log file that the first start began.
+        # The test starts the server twice. The first start loads the append log of RedisBloom or
+        # valkey-bloom. The second start also loads the commands that the first one appended.
         for _ in range(2):
             server, connection = self.serve("--appendonly", "yes")
             changed = ("tiny", "scaled") if log.endswith("rewritten") else ()

@@ -138,11 +138,11 @@ class Pulse(threading.Thread):
             self.stalls.append((end, end - begin - self.STEP_S))
 
     def stalled_since(self, moment):
-        """Returns the total delay in seconds since the time `moment`."""
+        """Returns how many seconds the machine has stalled since the time `moment`."""
         return self.stalled_between(moment, float("inf"))
 
     def stalled_between(self, begin, end):
-        """Returns the total delay in seconds between the times `begin` and `end`."""
+        """Returns how many seconds the machine stalled between the times `begin` and `end`."""
         return sum(stall for at, stall in list(self.stalls) if begin < at <= end)
 
 

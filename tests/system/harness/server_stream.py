@@ -214,8 +214,8 @@ class ServerStream:
         if self.rng.random() < 0.5:
             classes = self.rng.choice([b"KEA", b"KA", b"EA", b"KEAm", b"", b"Kg$", b"q", b"KEn$g"])
         if b"A" in classes:
-            # Redis 7.0 omits `n` when it prints flags with `A`. If a later CONFIG SET fails, Redis
-            # restores the printed flags, and so loses `n`.
+            # If notify-keyspace-events has `A` and `n`, CONFIG GET of Redis 7.0 omits `n`. If a
+            # later CONFIG SET fails, Redis restores the value without `n`.
             classes = classes.replace(b"n", b"")
         return ["CONFIG", *self.rng.choice([["SET", "notify-keyspace-events", classes],
                                             ["GET", "notify-keyspace-events"]])]  # fmt: skip

@@ -88,7 +88,8 @@ class OptionsTest(ServerTest):
         modes = set()
         for _ in range(5):
             self.watch_one_start(modes)
-        # The socket has mode 0, so that no client connects before its group and mode are set.
+        # The server creates the Unix socket with mode 0, so that no client connects before the
+        # server has set the socket's group and mode.
         self.assertLessEqual(modes, {0, 0o700})
         self.assertIn(0o700, modes)
 

@@ -18,7 +18,7 @@ GROWTH_MB_PER_MINUTE_MAX = 1.0
 # limit of a whole run is higher by this amount; for an hour it is 61.5 MB.
 SWING_MB = 1.5
 MEGABYTE = 1 << 20
-# Duration of the warm-up, during which every event of the load has happened once.
+# Duration of the warm-up, in which every event of the load happens at least once.
 WARM_UP_S = 30
 # A run shorter than this number of minutes detects errors, but no growth of memory.
 JUDGED_FROM_MINUTES = 1
@@ -126,7 +126,7 @@ class Soak:
         gate = soak_load.Gate()
         self.upkeep = soak_load.Upkeep(self.leader, gate, self.replica)
         busy = [kind(self.leader, gate) for kind in soak_load.KINDS] + [self.upkeep]
-        # A watcher polls the dashboard of a server. Its gate is never closed, so it never pauses.
+        # A watcher polls the dashboard of a server. It never pauses, because its gate stays open.
         watchers = [soak_load.Watcher(server, soak_load.Gate()) for server in self.servers.values()]
         self.loads = busy + watchers
         started = time.monotonic()

@@ -121,8 +121,8 @@ class MigrationTest(WalksTest):
         self.check_data()
 
     def check_file_of(self, module):
-        """Runs the commands of docs/migration.md with a snapshot that a server with this module
-        wrote.
+        """Runs the commands of docs/migration.md with a snapshot that a server with the module
+        `module` wrote.
         """
         (self.folder / "var/lib/redis").mkdir()
         shutil.copy(

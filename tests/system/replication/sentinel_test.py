@@ -4,9 +4,11 @@
 Sentinel support continue to write.
 
 Environment:
-  BLOOMERY_FAILOVERS  number of failovers. Their causes alternate: kill -9, a network cut
-                      (only with network namespaces), SIGSTOP
+  BLOOMERY_FAILOVERS  number of failovers
   BLOOMERY_SERVER     may be a redis-server, to distinguish a wrong test from a wrong server
+
+The causes of the failovers alternate: kill -9, SIGSTOP, and a network cut if the machine allows
+network namespaces.
 """
 
 import os
@@ -134,8 +136,8 @@ class SentinelTest(ServerTest):
             wait_until(lambda: writer.first_after(start), f"a write of {writer.name}")
         struck = time.monotonic()
         self.strike(cluster, old, way)
-        # The old leader's last replies may arrive late, so replies within half a second do not
-        # count.
+        # The old leader's last replies may arrive late, so replies within half a second after its
+        # failure do not count.
         grace = struck + 0.5
         try:
             for writer in writers:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Switching the append log on and off, and rewriting it while it is off.
+// Tests that the append log can be switched on and off, and rewritten while it is off.
 #include "server/durability/loading/log_switch.h"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@ namespace {
 TEST(SaveProgress, TellsWhatIsLeft) {
   const SaveProgress quarter{6'000'000, 250, 1000, 1, 10};
   EXPECT_DOUBLE_EQ(quarter.share(), 0.25);
-  // A quarter took 6 s, so the remaining three quarters take three times as long.
+  // A quarter of the save took 6 s, so the other three quarters take three times as long.
   EXPECT_EQ(quarter.left_s(), 19);
 }
 

@@ -120,8 +120,7 @@ TEST_F(LeaderTest, AReplicaThatKeepsUpStaysWhileTheStreamGrows) {
   EXPECT_EQ(leader().count(), 1);
 }
 
-// A change of repl-ping-replica-period must cause no additional PING. If one replica is promoted,
-// the streams of the other replicas must have the same bytes as its own.
+// A shorter repl-ping-replica-period takes effect at once. A longer one causes no additional PING.
 TEST_F(LeaderTest, ThePeriodOfPingsMayChange) {
   const std::string ping = "*1\r\n$4\r\nPING\r\n";
   const auto set_period = [this](const char* seconds) {

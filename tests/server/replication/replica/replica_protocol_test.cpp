@@ -385,8 +385,8 @@ TEST(ReplicaProtocolTest, AnEmptySnapshotEndsAtOnce) {
   EXPECT_EQ(replica.snapshot, "");
 }
 
-// A snapshot may contain many beginnings of its end mark. The replica buffers only the last bytes
-// if they may be the beginning of the mark.
+// A snapshot may contain many beginnings of its end mark. The replica buffers only the last
+// received bytes, and only while they may be the beginning of the mark.
 TEST(ReplicaProtocolTest, ASnapshotWithoutEndTakesNoMemory) {
   TestReplica replica(request());
   replica.receive(kGreeting + "+FULLRESYNC " + kId + " 0\r\n$EOF:" + kMark + "\r\n");

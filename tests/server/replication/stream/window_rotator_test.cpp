@@ -109,7 +109,7 @@ TEST_F(WindowRotatorTest, AReplicaTurnsWhenItWasPromoted) {
   wait_a_generation();
   EXPECT_EQ(rotations_after_tick(), 0);
   // A replica does not rotate a filter by its own clock, but only when its leader sends the
-  // rotation. So it still finds the item.
+  // rotation. So the replica still finds an item that is older than the window.
   advance_ms(100'000);
   EXPECT_EQ(run({"BF.EXISTS", "w", "a"}), integer(1));
   state_.is_replica = false;

@@ -2,8 +2,8 @@
 """Defines the events of the mode matrix, such as a restart or a promotion. Each event fills a
 server with data before it happens, and checks all data afterwards.
 
-Each event is an object of class Event. Its method run(run) must call run.end() for a server at its
-end.
+Each event is an object of class Event. Its method run(run) performs the event. At the end, this
+method must call run.end(), which checks that a server still accepts writes.
 """
 
 import os

@@ -22,8 +22,8 @@ class Kind:
 
 
 def filters(*words, layout="native", **rules):
-    """Returns a Kind of filters. BF.RESERVE creates them with the arguments `words`. If there are
-    none, the first item creates a filter.
+    """Returns a Kind of filters. BF.RESERVE creates them with the arguments `words`. Without
+    such arguments, the first add creates a filter.
     """
     return Kind(lambda run: FilterModel(run, words, **rules), ("--bf-layout", layout))
 
@@ -106,7 +106,7 @@ class ExpiringStrings:
         self.rng = run.rng
         self.clock = run.clock
         self.values = {}  # Maps each key to (value, expiry); an expiry of -1 means none.
-        self.soon_gone = {}  # Maps each key to the time when it expires.
+        self.soon_gone = {}  # Maps each key that expires soon to its expiry.
 
     def keys(self):
         return list(self.values)
