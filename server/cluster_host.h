@@ -2,7 +2,7 @@
 //
 // ClusterHost: connects a cluster node to its server: to the replication and to waiting clients.
 //
-// Thread safety: the same threads call the members as those of NodeHost, see node_host.h.
+// Thread safety: the same rules as for NodeHost, see node_host.h.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ class ClusterHost final : public cluster::NodeHost {
   void service_changed() override;
 
  private:
-  // Records which leader's history the data belong to. REQUIRES: the replication's apply_mutex().
+  // Ends the role of leader, and records that the data belong to the history of the epoch in which
+  // this node led. REQUIRES: the replication's apply_mutex() is locked.
   void stop_leading();
 
   const Parts parts_;

@@ -2,8 +2,8 @@
 //
 // Clustering: makes this process a node of a cluster or of an emulated cluster, if configured.
 //
-// Thread safety: prepare() must be called before other threads start. The comment of each other
-// member states from which threads it may be called.
+// Thread safety: prepare() must be called before other threads start. state() is thread-safe. One
+// thread at a time may call the other members.
 #pragma once
 
 #include <functional>
@@ -64,18 +64,18 @@ class Clustering {
   // Prepares the mode that `cluster-enabled` selects. If the cluster is not emulated, sets `member`
   // to the queue of this node's Member. Errors: why the server cannot start.
   core::Result<> prepare(cluster::MemberQueue*& member);
-  // Checks the loaded data. Must be called after recovery. Errors: why the data do not fit the
-  // cluster.
+  // Checks whether the loaded data fit the cluster. Must be called after recovery. Errors: why the
+  // data do not fit.
   core::Result<> check_data() const;
   // start() joins the cluster, and stop() leaves it.
   void start();
   void stop();
   // Hands the shard over to another member if possible, then calls `done`, perhaps on another
-  // thread. A second call does not wait for the first handover.
+  // thread. A second call calls `done` at once, even if the first handover has not ended.
   void retire(std::function<void()> done);
-  // Ensures that members that lack part of this node's stream can no longer take over. Must be
-  // called as the last step before stop(). Then calls `done`, perhaps on another thread. REQUIRES:
-  // no write is running.
+  // Ensures that members that lack part of this node's stream can no longer take over. Then calls
+  // `done`, perhaps on another thread. Must be called as the last step before stop(). REQUIRES: no
+  // write is running.
   void close_list(std::function<void()> done);
 
  private:

@@ -2,10 +2,10 @@
 //
 // bloomery-docs: prints two pages of the documentation.
 //
-// Without arguments it prints docs/commands.md, the reference of all commands, from the command
-// table and docs/parts/commands.md. The file in docs/parts/ contains examples and explains options.
-// `bloomery-docs configuration conf/bloomery.conf` prints docs/configuration.md from the option
-// table and the sample file.
+// Without arguments the program prints docs/commands.md, the reference of all commands, from the
+// command table and docs/parts/commands.md. The file in docs/parts/ contains examples and explains
+// options. `bloomery-docs configuration conf/bloomery.conf` prints docs/configuration.md from the
+// option table and the sample file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"cluster", "Cluster"},
 };
 
-// Returns the usage line, such as "`CLIENT KILL ip:port`".
+// Returns the usage line, such as "CLIENT KILL ip:port".
 std::string usage(const RegisteredCommand& command) {
   std::string text = protocol::upper_case(command.full_name);
   std::replace(text.begin(), text.end(), '|', ' ');

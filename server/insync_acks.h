@@ -27,8 +27,8 @@ namespace server {
 class Leader;
 class Replication;
 
-// Returns the offset that all members in `required` have acknowledged. Returns the maximum value if
-// `required` is empty.
+// Returns the highest offset that all members in `required` have acknowledged. Returns the maximum
+// value if `required` is empty.
 uint64_t acked_by_all(const std::set<std::string, std::less<>>& required,
                       const cluster::ReplicationFacts& facts);
 

@@ -3,7 +3,7 @@
 // Writes the log line that reports the start. It contains the version, ports, threads, directory,
 // the loaded data and the loading time.
 //
-// Thread safety: a pure function.
+// Thread safety: any thread may call the function, which keeps no state.
 #pragma once
 
 #include <string>

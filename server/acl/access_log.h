@@ -2,8 +2,9 @@
 //
 // AccessLog: the latest failed logins and denied commands, and their total numbers, for ACL LOG.
 //
-// Invariants: the newest entry comes first. Repetitions of an event within a minute are counted in
-// one entry. The log is never longer than its limit was when the latest new event arrived.
+// Invariants: the newest entry comes first. If an event occurs again within a minute after its last
+// occurrence, the same entry counts both. The log is never longer than its limit was when the
+// latest new event arrived.
 // Thread safety: all members may be called from any thread.
 // Source: https://redis.io/docs/latest/commands/acl-log/.
 #pragma once
@@ -26,7 +27,8 @@ enum class Reason : uint8_t { kCommand = 1, kKey, kLogin, kChannel };
 struct Denied {
   Reason reason = Reason::kCommand;
   bool in_transaction = false;
-  // The denied command, key or channel; for a failed login, the command that tried it.
+  // The denied command, key or channel. For a failed login it is the command, or "http" at the
+  // admin port.
   std::string object;
   std::string user;
   std::string client;  // the line that describes the client in CLIENT LIST
@@ -51,14 +53,14 @@ class AccessLog {
   // Returns up to `count` of the newest entries.
   std::vector<Entry> newest(size_t count) const;
   void clear();
-  // Returns the number of denials since the server started.
+  // Returns the number of denials for this reason since the server started.
   uint64_t count(Reason reason) const {
     return counts_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
   }
 
  private:
   std::array<std::atomic<uint64_t>, 5> counts_{};
-  mutable std::mutex mutex_;  // this mutex guards the numbers of denials, the limit and the entries
+  mutable std::mutex mutex_;  // this mutex guards the entries, next_id_ and the limit
   std::deque<Entry> entries_;
   uint64_t next_id_ = 0;
   size_t limit_ = 128;

@@ -5,7 +5,8 @@
 //
 // Invariants: a file with an error changes nothing. If writing fails, the old file is left
 // unchanged.
-// Thread safety: free functions; the caller must prevent concurrent writes.
+// Thread safety: any thread may call the functions. The caller must prevent two writes of the same
+// file at the same time.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/, "Use an
 // external ACL file".
 #pragma once
@@ -29,7 +30,8 @@ class Users;
 core::Result<> load_acl_file(Users& users, const std::string& path);
 core::Result<> save_acl_file(const Users& users, const std::string& path);
 
-// Loads the users at startup, from the configuration's `user` lines or from a file, not both.
+// Loads the users at startup, from the configuration's `user` lines or from a file. If both are
+// given, returns an error.
 // Errors: the text to print before exiting. For an invalid line, the text includes the file
 // and the number of the line.
 core::Result<> load_users(Users& users, std::span<const Directive> user_lines,

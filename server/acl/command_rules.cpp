@@ -102,7 +102,7 @@ void CommandRules::set_category(uint32_t bit, bool allows) {
   }
 }
 
-// A new rule overrides earlier rules for the same command and for its subcommands.
+// A new rule for a command removes the earlier rules for this command and for its subcommands.
 void CommandRules::record(bool allows, std::string_view what) {
   std::string name = lower_case(what);
   std::erase_if(rules_, [&](const Rule& rule) {

@@ -4,8 +4,8 @@
 // +@category, +command|subcommand and +command|first-argument.
 //
 // Invariants: applying the rules of text() to an empty object gives an equal one. The text is
-// short: it has at most one rule per command, category and first argument, and no rule without
-// effect.
+// short: it has at most one rule for each command, category and first argument. After simplify() it
+// has no rule without effect.
 // Thread safety: one thread at a time may change an object. It is constant once it is part of a
 // published user.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/; corner cases

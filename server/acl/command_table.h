@@ -31,7 +31,7 @@ class CommandTable {
  public:
   // `categories` are names without the @. Their texts must outlive the table.
   CommandTable(std::vector<CommandEntry> entries, std::vector<std::string_view> categories);
-  // The table cannot be copied, because its index holds views into the entries.
+  // Copies of the table are not needed, so they are forbidden.
   CommandTable(const CommandTable&) = delete;
   CommandTable& operator=(const CommandTable&) = delete;
   CommandTable(CommandTable&&) = default;

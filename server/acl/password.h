@@ -26,7 +26,7 @@ std::optional<PasswordHash> parse_hash(std::string_view text);
 bool is_same_hash(const PasswordHash& a, const PasswordHash& b);
 
 // Returns `bits` random bits as hexadecimal digits, rounded up to whole digits, or nullopt if the
-// system provides no randomness. REQUIRES: 1 to kPasswordBitsMax.
+// system provides no randomness. REQUIRES: `bits` is 1 to kPasswordBitsMax.
 std::optional<std::string> random_password(size_t bits);
 inline constexpr size_t kPasswordBitsMax = 4096;
 

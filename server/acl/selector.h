@@ -42,8 +42,8 @@ class Selector {
   bool allows_all_channels() const { return all_channels_; }
   // Returns whether a single pattern grants all of `access` (bits of Access) to the key.
   bool allows_key(std::string_view key, uint8_t access) const;
-  // Checks only the patterns that can be compared quickly. Returns true if the key is allowed. If
-  // it returns false, allows_key() must be called.
+  // Checks only the patterns that can be compared quickly. The result true means that the key is
+  // allowed. After the result false, the caller must call allows_key().
   bool allows_key_plainly(std::string_view key, uint8_t access) const {
     if (all_keys_) return true;
     const uint64_t head = core::Glob::head_of(key);

@@ -116,8 +116,8 @@ core::Result<> User::add_selector(std::string_view text) {
     const std::string_view rule = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (rule.empty()) continue;
-    // A rule that ends with ')' is rejected, because ACL LIST would show it like the end of the
-    // selector.
+    // A rule that ends with ')' is rejected, because in ACL LIST this character would look like the
+    // end of the selector.
     if (rule.ends_with(')')) return rule_error(kRuleSyntax);
     if (auto applied = selector.apply(rule); !applied) return applied;
   }

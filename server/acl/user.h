@@ -5,7 +5,8 @@
 //
 // Invariants: applying describe() to an empty user gives an equal one. There is always a root
 // selector.
-// Thread safety: none while rules are applied; constant as a UserPtr.
+// Thread safety: only one thread may use a User until it is published. A published User (UserPtr)
+// never changes.
 // Source: https://redis.io/docs/latest/commands/acl-setuser/; corner cases measured on Redis
 // 7.0.15.
 #pragma once
@@ -57,8 +58,8 @@ class User {
   // Returns all selectors; the root selector is the first.
   std::span<const Selector> selectors() const { return selectors_; }
   bool is_unrestricted() const { return is_unrestricted_; }
-  // Returns whether a selector allows the channel or pattern. If none does, the user's existing
-  // subscriptions to it are closed.
+  // Returns whether some selector allows the channel or the pattern. The server closes existing
+  // subscriptions of the user that no selector allows.
   bool allows_channel(std::string_view channel, bool is_pattern) const;
 
   // Returns the flags in the format of ACL GETUSER, such as "on" and "nopass".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Users: all users by name. Each change publishes new User objects and increments the version.
-// Sessions compare the version before each command and so notice the change.
+// Sessions compare the version before each command, so they notice the change.
 //
 // Invariants: there is always a user named "default". A published user never changes. set() keeps
 // the id of an existing user. A user gets another id if it is deleted and created again, or if
@@ -66,8 +66,9 @@ class Users {
   // Returns the users sorted by name.
   std::vector<UserPtr> list() const;
 
-  // Returns the user if the password is correct. Returns null for an unknown user, a wrong password
-  // and a user that is off. The time for an unknown user equals that for a user with one password.
+  // Returns the user if the password is correct or the user needs none. Returns null for an unknown
+  // user, a wrong password and a user that is off. The call takes the same time for an unknown user
+  // as for a user with one password.
   UserPtr authenticate(std::string_view name, std::string_view password) const;
 
   // Implements ACL SETUSER. Errors: the error reply; all users are unchanged then.

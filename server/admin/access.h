@@ -3,9 +3,10 @@
 // Access: finds the user of an HTTP request, by the passwords and rules of the ACL.
 //
 // A request without credentials comes from the default user, as on the other ports, if that user is
-// on and needs no password. A request without a verified password is subject to protected mode, and
-// its Host header must be an IP address or localhost. This rejects requests of a web page whose own
-// domain name resolves to this machine.
+// on and needs no password. A request without a verified password is subject to protected mode.
+// While that mode applies, the request must come from this machine, and its Host header must be an
+// IP address or localhost. The check of the header rejects web pages whose domain name resolves to
+// this machine.
 //
 // Invariants: comparing passwords takes the same time for known and unknown users
 // (acl::Users::authenticate).

@@ -6,8 +6,8 @@
 // The port has its own thread, because one answer takes milliseconds. Clients of the database do
 // not wait for answers of this port.
 //
-// Invariants: at most kConnectionsMax connections. A further one replaces the connection that has
-// been idle longest, so slow clients block no one.
+// Invariants: the port has at most kConnectionsMax connections. A further connection replaces the
+// one whose last progress is the oldest, so slow clients cannot keep other clients out.
 // Thread safety: the main thread calls open(), start() and stop(), in this order.
 // Source: RFC 9112; conf/bloomery.conf, http-port.
 #pragma once
@@ -37,7 +37,8 @@ class AdminServer {
   AdminServer& operator=(const AdminServer&) = delete;
 
   // Binds the addresses of `http-bind`. Without `http-port` no address is bound. Errors: an address
-  // that cannot be bound, unless the address is marked as optional.
+  // that cannot be bound, unless it is marked as optional, and a list of which no address was
+  // bound.
   core::Result<> open();
   void start();
   // Closes all connections and ends the thread. May be called more than once.

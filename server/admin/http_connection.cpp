@@ -96,8 +96,8 @@ void HttpConnection::on_ready() {
   }
   if (state_ == State::kClosed || state_ == State::kWaits) return;
   if (std::exchange(has_another_request_, false)) {
-    // The buffer already holds another request of this client. Other connections are served before
-    // that request.
+    // The buffer already holds bytes of this client's next request. Other connections are served
+    // before that request.
     return net::asio::post(parts_.context, [self = shared_from_this()] {
       if (self->is_closed()) return;
       (void)self->take_requests();
@@ -118,7 +118,8 @@ bool HttpConnection::read() {
     return false;
   }
   if (got.status == Stream::Status::kLater) return false;
-  // The time limit of a request starts with its first byte.
+  // After the first request of a connection, the time limit of a request starts with the first byte
+  // of that request.
   if (has_answered_ && !reader_.is_inside_request()) since_us_ = steady_us();
   reader_.feed({room.data(), got.bytes});
   return take_requests();
@@ -137,7 +138,8 @@ bool HttpConnection::take_requests() {
   }
   const HttpRequest& request = reader_.request();
   const HttpResponse response = parts_.answer(request, parts_.peer);
-  // Closing the connection forces a client that guesses passwords to reconnect for each guess.
+  // After a wrong password the connection is closed. So a client that guesses passwords must
+  // reconnect for each guess.
   const bool keeps_alive = request.keeps_alive && response.status != 401;
   if (response.later) {
     respond_later(response, keeps_alive);

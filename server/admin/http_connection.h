@@ -9,8 +9,8 @@
 // kWaits: another thread produces the answer. kLingers: discards further input, because closing a
 // socket with unread input could lose the answer.
 //
-// Invariants: its memory is bounded: a request's header and one answer. Each state has a time
-// limit, which is_late() checks.
+// Invariants: a connection holds at most the header of one request and one answer in memory. Each
+// state has a time limit, which is_late() checks.
 // Thread safety: belongs to the admin port's thread.
 // Source: RFC 9112, sections 9.3 and 9.6.
 #pragma once
@@ -53,10 +53,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start();
   void close();
   bool is_closed() const { return state_ == State::kClosed; }
-  // Returns whether the current step (reading or writing) has exceeded its time limit.
+  // Returns whether the connection has stayed in its present state for longer than the time limit
+  // of that state.
   bool is_late(int64_t now_us) const;
-  // Returns the time at which the connection last made progress. If there are too many connections,
-  // the one with the lowest value is closed.
+  // Returns the time at which the connection entered its present state or began to receive a
+  // request. If there are too many connections, the one with the earliest time is closed.
   int64_t progressed_us() const { return since_us_; }
 
  private:
@@ -66,7 +67,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void enter(State state);
   void wait(Descriptor::wait_type kind);
   void on_ready();
-  // These functions read, send or discard bytes. They return whether more work is ready.
+  // These functions read, send or discard bytes. The result true means that the next state has work
+  // to do at once.
   bool read();
   bool take_requests();
   bool send();
@@ -83,7 +85,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool is_last_ = false;  // true if the connection closes after this answer
   bool has_answered_ = false;
   bool holds_bytes_ = false;          // true if the stream still has bytes to send
-  bool has_another_request_ = false;  // true if the buffer holds another complete request
+  bool has_another_request_ = false;  // true if the buffer holds bytes of the next request
   size_t discarded_ = 0;
   State state_ = State::kReads;
   int64_t since_us_;

@@ -56,11 +56,12 @@ inline constexpr std::string_view kWriteHeader = "X-Bloomery-Write";
 HttpResponse plain_response(unsigned status, std::string_view text);
 
 enum class Ending : uint8_t { kKeepsAlive, kCloses };
-// Returns the bytes of a response. If `is_head`, omits the body, because the request was HEAD.
+// Returns the bytes of a response. Omits the body if `is_head` is true, which means that the
+// request was HEAD.
 std::string encode(const HttpResponse& response, Ending ending, bool is_head);
 
-// Decodes a part of a URL. Returns nullopt if an escape is incomplete or a path contains a zero
-// byte. A plus means a space in a query only.
+// Decodes a part of a URL. Returns nullopt if an escape is not % and two hexadecimal digits, or if
+// a path contains a zero byte. A plus means a space in a query only.
 enum class UrlPart : uint8_t { kPath, kQuery };
 std::optional<std::string> decode_url(std::string_view text, UrlPart part);
 // Encodes all characters except letters, digits and `-._~` as %HH.

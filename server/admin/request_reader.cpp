@@ -56,7 +56,8 @@ RequestReader::Status RequestReader::refuse(unsigned status, std::string_view te
   return Status::kError;
 }
 
-// If no page supports the method, the error is about the method, not about the body.
+// A body is rejected with status 413 for GET and HEAD. For all other methods the answer is status
+// 405, so the error is about the method.
 RequestReader::Status RequestReader::refuse_body() {
   const http::verb method = parser_->parser.get().method();
   const bool is_reading = method == http::verb::get || method == http::verb::head;

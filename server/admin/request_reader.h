@@ -33,7 +33,7 @@ class RequestReader {
   HttpRequest& request() { return request_; }
   // Returns the response that rejects the request. Valid after next() returned kError.
   const HttpResponse& refusal() const { return refusal_; }
-  // Returns whether a request was received in part.
+  // Returns whether some bytes were received that next() has not returned as part of a request.
   bool is_inside_request() const { return parser_ != nullptr || !buffer_.empty(); }
 
  private:

@@ -18,9 +18,9 @@
 namespace server::admin {
 namespace {
 
-// Limits on the time of one step of the walk over all filters, on this port's thread. The first
-// request for /metrics has the highest limit, because no statistics exist yet. The other limits are
-// for later requests and for the tick of each second.
+// Limits on the time of one step of the walk over all filters, on the thread of the admin port.
+// Requests for /metrics have the highest limit until the first statistics exist. The other limits
+// are for later requests, and for the step of each second.
 constexpr int64_t kCensusFirstUs = 50'000;
 constexpr int64_t kCensusRequestUs = 5'000;
 constexpr int64_t kCensusTickUs = 5'000;

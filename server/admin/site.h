@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Site: the answers of the admin port. A table lists the paths and the users that may read each.
+// Site: the answers of the admin port. A table lists the paths, and the users that may request each
+// path.
 //
 //   /healthz, /readyz   every client: probes have no password
 //   /metrics            users that may run INFO; names of filters only with BF.SCAN
@@ -8,7 +9,7 @@
 //   /api/               users that may run the command behind the answer (api.h)
 //
 // Invariants: GET and HEAD only read. A POST must carry kWriteHeader, which a page of another
-// origin cannot send, so a request that is made without the user's knowledge changes nothing.
+// origin cannot send, so a foreign page cannot change data in the user's name.
 // No user learns or changes more by HTTP than by the commands that the user may run.
 // Thread safety: belongs to the admin port's thread.
 #pragma once

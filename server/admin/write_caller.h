@@ -3,9 +3,10 @@
 // WriteCaller: runs a write command for an HTTP request, with the permissions of the request's
 // user.
 //
-// The command runs on a thread that serves clients: the drain before a failover or a shutdown
-// covers only these threads. As for other clients, the reply is delayed until the append log
-// contains the write. The reply is an error if this leader has lost its permit to acknowledge.
+// The command runs on a thread that serves clients. Before a failover or a shutdown, the server
+// waits only for the writes of these threads. As for other clients, the reply is delayed until the
+// append log contains the write. The reply is an error if this leader has lost its permit to
+// acknowledge.
 //
 // Thread safety: call() may be called from any thread. `on_reply` is called on a thread that serves
 // clients.
@@ -35,7 +36,7 @@ class WriteCaller {
 
   WriteCaller(Services& services, Post post) : services_(services), post_(std::move(post)) {}
 
-  // `on_reply` is not called if the server ends first.
+  // If the server ends before the reply, `on_reply` is never called.
   void call(const CommandCaller::Caller& caller, std::vector<std::string> words, OnReply on_reply);
 
  private:

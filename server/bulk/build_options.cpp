@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// The highest error rate that BF.RESERVE accepts.
+// The highest error rate of a built filter. A higher rate is lowered to this one, as in BF.RESERVE.
 constexpr double kBuiltErrorRateMax = 0.25;
 
 core::Result<> take_error_rate(std::string_view text, BuildOptions& options) {

@@ -45,7 +45,7 @@ class ClusterState {
   void publish(std::shared_ptr<const View> view);
   // Returns whether this server is a node of a cluster.
   bool is_on() const { return version_.load(std::memory_order_relaxed) != 0; }
-  // The View and the Service that a thread sees at the same moment.
+  // A View and the Service that belonged together at one moment.
   struct Observation {
     const View& view;
     Service service;
@@ -90,8 +90,8 @@ class ClusterState {
     return now_us < permit_until_us() && permit_from_us_.load(std::memory_order_acquire) <= now_us;
   }
 
-  // The time since this replica received bytes from its leader. Without a link, leader_silence_us()
-  // returns the time since the machine started.
+  // These functions store and return the time since this replica received bytes from its leader.
+  // Without a link, leader_silence_us() returns the time since the machine started.
   void set_leader_silence(int64_t silence_us) {
     const int64_t now_us = permit_clock_us();
     leader_heard_us_.store(silence_us > now_us ? 0 : now_us - silence_us,
@@ -130,7 +130,7 @@ class ClusterState {
     Service service = Service::kDown;
     std::shared_ptr<const View> view;
     const core::keyspace::SlotSet* served_slots =
-        &kNoSlots;  // slots that this node leads; empty: none
+        &kNoSlots;  // slots that this node leads and serves; empty unless the Service is kUp
   };
 
   void refresh(Seen& seen) const;

@@ -263,7 +263,7 @@ asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
   call->member = current_;
   const EtcdError unauthorized = co_await ensure_token();
   if (unauthorized.code != EtcdCode::kOk || call->finished) co_return unauthorized;
-  call->member = current_;  // other calls may have changed the current member in the meantime
+  call->member = current_;  // another call may have changed current_ during the wait for the token
   call->link = take_idle();
   if (call->link) co_return EtcdError{};
   call->link = make_link();
@@ -279,7 +279,7 @@ bool EtcdCalls::on_error(const RunningPointer& call, EtcdError error) {
     call->sent = false;
     if (wants_new_token(error) && has_user() && !call->asked_new_token) {
       call->asked_new_token = true;
-      // If another call has obtained a newer token in the meantime, that token is kept.
+      // If another call has obtained a newer token while this call was running, that token is kept.
       if (token_ == call->token) forget_token();
       return false;
     }

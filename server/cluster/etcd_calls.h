@@ -4,11 +4,11 @@
 // stream does not end. EtcdCalls chooses the member, authenticates, keeps idle connections and sets
 // all deadlines.
 //
-// Invariants: a change is sent once. A call moves to another member in three cases only. The call
-// was not sent yet, the reply shows that etcd has not executed it, or it only reads. All idle
-// connections lead to the current member. With TLS the member's certificate must be valid and must
-// name its host name or address. A reply's header has at most 16 KiB. Its body, or a line of a
-// stream's body, has at most kEtcdReplyBytesMax.
+// Invariants: etcd executes a change at most once. A call is attempted again in three cases only.
+// The call was not sent yet, etcd has refused its token, or it only reads. All idle connections
+// lead to the current member. With TLS the member's certificate must be valid and must name its
+// host name or address. A reply's header has at most 16 KiB. Its body, or a line of a stream's
+// body, has at most kEtcdReplyBytesMax.
 // Thread safety: only the thread that runs the io_context may use an object.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/, RFC 9112,
 // https://www.boost.org/doc/libs/1_81_0/libs/beast/doc/html/beast/ref.html.
@@ -90,7 +90,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   boost::asio::io_context& io() { return io_; }
   size_t current() const { return current_; }
   bool has_user() const { return !options_.user.empty(); }
-  // Drops the token, so that the next connection requests a new one.
+  // Drops the token, so that the next call or stream requests a new one.
   void forget_token();
   // Sets the function that is called when current() has changed.
   void on_move(std::function<void()> listener) { on_move_ = std::move(listener); }
@@ -120,7 +120,7 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   void on_limit(const RunningPointer& call);
   void finish(const RunningPointer& call, EtcdAnswer answer);
   // finish_with() and give_up() are not coroutines, because g++ 12 copies aggregates in coroutine
-  // frames byte by byte.
+  // frames byte by byte, which breaks strings.
   void finish_with(const RunningPointer& call, std::string body);
   void give_up(const RunningPointer& call);
   // An attempt to connect has half of the call's time limit, so that the call can reach another

@@ -3,15 +3,15 @@
 // EtcdClient: calls to a cluster of etcd members through their JSON gateway, and watches.
 //
 // A call goes to one member at a time, first to the member that answered last. If the member cannot
-// be reached, the call moves to the next one. A call that only reads moves to the next member after
-// other failures, too. Every failure makes the next member the first choice of later calls. A call
-// always ends after `call_limit`. Concurrent calls use separate connections, which are kept for
-// later calls.
+// be reached, the call moves to the next one. A call that only reads also moves after other
+// failures. Every failure except a refusal by etcd makes the next member the first choice of later
+// calls. A call ends after `call_limit` at the latest. Concurrent calls use separate connections,
+// which are kept for later calls.
 //
 // A watch uses the same member as the calls, and moves with them. A stopped member leaves its
-// watches silent. Only a call that gets no reply reveals that the member has stopped. So a client
-// that watches must also make a few calls each second. A watch whose connection breaks continues
-// after the last reported change. It reports no change twice and omits none.
+// watches silent. Only a call that gets no reply reveals that its member has stopped. So a client
+// that watches must also make a few calls each second. If the connection of a watch breaks, the
+// watch continues after the last reported change. It reports no change twice and omits none.
 //
 // Invariants: the handler of a call runs exactly once, and never inside of the called function. No
 // handler runs once the client is destroyed. A reply larger than kEtcdReplyBytesMax is dropped

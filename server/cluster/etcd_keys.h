@@ -21,7 +21,8 @@ inline std::string topology_key(std::string_view name) {
   return cluster_prefix(name) + "topology";
 }
 
-// The key with the checksum of the topology's slots, see server/cluster/slot_record.h.
+// The key with the checksum of the topology's slots. server/cluster/slot_record.h explains its
+// purpose.
 inline std::string slots_key(std::string_view name) {
   return cluster_prefix(name) + "slots";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Defines the messages of etcd's JSON gateway. Requests are written as the text that is posted, and
-// replies are parsed to values.
+// Defines the messages of etcd's JSON gateway. Requests are converted to the JSON text that is
+// posted, and replies are parsed to values.
 //
 // Invariants: keys and values are any bytes; on the wire they are base64, 64-bit numbers are text
 // and members with the value zero are absent. Unknown members are ignored. A known member of the
@@ -84,7 +84,7 @@ struct EtcdCompare {
 
   std::string key;
   Target target = Target::kModRevision;
-  uint64_t equals = 0;  // the compared mod_revision; 0: the key does not exist
+  uint64_t equals = 0;  // expected value of the revision; 0: the key does not exist
 
   static EtcdCompare unchanged(std::string key, uint64_t mod_revision);
   static EtcdCompare absent(std::string key);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdWatches: the watches of an EtcdClient. Each has a connection whose reply does not end.
+// EtcdWatches: the watches of an EtcdClient. Each watch has its own connection, on which the reply
+// does not end.
 //
 // Invariants: a watch reports each change once, in the order of revisions, however often its
-// connection breaks. Between failed attempts it waits 50 ms at first, and at most a second.
+// connection breaks. Between failed attempts to connect, the watch waits 50 ms at first, and at
+// most one second.
 // Thread safety: only the thread that runs the io_context may use an object.
 // Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
 #pragma once

@@ -60,11 +60,11 @@ struct EndpointStyle {
 // Returns the reply to a command that is not served. REQUIRES: route is neither kServe nor kHold.
 std::string route_error(const View& view, Route route, unsigned slot, EndpointStyle style);
 
-// Returns the node's endpoint; "?" for a node without a hostname, "" for an unknown one.
+// Returns the node's endpoint: for kHostname "?" if the node has no hostname, for kUnknown "".
 std::string endpoint_of(const Node& node, EndpointType type);
 
-// Returns the port at which a client reaches the node. It is the TLS port if the node has one and
-// the client uses TLS.
+// Returns the port at which a client reaches the node. It is the TLS port if the client uses TLS
+// and the node has a TLS port, or if the node has no other port.
 unsigned port_of(const Node& node, bool is_tls);
 
 }  // namespace server::cluster

@@ -28,8 +28,8 @@ struct SlotRange {
 using SlotRanges = std::vector<SlotRange>;
 
 // Parses a text of ranges "a-b" and slots "a" that are ascending, disjoint and separated by single
-// spaces. Ranges that touch are joined. An empty text means no slot. Errors: the word that is not a
-// range, or whose range does not follow the one before it.
+// spaces. Ranges that touch are joined. An empty text means no slot. Errors: the text names the
+// word that is not a range, or whose range does not follow the range before it.
 core::Result<SlotRanges> parse_slot_ranges(std::string_view text);
 
 std::string slot_ranges_text(const SlotRanges& ranges);

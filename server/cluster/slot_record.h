@@ -17,7 +17,7 @@
 
 namespace server::cluster {
 
-// Returns 16 hexadecimal digits over the names of the shards and their slots.
+// Returns a checksum of the names of the shards and their slots, as 16 hexadecimal digits.
 std::string slots_checksum(const Topology& topology);
 
 class SlotRecord {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Topology: the servers of a cluster and its shards, each with its members, leader and slots. It is
-// one document in etcd. Its version is the revision at which etcd stored it.
+// one document in etcd. The version of the document is the revision at which etcd stored it.
 //
 // Invariants of every Topology that parse_topology() returns or check_topology() accepts: Each of
 // the 16384 slots belongs to exactly one shard. A node is a member of exactly one shard. Leader and
@@ -52,7 +52,7 @@ struct Topology {
   std::vector<Shard> shards;
   std::vector<Node> nodes;
   // JSON members of the document that a newer version of Bloomery has added, as a JSON object; ""
-  // for none. They are kept and written back.
+  // for none. These members are kept and written back with the next change.
   std::string others = {};
 
   bool operator==(const Topology&) const = default;

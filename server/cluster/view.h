@@ -30,8 +30,8 @@ class View {
   // that was found in etcd's present topology. REQUIRES: check_topology() accepts version.topology.
   View(std::string own_id, TopologyVersion version, std::vector<std::string> alive,
        TopologyFault fault = TopologyFault::kNone);
-  // Returns a view in which this server alone owns all slots. Its node has no address: a client
-  // reaches it at the address that the client has already used.
+  // Returns a view in which this server alone owns all slots. The node has no address in the view:
+  // a client continues to use the address of its present connection.
   static std::shared_ptr<const View> emulated(std::string own_id);
 
   bool is_emulated() const { return is_emulated_; }
@@ -58,7 +58,8 @@ class View {
   bool owns_all() const { return own_shard_ != nullptr && shards().size() == 1; }
   bool is_alive(std::string_view node_id) const;
   const std::vector<std::string>& alive() const { return alive_; }
-  // Returns the fault of the topology in etcd. topology() is the last valid one.
+  // Returns the fault of the topology that etcd has now. topology() returns the last valid
+  // topology.
   TopologyFault fault() const { return fault_; }
 
  private:
@@ -75,7 +76,7 @@ class View {
   TopologyFault fault_ = TopologyFault::kNone;
 
  public:
-  // A View cannot be copied, because its members point to each other.
+  // A View cannot be copied, because own_node_ and own_shard_ point into version_.
   View(const View&) = delete;
   View& operator=(const View&) = delete;
 };

@@ -5,7 +5,7 @@
 //
 // Invariants: the canonical text names all three classes in the order of ClientClass, with sizes in
 // bytes. The class of replicas is called "slave", as in the reply of Redis' CONFIG GET.
-// Thread safety: free functions without shared state.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <array>

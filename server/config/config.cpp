@@ -57,8 +57,8 @@ Config::Config() : texts_(option_table().size()) {
       // An option whose default is empty keeps the initial empty value. Its parser is not called,
       // because the parser may reject an empty text.
       auto parsed = parse_single_text(table[i], value.text, "");
-      // Only the default of `dir` may be invalid: it is the directory of the start, which may have
-      // been removed. All other defaults are constants of the table.
+      // Only the default of `dir` may be invalid, because the directory in which the server started
+      // may have been removed. All other defaults are constants of the table.
       assert(parsed || i == static_cast<size_t>(OptionId::kDir));
       if (parsed) value = std::move(*parsed);
     }
@@ -302,7 +302,8 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
   };
   std::error_code error;
   std::string old_text;
-  // A missing file is created. If the path is a symbolic link, its target is written.
+  // A missing file is created. If the path is a symbolic link, the file that the link names is
+  // written.
   const auto target = std::filesystem::canonical(file_path_, error);
   const std::string path = error ? file_path_ : target.string();
   if (!error) {
@@ -315,15 +316,15 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
     const std::lock_guard texts_lock(mutex_);
     texts = texts_;
   }
-  // The cluster decides which leader its node follows, so `replicaof` is not written.
+  // The cluster decides which leader a node follows, so `replicaof` is not written.
   if (ClusterMode{integer(OptionId::kClusterEnabled)} == ClusterMode::kYes) {
     texts[static_cast<size_t>(OptionId::kReplicaOf)].clear();
   }
   // Only the file's values are compared, because the command line overrides them at the next start
   // as well.
   const auto start = [&path](std::string_view text) -> core::Result<std::vector<std::string>> {
-    // The process may have changed its directory. The default of `dir` is the directory at its
-    // start.
+    // The process may have changed its directory after the start. The default of `dir` is the
+    // directory at the start.
     const std::string& folder = option_row(OptionId::kDir).default_text;
     Config fresh;
     const auto done = fresh.load_directives(read_at_start(text, path, folder));

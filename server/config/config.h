@@ -55,7 +55,7 @@ struct OptionGroup {
   std::vector<OptionId> ids;
 };
 
-// ConfigHooks: the apply and undo functions of a group; see Config::on_change.
+// ConfigHooks: the apply and undo functions for an OptionGroup; see Config::on_change().
 struct ConfigHooks;
 using ConfigHooksPtr = std::shared_ptr<const ConfigHooks>;
 
@@ -110,7 +110,7 @@ class Config {
   // Hooks run in order of registration. If that set() fails, `undo` reverts `apply`, whether
   // `apply` succeeded or not. Without `undo`, `apply` is called again and sees the old values.
   void on_change(const OptionGroup& group, Hook apply, std::function<void()> undo = nullptr);
-  // Calls `apply`, which cannot fail, now and after each change of the group.
+  // Calls `apply`, which cannot fail, now and after each change of an option of the group.
   void follow(const OptionGroup& group, const std::function<void()>& apply);
 
   // Returns whether values of the option with this name or alias are secrets, which MONITOR and
@@ -163,8 +163,9 @@ class Config {
   core::Result<> apply_other(const Directive& directive);
   void warn_if_without_effect(size_t index, const Value& value);
   core::Result<std::vector<Change>> prepare(std::span<const NamedValue> pairs, Origin origin) const;
-  // Returns whether the option may change. Returns false if the option is immutable and already has
-  // the value. Errors: the option is immutable with another value, or is protected.
+  // Returns true if CONFIG SET may change the option. Returns false if the option is immutable and
+  // already has the requested value. Errors: the option is immutable and has another value, or is
+  // protected.
   core::Result<bool> may_change(size_t index, const NamedValue& pair, Origin origin) const;
   core::Result<> commit(const std::vector<Change>& changes);
   // Runs the hooks of the changed option that are not in `done`, and adds them to `done`.

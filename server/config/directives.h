@@ -4,7 +4,7 @@
 //
 // Invariants: the result holds no `include`: the included lines replace it. A later directive
 // overrides an earlier one, and directives are in the order in which they apply.
-// Thread safety: free functions without shared state; they read files.
+// Thread-safe: the functions keep no state. They read files.
 #pragma once
 
 #include <string>

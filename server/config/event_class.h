@@ -2,7 +2,7 @@
 //
 // EventClass: the classes of keyspace notifications, one bit per letter of notify-keyspace-events.
 //
-// Thread safety: constants.
+// Thread-safe: the file defines only constants.
 // Source: redis.conf 7.0, "Event notification".
 #pragma once
 

@@ -5,7 +5,7 @@
 //
 // Invariants: a valid host contains no space, no control character and no separator of INFO's
 // lines.
-// Thread safety: pure functions.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <cstdint>

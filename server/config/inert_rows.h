@@ -3,7 +3,7 @@
 // Defines rows for options of other servers that have no effect here. The rows fit into short
 // tables, from which options_of() creates Options.
 //
-// Thread safety: constants and free functions without shared state.
+// Thread-safe: the tables are constants, and the functions keep no state.
 #pragma once
 
 #include <span>

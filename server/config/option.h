@@ -5,7 +5,7 @@
 //
 // Invariants: names and aliases are lower case and unique over the table; `default_text` is a text
 // the row's own parser accepts and returns unchanged.
-// Thread safety: rows are constant once built.
+// Thread-safe: a row does not change after it was built.
 // Source: redis.conf 7.0; conf/bloomery.conf explains every option to its user.
 #pragma once
 

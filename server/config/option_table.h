@@ -4,7 +4,7 @@
 //
 // Invariants: row i of option_table() is OptionId i for i < kOptionIdCount; the later rows are
 // options without effect here.
-// Thread safety: the tables are built once, at first use, and never change.
+// Thread-safe: the tables are built once, at first use, and never change.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,7 @@
 //
 // Parsers for options with rules that no OptionKind covers. The option table refers to them.
 //
-// Thread safety: free functions; only parse_directory accesses the file system.
+// Thread-safe: the functions keep no state. Only parse_directory() accesses the file system.
 #pragma once
 
 #include "server/config/option.h"
@@ -30,7 +30,8 @@ Parsed<Value> parse_oom_score_values(const Option& option, Words words, const st
 Parsed<Value> parse_percentiles(const Option& option, Words words, const std::string& current);
 // Parses a file name. A slash is rejected, so that the file is inside `dir`.
 Parsed<Value> parse_file_name(const Option& option, Words words, const std::string& current);
-// Parses pairs of `seconds changes`, which are added to `current`. "" removes all save points.
+// Parses pairs of `seconds changes`, the save points, and adds them to those in `current`. An empty
+// text removes all save points.
 Parsed<Value> parse_save(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_save(const Option& option, const std::string& text);
 

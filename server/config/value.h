@@ -5,7 +5,7 @@
 //
 // Invariants: parse_value() returns an equal value for the text of any value, and for the words of
 // the lines that write_lines() makes of that text.
-// Thread safety: free functions without shared state.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <optional>

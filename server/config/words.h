@@ -3,7 +3,7 @@
 // Splits configuration lines into words, and quotes words.
 //
 // Invariants: split_words(quote_word(w)) yields exactly {w} for every byte string w.
-// Thread safety: free functions without shared state.
+// Thread-safe: the functions keep no state.
 // Source: the comment at the start of redis.conf and the quoting of redis-cli
 // (https://redis.io/docs/).
 #pragma once

@@ -2,12 +2,13 @@
 //
 // Command: one row of the command table, which describes one command completely.
 //
-// A family file (`*_commands.cpp`) defines its handlers and, at its end, its rows; registry.cpp
-// lists the families. The checks of arity, authentication, memory and pauses, the locking in EXEC,
-// COMMAND, HELP, statistics and docs/commands.md read the row. No other code names a command.
+// A file of a command family (`*_commands.cpp`) defines the family's handlers and, at its end, the
+// family's rows. families.cpp lists the families. The checks of arity, authentication, memory and
+// pauses read a command's row. So do the locking in EXEC, the replies of COMMAND and HELP, the
+// statistics, and the generator of docs/commands.md. None of this code names a command.
 //
 // Invariants: Registry checks all rows when the server starts. A wrong row ends the process.
-// Thread safety: rows are constants.
+// Thread-safe: rows are constants.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ using Handler = void (*)(Context&);
 // Flags of a command, which the dispatcher evaluates. COMMAND reports the first group of flags to
 // clients, under Redis' names.
 enum Flag : uint32_t {
-  // The command may change keys: it takes exclusive locks, and is rejected while writes are paused.
+  // The command may change keys: it takes exclusive locks, and waits while writes are paused.
   kWrite = 1U << 0,
   kReadOnly = 1U << 1,  // the command reads keys: it takes shared locks
   kDenyOom = 1U << 2,   // the command is rejected while used memory exceeds maxmemory
@@ -181,7 +182,8 @@ struct Command {
   // Prefetches the cache lines of a big value that the handler will touch, except the value's first
   // cache line. Called under the key's shared lock while a pipeline's earlier commands still wait.
   void (*prefetch)(const core::keyspace::Entry&, Arguments, Preview&) = nullptr;
-  // Returns the exact use of the keys if it depends on the arguments (SET … GET, BITFIELD … GET).
+  // Returns the exact use of the keys if the use depends on the arguments (SET … GET, BITFIELD …
+  // GET).
   uint16_t (*key_use)(Arguments) = nullptr;
   Journalled journalled = Journalled::kVerbatim;
   // Returns whether the argument at `index` is a secret, which SLOWLOG and MONITOR hide.
@@ -226,8 +228,8 @@ inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 struct Needs {
   enum Kind : uint8_t { kNothing, kFirstArgument, kMore };
   Kind kind = kMore;
-  // Bits of acl::Access that the key in the first argument needs. If they depend on the arguments,
-  // all bits that may be needed are set.
+  // Bits of acl::Access that the key in the first argument needs. If the needed bits depend on the
+  // arguments, all bits that may be needed are set.
   uint8_t access = 0;
 };
 

@@ -67,8 +67,9 @@ struct ExpiredKey {
 // Result of a lookup for one kind of value: the value, or null if the key is missing. Converts to
 // false if the key holds another kind; the error reply has been written then.
 //
-// A std::optional of a pointer would be slower: g++ 12 writes it to memory in two pieces and reads
-// it as one. The read waits 5 ns for both writes, as long as the search itself takes.
+// A std::optional of a pointer would be slower: g++ 12 writes the std::optional to memory in two
+// pieces and reads it in one piece. The read waits 5 ns for both writes, which is also the duration
+// of the search itself.
 template <class Value>
 class Found {
  public:
@@ -143,7 +144,7 @@ class Context {
 
   const Config& config() const { return environment.config; }
   core::keyspace::Keyspace& keyspace() const { return environment.keyspace; }
-  // Returns true in a cluster, where clients know only one database.
+  // Returns true for a client of a cluster node. Such a client knows only one database.
   bool has_one_database() const {
     return session.origin == CommandOrigin::kClient && environment.state.is_in_cluster();
   }
@@ -279,8 +280,8 @@ class Context {
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
 
  private:
-  // Returns whether this server is a replica and one of its own clients made the change. Its leader
-  // does not have such a change.
+  // Returns whether this server is a replica and one of its own clients made the change. The leader
+  // of the replica does not have such a change.
   bool is_own_change() const {
     return session.origin == CommandOrigin::kClient &&
            environment.state.is_replica.load(std::memory_order_acquire);

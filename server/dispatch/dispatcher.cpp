@@ -29,7 +29,7 @@
 namespace server {
 namespace {
 
-// As in Redis, an error quotes at most this many bytes of a name, and as many of all arguments.
+// As in Redis, an error quotes at most this many bytes of a name, and of all arguments together.
 constexpr size_t kQuotedBytesMax = 128;
 
 // Returns the part of a word that Redis quotes in errors: it ends at a zero byte.
@@ -347,8 +347,8 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
-    // EXEC replies with a routing error such as MOVED unchanged, because cluster clients use it to
-    // find the right server.
+    // EXEC replies with a routing error such as MOVED unchanged, because cluster clients find the
+    // server of the keys by that error.
     if (is_routing_error(error)) return ctx.reply.error(error);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));

@@ -3,8 +3,8 @@
 // Dispatcher: executes the requests of one session. It finds the command's row, makes the checks
 // that the row asks for, queues inside MULTI, runs the handler, and counts.
 //
-// Invariants: every request gets exactly one reply, unless CLIENT REPLY silences it or it is held
-// back. The code of Dispatcher names no command.
+// Invariants: every request gets exactly one reply, unless CLIENT REPLY silences the reply or the
+// request is held back. The code of Dispatcher names no command.
 // Thread safety: belongs to its session's thread.
 #pragma once
 
@@ -97,8 +97,8 @@ class Dispatcher {
   // Returns the subcommand that the second word names, or the command itself if there is no second
   // word. If the subcommand is unknown, replies with an error and returns null.
   const RegisteredCommand* resolve(Context& ctx, const RegisteredCommand* command);
-  // Looks the command up and hashes its first key. Returns false if the arguments hold no key.
-  // `before` is the preceding request of the pipeline, or null.
+  // Looks the command up and hashes its first key. Returns false if the command is unknown or its
+  // first argument is no key. `before` is the preceding request of the pipeline, or null.
   bool prepare(Request& request, const Request* before);
   void prefetch(std::span<Request> requests, int64_t now_ms);
   // Prefetches parts of the value for requests with the same key. REQUIRES: the key's lock is held.
@@ -150,8 +150,8 @@ class Dispatcher {
   const RegisteredCommand* last_command_ = nullptr;
   std::array<char, 16> last_name_{};
   size_t last_name_size_ = 0;
-  // The start time of the next command. It is the end of the one before it, because reading the
-  // clock takes as long as a short command.
+  // The start time of the next command. It equals the end time of the preceding command, because
+  // reading the clock again would take as long as a short command.
   uint64_t begin_ticks_ = 0;
 };
 

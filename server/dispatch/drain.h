@@ -7,7 +7,8 @@
 // checks to its end on one thread. So once each I/O thread has been between two commands, no
 // earlier command is running.
 //
-// Invariants: one drain at a time; its callbacks have returned before the next one begins.
+// Invariants: only one drain runs at a time. The callbacks of a drain have returned before the next
+// drain begins.
 // Thread safety: begin() may be called from any thread, also by a callback. Callbacks run on one of
 // the I/O threads, and must not wait for another drain.
 #pragma once
@@ -40,7 +41,7 @@ class Drain {
 // CommandThreads: the I/O threads, as seen by code that holds commands back.
 class CommandThreads {
  public:
-  // Calls back on one of the threads, once each of them has been between two commands.
+  // Calls back on one of the I/O threads, once each I/O thread has been between two commands.
   virtual void visit(Drain::Callback on_all_passed) = 0;
   // Makes the threads check held-back commands again.
   virtual void wake_held_back() = 0;

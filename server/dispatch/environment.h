@@ -4,7 +4,7 @@
 //
 // Server builds the object, and owns all parts that it refers to. The struct contains no
 // logic. Types are forward-declared: a source file includes the headers of the types that it uses.
-// Thread safety: stated at each member.
+// Thread safety: the type of each member states its thread safety.
 #pragma once
 
 namespace core {

@@ -2,7 +2,7 @@
 //
 // Generates the HELP subcommand of every container command from the rows of its subcommands.
 //
-// Thread safety: a free function without state.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include "server/dispatch/command.h"

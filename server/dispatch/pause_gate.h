@@ -2,7 +2,7 @@
 //
 // PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands over the role, SHUTDOWN
 // ends the server, or DEBUG RELOAD reloads all keys. A held-back command waits in its connection,
-// without a lock. drain() reports when no command is running.
+// without a lock. drain() reports when all commands that were already running have ended.
 //
 // Invariants: a pause of writes never shortens or weakens a pause of all commands. Pauses and holds
 // are independent: CLIENT UNPAUSE ends no hold, the end of a hold ends no pause, and holds do not

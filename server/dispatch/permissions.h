@@ -64,8 +64,8 @@ bool has_rights(const SessionUser& identity, const acl::Users& users,
 // denial. Otherwise returns an empty text. Follows changes of the users: a session whose user was
 // deleted ends.
 std::string rights_fault(const Context& ctx);
-// Refreshes the permissions of a waiting client. Returns false if the session must end, because its
-// user was changed or deleted.
+// Refreshes the permissions of a waiting client. Returns false if the session must end: its user
+// was deleted, or lost the permission for a channel to which the session is subscribed.
 bool keeps_rights(const Environment& environment, Session& session);
 // Implements ACL DRYRUN: returns whether the command is allowed, or which permission is missing.
 // Errors: the error reply.

@@ -8,7 +8,7 @@
 // Invariants: names are unique; every row was checked (`check_row`); entries never move, so a
 // `const RegisteredCommand*` stays valid until the process ends. The commands' indices for
 // statistics have no gaps.
-// Thread safety: immutable after construction.
+// Thread-safe: a Registry does not change after its construction.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -73,7 +73,7 @@ class Registry {
   Names by_client_name_;
 };
 
-// Returns an empty text if the row is consistent; otherwise its error.
+// Returns an empty text if the row is consistent, otherwise the error in the row.
 std::string check_row(const Command& row);
 
 }  // namespace server

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Durability: everything done with the data directory: loading, the append log and its rewrites,
-// snapshots, and the schedule of each. It owns those parts, runs a thread that starts due work, and
-// saves everything before the process ends.
+// Durability: does everything with the data directory: loading, the append log and its rewrites,
+// snapshots, and their schedules. It owns the objects that do this work, runs a thread that starts
+// due work, and saves all data before the process ends.
 //
 //   DataLoader, DataReplacer ─► keyspace ─► Saves: SnapshotSaver, BaseRewriter, TransferSaver
 //   journal ─► AppendLog, opened and closed by LogSwitch
@@ -90,11 +90,12 @@ class Durability {
   core::Result<> replace_data(const Replacement& replacement);
 
   // Must be called before the process ends, while clients are connected but no writes happen. Kills
-  // a child process that saves, or waits for it if it writes the log's first base. Then flushes the
-  // log, and saves if requested. Afterwards no save begins. Errors: the data that could not be
-  // saved; the server then continues.
+  // a child process that saves, but waits for a child process that writes the log's first base.
+  // Then flushes the log, and saves if requested. Afterwards no save begins. Errors: the data that
+  // could not be saved; the server then continues.
   core::Result<> prepare_end(FinalSave save);
-  // Writes the last bytes of the append log. Must be called when no other thread uses it.
+  // Stops the threads, then writes and syncs the last bytes of the append log. Must be called when
+  // no other thread uses the log. Errors: the bytes that are not on disk.
   core::Result<> finish();
 
   bool log_is_on() const;

@@ -3,7 +3,7 @@
 // DurabilityParts: dependencies of Durability: the data, the machine's resources for saving, and
 // the listeners.
 //
-// Thread safety: stated at each member.
+// Thread safety: the type of each member states its thread safety.
 #pragma once
 
 #include <chrono>

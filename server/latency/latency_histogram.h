@@ -6,7 +6,8 @@
 // time of fewer than 16 ticks has a bucket of its own.
 //
 // Invariants: a histogram has one writing thread, so adding needs no locked instruction.
-// Thread safety: any thread may read the histogram, and gets recent values.
+// Thread safety: only one thread may call add(). Any thread may call the other members. A
+// concurrent add() may undo the effect of reset() on one bucket.
 // Source: Tene, HdrHistogram, 2012 (buckets of equal width within each power of two).
 #pragma once
 
@@ -71,7 +72,7 @@ class LatencyCounts {
     return sum;
   }
   // Returns the number of calls that took at most `ticks`. If `ticks` lies inside a bucket, the
-  // bucket's calls count in proportion to the part of its range up to `ticks`.
+  // bucket's calls count in proportion to the part of the bucket's range up to `ticks`.
   uint64_t count_up_to(double ticks) const;
   // Returns a percentile of the calls' durations, in ticks. For a `percentage` of 50 it is the
   // median. REQUIRES: total() > 0.

@@ -2,7 +2,7 @@
 //
 // Returns the texts of LATENCY GRAPH and LATENCY DOCTOR.
 //
-// Thread safety: pure functions.
+// Thread-safe: the functions keep no state.
 // Source: Redis 7.0.15; the graph is drawn as in Redis.
 #pragma once
 

@@ -2,8 +2,8 @@
 //
 // SlowLog: the latest slow commands, for SLOWLOG.
 //
-// Invariants: ids grow by one and are never reused. The size of an entry is bounded by 32 words of
-// 128 bytes.
+// Invariants: ids grow by one and are never reused. An entry has at most 32 words, with at most 128
+// bytes of each word of the command.
 // Thread safety: all members may be called from any thread. Entries are immutable.
 // Source: Redis 7.0.15, SLOWLOG GET.
 #pragma once
@@ -32,7 +32,8 @@ class SlowLog {
  public:
   using Entries = std::vector<std::shared_ptr<const SlowCommand>>;
 
-  // Adds the command and assigns its id. Then drops the oldest entries above `length_max`.
+  // Adds the command and assigns its id. Then drops the oldest entries, so that at most
+  // `length_max` entries remain.
   void add(SlowCommand command, size_t length_max);
   // Returns up to `count` entries, newest first.
   Entries newest(size_t count) const;
@@ -47,15 +48,16 @@ class SlowLog {
 
 inline constexpr size_t kSlowWordBytesMax = 128;
 
-// A word of a command that was cut: its index, and the number of bytes that are missing at its end.
-// By default no word is cut.
+// One word of a command whose end was cut off: the word's index, and the number of bytes that were
+// cut off. By default no word is cut.
 struct CutWord {
   size_t index = ~size_t{0};
   size_t missing_bytes = 0;
 };
 
-// Returns the words of a command as the log stores them, with the numbers of omitted words and
-// bytes. REQUIRES: a cut word has kSlowWordBytesMax bytes left.
+// Returns the words of a command as the log stores them: shortened, with the numbers of omitted
+// words and bytes. REQUIRES: if `cut` names a word, at least kSlowWordBytesMax bytes of that word
+// are in `words`.
 std::vector<std::string> trimmed_words(std::span<const std::string_view> words, CutWord cut = {});
 
 }  // namespace server

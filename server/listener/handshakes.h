@@ -27,7 +27,8 @@ class Handshakes {
   // Returns whether another handshake may begin now. At the limit, first ends the oldest handshakes
   // that have lasted at least a second.
   bool make_room();
-  // Begins the handshake of the session. REQUIRES: the session has a TLS stream and is registered.
+  // Records that the session's handshake begins now. REQUIRES: the session has a TLS stream and is
+  // registered.
   void add(const std::shared_ptr<Session>& session);
   // Ends handshakes that take too long.
   void end_late();

@@ -30,8 +30,9 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Opens the sockets, and follows changes by CONFIG SET from now on. Errors: an address that
-  // cannot be bound (unless marked optional), or a path that is in use.
+  // Opens the sockets, and follows changes by CONFIG SET from now on. Errors: no address is
+  // configured, an address cannot be bound (unless it is marked optional), or the unix socket
+  // cannot be opened.
   core::Result<> open();
   // Starts to accept clients.
   void start();

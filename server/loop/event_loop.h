@@ -3,8 +3,8 @@
 // EventLoop: runs one thread's events in sequence: ready sockets, expired timers, functions posted
 // by other threads.
 //
-// Polling Asio takes three system calls, polling the set of sockets takes one. So the set is polled
-// again while it has events, and Asio is polled after kSocketsPerWait sockets at the latest.
+// Polling Asio takes three system calls, and polling the set of sockets takes one. So the set is
+// polled again while it has events, and Asio is polled after kSocketsPerWait sockets at the latest.
 //
 // Invariants: an iteration of the loop handles one event of Asio or the events of one poll of the
 // sockets. `end_round` is called directly after each iteration.

@@ -6,7 +6,8 @@
 // pauses and does not spin. Child programs inherit no socket. A unix socket never has wider
 // permissions than requested, not even between bind and chmod.
 // Thread safety: all members may be called from any thread. The handler runs on the thread of the
-// io_context. It must not call the socket, and must be valid until close() has returned.
+// io_context. The handler must not call the socket's members, and must be valid until close() has
+// returned.
 // Source: accept(2), listen(2), unix(7).
 #pragma once
 
@@ -25,7 +26,8 @@ namespace server::net {
 class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
  public:
   struct Handler {
-    // Called with the descriptor of a non-blocking socket. The function takes ownership of it.
+    // Called with the descriptor of a non-blocking socket. The function takes ownership of the
+    // descriptor.
     std::function<void(int descriptor)> accept;
     // Called before a peer is accepted. While the function returns false, peers wait in the
     // system's queue.
@@ -35,8 +37,8 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
   };
   using Opened = core::Result<std::shared_ptr<ListeningSocket>>;
 
-  // Listens on a TCP address. "*" and "::*" mean all addresses of IPv4 and of IPv6. Errors: an
-  // address that this machine does not have, or that is in use.
+  // Listens on a TCP address. "*" and "::*" mean all addresses of IPv4 and of IPv6. Errors: the
+  // address cannot be resolved, is not an address of this machine, or is in use.
   static Opened open_tcp(asio::io_context& context, const std::string& address, uint16_t port,
                          int backlog);
   // UnixAccess: the permissions and the group of a unix socket.

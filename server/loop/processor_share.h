@@ -2,7 +2,7 @@
 //
 // ProcessorShare: determines whether a thread has recently used more than half of a processor.
 //
-// Thread safety: none.
+// Not thread-safe: each measured thread has its own ProcessorShare.
 #pragma once
 
 #include <chrono>

@@ -2,13 +2,13 @@
 //
 // ReplyGate: passes one thread's replies from the commands to the clients. It collects the replies
 // of one iteration of the event loop and commits the append log once for all of them. It sends
-// replies that are safe, and holds the others until they are.
+// replies that are safe, and holds the other replies until these are safe.
 //
 // Commands append their replies to replies(). The replies since the last add() are fresh. add()
 // makes them a part, which belongs to one sink. flush() sends the parts, at the latest at the end
-// of the iteration. Replies that depend on journal bytes not yet in the log are held by their sink.
-// They are released when the log has the bytes. If the log fails, each write is answered with an
-// error instead. Replies to writes may also wait for acknowledgements of replicas.
+// of the iteration. Replies that depend on journal bytes not yet in the log are held by their sink,
+// and released when the log has the bytes. If the log fails, each write is answered with an error
+// instead. Replies to writes may also wait for acknowledgements of replicas.
 //
 // Invariants: a sink gets its replies in the order of its commands. No reply is sent before
 // is_safe() holds for the offsets that it depends on. A sink whose part is not sent yet must exist
@@ -68,8 +68,8 @@ class ReplyGate {
   ReplyGate& operator=(const ReplyGate&) = delete;
 
   // Sets the permit. In a cluster, replies to writes are sent only while this server has the
-  // permit. Otherwise the clients are disconnected, because the writes must not be acknowledged.
-  // Must be called before the thread runs.
+  // permit. Without the permit the clients are disconnected, because their writes must not be
+  // acknowledged. Must be called before the thread runs.
   void set_permit(const cluster::ClusterState* permit) { permit_ = permit; }
 
   // Makes replies to writes also wait until replicas have acknowledged the writes, as `acks`

@@ -10,7 +10,7 @@
 // Invariants: for a client that has not logged in, at most kUnknownBytesMax are allocated. The
 // memory exceeds the size of an announced command by at most one read plus an eighth of the memory.
 // Only the first stored request can have an argument in separate memory, and at most one argument.
-// Thread safety: none; belongs to one connection.
+// Not thread-safe: a ClientInput belongs to one connection.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,8 @@ class ClientInput {
   // Invalidates the results of join() and room().
   bool give_back_free();
 
-  // Returns how many bytes of the announced request are still missing.
+  // Returns for how many missing bytes of the announced request memory is still needed: 0 while a
+  // big argument arrives, and at most BigArgument::kBytesMax.
   size_t awaited_bytes() const;
   size_t size() const { return kept_bytes() + (big_ ? big_->received_bytes() : 0); }
   // Returns whether the unexecuted bytes are stored in this object rather than in the thread's

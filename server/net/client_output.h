@@ -4,7 +4,7 @@
 //
 // Invariants: bytes are sent in the order in which they were added. While some bytes are held, none
 // are sent.
-// Thread safety: none; belongs to one connection.
+// Thread safety: not thread-safe. An object belongs to one connection.
 // Source: Redis' client-output-buffer-limit, as in OutputLimit.
 #pragma once
 
@@ -61,7 +61,8 @@ class ClientOutput {
   uint64_t sent_bytes() const { return sent_bytes_; }
   // Returns whether flush() must be called once the stream is writable.
   bool wants_to_send() const { return stream_holds_bytes_ || (!unsent_.empty() && !is_held_); }
-  // Returns whether the unsent replies exceed the limit. `now_us` is monotonic.
+  // Returns whether the unsent replies reach `limit`, a value of client-output-buffer-limit.
+  // `now_us` is monotonic.
   bool is_over(const BufferLimit& limit, int64_t now_us) {
     return limit_.is_broken(unsent_.size(), limit, now_us);
   }
@@ -88,7 +89,7 @@ class ClientOutput {
   size_t peak_ = 0;
   uint64_t sent_bytes_ = 0;
   bool is_held_ = false;
-  bool is_full_ = false;             // true if the stream accepts nothing until it is writable
+  bool is_full_ = false;             // true if nothing can be sent before the socket is writable
   bool stream_holds_bytes_ = false;  // true if the stream has accepted bytes that it has not sent
   bool is_broken_ = false;
   bool has_moved_ = false;

@@ -5,7 +5,7 @@
 //
 // The unsent replies of a client are limited. Above 32 MiB the server stops reading and executing
 // the client's commands until at most 16 MiB are unsent. A client that has not logged in is limited
-// to a few KiB of input and of unsent replies.
+// to 20 KiB of input and 4 KiB of unsent replies.
 //
 // Invariants: belongs to one I/O thread, which owns the connection until it is closed. While
 // replies are held for the append log, nothing is read or executed.
@@ -48,7 +48,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // memory of a client that has been idle for two seconds. May begin a new interval for the peak of
   // the output buffer.
   void on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak);
-  // Closes the connection if its unsent replies exceed the limit, even if its socket had no event.
+  // Closes the connection if its unsent replies have reached client-output-buffer-limit. Needs no
+  // event of the socket.
   void close_if_over_output_limit();
   // Appends a message to the unsent replies, unless the session has ended the subscription with
   // this serial. Returns the number of bytes added. send_unsent() must be called afterwards.
@@ -57,8 +58,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // Sends lines of MONITOR after the unsent replies, unless the session no longer monitors. Closes
   // the client if earlier lines were lost.
   void add_monitored(std::string_view lines, bool are_some_lost);
-  // Called after CLIENT KILL, or when commands are no longer held back: closes the connection, or
-  // retries the held-back command.
+  // Closes the connection if CLIENT KILL has ended it, or its user has lost a permission that the
+  // session needs. Otherwise retries the command that is held back or blocked.
   void wake();
   // Checks whether the blocked command can be answered now.
   void poll();
@@ -100,12 +101,12 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   State execute(std::string_view fresh);
   static State state_after(RequestRunner::End end);
 
-  // Returns whether the connection is in the state and no replies are held.
+  // Returns whether the connection is in `state` and no replies are held.
   bool is_in(State state) const { return state_ == state && !output_.is_held(); }
   void await_end_of_pause();
   void await_reply();
-  // Enters kSlowReader or kClosing. The connection leaves the state when the client has read enough
-  // replies.
+  // Enters `state`, which is kSlowReader or kClosing. The connection leaves that state when the
+  // client has read enough replies.
   void await_reader(State state);
   void arm_timer(std::chrono::milliseconds delay);
   void on_timer();

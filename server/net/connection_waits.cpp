@@ -16,7 +16,8 @@
 namespace server::net {
 namespace {
 
-// A client whose commands wait is closed if it has read none of its replies for this time.
+// While unsent replies make a client wait, or its connection is closing, this is the longest time
+// without progress. A client that reads no replies for longer is closed.
 constexpr std::chrono::milliseconds kStalledMax{60'000};
 
 }  // namespace
@@ -73,7 +74,7 @@ void Connection::await_reply() {
   update_interest();
   thread_.connections.set_blocked(session_->id, true);
   thread_.blocked_waker.arm();
-  // An acknowledgement may have arrived since the command checked for it, and syncs of disks send
+  // An acknowledgement may have arrived after the command checked for it, and syncs of disks send
   // no notification. So the connection polls at this interval.
   constexpr int64_t kLookUs = 10'000;
   const int64_t deadline_us = session_->awaited->deadline_us();
@@ -119,7 +120,8 @@ void Connection::arm_timer(std::chrono::milliseconds delay) {
   timer_.expires_after(delay);
   timer_.async_wait([weak = weak_from_this(), this](const ErrorCode& error) {
     const auto self = weak.lock();
-    // A handler that was already due when the timer was set again still runs. It must do nothing.
+    // If the timer is set again while a handler is already due, that handler still runs, and must
+    // do nothing.
     if (error || !self || timer_.expiry() > Timer::clock_type::now()) return;
     on_timer();
   });

@@ -4,11 +4,12 @@
 // of the next commands can be prefetched. RequestBatch: the commands of one batch.
 //
 // The commands of an unauthenticated client are parsed one at a time, because each may be its
-// login. The client is closed if its replies exceed a few KiB.
+// login. The client is closed if its unsent replies exceed 4 KiB.
 //
 // Invariants: commands run in order, each once. A command that is held back is parsed again later
 // and run then. Does not access the socket.
-// Thread safety: none. A runner belongs to one connection. A batch and a gate belong to one thread.
+// Thread safety: not thread-safe. A runner belongs to one connection. A batch and a gate belong to
+// one thread.
 #pragma once
 
 #include <array>
@@ -78,7 +79,7 @@ class RequestRunner {
   // other command runs.
   Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,
                size_t reply_bytes_limit = kNoLimit, BigArgument* big = nullptr);
-  // Called when the client has read all replies.
+  // Called when all of the client's replies were sent.
   void record_all_sent() { unknown_reply_bytes_ = 0; }
 
   Dispatcher& dispatcher() { return dispatcher_; }
@@ -95,7 +96,8 @@ class RequestRunner {
   Gathered gather(std::string_view data, RequestBatch& batch);
   // Runs the requests of the batch. Returns kNeedsInput if all of them have run.
   Progress execute(RequestBatch& batch, int64_t now_ms, ReplyGate& gate);
-  // Returns whether the replies to an unauthenticated client exceed their limit.
+  // Adds the bytes to the unsent replies of an unauthenticated client. Returns whether these
+  // replies exceed 4 KiB.
   bool owes_too_much(size_t reply_bytes);
   // Applies limits that CONFIG SET may have changed since the client connected.
   void apply_limits();

@@ -3,7 +3,8 @@
 // Protects against web pages that make a browser send HTTP requests to this port. The lines of a
 // request would be rejected one by one, but a line of its body that is a command would be executed.
 //
-// Thread safety: free functions; all threads together log one warning per minute.
+// Thread safety: any thread may call both functions. All threads together log one warning per
+// minute.
 // Source: redis-server's securityWarningCommand.
 #pragma once
 

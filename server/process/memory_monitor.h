@@ -11,7 +11,8 @@
 // of evicted clients. Eviction of keys could not free such memory, and may even add to it.
 //
 // Available memory is measured by the periodic task, because querying the system takes longer than
-// creating a filter. In between, the bit arrays created since are subtracted.
+// creating a filter. Between two measurements, the bit arrays created after the last one are
+// subtracted.
 //
 // Invariants: available_bytes() exceeds the true value by at most the memory, other than bit
 // arrays, that was allocated since the last measurement. fits() measures again before it returns
@@ -109,7 +110,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Returns the most memory that one request may get if keys are evicted. The call takes about 30
   // microseconds, because it queries the system.
   uint64_t obtainable_bytes() const;
-  // Queries the system, and sets the base of available_bytes(). The call takes about 30
+  // Queries the system, and returns the available memory. Until the next measurement,
+  // available_bytes() subtracts new bit arrays from that value. The call takes about 30
   // microseconds.
   uint64_t measure_available() const;
   // Must be called several times a second. Measures the memory, and corrects the counts by the
@@ -124,8 +126,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   }
 
   // Returns whether used memory plus `extra_bytes`, which are about to be allocated, exceeds the
-  // limit. Only reads two variables while the calling thread has allocated little since its last
-  // call.
+  // limit. If the calling thread has allocated little since it last measured used memory, the
+  // function only reads a few variables.
   bool over_limit(uint64_t extra_bytes = 0) const {
     const uint64_t limit = limit_bytes();
     return limit != 0 && (extra_bytes != 0 || may_have_grown(limit)) && look(limit, extra_bytes);
@@ -180,7 +182,8 @@ struct ResidentMemory {
 };
 ResidentMemory resident_memory();
 
-// Returns the memory that the machine can give to a new process; unlimited if it is unknown.
+// Returns the memory that the machine can give to a new process; the maximum of uint64_t if the
+// system does not report it.
 uint64_t free_machine_bytes();
 
 }  // namespace server

@@ -2,7 +2,7 @@
 //
 // ProcessFacts: constants of the running process.
 //
-// Thread safety: constant after the start.
+// Thread safety: any thread may read the facts, which are constant after the start.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ void RateSampler::sample(int64_t now_us) {
   const Totals before = std::exchange(last_, now);
   if (before.time_us == 0) return;
   const int64_t elapsed_us = now_us - before.time_us;
-  // If CONFIG RESETSTAT has reset a total since its last sample, the rate is reported as 0.
+  // If CONFIG RESETSTAT has reset a total after the previous sample, the rate is reported as 0.
   const auto rate = [elapsed_us](uint64_t total, uint64_t total_before) -> uint64_t {
     if (elapsed_us <= 0 || total < total_before) return 0;
     return (total - total_before) * 1'000'000 / static_cast<uint64_t>(elapsed_us);

@@ -86,8 +86,8 @@ struct ServerState {
   // Returns whether this server is a node of a cluster, also of an emulated one. Constant after
   // startup.
   bool is_in_cluster() const { return availability.has(Availability::kInCluster); }
-  // True if this server is a replica. The flag changes only under all stripe locks, so it cannot
-  // change while a command holds a stripe lock.
+  // True if this server is a replica. The flag changes only while all stripes are locked, at least
+  // in shared mode. So it cannot change while a command holds a stripe exclusively.
   std::atomic<bool> is_replica{false};
   ChangeListeners listeners;
   TrackingFigures tracking;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Statistics: counters of each I/O thread, which INFO adds up.
+// Statistics: counters of each thread that executes commands, which INFO adds up.
 //
 // Invariants: a Counter has one writing thread, so adding needs no locked instruction.
 // Thread safety: any thread may read a Counter, and gets a recent value.

@@ -25,7 +25,7 @@ class TickClock {
 #endif
   }
 
-  // Returns the rate of the ticks, measured since construction.
+  // Returns the rate of the ticks, measured since this TickClock was constructed.
   double ticks_per_microsecond() const {
     const auto elapsed = std::chrono::steady_clock::now() - start_;
     const double elapsed_us = std::chrono::duration<double, std::micro>(elapsed).count();

@@ -42,12 +42,12 @@ class MonitorFeed {
 
   struct Receiver {
     uint64_t session_id;
-    size_t first_byte;  // offset in the batch's lines of the first line for this monitor
+    size_t first_byte;  // offset in Batch::lines of the first line for this monitor
   };
   struct Batch {
     std::string lines;
     std::vector<Receiver> receivers;
-    bool has_overflowed = false;  // true if lines were lost: the receivers must be closed
+    bool has_overflowed = false;  // true if lines were lost: the clients must be disconnected
   };
   // Removes and returns all lines for the thread. When more lines arrive, the waker is called.
   Batch take(size_t thread_index);
@@ -71,7 +71,7 @@ class MonitorFeed {
   std::vector<Inbox> inboxes_;
 };
 
-// Returns MONITOR's line for a command. `client` is its address, or "unix:<path>".
+// Returns MONITOR's line for a command. `client` is the address of the client, or "unix:<path>".
 std::string monitor_line(int64_t now_us, unsigned database, std::string_view client,
                          const std::vector<std::string_view>& words);
 

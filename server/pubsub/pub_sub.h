@@ -3,8 +3,9 @@
 // PubSub: the subscribers of channels and patterns, and the delivery of messages to them.
 //
 // publish() puts a message into the inbox of every I/O thread that has a subscriber. That thread
-// takes it and writes it to its connections. A client may have unsubscribed before that. So the
-// thread checks that the session still holds the subscription with the message's serial.
+// takes the message and writes it to the connections of the subscribers. A client may have
+// unsubscribed in the meantime. So the thread checks that the session still holds the subscription
+// with the message's serial.
 //
 // Invariants: all subscribers receive the messages they share in the same order, whichever client
 // published them. The inboxes are bounded, because commands that publish are held back while

@@ -25,8 +25,8 @@ uint64_t scattered(uint64_t number) {
 }
 
 // Calls visit(element) for the elements of a sorted container that are prefixes of `name`, the
-// longest first, until it returns false. `text_of(element)` is an element's text. Needs at most one
-// search per byte of the name.
+// longest first, until visit() returns false. `text_of(element)` is an element's text. Needs at
+// most one search per byte of the name.
 template <class Sorted, class TextOf, class Visit>
 void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_of, Visit&& visit) {
   // All prefixes that were not visited yet are at most as long as `rest`.

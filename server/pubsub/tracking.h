@@ -4,8 +4,8 @@
 // sent to those clients.
 //
 // A read is recorded before the client reads the key. A key's row lists the clients that have read
-// the key. A change of the key removes the row, and puts one invalidation into the inbox of each
-// thread that serves such a client. That thread asks each client's session whether and how to
+// the key. A change of the key removes the row. For each of these clients it puts an invalidation
+// into the inbox of the client's thread. That thread asks the client's session whether and how to
 // notify the client. Changes of keys with watched prefixes are collected for the writer's thread,
 // each key once. That thread sends them when it next delivers messages.
 //

@@ -13,8 +13,9 @@
 
 namespace server {
 
-// Returns all fields of Redis 8.0 in its order, followed by a line feed. `argument_bytes` is the
-// size of the arguments of the command that the session is running; `now_us` is monotonic.
+// Returns the fields of Redis 7.0 in its order, then fields that later versions added, then a line
+// feed. `argument_bytes` is the size of the arguments of the command that the session is running;
+// `now_us` is monotonic.
 std::string client_line(const Session& session, int64_t now_us, size_t argument_bytes);
 
 }  // namespace server

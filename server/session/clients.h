@@ -2,7 +2,8 @@
 //
 // Clients: every connected session, by its id.
 //
-// Invariants: a session is listed from its first byte read until its connection is closed.
+// Invariants: a session is listed before its first byte is read, and until its connection is
+// closed.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -28,7 +29,8 @@ class Clients {
   std::shared_ptr<Session> find(uint64_t id) const;
   // Returns the sessions in the order of their ids.
   std::vector<std::shared_ptr<Session>> list() const;
-  // The sums of Session::memory_bytes() of all sessions, by the kind of peer.
+  // The sums of Session::memory_bytes() of the sessions in list(). Replicas have a sum of their
+  // own.
   struct Memory {
     uint64_t normal_bytes = 0;
     uint64_t replica_bytes = 0;
@@ -70,7 +72,8 @@ class Clients {
   std::atomic<uint64_t> evicted_count_{0};
   // Sum of the sessions' counted_bytes. The updates of two threads may arrive in either order.
   std::atomic<int64_t> sum_bytes_{0};
-  // True if the sum exceeded the limit even after every client that is not exempt was evicted.
+  // True if the last eviction did not suffice: the clients with NO-EVICT alone use `limit_bytes` or
+  // more.
   std::atomic<bool> is_futile_{false};
 
   // This mutex is held while a thread chooses clients to evict. It is locked before mutex_.

@@ -20,8 +20,8 @@ class ClusterState;
 // Returns whether commands are held back until this server, as a new leader, may serve.
 bool awaits_cluster(const cluster::ClusterState& cluster);
 
-// Ends the session's subscriptions to shard channels that other servers now own. Returns the
-// messages to the client about them.
+// In a cluster, ends the session's subscriptions to shard channels whose slots this server does not
+// own. Returns the messages that notify the client of the ended subscriptions.
 std::string end_foreign_channels(PubSub& pubsub, cluster::ClusterState& cluster, Session& session);
 
 }  // namespace server

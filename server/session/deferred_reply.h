@@ -27,7 +27,7 @@ struct DeferredReply {
   std::unique_ptr<AwaitedReply> awaited;
 };
 
-// `clients` must outlive the call of `end`.
+// `clients` must outlive the call of `end` or `end_with`.
 DeferredReply defer_reply(const Clients& clients, uint64_t session_id);
 
 }  // namespace server

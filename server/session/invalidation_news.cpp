@@ -12,7 +12,7 @@ namespace {
 
 using protocol::RespVersion;
 
-// Tracking may have been switched off, or its options changed, since the key was read.
+// After the key was read, the options of tracking may have changed.
 bool wants(const ClientTracking& tracking, const Invalidation& invalidation, uint64_t session_id) {
   if (invalidation.keys.empty()) return true;
   if (tracking.is_broadcast != invalidation.is_broadcast) return false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// OutputLimit: checks whether one client's unsent replies exceed client-output-buffer-limit.
+// OutputLimit: checks whether one client's unsent replies have reached client-output-buffer-limit.
 //
-// Invariants: the period of the soft limit begins at the first check that finds the limit exceeded.
-// It ends at the next check that finds the replies within the limit.
-// Thread safety: none; belongs to one connection.
+// Invariants: the period of the soft limit begins at the first check that finds the soft limit
+// reached. It ends at the next check that finds fewer unsent bytes.
+// Thread safety: not thread-safe. An object belongs to one connection.
 // Source: Redis 7.0.15, conf/bloomery.conf under client-output-buffer-limit.
 #pragma once
 
@@ -18,7 +18,8 @@ namespace server {
 
 class OutputLimit {
  public:
-  // Returns whether the limit is exceeded. `now_us` is monotonic.
+  // Returns whether the hard limit is reached, or the soft limit has been reached for too long.
+  // `now_us` is monotonic.
   bool is_broken(size_t unsent_bytes, const BufferLimit& limit, int64_t now_us) {
     const auto reached = [unsent_bytes](int64_t bytes) {
       return bytes > 0 && unsent_bytes >= static_cast<uint64_t>(bytes);

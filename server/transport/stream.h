@@ -6,7 +6,7 @@
 // Invariants: after close(), or once broken, nothing is received and nothing sent. After receive(),
 // the stream holds no bytes that it could return before the descriptor is readable again. So a
 // caller that waits for the descriptor misses nothing.
-// Thread safety: none, unless the kind of stream states otherwise.
+// Thread safety: a Stream is not thread-safe, unless its class states otherwise.
 // Source: recv(2), readv(2), send(2).
 #pragma once
 

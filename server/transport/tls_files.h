@@ -25,7 +25,7 @@ using persistence::NamedFile;
 
 // Loads the certificate, followed by the certificates of the authorities that signed it.
 core::Result<> use_certificate_chain(SSL_CTX* context, const NamedFile& file);
-// Loads the private key. `password` decrypts the key. If it is empty, the key must not be
+// Loads the private key. `password` decrypts the key. If `password` is empty, the key must not be
 // encrypted.
 core::Result<> use_private_key(SSL_CTX* context, const NamedFile& file,
                                const std::string& password);

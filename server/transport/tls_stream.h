@@ -43,7 +43,8 @@ class TlsStream final : public Stream {
 
   Outcome receive(std::span<char> first, std::span<char> second, size_t size_max) override;
   Outcome send(std::string_view bytes) override;
-  // Sends close_notify to the peer, unless the stream is broken, and closes the stream.
+  // Sends close_notify to the peer if the handshake is complete, the stream is not broken and no
+  // bytes are held. Then closes the stream.
   void close() override;
 
   Phase phase() const { return phase_.load(std::memory_order_acquire); }
@@ -61,7 +62,7 @@ class TlsStream final : public Stream {
   bool is_established();
   // Called after an OpenSSL call that failed. Returns whether the stream can continue.
   bool goes_on_after(int result);
-  // Sends the held bytes. Returns false if the socket is closed.
+  // Sends the held bytes. Returns false if the connection has failed.
   bool send_held();
   bool write(std::string_view bytes);
   bool decrypt(std::span<char> first, std::span<char> second, size_t& size);

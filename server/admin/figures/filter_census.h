@@ -4,8 +4,8 @@
 //
 // A walk over all keys takes time in proportion to their number, so the walk is done in steps of
 // bounded time. Walks use about a thousandth of the thread's time, because a long walk delays the
-// next walk, by up to ten minutes. With few keys the statistics are current; with many keys the
-// statistics are some minutes old.
+// next walk, by up to ten minutes. With few keys the statistics are current. With many keys they
+// are some minutes old.
 //
 // Invariants: at most kLargestMax filters are stored. While tables grow, the sums may count a
 // filter twice.

@@ -4,8 +4,8 @@
 // exporter's dashboards and alerts also work here. Metrics that only Bloomery has begin with
 // bloomery_.
 //
-// Invariants: a metric family is present only if INFO has its field. Names of metrics and labels
-// are valid, and label values are UTF-8.
+// Invariants: the metric of a single field is present only if INFO has this field. Names of metrics
+// and labels are valid, and label values are UTF-8.
 // Thread safety: pure functions.
 // Source: https://github.com/oliver006/redis_exporter; names measured on Debian's version 1.45.
 #pragma once

@@ -3,8 +3,8 @@
 // Writes the text of the page /metrics.
 //
 // Invariants: the page passes `promtool check metrics`.
-// Thread safety: any thread may call the functions. The values are read one after another and are
-// no consistent snapshot.
+// Thread safety: any thread may call the functions. The values are read one after another, so they
+// may be from different moments.
 // Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
 #pragma once
 
@@ -21,8 +21,8 @@ namespace server::admin {
 
 inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-// Returns INFO's fields without the per-command lists and without fields that require a walk over
-// all keys.
+// Returns the fields of INFO and, in a cluster, of CLUSTER INFO. The lists of commands are omitted,
+// and so are fields that require a walk over all keys.
 InfoFields read_info(Services& services);
 
 // `filters` is null until the first walk over all filters is complete. `shows_keys` is false if the

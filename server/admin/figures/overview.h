@@ -2,8 +2,8 @@
 //
 // overview_of: returns the statistics of the whole server that the dashboard shows.
 //
-// Thread safety: any thread may call the function. The values are read one after another and are no
-// consistent snapshot.
+// Thread safety: any thread may call the function. The values are read one after another, so they
+// may be from different moments.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -15,7 +15,8 @@ struct Services;
 namespace server::admin {
 
 // Returns INFO's fields, a histogram of the latencies of all commands, and whether the server is
-// ready. The page subtracts the histogram that its previous request returned.
+// ready. The page subtracts the histogram of its previous request, to get the latencies since that
+// request.
 boost::json::object overview_of(Services& services);
 
 }  // namespace server::admin

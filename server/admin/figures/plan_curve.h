@@ -21,9 +21,9 @@ struct PlanPoint {
 };
 
 // Returns error rate and memory for growing numbers of items, up to twice the capacity, as BF.STATS
-// would predict them. A scaling filter grows when it exceeds its capacity. A generation grows when
-// it exceeds its share of the capacity. The curve of a window assumes that all generations are
-// alive. Returns no points if no such filter can exist.
+// would predict them. A scaling filter grows when it exceeds its capacity. Each generation of a
+// window gets an equal part of the capacity, and grows when it exceeds this part. The curve of a
+// window assumes that all generations are alive. Returns no points if no such filter can exist.
 std::vector<PlanPoint> plan_curve(const core::bloom::FilterParameters& parameters);
 
 }  // namespace server::admin

@@ -2,8 +2,8 @@
 //
 // Election: decides which member in sync campaigns first when etcd no longer has the leader's key
 // alive/<id>. A candidate asks the other members how much of the history they have. The member with
-// the most history campaigns at once. Each other member campaigns later, if no member before it has
-// done so.
+// the most history campaigns at once. Each other member campaigns later, unless another member has
+// taken over by then.
 //
 //   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──rank × 300 ms──► due
 //     ▲                   └───────────────── cancel() ────────────┘
@@ -47,7 +47,7 @@ class Election {
     HistoryPosition position;
   };
 
-  // Counts the peers that campaign before this node, among the peers that have answered.
+  // Returns how many of the peers that have answered campaign before this node.
   size_t rank(HistoryPosition own) const;
 
   const std::string own_id_;

@@ -4,8 +4,8 @@
 // take over, because they lack at most the writes of the last seconds.
 //
 // The leader samples the end of the stream. A replica joins the list when it has acknowledged a
-// recent sample, and leaves the list when its last acknowledged sample is old. It also leaves when
-// its link ends, because it lacks all writes acknowledged from then on.
+// recent sample, and leaves the list when its last acknowledged sample is old. A replica also
+// leaves when its link ends, because from then on it receives no writes.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: the in-sync replicas of Kafka, https://kafka.apache.org/documentation/#replication.
@@ -24,7 +24,8 @@ class InsyncList {
   InsyncList(int64_t join_lag_us, int64_t leave_lag_us)
       : join_lag_us_(join_lag_us), leave_lag_us_(leave_lag_us) {}
 
-  // A new leader has no links yet, so the members on the list get time to connect.
+  // Starts with the members on the stored list. A new leader has no links yet, so these members get
+  // time to connect.
   void begin(const Shard& shard, int64_t now_us);
   // Updates each member's progress from the state of its link and its acknowledged offset. The
   // interval between calls adds to the measured lag. So it must be several times shorter than the
@@ -41,7 +42,7 @@ class InsyncList {
     bool has_goal = false;
     uint64_t goal = 0;  // end of the stream at the time goal_us
     int64_t goal_us = 0;
-    int64_t caught_up_us = 0;    // the member has all of the stream up to this time
+    int64_t caught_up_us = 0;    // the member has all of the stream that existed at this time
     bool has_caught_up = false;  // true once the member has caught up with this leader
   };
 

@@ -7,8 +7,8 @@
 //
 //   in `wanted` ──► replies wait for the member ──► goal := end of stream ──► goal acknowledged
 //
-// The goal lies after all writes that were acknowledged before the first step. Replies to later
-// writes wait for the member.
+// The goal lies after all writes that were acknowledged before replies began to wait for the
+// member. Replies to all later writes wait for this member.
 //
 // Thread safety: belongs to one thread.
 #pragma once
@@ -26,7 +26,8 @@ namespace server::cluster {
 class JoiningList {
  public:
   void clear() { members_.clear(); }
-  // Returns the joining members. Replies must also wait for the acknowledgements of these members.
+  // Returns the joining members. Replies to writes must wait for the acknowledgements of these
+  // members, too.
   std::vector<std::string> ids() const;
   // Returns the members of `wanted` that may be in the list now. `wanted` is the list that the
   // leader wants. `tick` is the number of the present ReplicationFacts. Before the owner collects
@@ -36,7 +37,7 @@ class JoiningList {
 
  private:
   struct Progress {
-    uint64_t tick = 0;  // value of `tick` when `wanted` first contained the member
+    uint64_t tick = 0;  // the tick at which `wanted` first contained the member
     std::optional<uint64_t> goal;
   };
 

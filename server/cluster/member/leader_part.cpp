@@ -9,15 +9,15 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kHandoverUs = 1'000'000;
-// The largest lag with which a replica may join the list of members in sync. It must exceed the
-// second between two acknowledgements of a replica.
+// The largest lag with which a replica may join the list of members in sync. This lag must exceed
+// one second, the interval at which a replica acknowledges.
 constexpr int64_t kJoinLagUs = 2'000'000;
 constexpr int64_t kLeaveLagMinUs = 5'000'000;
 constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout in units of PermitTimes::ask_us
 
-// The time for which clients wait after the permit has ended. They get CLUSTERDOWN only after it.
-// After a pause of the process or a late answer, the leader extends its permit within this time if
-// it still leads.
+// The time for which clients wait after the permit has ended. When this time has passed, they get
+// CLUSTERDOWN. After a pause of the process or a late answer, a leader that still leads extends its
+// permit within this time.
 constexpr int64_t kLapseAsks = 4;
 // The longest pause of the process that has no consequences, because it is too short for the node's
 // lease to end.
@@ -152,8 +152,8 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
 
 void LeaderPart::renew(const Shard& shard, int64_t now_us) {
   if (now_us >= state_.facts.present_until_us || now_us < renew_again_us_) return;
-  // A topology whose epoch is below the epoch on this node's disk is old, so it must not be written
-  // again.
+  // A topology whose epoch is below the epoch on this node's disk is old. This node must not write
+  // such a topology back with a new epoch.
   if (shard.epoch < state_.kept.epoch()) return;
   renew_again_us_ = now_us + state_.options.times.ask_us / 4;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
@@ -178,8 +178,8 @@ IdSet LeaderPart::possible_successors(const Shard& shard) const {
 }
 
 void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
-  // Until etcd has confirmed this epoch once, another leader may have changed the list of members
-  // in sync. So promises of the listed members prove nothing yet.
+  // As long as etcd has never confirmed this epoch, another leader may have changed the list of
+  // members in sync. So promises of the listed members prove nothing yet.
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
   if (peers.empty()) {
@@ -211,8 +211,8 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   if (state_.options.awaits_acks) {
     wanted = state_.joining.step(shard, std::move(wanted), state_.facts, state_.tick);
   }
-  // The stored list may have another order than the wanted one, which is no reason to write it
-  // again.
+  // The lists are compared without regard to order, because another order is no reason to write the
+  // list.
   if (std::ranges::is_permutation(wanted, shard.insync)) return;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
   change.topology.shard(shard.name)->insync = std::move(wanted);
@@ -270,8 +270,8 @@ void LeaderPart::writes_held(uint64_t offset) {
 void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   using State = Handover::State;
   if (handover_.state == State::kNone || state_.calls.is_changing()) return;
-  // etcd has refused the handover, because the topology has changed in another way. This leader
-  // must then lead in a new epoch.
+  // The leader has resigned, but etcd has refused the handover, because the topology had changed in
+  // another way. So this node must lead in a new epoch.
   if (handover_.state == State::kResigned) return renew(shard, now_us);
   if (now_us >= handover_.deadline_us || !shard.is_insync(handover_.target)) {
     end_handover();

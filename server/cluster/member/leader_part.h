@@ -56,7 +56,7 @@ class LeaderPart {
                        const std::optional<HistoryPosition>& position) {
     return_check_.answered(call, peer, position);
   }
-  // Called when the leader of `epoch` has stopped acknowledging for good.
+  // Called when the leader of `epoch` has reported that it will acknowledge no more writes.
   void resigned(std::string_view shard, uint64_t epoch, int64_t now_us);
 
   // Starts to hand the shard over. Errors: the reply to the client. After an error the state is
@@ -68,12 +68,13 @@ class LeaderPart {
   // Returns whether this leader has resigned and waits until etcd shows the outcome of the
   // handover.
   bool has_resigned() const { return handover_.state == Handover::State::kResigned; }
-  // Called when this node ends. From now on, the list of members in sync holds only this node and
-  // the members that have the stream up to `offset`.
+  // Called when this node ends. From now on, only this node and the members in sync that have
+  // acknowledged `offset` stay on the list of members in sync.
   void close_list(uint64_t offset) { closed_offset_ = offset; }
   // Returns whether etcd has stored the list that close_list() describes.
   bool is_list_closed(const Shard& shard) const;
-  // Returns all members that may be on the list in etcd, with or without the pending change.
+  // Returns all other members that may take over: those on the list in etcd, before or after the
+  // pending change. If etcd has an older topology than this node, these are all other members.
   IdSet possible_successors(const Shard& shard) const;
 
  private:
@@ -116,7 +117,7 @@ class LeaderPart {
   std::optional<Promises> promises_;
   Handover handover_;
   std::optional<uint64_t> closed_offset_;
-  // Shard and epoch of the leader that has reported its resignation.
+  // Shard and epoch of the last known resignation, by this node or by the leader before it.
   std::string resigned_shard_;
   uint64_t resigned_epoch_ = 0;
 };

@@ -153,7 +153,7 @@ bool Member::is_sound(uint64_t known_revision, ReadOutcome outcome, const Topolo
     case ReadOutcome::kChanged:
       break;
   }
-  // The answer to a slow read may show a topology that was superseded in the meantime.
+  // The answer to a slow read may show a topology that was superseded before the answer arrived.
   const bool is_late =
       known_revision <= newer.revision && newer.revision <= state_.topology.revision;
   if (outcome == ReadOutcome::kChanged && !is_late && !supersedes(newer, state_.topology)) {

@@ -13,9 +13,9 @@
 // Both guarantees hold even if etcd loses changes or executes them late, and if leases end too
 // early or too late. A restarted leader first writes a new epoch, because it does not remember its
 // requests to etcd, or whether it had resigned. Once the topology has changed, etcd refuses all
-// older requests. A leader also writes a new epoch if the topology names it as leader in an epoch
-// that this process has not written. Then another process has its id. Only the process that owns
-// alive/<id> can write an epoch in which the id leads.
+// older requests. A leader also writes a new epoch if the topology has a new epoch of its lead that
+// this process has not written. Another process with the same id may have written it. Only the
+// process that owns alive/<id> can renew its lead.
 // Thread safety: belongs to one thread; times are monotonic, of this machine, given by the caller.
 // Source: permit.h for the leases. The takeover is a compare-and-swap,
 // https://etcd.io/docs/v3.4/learning/api/#transaction.
@@ -81,7 +81,6 @@ class Member {
 
   // The functions below handle requests and reports from peers. promise() returns true if the reply
   // to the peer is +OK.
-  // +OK.
   bool promise(int64_t now_us, std::string_view shard, uint64_t epoch);
   // Returns this node's position. Returns nullopt unless this node can campaign, or is a restarted
   // leader that waits for a new epoch.
@@ -94,8 +93,7 @@ class Member {
   // Executes CLUSTER FAILOVER on the leader. Errors: the reply to the client. After an error the
   // state is unchanged.
   core::Result<> hand_over(int64_t now_us, std::string_view target);
-  // Returns the member that would lose the fewest writes by taking over; empty if none could take
-  // over.
+  // Returns the online replica in sync that has acknowledged the most; empty if there is none.
   std::string successor() const;
   // Executes CLUSTER FAILOVER FORCE on a replica, which takes over even if the leader is alive.
   core::Result<> take_over(int64_t now_us);
@@ -110,8 +108,8 @@ class Member {
   std::vector<MemberAction> take_actions();
 
   bool leads() const;
-  // Returns the permit. The owner must publish it to other threads after it has executed the
-  // actions. The end of a permit must be published at once.
+  // Returns the permit. The owner must publish a new permit to other threads after it has executed
+  // the actions, and the end of a permit at once.
   const Permit& permit() const;
   MemberService service(int64_t now_us) const;
   const TopologyVersion& topology() const { return state_.topology; }
@@ -127,11 +125,11 @@ class Member {
   // Returns whether etcd has answered this leader recently.
   bool etcd_answers(int64_t now_us) const;
   // Returns whether this leader has lost its data in a restart, or may have lost its newest data.
-  // It then leaves the shard to the members that have these data, and alive/<own id> must not be
-  // written. Without any data it waits until every member in sync was alive long enough to take
-  // over. With an old snapshot, and after a power cut, it waits at most that long after its start.
-  // After a power cut the wait ends earlier if all members in sync have answered that they do not
-  // have more data.
+  // It then leaves the shard to the other members in sync, and alive/<own id> must not be written.
+  // A leader without any data waits until all members in sync have been alive for four node
+  // timeouts. This suffices for a takeover. With an old snapshot, and after a power cut, it waits
+  // at most four node timeouts after its start. After a power cut the wait ends earlier if all
+  // members in sync have answered that they do not have more data.
   bool has_lost_data(int64_t now_us) const;
 
  private:

@@ -35,8 +35,8 @@ struct ReplicationFacts {
     uint64_t acked = 0;  // offset in this leader's stream that the replica has acknowledged
     bool is_online = false;
   };
-  // False while the node loads data or has no copy of the shard. It has no copy if it is empty
-  // since its start, or if a full sync is not complete.
+  // False while the node loads data or has no copy of the shard. The node has no copy if it has
+  // been empty since its start, or if a full sync is not complete.
   bool has_whole_copy = false;
   HistoryPosition position;
   std::vector<Replica> replicas;  // the replicas of this node if it leads
@@ -53,8 +53,9 @@ struct ReplicationFacts {
   int64_t present_until_us = 0;
   // False while the append log cannot be written. This server then refuses writes.
   bool log_works = true;
-  // The epoch in which the server works as a leader; 0 if it does not. It changes some time after
-  // the action Promote, because the role change may have to wait for a load.
+  // The epoch in which the server works as a leader; 0 if the server is no leader. The epoch
+  // changes some time after the action Promote, because the change of the role may have to wait for
+  // a load.
   uint64_t led_epoch = 0;
 
   bool has_acknowledged(std::string_view replica_id, uint64_t offset) const {
@@ -64,8 +65,8 @@ struct ReplicationFacts {
   }
 };
 
-// Reads the topology, linearizably. The outcome is kUnchanged if etcd still has `known_revision`.
-// Answered by Member::topology_read().
+// Reads the topology, linearizably. The owner reports the outcome to Member::topology_read(). It is
+// kUnchanged if etcd still has `known_revision`.
 struct ReadTopology {
   uint64_t call = 0;
   uint64_t known_revision = 0;
@@ -73,7 +74,8 @@ struct ReadTopology {
 
 // Writes the topology if etcd still has it at `revision`, which is 0 if etcd has none. If `gone`
 // names a node, the key alive/<gone> must not exist. If `needs_own_alive` is true, the key
-// alive/<own id> must belong to this process. Answered by Member::topology_changed().
+// alive/<own id> must belong to this process. The owner reports the outcome to
+// Member::topology_changed().
 struct ChangeTopology {
   uint64_t call = 0;
   uint64_t revision = 0;
@@ -82,7 +84,7 @@ struct ChangeTopology {
   bool needs_own_alive = false;
 };
 
-// AskPromise: sends CLUSTERX PROMISE <shard> <epoch> to `peer`. Answered by
+// AskPromise: sends CLUSTERX PROMISE <shard> <epoch> to `peer`. The owner passes the answer to
 // Member::promise_answered().
 struct AskPromise {
   uint64_t call = 0;
@@ -91,33 +93,34 @@ struct AskPromise {
   uint64_t epoch = 0;
 };
 
-// AskOffset: sends CLUSTERX OFFSET <shard> to `peer`. Answered by Member::offset_answered().
+// AskOffset: sends CLUSTERX OFFSET <shard> to `peer`. The owner passes the answer to
+// Member::offset_answered().
 struct AskOffset {
   uint64_t call = 0;
   std::string peer;
   std::string shard;
 };
 
-// ReportResigned: sends CLUSTERX RESIGNED <shard> <epoch> to `peer`. It reports that the leader of
-// `epoch` has stopped acknowledging for good. Answered by Member::successor_serves(), once the peer
-// serves.
+// ReportResigned: sends CLUSTERX RESIGNED <shard> <epoch> to `peer`. The command reports that the
+// leader of `epoch` will acknowledge no more writes. When the peer answers that it serves, the
+// owner calls Member::successor_serves().
 struct ReportResigned {
   std::string peer;
   std::string shard;
   uint64_t epoch = 0;
 };
 
-// Writes the epoch into cluster.json and syncs the file. Answered by Member::epoch_kept(). A failed
-// write gets no answer.
+// Writes the epoch into cluster.json and syncs the file. Then the owner calls Member::epoch_kept().
+// After a failed write the owner calls nothing.
 struct KeepEpoch {
   std::string shard;
   uint64_t epoch = 0;
 };
 
-// Blocks new writes and waits for running ones. Then calls Member::writes_held().
+// Blocks new writes and waits for running ones. Then the owner calls Member::writes_held().
 struct HoldWrites {};
-// Lets the writes continue that HoldWrites has blocked. Before that, the node must publish its
-// newest topology to the threads that serve clients.
+// Lets the writes continue that HoldWrites has blocked. First the node must publish its newest
+// topology to the threads that serve clients.
 struct ReleaseWrites {};
 
 // Makes this node the leader, which ReplicationFacts::led_epoch reports. The node acknowledges
@@ -128,7 +131,7 @@ struct Promote {
   uint64_t epoch = 0;
 };
 // Makes this node a replica of `leader`, in that leader's epoch. If `leader` is empty, the node
-// follows no leader. A newer Promote or Follow replaces an older one that has not begun. If an
+// follows no leader. A newer Promote or Follow replaces an older one that has not begun. If the
 // older one is loading a snapshot, the load is canceled.
 struct Follow {
   std::string leader;

@@ -23,7 +23,8 @@ class MemberQueue {
   // Calls `done` with true when the condition holds, or with false after `limit_us`.
   virtual void await(std::function<bool(const Member&, int64_t now_us)> condition, int64_t limit_us,
                      std::function<void(bool holds)> done) = 0;
-  // Sends a command to the leader of this node's shard. `done` gets the reply line, or nullopt.
+  // Sends a command to the leader of this node's shard. `done` gets the line of the reply, or
+  // nullopt if the leader has not answered.
   virtual void ask_leader(std::vector<std::string> words,
                           std::function<void(const std::optional<std::string>& line)> done) = 0;
 

@@ -31,8 +31,7 @@ struct MemberOptions {
   std::string kept_shard = {};
   uint64_t kept_epoch = 0;
   // True if the machine has not been restarted since the node wrote kept_epoch. Then the append log
-  // ends with the last acknowledged write, because only a power cut destroys the log's unsynced
-  // end.
+  // on the disk is complete, because only a power cut destroys its unsynced end.
   bool is_same_boot = false;
   // cluster-write-acks insync: replies to writes wait for Member::required_acks().
   bool awaits_acks = false;

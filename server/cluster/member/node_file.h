@@ -2,11 +2,11 @@
 //
 // NodeFile: the contents of cluster.json, which a node of a cluster keeps on its disk. The file has
 // the node's id, the last topology, the highest epoch of its shard, and the addresses at which the
-// server listened. The node never uses a lower epoch than the kept one. The boot_id() of the
-// machine is kept with the epoch.
+// server listened. The node never uses a lower epoch than the one in the file. The file also has
+// the machine's boot_id() at the time when the epoch was written.
 //
 // Invariants: a written file is on the disk, whole, when write_node_file() returns.
-// Thread safety: free functions; one writer of a path at a time.
+// Thread safety: any thread may call the functions, but only one thread at a time may write a path.
 // Source: docs/architecture.md, "A cluster".
 #pragma once
 
@@ -39,8 +39,10 @@ struct NodeFile {
   uint64_t kept_epoch = 0;
   std::string etcd_cluster = {};  // cluster id of the etcd that stored the topology; "": unknown
   std::string cluster = {};       // cluster-name; "" in files of older versions
-  std::string kept_boot = {};     // boot_id() when the epoch was kept; "" in older files
-  // Where the server listened at the last announcement; nullopt in files of older versions.
+  std::string kept_boot = {};     // boot_id() when kept_epoch was written; "" if unknown
+
+  // The addresses at which the server listened when its address was last announced; nullopt in
+  // files of older versions.
   std::optional<Listening> listening = std::nullopt;
 };
 
@@ -48,7 +50,8 @@ struct NodeFile {
 core::Result<NodeFile> parse_node_file(std::string_view text);
 std::string node_file_text(const NodeFile& file);
 
-// Calls `done` with '+' and node_file_text() without its line end, the reply to CLUSTERX TOPOLOGY.
+// Calls `done` with the reply to CLUSTERX TOPOLOGY: '+', then node_file_text() with the id, the
+// topology and the epoch, without the line end.
 void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done);
 
 // Reads the file. Returns nullopt if it does not exist. Errors: it cannot be read or is damaged.

@@ -6,8 +6,8 @@
 namespace server::cluster {
 namespace {
 
-// If a running member has more data than this leader, that member takes over within this time,
-// which is four node timeouts.
+// The time within which a running member takes over if it has more data than this leader: four node
+// timeouts.
 constexpr int64_t kPatienceAsks = 40;
 
 }  // namespace
@@ -44,8 +44,8 @@ void ReturnCheck::answered(uint64_t call, std::string_view peer,
 bool ReturnCheck::has_lost_data(const Shard& shard, int64_t now_us) const {
   if (shard.insync.size() < 2) return false;
   // A leader without a whole copy counts as having lost data until all members in sync have been
-  // alive for patience_us(). A member that is down may have the data. The kept epoch is not
-  // checked, because an empty disk has no kept epoch.
+  // alive for patience_us(). A member that is down may have the data. The epoch on the disk is not
+  // checked, because an empty disk has none.
   if (!state_.facts.has_whole_copy) return now_us < others_missing_us_ + patience_us();
   return has_old_snapshot(shard, now_us) || may_lack_newest(shard, now_us);
 }

@@ -15,8 +15,8 @@
 
 namespace server::cluster {
 
-// SuccessorSearch: a leader whose append log fails refuses writes. So it asks the members in sync
-// whether they can take over, and hands over to the first that can.
+// SuccessorSearch: a leader whose append log fails refuses writes. So it asks the online replicas
+// in sync whether they can take over, and hands the shard over to the first that can.
 class SuccessorSearch {
  public:
   // Interval between two attempts, longer than a handover takes.
@@ -46,10 +46,10 @@ class SuccessorSearch {
   int64_t ask_again_us_ = 0;
 };
 
-// ReturnCheck: decides whether a restarted leader may lead again. The leader may have lost all or
-// the newest of its data. Then it leaves the shard to the members that have these data. After a
-// power cut the leader asks all members in sync whether one of them has more data. A member that
-// cannot take over yet gives no position, and is asked again.
+// ReturnCheck: decides whether a restarted leader may lead again. If the leader may have lost data,
+// it leaves the shard to the members that may have these data. After a power cut the leader asks
+// all members in sync whether one of them has more data. A member that cannot take over yet sends
+// no position, so the leader repeats the question.
 class ReturnCheck {
  public:
   explicit ReturnCheck(MemberState& state) : state_(state) {}
@@ -58,9 +58,10 @@ class ReturnCheck {
   void begin(int64_t now_us);
   // Called when this node serves as the leader, so its data are in memory.
   void led() { has_led_ = true; }
-  // Records the time if a member in sync is not alive.
+  // Stores `now_us` if some member in sync is not alive now.
   void look_at_others(const Shard& shard, int64_t now_us);
-  // Asks the members that have not answered, if their answers are needed.
+  // If this leader may lack the newest data, asks each member in sync that has not yet answered
+  // that it has no more data.
   void step(const Shard& shard, int64_t now_us);
   void answered(uint64_t call, std::string_view peer,
                 const std::optional<HistoryPosition>& position);

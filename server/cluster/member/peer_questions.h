@@ -19,15 +19,17 @@ class MemberQueue;
 using PeerAnswered = std::function<void(std::string line)>;
 
 void ask_for_promise(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
-// `done` gets the line "+<epoch> <offset>", or an error.
+// `done` gets the line "+<epoch> <offset>", or "-NO …" if this node cannot take over now.
 void ask_for_offset(MemberQueue& queue, std::string shard, PeerAnswered done);
-// `done` gets the line "+OK" once this node leads in the next epoch and serves.
+// `done` gets the line "+OK" once this node leads in a later epoch and serves, or "-NO …" after
+// Succession::kHoldUs.
 void report_resigned(MemberQueue& queue, std::string shard, uint64_t epoch, PeerAnswered done);
 // Asks a leader to hand its shard over to the replica. `done` gets +OK once the handover has begun.
 void ask_for_handover(MemberQueue& queue, std::string shard, std::string replica_id,
                       PeerAnswered done);
-// Asks a replica to take over. With `is_forced`, the leader is not asked to help. `done` gets +OK
-// once the failover has begun.
+// Executes CLUSTER FAILOVER on this replica. If `is_forced` is false, asks the leader to hand the
+// shard over. Otherwise this node takes over without the leader. `done` gets +OK once the failover
+// has begun.
 void ask_for_failover(MemberQueue& queue, bool is_forced, PeerAnswered done);
 
 }  // namespace server::cluster

@@ -40,10 +40,10 @@ class Permit {
   // Extends the permit after an answer to the question that this leader sent at `sent_us`, in this
   // epoch.
   void confirm(int64_t sent_us);
-  // Called when the former leader has stopped for good. This leader then need not wait before it
+  // Called when the former leader has given up its permit. So this leader need not wait before it
   // serves.
   void skip_wait(int64_t now_us);
-  // Ends the permit for good. Only a new epoch begins another one.
+  // Ends the permit at once. Only begin(), for a new epoch, starts another permit.
   void give_up() { epoch_ = 0; }
 
   // Returns the epoch of the permit; 0 if there is none.

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int64_t kForceUs = 10'000'000;
 // A member campaigns when etcd has had no key alive/<leader> for kGraceUs. If etcd has ended the
-// lease of a living leader too early, the leader writes its key again within this time. While the
-// leader's stream still arrives, the leader is alive and etcd may be slow. Then the member waits
-// for the longer kHeardGraceUs.
+// lease of a living leader too early, the leader restores its key within this time. While the
+// stream of the leader still arrives, the leader is alive and etcd may be slow. So the member then
+// waits for the longer time kHeardGraceUs.
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
 // The time after this node's start within which etcd deletes the key alive/<id> of a leader that
@@ -84,8 +84,8 @@ void ReplicaPart::ask_peers(const Shard& shard, bool is_forced, int64_t now_us) 
   leader_has_all_ = false;
   std::vector<std::string> peers;
   for (const std::string& id : shard.insync) {
-    // A leader to which this process was connected is not asked: it has died, and it has no
-    // acknowledged data that this node lacks.
+    // If this process was connected to the leader, it does not ask the leader. That leader has
+    // died, and it has no acknowledged data that this node lacks.
     const bool is_asked = id != shard.leader || !has_connected_;
     if (id != state_.options.id && is_asked && !is_forced) peers.push_back(id);
   }

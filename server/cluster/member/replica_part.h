@@ -4,7 +4,7 @@
 // over. When etcd no longer has the leader's key, the replica campaigns to take over.
 //
 // Invariants: a replica requests no takeover from etcd while its promise holds. It also requests
-// none within PermitTimes::wait_us of its start, because it does not remember its promises.
+// none within PermitTimes::wait_us after its start, because it does not remember earlier promises.
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: see member.h.
 #pragma once
@@ -25,8 +25,8 @@ class ReplicaPart {
 
   // All functions of ReplicaPart require that this node does not lead.
   void step(const Shard& shard, int64_t now_us);
-  // Promises the leader not to take over. Returns false if another member leads in a higher epoch,
-  // or may do so soon.
+  // Promises the leader of `epoch` not to take over. Returns false if this node knows a higher
+  // epoch, is itself requesting a takeover, or has not yet written `epoch` to its disk.
   bool promise(const Shard& shard, uint64_t epoch, int64_t now_us);
   bool can_stand(const Shard& shard, int64_t now_us) const;
   // Executes CLUSTER FAILOVER FORCE: takes over even if the leader is alive. Errors: the reply to
@@ -44,7 +44,7 @@ class ReplicaPart {
     forced_until_us_ = 0;
     has_connected_ = true;
   }
-  // Called when etcd has refused the takeover.
+  // Called when etcd has refused the takeover. The next attempt waits for PermitTimes::ask_us.
   void refused(int64_t now_us) { stand_again_us_ = now_us + state_.options.times.ask_us; }
 
  private:

@@ -3,7 +3,7 @@
 // Succession: decides whether the clients of a shard wait while its leader hands over to a member.
 // If clients did not wait, the leader and its successor would redirect them to each other. The
 // successor holds clients from the moment when the leader reports its resignation. The former
-// leader holds them until the successor serves.
+// leader holds clients until the successor serves.
 //
 //   former leader   resigns ── writes ─► etcd has the successor ── clients wait ──► MOVED
 //   successor                  named ──────── clients wait ────────► serves ─ reports ─┘
@@ -45,7 +45,7 @@ class Succession {
     until_us_ = now_us + kHoldUs;
   }
 
-  uint64_t epoch_ = 0;  // the epoch for which the wait began
+  uint64_t epoch_ = 0;  // the epoch of the shard during the wait
   int64_t until_us_ = 0;
   uint64_t served_epoch_ = 0;
 };

@@ -5,7 +5,7 @@
 // the change compares with. The change is executed at most once, because all attempts compare with
 // the same revision.
 //
-// Invariants: one change at a time; a known outcome is reported once.
+// Invariants: at most one change is pending. A change is forgotten as soon as its outcome is known.
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: etcd may execute a call that it has answered with a timeout,
 // https://etcd.io/docs/v3.4/learning/api_guarantees/.
@@ -57,7 +57,8 @@ class TopologyCalls {
   // dropped, because etcd will refuse it.
   void seen(uint64_t revision);
 
-  // Requests a read of the topology if the outcome of a change is unknown.
+  // Requests reads of the topology, at intervals of ask_us, while the outcome of the change is
+  // unknown.
   void step(int64_t now_us, uint64_t led_epoch, uint64_t known_revision);
 
  private:

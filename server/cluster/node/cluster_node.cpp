@@ -195,7 +195,8 @@ core::Result<> ClusterNode::connect() {
 
 void ClusterNode::start() {
   boost::asio::post(io_, [this] {
-    // tick() comes first, so that the Member knows this node's data when it gets the topology.
+    // tick() comes first, so that the Member knows the state of this node's data when it gets the
+    // topology.
     tick();
     if (file_.topology.revision != 0) topology_seen(file_.topology);
     feed_->start();
@@ -295,10 +296,11 @@ void ClusterNode::alive_seen(const IdSet& alive) {
 }
 
 void ClusterNode::settle() {
-  // If this node lost its permit to serve, the loss is published at once. A new permit is published
-  // only after the view of the cluster. Clients get CLUSTERDOWN if the view gives this node slots
-  // and its published service is kDown. So a deposed leader publishes kDown after the view, by
-  // which it redirects clients. A new leader publishes kHeld before the view, so that clients wait.
+  // If this node has lost its permit to serve, the loss is published before everything else. A new
+  // permit is published only after the view of the cluster. Clients get CLUSTERDOWN if the view
+  // gives this node slots and its published service is kDown. So a deposed leader publishes kDown
+  // after the view, by which it redirects clients. A new leader publishes kHeld before the view, so
+  // that clients wait.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
   const uint64_t revision = member_->topology().revision;
@@ -394,7 +396,8 @@ void ClusterNode::carry_out(const ChangeTopology& action) {
   client_->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
     const int64_t now_us = permit_clock_us();
     if (!result.answered()) {
-      // If etcd refuses this attempt, it may still execute an earlier attempt.
+      // The outcome is unknown even if etcd refuses this attempt, because etcd may still execute an
+      // earlier attempt.
       member_->topology_changed(now_us, call, ChangeOutcome::kUnknown);
     } else if (result.reply.succeeded) {
       member_->topology_changed(now_us, call, ChangeOutcome::kCommitted, result.reply.revision);

@@ -11,7 +11,8 @@
 // Invariants: no command of a client makes this node call etcd. The node's thread renews the lease,
 // so it waits neither for the disk nor for locks of the data. The Member learns of a stored epoch
 // after cluster.json was synced, and of a role after the server has changed to it.
-// Thread safety: one thread must call make() and start(). Any thread may call post() and stop().
+// Thread safety: one thread must call make() and start(). Any thread may call post(), await(),
+// ask_leader() and depart(). One thread at a time may call stop().
 // Source: docs/architecture.md, "A cluster".
 #pragma once
 
@@ -79,12 +80,13 @@ class ClusterNode final : public MemberQueue {
 
   const std::string& id() const { return file_.id; }
   void start();
-  // Executes a step of the departure, and then calls `done`, both on the node's thread. REQUIRES
-  // for kCloseList: no write runs, and no write will begin.
+  // Executes a step of the departure, and then calls `done`, both on the node's thread. If that
+  // thread has not started, calls `done` at once. REQUIRES for kCloseList: no write runs, and no
+  // write will begin.
   enum class Step : uint8_t { kHandOver, kCloseList };
   void depart(Step step, std::function<void()> done);
   // Removes this node from etcd and ends the thread. If a member that lacks data might take over,
-  // the lease is not revoked but expires later, so that this node may return first.
+  // the node does not revoke its lease, which expires later. So this node may return first.
   void stop();
   // Runs the task on the node's thread, then executes the Member's actions.
   void post(std::function<void(Member&, int64_t now_us)> task) override;

@@ -11,7 +11,8 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kFeedRetry{200};
-// Indexes of the ranges that ranges() returns. The last range has the keys below alive/.
+// Indexes of the ranges in the reply to read(). The reply to the operations of ranges() has only
+// the first two. The last range has the keys below alive/.
 constexpr size_t kTopologyRange = 0;
 constexpr size_t kSlotsRange = 1;
 constexpr size_t kAliveRange = 2;
@@ -99,7 +100,7 @@ void EtcdFeed::read_in(std::chrono::milliseconds delay) {
 }
 
 void EtcdFeed::take_all(const EtcdTxnReply& reply) {
-  // A reply is ignored if the watch has already reported a later revision than that of the reply.
+  // A reply is ignored if the watch has reported a later revision than the one of the reply.
   if (watch_ != 0 && reply.revision < store_revision_) return;
   IdSet alive;
   for (const EtcdKeyValue& one : reply.responses[kAliveRange].kvs) {

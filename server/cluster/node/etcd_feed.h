@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EtcdFeed: follows the data of one cluster in etcd, which are the topology and the live nodes. It
-// reads both at one revision, and watches changes from that revision on. When the watch ends, it
-// reads both again.
+// EtcdFeed: follows the data of one cluster in etcd, which are the topology and the live nodes.
+// EtcdFeed reads both at one revision, and watches changes from that revision on. When the watch
+// ends, it reads both again.
 //
 // A watch may be silent although its connection looks alive, for example when a middlebox drops its
 // packets. So the feed also reads both every `check_interval`, and starts the watch again when the
@@ -61,7 +61,8 @@ class EtcdFeed {
     // Returns the topology that the owner of the feed has adopted.
     std::function<const TopologyVersion&()> known;
     std::function<void(const TopologyCheck&)> on_check;
-    // Called when the topology was deleted, after the watch has reported all earlier changes.
+    // Called when the watch reports that the topology was deleted. The watch has then reported all
+    // earlier changes.
     std::function<void()> on_deleted;
     // Called when the ID of the etcd cluster becomes known, and each time it changes.
     std::function<void(const std::string& cluster_id)> on_etcd;
@@ -70,12 +71,14 @@ class EtcdFeed {
            std::chrono::milliseconds check_interval, Handlers handlers);
 
   void start() { read(); }
-  // Returns the read operations whose replies take() and check_of() accept.
+  // Returns the operations that read the topology and the record of its slots. take() and
+  // check_of() accept the reply to a transaction with these operations.
   std::vector<EtcdOperation> ranges() const;
-  // Accepts the topology in `reply`, which another call has read by the operations of ranges().
+  // Reports the topology in `reply` if it is newer than the last one. `reply` must come from a
+  // transaction with the operations of ranges().
   void take(const EtcdTxnReply& reply);
-  // Compares the reply to ranges() with the known topology. The request was sent when
-  // `known_revision` was known.
+  // Compares the topology in `reply` with the one at `known_revision`, which was known when the
+  // request was sent. `reply` must come from a transaction with the operations of ranges().
   TopologyCheck check_of(uint64_t known_revision, const EtcdTxnReply& reply);
 
  private:

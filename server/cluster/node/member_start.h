@@ -3,7 +3,7 @@
 // Collects the options of a Member at the start of its process from cluster.json, the configuration
 // and the machine.
 //
-// Thread safety: free functions.
+// Thread safety: any thread may call the functions, which keep no state.
 #pragma once
 
 #include <string>

@@ -34,7 +34,7 @@ class NodeFigures {
   ClusterCounters& counters_;
   const std::string own_id_;
   bool was_permitted_ = false;
-  // This node's last request to become the leader was valid only for this revision of the topology.
+  // The revision of the topology that this node's last request to become the leader compared with.
   uint64_t asked_revision_ = 0;
   bool is_leader_gone_ = false;
 };

@@ -3,9 +3,9 @@
 // NodeHost: the interface of a cluster node to its server. With it, the node can be tested without
 // a server.
 //
-// Thread safety: the node's thread for roles calls promote() and follow(). They may block, for
-// example until a load of a snapshot has been given up. The node's own thread calls the other
-// functions, which must not block. hold_writes() calls back from any thread.
+// Thread safety: the node's thread for roles calls promote() and follow(). These two functions may
+// block, for example until a load of a snapshot has been canceled. The node's own thread calls the
+// other functions, which must not block. hold_writes() calls back from any thread.
 #pragma once
 
 #include <cstdint>

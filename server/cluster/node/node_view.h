@@ -3,8 +3,8 @@
 // Creates the view of the cluster that a node publishes, from cluster.json and the list of live
 // nodes.
 //
-// Thread safety: one thread at a time may use an object. Any thread may use the returned view,
-// which never changes.
+// Thread safety: any thread may call the function if the file does not change meanwhile. Any thread
+// may use the returned view, which never changes.
 #pragma once
 
 #include <memory>

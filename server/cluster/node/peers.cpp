@@ -97,8 +97,8 @@ class Peers::Link {
       Call call = std::move(calls_.front());
       calls_.pop_front();
       lock.unlock();
-      // The call is not sent if its time has passed, because it may have waited for an earlier call
-      // that was not answered.
+      // A call whose time limit has passed is not sent. It may have waited for an earlier call that
+      // was not answered.
       auto line = left_ms(call.end) > 0 ? ask(call.command) : std::nullopt;
       if (!line) socket_.reset();
       answer(std::move(call.handler), std::move(line));
@@ -107,7 +107,8 @@ class Peers::Link {
 
   std::optional<std::string> ask(const std::string& command) {
     const auto end = SteadyClock::now() + limit_;
-    // A link that was kept after an earlier call may have been closed by the peer.
+    // The peer may have closed a link that was kept after an earlier call. So a failure on such a
+    // link is followed by an attempt on a new one.
     if (socket_ != nullptr) {
       if (auto line = exchange(command, end)) return line;
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // Peers: sends other nodes of the cluster short commands (CLUSTERX), which are answered in one
-// line. Each address that was called recently has one link and one thread. The link is kept between
-// calls.
+// line. Each called address has one link and one thread, until keep_only() ends the link. The link
+// is kept between calls.
 //
 // Invariants: a handler runs once, on the io_context, unless Peers or the io_context ends before.
-// Calls to one node run one after the other. A call first waits for the earlier calls to its node,
-// and then ends within the limit. A call that has waited for longer than the limit is not sent, and
-// gets no reply.
+// Calls to one address run one after the other. A call first waits for the earlier calls to its
+// address, and then ends within the limit. A call that has waited for longer than the limit is not
+// sent, and gets no reply.
 // Thread safety: members are called on the thread that runs the io_context.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
@@ -49,7 +49,7 @@ class Peers {
   Peers& operator=(const Peers&) = delete;
 
   void call(const Node& node, std::vector<std::string> words, Handler handler);
-  // Ends the links to nodes that the topology does not name.
+  // Ends the links to addresses that the topology does not contain.
   void keep_only(const Topology& topology);
 
  private:

@@ -4,8 +4,8 @@
 // absent, this node may have died.
 //
 // Invariants: the key is created only if it does not exist. So of two processes with one id, only
-// one has the key. The other one waits, leads nothing and logs the reason. mod_revision() belongs
-// to a key that this process has created.
+// one has the key. The other process waits, leads nothing and logs the reason. mod_revision()
+// belongs to a key that this process has created.
 // Thread safety: belongs to the thread that runs the io_context.
 // Source: https://etcd.io/docs/v3.4/learning/api/#lease-api.
 #pragma once
@@ -36,11 +36,11 @@ class Presence {
   // Returns the revision at which this process created its key; 0 if the key or its revision is
   // unknown.
   uint64_t mod_revision() const { return mod_revision_; }
-  // Returns the time by permit_clock_us() until which this node's key exists, unless etcd ends its
-  // lease early; 0 if there is no key.
+  // Returns the time by permit_clock_us() until which this node's key exists, unless etcd ends the
+  // lease early. Returns 0 if this process has no key.
   int64_t held_until_us() const { return mod_revision_ == 0 ? 0 : lease_until_us_; }
   bool etcd_answers() const { return etcd_answers_; }
-  // Called when the watch of the live nodes does not list this node. The key is then written again.
+  // Called when the list of live nodes in etcd lacks this node. Presence then writes the key again.
   void key_is_missing() { mod_revision_ = 0; }
   // Revokes the lease, so that other nodes need not wait until it expires. `done` is always called.
   void leave(std::function<void()> done);
@@ -65,7 +65,7 @@ class Presence {
   uint64_t mod_revision_ = 0;
   bool etcd_answers_ = false;
   bool has_left_ = false;
-  // Time since which another process has the key; 0: no other process has it.
+  // Time at which this process found that another process has the key; 0: no other process has it.
   int64_t barred_us_ = 0;
   int64_t twin_logged_us_ = 0;  // time of the last log line about the other process; 0: none
 };

@@ -3,9 +3,9 @@
 // NodeClient: sends commands to one server by RESP, and reads the server's state for
 // bloomery-cluster.
 //
-// Invariants: every call ends within three seconds. With TLS a server's certificate is checked
-// against the certificate authorities before anything is sent. As with redis-cli, the host name is
-// not checked.
+// Invariants: every wait for the server ends after three seconds. With TLS a server's certificate
+// is checked against the certificate authorities before anything is sent. As with redis-cli, the
+// host name is not checked.
 // Thread safety: none.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
@@ -34,7 +34,7 @@ struct NodeAccess {
   std::string password;  // password for AUTH; empty: AUTH is not sent
   bool uses_tls = false;
   std::string ca_file;    // file of trusted CA certificates; empty: those of the system
-  std::string cert_file;  // file of this client's certificate; empty: none
+  std::string cert_file;  // file of the tool's own certificate; empty: none
   std::string key_file;
 };
 
@@ -50,9 +50,8 @@ class NodeClient {
   // Sends a command and returns its reply. Errors: no answer in time, and errors that the server
   // returns.
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
-  // These two functions handle a reply that is not RESP: send() sends a command, and read_some()
-  // reads some bytes of the reply. Errors: the connection has ended, or nothing was received in
-  // time.
+  // For a command whose reply is not RESP: send() sends the command, and read_some() reads some
+  // bytes of the reply. Errors: the connection has ended, or nothing was received in time.
   core::Result<> send(const std::vector<std::string>& words);
   core::Result<std::string> read_some();
 
@@ -99,7 +98,7 @@ struct NodeFacts {
   int64_t permit_lapses = 0;
   // True while the server loads data. Its keys, id and cluster state are then unknown.
   bool is_loading = false;
-  bool link_is_up = true;  // true if a replica's link to its leader works
+  bool link_is_up = true;  // false on a replica whose link to its leader is down
 };
 
 // Asks a server for its state. Errors: errors of NodeClient, and a reply of an unexpected form.

@@ -37,8 +37,8 @@ const Node* node_at(const Topology& topology, const Address& address);
 core::Result<Topology> plan_create(std::vector<Node> nodes, unsigned replicas);
 
 // Makes the node a replica of the shard. If `shard` is empty, the shard with the fewest members is
-// used. A server that restarts with an empty directory has a new id. So the node replaces a member
-// that had the node's address and is not among `alive`.
+// used. A server that restarts with an empty directory has a new id. So the new node replaces a
+// member that has the same address and is not among `alive`.
 core::Result<Topology> plan_add(Topology topology, const std::vector<std::string>& alive, Node node,
                                 std::string_view shard);
 
@@ -51,7 +51,7 @@ core::Result<Topology> plan_remove(Topology topology, const Address& address);
 core::Result<Topology> plan_replace(Topology topology, const std::vector<std::string>& alive,
                                     Node node, std::string_view shard);
 
-// Returns the node that is asked to take over: the node at `to`, or the first live member in sync.
+// The node that is asked to take over: the node at `to`, or the first live member in sync.
 struct FailoverTarget {
   Node node;
   std::string shard;

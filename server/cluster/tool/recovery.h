@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Recovery: the topology that `bloomery-cluster recover` writes if etcd has lost its topology. It
-// is the newest topology that a server keeps.
+// Recovery: the topology that `bloomery-cluster recover` writes if etcd has lost the topology or
+// has an older one. The written topology is the newest one that a server keeps.
 //
-// Invariants: servers adopt the planned topology, even if etcd gives it a lower revision than
-// theirs. If etcd has an older topology than a server, each shard gets a higher epoch than any
-// server keeps: see supersedes() in server/cluster/topology.h.
+// Invariants: servers adopt the planned topology, even if its revision in etcd is lower than the
+// revision that they keep. If etcd has an older topology than a server, each shard gets a higher
+// epoch than any server keeps: see supersedes() in server/cluster/topology.h.
 // Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: docs/cluster.md.
 #pragma once

@@ -18,8 +18,8 @@ namespace json = boost::json;
 
 constexpr size_t kColumns = 8;
 // The time that clients need to connect again after they lost their connection to a server. For
-// example, valkey-glide waits up to 1.9 s between two attempts. If a replica takes over within this
-// time, clients get errors.
+// example, valkey-glide waits up to 1.9 s between two attempts. A server that has run for less than
+// this time counts as starting, because clients get errors if it takes over too early.
 constexpr int64_t kReconnectS = 2;
 using Row = std::array<std::string, kColumns>;
 
@@ -64,8 +64,8 @@ std::string_view state_of(const MemberLine& line) {
   if (!line.alive && line.has_new_id()) return "registered under a new id";
   if (!line.alive) return line.facts == nullptr ? "down" : "not registered";
   if (line.facts == nullptr) return "no answer";
-  // The server's own report takes precedence over the topology's list of members in sync, which may
-  // lag.
+  // The server's own report takes precedence over the topology's list of members in sync, because
+  // that list may be out of date.
   if (line.facts->is_loading) return "loading";
   if (!line.facts->log_works) return "refuses writes";
   if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";

@@ -145,7 +145,8 @@ void run_all(Context& ctx, const FieldProgram& program) {
           core::bitmap::read_field(bits->bytes, operation.type, operation.bit_offset));
     } else {
       const WriteOutcome outcome = run_write(ctx, operation, bits->bytes);
-      // A write that leaves a field's value as it was counts as a change if the string had to grow.
+      // A write that does not change the field's value still counts as a change if the string had
+      // to grow.
       changed |=
           outcome == WriteOutcome::kNewValue || (outcome == WriteOutcome::kSameValue && bits->grew);
     }

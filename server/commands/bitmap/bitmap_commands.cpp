@@ -198,7 +198,7 @@ core::Result<OperationName> parse_operation(std::string_view word, size_t source
   return *name;
 }
 
-// The sources of BITOP. They do not move, because the keys are locked.
+// The values of the source keys of BITOP. The values do not move, because the keys are locked.
 struct BitSources {
   boost::container::small_vector<std::span<const uint8_t>, 8> bytes;
   // Stores the digits of integer values. The vector must not reallocate, because views point into
@@ -207,7 +207,7 @@ struct BitSources {
   size_t longest_bytes = 0;
 };
 
-// Adds the value of one source. If the key holds another type, replies with the error and returns
+// Finds the values of all sources. If a key holds another type, replies with the error and returns
 // false.
 bool find_sources(Context& ctx, Arguments names, BitSources& sources) {
   sources.scratch.resize(names.size());

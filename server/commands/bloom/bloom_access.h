@@ -24,7 +24,8 @@ inline Found<core::bloom::ScalableFilter> find_filter(Context& ctx, const KeyRef
   return Found<core::bloom::ScalableFilter>::other_kind();
 }
 
-// Does the same as find_filter(), for lookups that answer "no" if the key holds another type.
+// Returns the filter of the key; null if the key is missing or holds another type. For lookups that
+// answer "no" in both cases. REQUIRES: the key's lock.
 inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
   const Entry* entry = ctx.find(key);
   return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
@@ -46,8 +47,8 @@ bool rotate_before_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFil
 // Passes layers dropped by window rotations and deletions to the reclaimer.
 void free_dropped(const Context& ctx, core::bloom::ScalableFilter& filter);
 
-// Returns the time to pass to lookups of this filter. On a leader, expired generations are not
-// found.
+// Returns the time to pass to lookups of this filter, or kNoTime for a filter without a window.
+// With this time, lookups on a leader ignore expired generations.
 inline int64_t window_time(const Context& ctx, const core::bloom::ScalableFilter& filter) {
   return filter.window() == nullptr ? core::bloom::kNoTime : leader_time_ms(ctx);
 }
@@ -63,8 +64,8 @@ inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFi
   return filter.window() == nullptr || rotate_before_add(ctx, key, filter);
 }
 
-// Calls ctx.changed() after a filter was created, or items were added to it, or both, and publishes
-// the events of these changes. REQUIRES: the key's exclusive lock.
+// Must be called after a filter was created, or items were added to it, or both. Calls
+// ctx.changed() and publishes the events of these changes. REQUIRES: the key's exclusive lock.
 inline void notify_added(Context& ctx, const KeyRef& key, bool is_new, bool any_added) {
   ctx.changed(key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
   // The order of the events is that of valkey-bloom.
@@ -83,7 +84,7 @@ inline bool may_answer_nil(const Context& ctx) {
 }
 
 // Called after find_filter_or_nothing() found no filter. Returns true if lookups must answer null
-// for each item, because the key is missing and the configuration asks for null. Otherwise they
+// for each item, because the key is missing and the configuration asks for null. Otherwise lookups
 // answer 0. REQUIRES: the key's lock.
 inline bool answers_nil(const Context& ctx, const KeyRef& key) {
   return may_answer_nil(ctx) &&

@@ -110,8 +110,8 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
   if (iterator <= 0 || static_cast<uint64_t>(iterator) < chunk.size()) {
     return ctx.reply.error(kBadData);
   }
-  // If the iterator is too small, the position wraps around to a position that no filter has, so
-  // load_chunk() fails.
+  // If the iterator equals the size of the chunk, the position wraps around to 2^64 - 1. No filter
+  // has this position, so load_chunk() fails.
   const uint64_t position = static_cast<uint64_t>(iterator) - chunk.size() - 1;
   const auto check = ctx.session.origin == CommandOrigin::kOwnJournal ? ChunkCheck::kNone
                                                                       : ChunkCheck::kOfTheWhole;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.PLAN predicts the cost of a filter, BF.STATS and BF.DEBUG describe the state of an existing
-// one. BF.PLAN and BF.STATS exist only in Bloomery.
+// BF.PLAN predicts the cost of a filter. BF.STATS and BF.DEBUG describe the state of an existing
+// filter. BF.PLAN and BF.STATS exist only in Bloomery.
 //
-// BF.STATS counts bits under the shared lock: all bits up to kReadBytes, and a sample of that size
-// in bigger filters. Lookups run at the same time; adds to the same stripe wait until BF.STATS has
-// finished.
+// BF.STATS counts bits under the shared lock of the key. It reads all bits of a filter of up to
+// kReadBytes, and a sample of that size of a bigger one. Lookups run at the same time; adds to the
+// same stripe wait until BF.STATS has finished.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ using core::bloom::LayerInfo;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
-// The number of bytes of an array that are read. Half a billion bits give a fill ratio with four
-// digits, for arrays of any size.
+// The number of bytes that are read of a large filter. Half a billion bits give a fill ratio with
+// four correct digits, for filters of any size.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
 
 // PairWriter writes pairs of a label and a value.
@@ -117,8 +117,8 @@ void plan(Context& ctx) {
   if (!layer) return ctx.reply.error(layer.error().message);
   const Geometry& geometry = layer->geometry;
   const bool is_windowed = parameters.window.is_set();
-  // For a filter with a window, the counts cover all generations that are alive after one full
-  // window.
+  // For a filter with a window, `layer_count`, `bits` and `bytes` cover all generations that are
+  // alive after one full window.
   const uint64_t layer_count = live_generations(parameters);
   const uint64_t bits = geometry.bit_count * layer_count;
   const uint64_t bytes =
@@ -138,8 +138,8 @@ void plan(Context& ctx) {
   pairs.number("error rate of the first layer", layer->error_rate);
   pairs.flag("scaling", parameters.is_scaling());
   if (is_windowed) pairs.count("generations", layer_count);
-  // A snapshot or the base of the log stores the arrays verbatim. The disk needs room for two
-  // copies, because the old file still exists while the next one is written.
+  // A snapshot, or the base of the append log, stores the arrays verbatim. The disk needs room for
+  // two such files, because the old one still exists while the next one is written.
   pairs.count("disk bytes", 2 * bytes);
   if (is_deletable) {
     pairs.count("cell bits", geometry.cell_bits);
@@ -158,7 +158,8 @@ void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
   pairs.number(kLabel, ratio);
 }
 
-// Writes how many items fit before the filter grows or is full, and what growing will cost.
+// Writes how many more items fit before the filter grows or is full, and the size of its next
+// layer.
 void write_room(PairWriter& pairs, const FilterFigures& figures) {
   const auto count_or_null = [&](std::string_view label, std::optional<uint64_t> value) {
     value ? pairs.count(label, *value) : pairs.null(label);
@@ -280,7 +281,8 @@ void debug(Context& ctx) {
   }
 }
 
-// In the syntax, an upper-case token is a literal.
+// Returns the names of the layouts in upper case, because an upper-case word in a command's syntax
+// is a literal.
 std::string layout_tokens() {
   std::string tokens = core::bloom::layout_names(" | ", " | ");
   std::ranges::transform(tokens, tokens.begin(), [](char c) {

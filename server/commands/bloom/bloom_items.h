@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Helpers for BF.* commands with items. They create the filter of an add, and reply to adds.
-// Includes item_batch.h.
+// Helpers for BF.* commands with items. They create the filter for an add to a missing key, add
+// items, and reply. Includes item_batch.h.
 //
 // Thread safety: the thread that runs the command calls the functions.
 #pragma once
@@ -54,19 +54,19 @@ inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
   return &entry.filter();
 }
 
-// Does the same as make_filter(), with the default settings, for adding to a missing key. Defined
-// in bloom_commands.cpp.
+// Creates a filter with the default settings, as make_filter() does, for adding to a missing key.
+// Defined in bloom_commands.cpp.
 core::bloom::ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key);
 
-// Adds the items that the batch has hashed. Stops when the filter is full, and returns one outcome
-// for each item tried. REQUIRES: the key's exclusive lock.
+// Adds the items that the batch has hashed. Stops at the first item that does not fit. Returns one
+// outcome for each item that was tried. REQUIRES: the key's exclusive lock.
 inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
                                                           core::bloom::ScalableFilter& filter,
                                                           ItemBatch& batch,
                                                           const FilterBudget& budget) {
   const auto outcomes = batch.outcomes();
-  // The journal of this server lists only items that were new. So replay counts each item as added,
-  // even if its bits are set already.
+  // The journal of this server lists only items that changed the filter. So replay counts each item
+  // as added, even if the loaded data have all bits of the item.
   if (ctx.session.origin == CommandOrigin::kOwnJournal) {
     filter.replay_many(batch.hashes(), outcomes, budget);
     return outcomes;

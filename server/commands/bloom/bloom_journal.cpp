@@ -54,7 +54,8 @@ class SettingWords {
 
   std::string_view error_rate() const { return error_rate_; }
   std::string_view capacity() const { return capacity_.text(); }
-  // Appends all options except error rate and capacity, which RESERVE and INSERT place differently.
+  // Appends all options except error rate and capacity. BF.RESERVE and BF.INSERT have these two in
+  // different places.
   void append_options(std::vector<std::string_view>& words) const {
     if (parameters_.is_scaling()) {
       append(words, {"EXPANSION", expansion_.text()});
@@ -62,8 +63,8 @@ class SettingWords {
       words.emplace_back("NONSCALING");
     }
     if (parameters_.layout == ValkeyBloomLayout::kId) {
-      // The seed is written as valkey-bloom writes it. It identifies the layout and lets
-      // valkey-bloom read the log.
+      // The seed is written as valkey-bloom writes it. A command with a seed belongs to the
+      // valkey-bloom layout, and valkey-bloom can read the log.
       const auto* const seed = reinterpret_cast<const char*>(parameters_.seed.data());
       return append(words,
                     {"TIGHTENING", tightening_ratio_, "SEED", {seed, parameters_.seed.size()}});
@@ -152,9 +153,9 @@ void journal_items(const Context& ctx, const KeyRef& key, const AddedItems& adde
   journal_words(ctx, words);
 }
 
-// RedisBloom takes settings that BF.RESERVE and BF.INSERT omit from its own configuration, and its
-// releases limit rates and capacities differently. So the filter's header is journalled, which
-// contains all settings.
+// If BF.RESERVE or BF.INSERT omits a setting, RedisBloom takes it from its own configuration. The
+// releases of RedisBloom also have different limits on rates and capacities. So the filter's header
+// is journalled, which contains all settings.
 void journal_made_for_redisbloom(const Context& ctx, const KeyRef& key,
                                  const ScalableFilter& filter, const AddedItems& added) {
   const std::string header = persistence::encode_empty_chunk_header(filter);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Writes the effects of BF.* commands to the journal. A new filter is journalled with all its
-// settings, so that replay does not depend on the configuration. Only items that were new are
-// listed. The journal creates a filter in another server's layout by a command of that server. For
-// RedisBloom it is BF.LOADCHUNK with the header, for valkey-bloom BF.INSERT with TIGHTENING and
-// SEED.
+// settings, so that replay does not depend on the configuration. Only items that changed the filter
+// are listed. The journal creates a filter in another server's layout by a command of that server.
+// For RedisBloom this command is BF.LOADCHUNK with the header, for valkey-bloom BF.INSERT with
+// TIGHTENING and SEED.
 //
 // Invariants: every listed item increased the filter's item count when it was added, so replay need
 // not look the item up (see ScalableFilter::replay_add).

@@ -58,8 +58,8 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
   return request;
 }
 
-// The items, hashed for the current filter. They are hashed again only if this filter hashes
-// differently from the one before.
+// The items of the command, hashed for the current filter. They are hashed again only if the
+// current filter hashes differently from the filter before it.
 class ManyHashes {
  public:
   ManyHashes(const Context& ctx, Arguments items) : batch_(ItemBatch::of_thread()), items_(items) {
@@ -122,7 +122,7 @@ class ManyKeys {
     return ctx.in_exec ? StripeLock{} : ctx.keyspace().lock(mask_, ctx.lock_mode());
   }
 
-  // Finds the keys and the items in them. REQUIRES: the locks of all keys.
+  // Looks up all keys, and prefetches their filters. REQUIRES: the locks of all keys.
   void find(Context& ctx, const ManyHashes& hashes) {
     const auto& keyspace = ctx.keyspace();
     const bool is_cold = keyspace.is_worth_prefetching(ctx.database(), keys_.front().key);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterBudget: the memory by which one filter may still grow. It is the smaller of the server's
-// free memory and the rest of this filter's bf.bloom-memory-usage-limit. It is zero for a filter of
-// bf.bloom_max_filters layers.
+// FilterBudget: the memory by which one filter may still grow. This is the smaller of the server's
+// free memory and the part of bf.bloom-memory-usage-limit that the filter does not use yet. A
+// filter of bf.bloom_max_filters layers may not grow at all.
 //
 // Invariants: the limit applies to the whole filter, as BF.INFO's Size counts it.
 // Thread safety: must be used under the filter's exclusive lock.
@@ -47,7 +47,8 @@ class FilterBudget final : public core::MemoryBudget {
   mutable bool hit_limit_ = false;
 };
 
-// LoadBudget: the memory budget for loading a filter, with the limits of FilterBudget.
+// LoadBudget: the memory budget for loading a filter. It is the smaller of the memory that the
+// server can obtain and bf.bloom-memory-usage-limit.
 class LoadBudget final : public core::MemoryBudget {
  public:
   explicit LoadBudget(const Admission& admission);

@@ -83,8 +83,8 @@ std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
   return inputs;
 }
 
-// Checks that memory suffices for the union, and for copies of sources that a child is reading.
-// Changes no filter. Errors: the error reply.
+// Checks that memory suffices for the union, and for copies of the sources while a child process is
+// saving. Changes no filter. Errors: the error reply.
 core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
   const auto bytes = core::bloom::union_bytes(inputs.all);
   if (!bytes) return bytes.error();
@@ -105,7 +105,8 @@ core::Result<FilterPtr> merge_inputs(const Context& ctx, const MergeInputs& inpu
   for (ScalableFilter* source : inputs.sources) {
     if (!detach_source(ctx, *source)) return core::Error{std::string(kOutOfMemory)};
   }
-  // Commands from a journal or a leader have already been checked.
+  // Commands from a journal or a leader are not checked, because the server that executed them
+  // first has checked them.
   const bool is_judged = ctx.session.origin == CommandOrigin::kClient && !force;
   return unite(inputs.all, is_judged ? Overfill::kRefused : Overfill::kAllowed);
 }

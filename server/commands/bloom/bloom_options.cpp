@@ -272,9 +272,10 @@ Seed random_seed() {
   return seed;
 }
 
-// Returns the layout of a filter whose command names no layout. A command that states both ratio
-// and seed is from valkey-bloom's journal, which states them for each new filter. Other commands of
-// a foreign journal are RedisBloom's. Any other command gets the configured layout.
+// Returns the layout of a filter whose command names no layout. With DELETABLE it is one of the two
+// deletable layouts. A journalled command that states both tightening ratio and seed creates a
+// valkey-bloom filter, because valkey-bloom's journal states both for each new filter. Other
+// commands of a foreign journal are RedisBloom's. Any other command gets the configured layout.
 LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
   if (settings.deletable) {
     return settings.region_bits ? core::bloom::kRegionLayout : core::bloom::kDeletableLayout;
@@ -324,7 +325,8 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
   return parameters;
 }
 
-// Options that a deletable filter cannot honor are rejected. No existing client sends them.
+// Options that a deletable filter does not support are rejected. No existing client sends them for
+// such a filter.
 core::Result<> check_deletable(const Settings& settings, const LayoutRow& layout) {
   if (settings.deletable && settings.window.is_asked()) {
     return core::Error{"ERR a filter with a WINDOW cannot be DELETABLE"};

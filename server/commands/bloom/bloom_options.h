@@ -3,10 +3,9 @@
 // FilterRequest: the filter that BF.RESERVE, BF.INSERT or BF.PLAN asks for. All their options are
 // parsed here. Settings that a command omits come from the server's bf-* options.
 //
-// Invariants: the parameters of a parsed request are in range, so only a lack of memory can prevent
-// the creation of the filter.
-// Thread safety: the functions may be called from any thread; they share only the configuration's
-// atomics.
+// Invariants: the parameters of a parsed request are in range. So the creation of the filter can
+// fail only at a memory limit or for lack of memory.
+// Thread-safe: the functions share only the atomic values of the configuration.
 // Source: https://redis.io/docs/latest/commands/bf.reserve and bf.insert; TIGHTENING, SEED and
 // VALIDATESCALETO are valkey-bloom's.
 #pragma once

@@ -2,8 +2,8 @@
 //
 // BloomTotals: sums over all filters of a keyspace, for INFO.
 //
-// Thread safety: bloom_totals() may run concurrently with all commands. The stripes are summed one
-// after another, so the result is not consistent.
+// Thread safety: bloom_totals() may run concurrently with all commands. Outside EXEC it locks one
+// stripe after another, so the sums may mix the states of different times.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct BloomTotals {
 };
 
 // Sums the filters of every database, in time proportional to the number of keys. With
-// Locking::kTake it locks one stripe at a time, so the caller must hold no lock. kHeld is for EXEC,
-// which holds all locks.
+// Locking::kTake the function locks one stripe at a time, so the caller must hold no lock. kHeld is
+// for EXEC, which holds all locks.
 BloomTotals bloom_totals(core::keyspace::Keyspace& keyspace,
                          core::keyspace::Locking locking = core::keyspace::Locking::kTake);
 

@@ -81,12 +81,12 @@ struct FilterFigures {
   }
 };
 
-// Computes statistics from the bits. Reads all bits of a filter of at most read_bytes, and a sample
-// of about read_bytes of a bigger filter.
+// Computes statistics from the bits. For a layout without deletion, reads all bits of a filter of
+// at most read_bytes, and a sample of a bigger filter. The sample has about read_bytes.
 FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
 
 // Returns how many items fit before a layer is added, or before a filter that does not grow is
-// full. Returns nullopt for a window that drops its oldest items when it is full.
+// full. Returns nullopt for a filter with a window.
 std::optional<uint64_t> items_left_in(const core::bloom::ScalableFilter& filter);
 
 // Returns the fraction of bits that are set, with layers weighted by size. Reads the same bits as

@@ -81,8 +81,8 @@ class ItemBatch {
 // Before the key is locked, items are hashed for the configured layout of new filters. If the key's
 // filter has another layout, the items are hashed again under the lock.
 
-// Returns the layout to hash for before the filter is known, or nullopt if the hash depends on the
-// filter.
+// Returns the layout for which items are hashed before the filter is known; nullopt if the hash of
+// the configured layout depends on the filter.
 inline std::optional<core::bloom::LayoutId> guessed_layout(const Context& ctx) {
   const core::bloom::LayoutId layout = BloomDefaults(ctx.config()).layout();
   if (!core::bloom::layout_row(layout).has_fixed_hash) return std::nullopt;
@@ -131,8 +131,8 @@ class EarlyBatch {
   std::optional<core::bloom::LayoutId> guess_;
 };
 
-// Prefetches the cache lines for the item in argument 2. `preview` contains the item's hash and the
-// layout of that hash.
+// Prefetches the cache lines of the filter's bits for the item in argument 2. If the hash of the
+// filter's layout does not depend on the filter, stores the hash and the layout in `preview`.
 inline void prefetch_item(const Entry& entry, Arguments args, Preview& preview) {
   if (!entry.is_filter()) return;
   const core::bloom::ScalableFilter& filter = entry.filter();

@@ -22,8 +22,9 @@ namespace server {
 // Bloomery adds START milliseconds.
 class WindowWords {
  public:
-  // BF.INSERT has another ITEMS before its list of items. In kInsert, ITEMS after the length is
-  // therefore the window's unit only if options and a second ITEMS follow.
+  // BF.INSERT also has the word ITEMS before its list of items. With kInsert, ITEMS directly after
+  // the length is the window's unit only if a second ITEMS follows. Only options may be between the
+  // two words.
   enum class Form : uint8_t { kReserve, kInsert };
 
   WindowWords() = default;

@@ -194,7 +194,8 @@ void client_pause(Context& ctx) {
   }
   PauseGate& pause = ctx.services.pause;
   pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
-  // Inside EXEC, CLIENT PAUSE cannot wait for running writes, so they may end after its reply.
+  // Inside EXEC, CLIENT PAUSE cannot wait for running writes, so these writes may end after the
+  // reply to CLIENT PAUSE.
   if (ctx.in_exec) return ctx.reply.ok();
   DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
   pause.drain([end = reply.end] { end({}); });

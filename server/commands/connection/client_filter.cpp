@@ -33,8 +33,8 @@ ClientType type_of(const Session& session) {
   return session.subscriptions.published_any() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
-// As in Redis, an empty `wanted` matches no client. It does not even match the link to a leader,
-// whose local address is empty.
+// As in Redis, an empty `wanted` matches no client. It does not match the link to a leader either,
+// although the local address of that link is empty.
 bool has_address(const std::optional<std::string_view>& wanted, std::string_view address) {
   return !wanted || (!wanted->empty() && *wanted == address);
 }

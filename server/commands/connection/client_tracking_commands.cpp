@@ -62,8 +62,8 @@ core::Result<TrackingRequest> parse_options(const Context& ctx) {
 }
 
 // Returns the first element of `existing` that overlaps with `prefix`, or null if none does.
-// REQUIRES: no element is a prefix of another. The empty prefix is exempt, because BCAST adds it
-// without a check.
+// REQUIRES: no element of `existing` is a prefix of another element. The empty prefix is exempt,
+// because BCAST adds it without a check.
 const std::string* find_overlap(const std::set<std::string, std::less<>>& existing,
                                 std::string_view prefix) {
   if (!existing.empty() && existing.begin()->empty()) return &*existing.begin();
@@ -76,15 +76,16 @@ const std::string* find_overlap(const std::set<std::string, std::less<>>& existi
 }
 
 // Returns the first pair of overlapping prefixes as their positions in the request: lowest first
-// position, then lowest second position. The time is linear in the number of bytes.
+// position, then lowest second position. After sorting, the time is linear in the number of bytes
+// and in the number of overlapping pairs.
 std::optional<std::pair<size_t, size_t>> first_overlap(
     const std::vector<std::string_view>& prefixes) {
   std::vector<size_t> places(prefixes.size());
   std::iota(places.begin(), places.end(), size_t{0});
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
-  // A stack of positions. Each of its prefixes begins with the prefix below it in the stack. The
-  // next prefix in sort order may begin with any of them.
+  // A stack of positions. The prefix at each position begins with the prefix at the position below
+  // it in the stack. The next prefix in sort order may begin with any of these prefixes.
   std::vector<size_t> open;
   for (const size_t place : places) {
     while (!open.empty() && !prefixes[place].starts_with(prefixes[open.back()])) open.pop_back();
@@ -117,8 +118,8 @@ std::string overlap_text(const ClientTracking* current, const TrackingRequest& r
   return pair ? text(prefixes[pair->first], "another provided", prefixes[pair->second]) : "";
 }
 
-// Returns why the options conflict with each other or with the present ones; an empty text if they
-// do not. The order of the checks is that of Redis.
+// Returns why the requested options conflict with each other or with the client's present options;
+// an empty text if there is no conflict. Redis makes the checks in the same order.
 std::string conflict(const ClientTracking* current, const TrackingRequest& request) {
   const ClientTracking& wanted = request.wanted;
   if (!wanted.is_broadcast && !request.prefixes.empty()) {

@@ -93,7 +93,7 @@ void select(Context& ctx) {
 
 // Login: the authenticated user, and the version of all users when that user was found.
 struct Login {
-  acl::UserPtr user;  // null if the credentials are wrong; the ACL log then has an entry
+  acl::UserPtr user;  // null if the credentials are wrong; the ACL log then has the attempt
   uint64_t version = 0;
 };
 

@@ -2,7 +2,7 @@
 //
 // Parses the database number of SELECT, COPY, MOVE and SWAPDB.
 //
-// Thread safety: pure functions.
+// Thread-safe: the function keeps no state.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace server {
 
 inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range";
 
-// Parses the number. Errors: not an integer, or no such database. Integers beyond 32 bits get an
-// error text of their own.
+// Parses a database number. Errors: the text is no integer, or no such database exists. An integer
+// beyond 32 bits gets a separate error text.
 inline core::Result<unsigned> parse_database_index(std::string_view text, unsigned count) {
   const auto index = core::parse_int64(text);
   if (!index) return core::Error{std::string(protocol::kNotAnInteger)};

@@ -100,7 +100,8 @@ bool is_taken(Context& ctx, const KeyRef& key) {
   return ctx.find(key) != nullptr;
 }
 
-// As in Redis, under an LFU policy the access time of a new key is now, and IDLETIME is ignored.
+// As in Redis, a key that is restored under an LFU policy counts as accessed now, and IDLETIME is
+// ignored.
 void set_use(const Context& ctx, const RestoreOptions& options, Entry& entry) {
   const auto idle_s =
       static_cast<uint64_t>(counts_uses(ctx.config()) ? 0 : options.idle_s.value_or(0));
@@ -120,8 +121,8 @@ void journal_restore(const Context& ctx, const RestoreOptions& options, int64_t 
   ctx.journal(arguments);
 }
 
-// Stores the entry. If its expiry has already passed, only deletes the old entry. Returns the old
-// entry, or nullopt if the key exists and may not be replaced.
+// Stores the restored entry. If its expiry has already passed, only deletes the key's old entry.
+// Returns the old entry, or nullopt if the key exists and may not be replaced.
 std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& entry,
                                      const RestoreOptions& options) {
   const auto lock = ctx.lock(key);

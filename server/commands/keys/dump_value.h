@@ -20,8 +20,8 @@ class Admission;
 // Returns the payload of DUMP: the type byte, the value and the footer.
 std::string dump_of(const core::keyspace::Entry& entry);
 
-// Returns a new entry with the name and the decoded value. Errors: the error reply; the payload is
-// damaged or too big.
+// Returns a new entry with the name and the decoded value. Errors: the error reply, if the payload
+// is damaged or too big.
 core::Result<core::keyspace::EntryPtr> restored_entry(const Admission& admission,
                                                       std::string_view name,
                                                       std::string_view payload);

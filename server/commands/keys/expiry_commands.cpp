@@ -21,8 +21,8 @@ enum class Base : uint8_t { kNow, kEpoch };
 struct Conditions {
   bool only_without = false;  // with NX, the key must have no expiry
   bool only_with = false;     // with XX, the key must have an expiry
-  bool only_later = false;    // with GT, the new expiry must be later
-  bool only_earlier = false;  // with LT, the new expiry must be earlier
+  bool only_later = false;    // with GT, the new expiry must be later than the present one
+  bool only_earlier = false;  // with LT, the new expiry must be earlier than the present one
 
   // A key without an expiry counts as expiring last.
   bool allow(const Entry& entry, int64_t expires_at_ms) const {
@@ -72,13 +72,12 @@ std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
   return result;
 }
 
-// Sets the expiry. If it has already passed, deletes the key at once and returns its entry, to be
-// freed without the lock. REQUIRES: the key's lock.
+// Sets the key's expiry. If the expiry has already passed, deletes the key at once and returns the
+// key's entry, to be freed without the lock. REQUIRES: the key's lock.
 EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   EntryPtr removed;
   const bool is_over = expires_at_ms <= ctx.expiry_now_ms;
-  // The entry must be deleted at once, because it would count as expired only a millisecond after
-  // its expiry.
+  // An entry counts as expired only a millisecond after its expiry, so it must be deleted here.
   if (is_over) {
     removed = ctx.keyspace().erase(ctx.database(), key);
     ctx.journal({"DEL", key.name});
@@ -140,7 +139,8 @@ void reply_expiry(Context& ctx, Unit unit, Base base) {
   if (entry == nullptr) return ctx.reply.integer(-2);
   if (!entry->has_expiry()) return ctx.reply.integer(-1);
   const int64_t time_ms = entry->expires_at_ms() - (base == Base::kNow ? ctx.now_ms : 0);
-  // Rounds after the division, because adding 500 before it would overflow for the latest expiry.
+  // Rounds after the division, because adding 500 before the division would overflow for the latest
+  // expiry.
   const int64_t time_s = time_ms / 1000 + (time_ms % 1000 >= 500 ? 1 : 0);
   ctx.reply.integer(unit == Unit::kSeconds ? time_s : time_ms);
 }

@@ -2,8 +2,8 @@
 //
 // BF.SCAN: lists filters and their state, a page at a time.
 //
-// Pages are read in the same way as by SCAN. At most kReadBytes of each filter are read, under its
-// stripe's shared lock.
+// BF.SCAN visits keys in the same way as SCAN. At most kReadBytes of each filter are read, under
+// the shared lock of the filter's stripe.
 #include <fmt/format.h>
 
 #include <algorithm>

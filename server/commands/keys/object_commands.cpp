@@ -19,8 +19,8 @@ using core::keyspace::KeyUse;
 // with the maximum count for them. Clients and test suites rely on that reply.
 constexpr int64_t kSharedIntegersEnd = 10'000;
 
-// As in Redis, keys do not share objects under an LRU or LFU policy. Under such a policy, each
-// key's object records the use of that key.
+// As in Redis, keys do not share objects if maxmemory is set and the policy is LRU or LFU. Under
+// such a policy, each key's object records the use of that key.
 bool may_share_integers(const Config& config) {
   const auto policy = core::keyspace::EvictionPolicy{
       static_cast<uint8_t>(config.integer(OptionId::kMaxMemoryPolicy))};

@@ -52,7 +52,8 @@ class ExpiredNames {
     constexpr size_t kNamesMax = 1000;
     if (names_.size() < kNamesMax) names_.emplace_back(name);
   }
-  // Deletes the collected keys. Does nothing inside EXEC, which already holds stripe locks.
+  // Deletes the collected keys. Does nothing on a replica, while writes are held back, or inside
+  // EXEC, which already holds stripe locks.
   // REQUIRES: the caller holds no stripe's lock, except in EXEC.
   void expire(const Context& ctx) const {
     const bool is_leader =

@@ -2,7 +2,7 @@
 //
 // Returns the name of a value's type, for TYPE and SCAN TYPE.
 //
-// Thread safety: a pure function; the caller must hold the lock of the entry's key.
+// Thread safety: the caller must hold the lock of the entry's key.
 // Source: "MBbloom--" is the name under which RedisBloom registers its filters.
 #pragma once
 

@@ -40,9 +40,9 @@ void config_get(Context& ctx) {
   }
 }
 
-// Switches the append log and waits until INFO shows the new state. Inside EXEC, which holds locks
-// that the switch needs, the next tick switches the log instead. Errors: the log could not be
-// switched on; all options keep their old values.
+// Switches the append log, and waits for at most a second until INFO shows the new state. Inside
+// EXEC, which holds locks that the switch needs, the next tick switches the log instead. Errors:
+// the log could not be switched on; all options keep their old values.
 core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old) {
   const bool was_on = std::ranges::any_of(old, [](const NamedValue& pair) {
     return protocol::equals_ignore_case(pair.first, "appendonly") && pair.second == "yes";

@@ -90,8 +90,8 @@ constexpr SampleReply kSampleReplies[] = {
     {"false", [](Reply& reply) { reply.boolean(false); }},
 };
 
-// Returns the value that DEBUG POPULATE stores under the key of this number: a text, padded with
-// zeros to the size.
+// Returns the value that DEBUG POPULATE stores under the key of this number: "value:" and the
+// number, cut or padded with zero bytes to the size.
 std::string populated_value(uint64_t number, uint64_t size_bytes) {
   std::string value = fmt::format("value:{}", number);
   if (size_bytes > 0) value.resize(size_bytes, '\0');
@@ -204,8 +204,8 @@ void debug_object(Context& ctx) {
   const auto lock = ctx.lock(key);
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   if (entry == nullptr) return ctx.reply.error(kNoSuchKey);
-  // Returns the size of the value in a snapshot. For a filter, returns its size in memory, although
-  // a snapshot may compress its bits.
+  // DEBUG OBJECT replies with the size of the value in a snapshot. For a filter, it replies with
+  // the size in memory, although a snapshot may compress the filter's bits.
   uint64_t serialized_bytes = 0;
   if (entry->is_filter()) {
     serialized_bytes = entry->memory_bytes();

@@ -3,7 +3,7 @@
 // Computes digests of values and of the whole keyspace, for comparing servers.
 //
 // Invariants: equal data give equal digests, whatever the order, seed or layout of the tables.
-// Thread safety: reads entries; the caller holds the locks of their stripes.
+// Thread safety: the caller must hold the locks of the stripes whose entries are read.
 #pragma once
 
 #include <array>

@@ -55,8 +55,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kSlice{50};
 constexpr size_t kReceivedAtOnce = size_t{16} << 10;
 
-// TargetLink: the connection to the target server. If a step fails, the function returns false and
-// sets errno.
+// TargetLink: the connection to the target server. Each function returns false and sets errno if
+// its step fails.
 class TargetLink {
  public:
   TargetLink(std::chrono::milliseconds timeout, const std::atomic<bool>& is_abandoned)
@@ -90,7 +90,7 @@ class TargetLink {
     return true;
   }
 
-  // Moves the next reply into `reply`.
+  // Waits for the next reply of the target server, and moves that reply into `reply`.
   bool receive(protocol::Reply& reply) {
     while (true) {
       const auto status = parser_.parse(input_);

@@ -39,7 +39,8 @@ int64_t difference(uint64_t a, uint64_t b) {
   return static_cast<int64_t>(a) - static_cast<int64_t>(b);
 }
 
-// Returns the bytes of the entry, its value, and its share of the hash table.
+// Returns the bytes of the entry and of its value, plus the bytes of the hash table divided by the
+// number of its entries.
 uint64_t usage_bytes(const Context& ctx, const KeyRef& key, const Entry& entry) {
   const auto& table =
       ctx.keyspace().database_of_stripe(core::keyspace::stripe_of(key.hash), ctx.database()).table;
@@ -85,7 +86,7 @@ struct MemoryFigures {
     uint64_t tables = 0;
     uint64_t expiries = 0;
   };
-  std::vector<DatabaseBytes> databases;  // hash table sizes per database with keys
+  std::vector<DatabaseBytes> databases;  // bytes of the hash tables of each database that has keys
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const {
@@ -200,9 +201,10 @@ void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
                      difference(figures.resident.total_bytes, figures.used_bytes));
 }
 
-// Writes the components of total.allocated and of process.resident. The first four values minus
-// lazyfree.pending add up to total.allocated. The resident bytes of the heap, filters, buffers and
-// files add up to process.resident without stacks and static variables.
+// Writes the components of total.allocated and of process.resident. The values heap.allocated,
+// filters.reserved, filters.kept-for-child and buffers.mapped, minus lazyfree.pending, add up to
+// total.allocated. The resident bytes of the heap, filters, buffers and files add up to
+// process.resident without stacks and static variables.
 void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("heap.allocated", figures.parts.heap_bytes);
   stats.bytes("filters.reserved", figures.parts.array_bytes);

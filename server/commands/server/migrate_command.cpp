@@ -2,9 +2,10 @@
 //
 // MIGRATE: moves keys to another server, or copies them there.
 //
-// The I/O thread dumps the keys, another thread sends them, and the I/O thread deletes them when
-// the target has them. Other clients are served during the transfer. A key that has changed after
-// its dump is not deleted. It is dumped and sent again, and replaces the target's copy.
+// The I/O thread dumps the keys, another thread sends them, and the I/O thread deletes the keys
+// that the target has stored. Other clients are served during the transfer. A key that has changed
+// after its dump is not deleted. Such a key is dumped and sent again, and replaces the target's
+// copy.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -87,8 +87,8 @@ ShutdownOptions parse_shutdown(protocol::ArgumentCursor& cursor) {
   return options;
 }
 
-// FailedShutdown: the reply to SHUTDOWN if the attempt fails. If it succeeds, the connection is
-// closed without a reply.
+// FailedShutdown: the reply to SHUTDOWN if the shutdown fails. If the shutdown succeeds, the
+// connection is closed without a reply.
 class FailedShutdown final : public AwaitedReply {
  public:
   explicit FailedShutdown(const Shutdown& shutdown)

@@ -156,7 +156,7 @@ void answer_role_of_replica(Context& ctx) {
   ctx.reply.bulk(target.host);
   ctx.reply.integer(target.port);
   ctx.reply.bulk(state_name(state));
-  // The offset is meaningless while the link is down, so ROLE replies -1.
+  // The replication offset is meaningless while the link to the leader is down, so ROLE replies -1.
   const bool follows = state == ReplicaLinkState::kConnected;
   ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);
 }

@@ -9,11 +9,11 @@
 
 namespace server {
 
-// Replies with the leader's address, the state of the link and the offset. REQUIRES: this is a
-// replica.
+// Replies with the leader's address, the state of the link to the leader, and the replication
+// offset. REQUIRES: this server is a replica.
 void answer_role_of_replica(Context& ctx);
 
-// Returns the end of the stream that this server produces or follows.
+// Returns the offset at the end of the replication stream that this server produces or follows.
 int64_t replication_offset(const Context& ctx);
 // Returns the offset of this leader's stream that a cluster node has acknowledged; 0 if the node is
 // no replica of this leader.

@@ -37,8 +37,8 @@ void role(Context& ctx) {
   }
 }
 
-// Returns the timeout in milliseconds; 0 waits forever. If it is invalid, replies with an error and
-// returns nullopt.
+// Returns the timeout in milliseconds; 0 waits forever. If the timeout is invalid, replies with an
+// error and returns nullopt.
 std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
   const auto timeout_ms = core::parse_int64(text);
   constexpr int64_t kLongestMs = int64_t{1} << 52;
@@ -110,7 +110,7 @@ class AwaitedAcks final : public AwaitedReply {
   // another demotion, stream_offset_ no longer identifies the writes before the command.
   const uint64_t demotions_;
   const uint64_t stream_offset_;
-  const uint64_t log_offset_;  // end of this server's append log when the command started
+  const uint64_t log_offset_;  // journal offset of this server when the command started
   const int64_t deadline_us_;
 };
 

@@ -26,8 +26,8 @@ class NewValue {
   [[nodiscard]] bool prepare(const Context& ctx) {
     return text_.size() < kBigTextBytes || copy(ctx);
   }
-  // Does the same as prepare(), but moves a big text instead of copying it if possible. The caller
-  // must not read the text after unlocking the key.
+  // Does the same as prepare(), but if possible moves a big text out of the argument instead of
+  // copying it. The caller must not read the text after unlocking the key.
   [[nodiscard]] bool take_or_prepare(const Context& ctx) {
     return text_.size() < kBigTextBytes || take_argument(ctx, text_, bytes_) || copy(ctx);
   }
@@ -47,7 +47,7 @@ class NewValue {
   Entry* replace(Context& ctx, const KeyRef& key, const Entry& old);
 
   std::string_view text_;
-  core::keyspace::ByteBuffer bytes_;  // copy of a big text; empty for a small one
+  core::keyspace::ByteBuffer bytes_;  // copied or moved bytes of a big text, otherwise empty
 };
 
 }  // namespace server

@@ -4,7 +4,7 @@
 //
 // Invariants: every paragraph of the file is on the page, in the file's order. Markdown shows the
 // texts as they are in the file; texts between backticks are shown as code.
-// Thread safety: a pure function over constant rows.
+// Thread-safe: the function keeps no state, and the rows that it reads are constants.
 // Source: docs/configuration.md, conf/bloomery.conf.
 #pragma once
 

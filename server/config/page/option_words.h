@@ -3,7 +3,7 @@
 // Returns texts for docs/configuration.md: the type, range and default of an option.
 //
 // Invariants: the texts are the same on every machine, even if the default depends on the machine.
-// Thread safety: free functions over constant rows.
+// Thread-safe: the functions keep no state, and the rows that they read are constants.
 // Source: docs/configuration.md.
 #pragma once
 

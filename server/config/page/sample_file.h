@@ -5,7 +5,7 @@
 // docs/configuration.md is generated from it and from the option table.
 //
 // Invariants: everything is in the file's order; no paragraph is empty.
-// Thread safety: free functions over values.
+// Thread-safe: the functions keep no state.
 // Source: conf/bloomery.conf.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of the options on memory: maxmemory, and the behaviour when it is exceeded.
+// The rows of the options on memory: maxmemory, and the behaviour when used memory exceeds
+// maxmemory.
 #include "server/config/option_table.h"
 #include "server/config/special_values.h"
 

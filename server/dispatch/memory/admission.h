@@ -47,7 +47,8 @@ class Admission {
   }
   bool allows_string(uint64_t size_bytes) const { return size_bytes <= string_bytes_max(); }
 
-  // Returns the size limit of a filter, as BF.INFO counts it: bf.bloom-memory-usage-limit.
+  // Returns the size limit of a filter, bf.bloom-memory-usage-limit, which applies to the size that
+  // BF.INFO replies.
   uint64_t filter_bytes_max() const {
     const int64_t limit_bytes = is_judged_ ? config_.bloom_memory_limit_bytes() : 0;
     return limit_bytes > 0 ? static_cast<uint64_t>(limit_bytes) : kNoLimit;
@@ -78,16 +79,17 @@ class Admission {
   // Returns whether used memory exceeds maxmemory. Used memory includes big arguments that the
   // command may store.
   bool is_over_memory_limit(const Asked& command) const;
-  // If used memory exceeds maxmemory, evicts keys until it fits. Returns false if the limit is
-  // exceeded even without the arguments and no key can be evicted. REQUIRES: no stripe lock is
-  // held.
+  // If used memory exceeds maxmemory, evicts keys for as long as maxmemory-eviction-tenacity
+  // allows. Returns false if no key can be evicted and used memory exceeds maxmemory even without
+  // the command's arguments. REQUIRES: no stripe lock is held.
   bool make_room(const Asked& command) const;
   // Evicts keys to make room for bytes that a client is about to send. REQUIRES: no stripe lock is
   // held.
   void make_room_for_input(uint64_t awaited_bytes) const;
 
  private:
-  // Returns the bytes of the command's arguments, or 0 if they are small.
+  // Returns the bytes of the command's arguments. Returns 0 if the arguments are small or the
+  // command needs no memory.
   static uint64_t arriving_bytes(const Asked& command);
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
   // Smaller allocations are not checked, because querying the free memory takes too long for them.

@@ -196,8 +196,8 @@ uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate,
     const auto mask = core::keyspace::Keyspace::mask_of(key);
     const auto lock = keyspace.lock(mask, LockMode::kExclusive, settings.wait);
     if (lock.mask() == 0) return 0;
-    // Nothing is evicted if this server has become exempt from maxmemory, or writes are held back,
-    // since the candidate was chosen.
+    // No key is evicted if, after the candidate was chosen, this server became exempt from
+    // maxmemory or writes were held back.
     if (is_exempt() || is_held_back()) return 0;
     const auto* entry = keyspace.find_any(candidate.database, key);
     if (entry == nullptr || !pool_.is_still_due(*entry, candidate, settings)) return 0;

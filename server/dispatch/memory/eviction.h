@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Eviction: deletes keys if maxmemory is exceeded and its policy allows it. The thread that runs
-// the next client command evicts keys for a bounded time (maxmemory-eviction-tenacity). tick()
-// evicts the remaining keys later, between other work.
+// Eviction: deletes keys if used memory exceeds maxmemory and the eviction policy allows it. The
+// thread that runs the next client command evicts keys for a bounded time
+// (maxmemory-eviction-tenacity). tick() evicts the remaining keys later, between other work.
 //
 // Freed arrays that a forked child may still read count as used, but no eviction can free them. So
 // keys are evicted only until used memory without these arrays is below the limit.
 //
 // Invariants: a deletion is journalled as DEL under its stripe's lock, and watchers are notified.
 // Nothing is evicted while data are loading or writes are held back, nor by a replica that ignores
-// maxmemory. If no eviction could make room for a request, it is rejected before any key is
-// evicted.
+// maxmemory. If no eviction could make room for a request, the request is rejected before any key
+// is evicted.
 // Thread safety: all members may be called from any thread, concurrently. A caller of make_room(),
 // tick() or go_on() must hold no stripe lock; a caller of make_room_for() may.
 // Source: Redis' evict.c; docs/architecture.md, "The memory limit".
@@ -63,8 +63,9 @@ class Eviction final : public RoomMaker {
   bool make_room(uint64_t bytes) override;
   bool make_room_for(uint64_t bytes) override;
   uint64_t obtainable_bytes() const override;
-  // Called several times a second. Evicts until memory is below the limit, in slices between other
-  // work. So keys are also evicted if the limit was lowered and no client sends commands.
+  // Called several times a second. Evicts keys until used memory is below maxmemory, in slices
+  // between other work. So keys are also evicted if the limit was lowered and no client sends
+  // commands.
   void tick();
   // Evicts for one slice of time. Returns true if it must be called again soon.
   bool go_on();

@@ -2,7 +2,7 @@
 //
 // use_rules: returns the configured rules for counting the uses of keys.
 //
-// Thread safety: a pure function of the configuration.
+// Thread-safe: the function only reads the configuration.
 #pragma once
 
 #include "core/keyspace/eviction/key_use.h"

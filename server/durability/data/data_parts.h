@@ -3,7 +3,7 @@
 // DataParts: references to the parts that saving, loading and replicating the data set work on.
 //
 // Types are forward-declared: a source file includes the headers of the types that it uses.
-// Thread safety: stated at each member.
+// Thread safety: the type of each member states its thread safety.
 #pragma once
 
 namespace core {

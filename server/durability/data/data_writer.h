@@ -42,7 +42,7 @@ class DataWriter {
   [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
   [[nodiscard]] core::keyspace::StripeLock lock_stripes(Locking locking) const;
   // Returns the position of the data in the stream. position() and resumable_position() require
-  // that the stream's mutex is held.
+  // that the stream's mutex and all stripes are locked.
   std::optional<persistence::RdbReplicationInfo> position() const;
   // Returns the position if a server that starts from these data may continue the stream from
   // there.

@@ -2,8 +2,8 @@
 //
 // Returns names of temporary files, which are renamed when complete.
 //
-// Thread safety: pure functions. The names contain the process id, so they must be determined
-// before a fork.
+// Thread-safe: the functions keep no state. The names contain the process id, so they must be
+// determined before a fork.
 #pragma once
 
 #include <unistd.h>

@@ -4,7 +4,7 @@
 // options let tests observe a server that is saving or loading. They have no effect if
 // enable-debug-command denies DEBUG to all clients.
 //
-// Thread safety: a free function, for any thread.
+// Thread-safe: each thread has its own random generator.
 #pragma once
 
 #include <chrono>

@@ -26,8 +26,8 @@ class Saves;
 // Replacement: a received and checked snapshot, whose file becomes the server's snapshot.
 struct Replacement {
   std::string path;
-  // All callbacks except is_wanted run under the stream's mutex. may_begin() returns false if the
-  // snapshot was cancelled.
+  // The stream's mutex is held during all callbacks except is_wanted and the calls of on_piece that
+  // precede may_begin(). may_begin() returns false if the snapshot was cancelled.
   std::function<bool()> may_begin = [] { return true; };
   // Returns false if the load must be abandoned. Thread-safe.
   std::function<bool()> is_wanted = [] { return true; };

@@ -18,8 +18,8 @@ struct LoadFigures {
   std::atomic<uint64_t> expired_keys{0};
   std::atomic<uint64_t> foreign_keys{0};
   std::atomic<int64_t> started_us{0};
-  // The kind of the data loaded ("snapshot" or "append log") and the duration of the load. Null
-  // before any load.
+  // The kind of the data loaded ("snapshot" or "append log") and the duration of the load in
+  // microseconds. Null before any load.
   std::atomic<const char*> source{nullptr};
   std::atomic<int64_t> took_us{0};
 

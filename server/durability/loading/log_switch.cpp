@@ -99,8 +99,8 @@ std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
   const core::Result<> done;
   if (wants_log_ == log_.is_open()) {
     // The log is closed, as requested. If all data were replaced and the log could not be opened
-    // again, its files still hold the old data. These files are no longer needed, so writes are
-    // accepted.
+    // again, the log's files still hold the old data. These files are no longer needed, so writes
+    // are accepted.
     if (!wants_log_ && log_.files().are_stale()) {
       log_.files().set_stale(false);
       parts_.state.availability.end(Availability::kAppendLogFails);

@@ -38,9 +38,10 @@ class LogSwitch {
   // Records the value of CONFIG SET appendonly, which the next follow() applies.
   void want(bool is_on) { wants_log_ = is_on; }
   bool is_wanted() const { return wants_log_; }
-  // Makes the log's thread open or close the log at once, as the last want() requested, and waits
-  // for at most a second. Errors: the reason why the log could not be switched on; the switch is
-  // retried.
+  // Makes the thread of Durability open or close the log at once, as the last want() requested, and
+  // waits for at most a second. If that thread does not run, the caller opens or closes the log
+  // itself. Does nothing while data are being loaded. Errors: the reason why the log could not be
+  // switched on; the switch is retried.
   core::Result<> await();
   bool is_awaited();
   // Opens or closes the log as requested, if that is possible now.
@@ -61,7 +62,8 @@ class LogSwitch {
   // rejected until a rewrite has made a base. REQUIRES: the caller has claimed the save slot.
   void begin_afresh(bool is_empty);
   // Implements CONFIG SET dir: calls `change` while nothing uses the files. Errors: the append log
-  // or a save uses the files, or `change` has failed. The caller may hold stripe locks.
+  // is on, data are being loaded or saved, or `change` has failed. The caller may hold stripe
+  // locks.
   core::Result<> change_directory(const std::function<core::Result<>()>& change);
 
  private:

@@ -115,14 +115,14 @@ class Recovery {
     parts_.figures.total_bytes = *size;
     if (auto loaded = load_snapshot(path, now_ms, false); !loaded) return loaded.error();
     recovered.needs_base = true;
-    // If a leader has skipped keys, its data differ from those of its replicas. So it has no
-    // position, and its replicas need a full sync.
+    // If a leader has skipped keys while loading, its data differ from those of its replicas. So
+    // the loaded data have no stream position, and the replicas need a full sync.
     if (is_replica() || parts_.figures.foreign_keys == 0) recovered.position = position_;
     report_loaded("snapshot");
     return recovered;
   }
 
-  // On a replica, no key expires while loading: its leader deletes them.
+  // On a replica, no key expires while loading, because the leader deletes expired keys.
   int64_t expiry_limit_ms() const {
     return is_replica() ? core::keyspace::kIgnoreExpiry : parts_.clock.wall_ms();
   }
@@ -281,7 +281,8 @@ class Recovery {
     return replayed;
   }
 
-  // Loads the snapshot and returns its size. In an old append log, commands may follow it.
+  // Loads the snapshot and returns its size. In an old append log, commands may follow the
+  // snapshot.
   core::Result<uint64_t> load_snapshot(const std::string& path, int64_t now_ms,
                                        bool may_be_followed) {
     const auto thread_count = static_cast<unsigned>(parts_.config.io_thread_count());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// recover: restores the data in the data directory, before clients are served.
+// recover: restores the keyspace from the files in the data directory, at startup and for DEBUG
+// RELOAD and DEBUG LOADAOF.
 //
 //   append log on:  its base, then its incremental files in order; a torn tail is cut
 //   no log yet, or off:  the snapshot file
@@ -8,8 +9,8 @@
 // Invariants: a damaged file ends the recovery with an error that gives the file's name and the
 // offset, and nothing on disk is changed. After success the keyspace contains all data of the
 // files.
-// Thread safety: called once, before clients are served. During the call other threads may read the
-// load's counters.
+// Thread safety: only one call may run at a time, and no client's command may run meanwhile. During
+// the call other threads may read the load's counters.
 // Source: docs/formats.md, "Snapshots" and "Append log".
 #pragma once
 

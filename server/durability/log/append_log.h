@@ -3,9 +3,9 @@
 // AppendLog: decides when journal bytes are written and synced, and when replies may leave.
 //
 // With `appendfsync everysec` and `no`, an I/O thread with pending replies writes the bytes of all
-// threads. The log's own thread syncs once a second. With `always`, one thread at a time writes and
-// syncs for all waiting replies. No other thread waits for the end of a sync: it continues, and is
-// notified.
+// threads. With `everysec`, the log's own thread syncs once a second. With `always`, one thread at
+// a time writes and syncs for all waiting replies. The other threads do not wait for the end of a
+// sync: they continue, and are notified.
 //
 // If syncs take a millisecond or less on average, an I/O thread syncs for its own waiting clients.
 // To hand such a sync to another thread would take longer. Otherwise the log's own thread syncs, so
@@ -14,8 +14,8 @@
 // the last sync. Clients that write in a loop then share one sync, instead of falling into ever
 // smaller groups.
 //
-// While a sync of `everysec` takes more than two seconds, replies to writes wait for its end. So
-// the loss by a power cut stays bounded.
+// While a sync of `everysec` takes more than two seconds, replies to writes wait for the end of the
+// sync. So a power cut loses the writes of a few seconds at most.
 //
 // Invariants: a reply leaves only when is_safe() holds for the journal's end after its command. The
 // reply may depend on any earlier write of any client. When writing fails or a sync is overdue,
@@ -77,7 +77,8 @@ class AppendLog final : public ReplyLog {
   bool is_safe(uint64_t offset) const override;
   bool fails() const override;
   std::string failure_text() const override;
-  // Returns whether the append log is in use, so that replies to writes may have to wait for it.
+  // Returns whether the append log is in use, so that replies to writes may have to wait for the
+  // log.
   bool is_open() const;
   bool syncs_before_replies() const override { return is_open() && is_always(); }
   // Writes pending bytes, unless appendfsync is `always`: then commit() writes and syncs.

@@ -2,7 +2,8 @@
 //
 // LogListener: the interface by which AppendLog reports its progress and its failure.
 //
-// Thread safety: called from any thread that writes or syncs the log, also within commit().
+// Thread safety: any thread that writes or syncs the log may call the members, also within
+// commit().
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ class LogListener {
   // Called when the log has failed with `appendfsync always`, so the process must end. Does not
   // return.
   virtual void on_log_fatal(const std::string& cause) = 0;
-  // Called with a LATENCY event, under Redis' name for it, if latency-monitor-threshold is set.
+  // Called with a LATENCY event and Redis' name for the event, if latency-monitor-threshold is set.
   virtual void on_log_event(std::string_view kind, int64_t duration_us) {
     (void)kind;
     (void)duration_us;

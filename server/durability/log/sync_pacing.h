@@ -5,10 +5,12 @@
 // sync of the log's thread.
 //
 // After a sync that answered several clients, the next sync begins when as many clients wait. The
-// log's thread waits for these clients for at most twice the duration of the last sync. So clients
-// that write in a loop share one sync, instead of forming ever smaller groups.
-// Thread safety: any thread may call add(), are_enough() and is_quick(). Only the thread that
-// writes and syncs for all may call the other functions.
+// log's thread waits for these clients for at most twice the duration of the last sync, and for at
+// most a millisecond. So clients that write in a loop share one sync, instead of forming ever
+// smaller groups.
+// Thread safety: any thread may call add(), are_enough() and is_quick(). Only the thread that syncs
+// for all waiting clients may call record_sync(), begin_here() and end_here(). The log's thread
+// calls the other functions.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +44,8 @@ class SyncPacing {
     wakes_from_ = std::max<size_t>(clients, 1);
     if (clients > 1) gather_us_ = std::min(2 * took_us, kGatherMaxUs);
   }
-  // Begins a sync on an I/O thread. After the sync, the first client that waits for the log's
-  // thread wakes it.
+  // Begins a sync on an I/O thread. After the sync, the log's thread is woken by the first client
+  // that waits for it.
   void begin_here() { waiting_ = 0; }
   void end_here() { wakes_from_ = 1; }
   // Called when there is no log to wait for. Forgets the waiting clients.

@@ -42,7 +42,8 @@ class BaseRewriter {
   // `is_wanted` is false.
   void schedule(bool is_wanted) { is_scheduled_ = is_wanted; }
   bool is_scheduled() const { return is_scheduled_; }
-  // Starts a rewrite if one is due. Returns true if a rewrite has started or has failed.
+  // Starts a rewrite if one is due. Returns whether a rewrite was due, even if it could not be
+  // started.
   bool start_if_due();
   // Completes the rewrite after its child has ended. REQUIRES: the save slot is claimed.
   void finish(const SaveEnd& end);

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kFirstOwn = 3;  // number of the first descriptor after the standard streams
 
-// Closes a range of descriptors. Returns false if the kernel is older than 5.9, or a sandbox denies
-// the call.
+// Closes all descriptors except the standard streams and those in `sorted_open`. Returns false if
+// the kernel is older than 5.9, or a sandbox denies the call.
 bool close_ranges_between(const std::vector<int>& sorted_open) {
   auto first = static_cast<unsigned>(kFirstOwn);
   for (const int descriptor : sorted_open) {

@@ -20,7 +20,7 @@
 namespace server {
 namespace {
 
-// Returns the bytes of this process that it shares with no other process.
+// Returns the bytes in modified pages that this process shares with no other process.
 uint64_t private_dirty_bytes() {
   std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "re");
   if (file == nullptr) return 0;
@@ -80,8 +80,9 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
   }
   if (process_id == 0) {
     // The descriptors are closed first, even if the parent is already dead, because the next server
-    // waits for them. Only then the child asks for SIGKILL when its parent ends. If it asked first
-    // and were killed, the lock could be released while other descriptors are still open.
+    // waits until they are closed. Only then does the child ask for SIGKILL when its parent ends.
+    // If the child asked first and were killed, the lock could be released while other descriptors
+    // are still open.
     auto done = close_unneeded(descriptors);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // If the parent ended before prctl(), the kernel never sends that SIGKILL, so the child exits.

@@ -19,13 +19,14 @@ struct SaveProgress {
   uint64_t written_keys = 0;
   uint64_t total_keys = 0;
 
-  // Returns the fraction written. Reaches 1 only when the child exits.
+  // Returns the estimated fraction that is written. It is at most 0.99, because the save is
+  // complete only when the child exits.
   double share() const {
     constexpr double kMax = 0.99;
     if (expected_bytes == 0) return 0;
     return std::min(kMax, static_cast<double>(written_bytes) / static_cast<double>(expected_bytes));
   }
-  // Returns the estimated time left; -1 while no estimate is possible.
+  // Returns the estimated time left in seconds; -1 while no estimate is possible.
   int64_t left_s() const {
     if (running_us < 0 || written_bytes == 0 || share() == 0) return -1;
     const double left_us = static_cast<double>(running_us) * (1 - share()) / share();

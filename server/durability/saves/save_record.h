@@ -13,7 +13,7 @@
 namespace server {
 
 struct SaveRecord {
-  int64_t last_time_s = -1;  // duration of the last save; -1 if there was none
+  int64_t last_time_s = -1;  // duration of the last save in seconds; -1 if there was none
   uint64_t last_copied_bytes = 0;
   uint64_t count = 0;  // number of successful saves since the start
   uint64_t failures_in_a_row = 0;

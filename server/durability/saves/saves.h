@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Saves: the three kinds of save, one at a time. Starts and completes them.
+// Saves: starts and completes the three kinds of save: snapshots in `dump.rdb`, bases of the append
+// log, and snapshots for replicas.
 //
 // Thread safety: only one thread may call start_what_is_due(). Any thread may call the other
 // members.
@@ -36,7 +37,7 @@ class Saves {
   const BaseRewriter& rewrites() const;
   TransferSaver& transfers();
 
-  // If the child has ended, renames its file into place; otherwise reports its progress.
+  // If the child has ended, completes the child's save; otherwise reports its progress.
   void poll();
   void start_what_is_due();
   // Waits until it has claimed the save slot for SaveTask::kSave. Kills a running child unless

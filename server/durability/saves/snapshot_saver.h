@@ -32,8 +32,9 @@ class SnapshotSaver {
   SnapshotSaver(const DataParts& parts, const DataWriter& writer, SaveSlot& slot)
       : parts_(parts), writer_(writer), slot_(slot) {}
 
-  // Implements BGSAVE: forks a child, or records that a child must be forked when another task
-  // ends. REQUIRES: the caller holds no stripe lock.
+  // Implements BGSAVE: forks a child. If a task other than a save has claimed the save slot and
+  // `may_wait` is true, the child is forked after that task. REQUIRES: the caller holds no stripe
+  // lock.
   core::Result<SaveStart> start(bool may_wait);
   // Implements BGSAVE inside EXEC: records that a child must be forked later. It cannot be forked
   // now, because the transaction's writes have not reached the stream.
@@ -45,7 +46,7 @@ class SnapshotSaver {
 
   // Implements SAVE: saves in this process, also during a rewrite of the append log.
   core::Result<> save(Locking locking);
-  // Saves in this process. REQUIRES: the save slot is claimed, or held by a rewrite.
+  // Saves in this process. REQUIRES: the caller has claimed the save slot, or a rewrite has.
   core::Result<> save_claimed(Locking locking);
   // Does the same as save_claimed(), for a caller that also holds the stream's mutex.
   core::Result<> save_held(Locking locking);

@@ -30,7 +30,9 @@ struct SnapshotTransfer {
   std::function<core::Result<std::vector<int>>(const persistence::RdbReplicationInfo&)> prepare;
   // Writes the snapshot. Called in the child.
   std::function<core::Result<>(const persistence::RdbWriteOptions&)> write;
-  // Called once after prepare() with the result of the save. No other task is running then.
+  // Called once with the result of the save, if prepare() has succeeded. If the fork has failed,
+  // the stream's mutex and all stripes are still locked. Otherwise the save slot was released
+  // before.
   std::function<void(const core::Result<>&)> finished;
 };
 
@@ -38,8 +40,9 @@ class TransferSaver {
  public:
   TransferSaver(const DataWriter& writer, SaveSlot& slot) : writer_(writer), slot_(slot) {}
 
-  // Forks a child that sends a snapshot. Errors: another child saves, there is no stream, or the
-  // fork failed. After an error, finished() has been called if and only if prepare() had succeeded.
+  // Forks a child that sends a snapshot. Errors: the server ends, another task has claimed the save
+  // slot, there is no stream, memory is short, prepare() failed, or the fork failed. After an
+  // error, finished() has been called if and only if prepare() had succeeded.
   core::Result<> start(SnapshotTransfer transfer);
   // Completes a save after its child has ended, and releases the save slot.
   void finish(const SaveEnd& end);

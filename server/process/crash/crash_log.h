@@ -2,10 +2,10 @@
 //
 // Writes a crash report of the process: the signal, the stack, and the activity of its threads.
 //
-// On SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT a report is appended to the log file, or written
-// to standard error without one. The report contains the stack of the thread that crashed and the
-// names of all threads. It also contains the names of the last commands of each I/O thread. Then
-// the signal has its usual effect, a core dump included.
+// On SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT a report is appended to the log file. Without a
+// log file, it is written to standard error. The report contains the stack of the thread that
+// crashed and the names of all threads. It also contains the names of the last commands of each I/O
+// thread. Then the signal has its usual effect, a core dump included.
 //
 // Invariants: the report contains the names of commands, but no arguments and no replies. Writing
 // the report allocates no memory and takes no lock. A crash while a report is written ends the

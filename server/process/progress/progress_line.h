@@ -16,7 +16,8 @@
 
 namespace server {
 
-// Returns a bar such as "[======      ]  50 %". `share` is from 0 to 1.
+// Returns a bar such as "[======      ]  50 %". `share` is the completed fraction of the work, from
+// 0 to 1.
 std::string progress_bar_text(double share);
 // Returns a duration such as "3 s", "2 min" or "1 h 5 min".
 std::string duration_text(double seconds);
@@ -30,7 +31,8 @@ class ProgressLine {
   // Returns a line on standard error, which writes nothing if standard error is no terminal.
   static ProgressLine on_terminal(const core::Clock& clock);
 
-  // Shows the progress. `work` names the work, such as "loading". `share` is from 0 to 1.
+  // Shows the progress. `work` names the work, such as "loading". `share` is its completed
+  // fraction, from 0 to 1.
   void show(std::string_view work, double share);
   void clear();
 

@@ -2,7 +2,7 @@
 //
 // Stores the last log lines of level warning or above in memory, for the dashboard.
 //
-// Invariants: there are at most kRecentWarningsMax lines of kRecentWarningBytesMax bytes.
+// Invariants: there are at most kRecentWarningsMax lines of at most kRecentWarningBytesMax bytes.
 // Thread safety: all functions may be called from any thread.
 #pragma once
 

@@ -12,10 +12,10 @@
 
 namespace server {
 
-// Shows the progress of `work`. `share` is from 0 to 1. If two tasks report progress at once, the
-// line shows the task of the latest call.
+// Shows the progress of `work`. `share` is the completed fraction of the work, from 0 to 1. If two
+// tasks report progress at once, the line shows the task of the latest call.
 void show_on_terminal(std::string_view work, double share);
-// Erases the progress line. Must be called when the work has ended.
+// Erases the progress line if it shows `work`. Must be called when the work has ended.
 void clear_terminal(std::string_view work);
 
 // Returns whether the log and the progress line share one terminal.

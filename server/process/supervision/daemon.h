@@ -5,8 +5,8 @@
 //   starter: detach() ─► waits ─────────────────────► exit status
 //   daemon:      └─► detach() ─► loads ─► become_silent()
 //
-// The starter waits until the daemon is ready or has ended, so that its exit status reports which.
-// Until then the daemon writes its messages to the terminal.
+// The starter waits until the daemon is ready or has ended. The exit status of the starter reports
+// which of the two has happened. Until then the daemon writes its messages to the terminal.
 //
 // Thread safety: detach() must be called while the process has only one thread. Any thread may call
 // become_silent(), once.

@@ -160,8 +160,8 @@ Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
 }
 
 // Returns the result of the first healthy address. If no address is healthy, returns the result of
-// the first address that accepted a connection. If there is none either, returns the result of the
-// first address.
+// the first address that accepted a connection. If no address accepted one, returns the result of
+// the first address.
 Health check_port(const std::vector<std::string>& addresses, int64_t port, bool has_tls,
                   const HealthRequest& request) {
   const auto begin = std::chrono::steady_clock::now();

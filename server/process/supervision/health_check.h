@@ -3,7 +3,7 @@
 // check_health: checks whether the server that a configuration describes can serve clients.
 // Containers use it as their health check, so they need no other program for that.
 //
-// Thread safety: a free function.
+// Thread safety: any thread may call the functions, which keep no state.
 // Source: HEALTHCHECK, https://docs.docker.com/reference/dockerfile/#healthcheck.
 #pragma once
 
@@ -23,8 +23,8 @@ enum class HealthQuestion { kServes, kLives };
 struct HealthLimits {
   std::chrono::seconds answer{2};  // timeout of each step: connecting, sending and receiving
 
-  // A server that hangs at one address hangs at all addresses. So after an attempt that took longer
-  // than this, no other address is tried.
+  // A server that hangs at one address hangs at all addresses. So once the attempts together have
+  // taken longer than this, no other address is tried.
   std::chrono::seconds slow{1};
 };
 
@@ -37,10 +37,10 @@ struct Health {
 // the program's name.
 HealthQuestion take_health_question(std::vector<const char*>& arguments);
 
-// Sends PING to the port, the TLS port or the unix socket, whichever comes first in the
-// configuration, on this machine. Tries the addresses of `bind` one after the other until one is
-// healthy. A server that demands a password counts as serving. A server that is loading does not.
-// With the default limits the check takes at most about five seconds.
+// Sends PING to the server on this machine: to its port, or else its TLS port, or else its unix
+// socket. Tries the addresses of `bind` one after the other until one is healthy. A server that
+// demands a password counts as serving. A server that is loading does not. With the default limits
+// the check takes at most about five seconds.
 Health check_health(const Config& config, HealthQuestion question = HealthQuestion::kServes,
                     const HealthLimits& limits = {});
 

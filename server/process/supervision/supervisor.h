@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Supervisor: notifies the service manager of the server's state, as `supervised` asks.
+// Supervisor: notifies the service manager of the server's state, according to the option
+// `supervised`.
 //
 // Invariants: without a service manager nothing is sent. READY=1 is sent at most once, and never
 // after STOPPING=1. While data are loading, the manager's startup timeout is extended.

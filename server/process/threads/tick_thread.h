@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// TickThread: a thread that calls a function every 50 ms, sooner when woken.
+// TickThread: a thread that calls a function repeatedly. Each call returns the pause until the next
+// one; wake() shortens the pause.
 //
 // Thread safety: any thread may call wake() and is_running(). One thread at a time may call start()
 // and stop(). start() may be called again after stop().
@@ -17,7 +18,8 @@ namespace server {
 
 class TickThread {
  public:
-  // Called by the thread. Returns how long the thread may sleep at most.
+  // The function that the thread calls. Returns the longest time that the thread may sleep before
+  // the next call.
   using Tick = std::function<std::chrono::milliseconds()>;
   static constexpr std::chrono::milliseconds kUsual{50};
   static constexpr std::chrono::milliseconds kUrgent{1};
@@ -36,7 +38,7 @@ class TickThread {
  private:
   void run(const Tick& tick);
 
-  std::mutex mutex_;  // this mutex guards the members below
+  std::mutex mutex_;  // this mutex guards is_woken_ and is_stopping_
   std::condition_variable wake_;
   bool is_woken_ = false;
   bool is_stopping_ = false;

@@ -2,7 +2,7 @@
 //
 // BuildInfo: the commit and the build type of this program, for --version and INFO.
 //
-// Thread safety: constants.
+// Thread safety: any thread may call the functions, because the values are constants.
 // Source: server/process/version/build_info.cmake writes the values at each build.
 #pragma once
 
@@ -24,10 +24,10 @@ const BuildInfo& build_info();
 std::string_view short_commit(const BuildInfo& build);
 
 // Returns one line of `name=value`, for humans and for tools that read "v=" as the version of a
-// Redis.
+// Redis server.
 std::string version_text(std::string_view redis_version, const BuildInfo& build);
 
-// Returns the values of version_text() as a JSON object.
+// Returns the two versions, the full commit and the build type as a JSON object.
 std::string version_json(std::string_view redis_version, const BuildInfo& build);
 
 }  // namespace server

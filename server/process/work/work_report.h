@@ -30,15 +30,16 @@ class WorkReport {
   WorkReport(const WorkReport&) = delete;
   WorkReport& operator=(const WorkReport&) = delete;
 
-  // Reports progress. `share` is from 0 to 1; below 0 if unknown. `details()` returns a text for
-  // the log line, and is called only for that line.
+  // Reports progress. `share` is the completed fraction of the work, from 0 to 1; below 0 if
+  // unknown. `details()` returns a text for the log line, and is called only for that line.
   template <class Details>
   void show(double share, Details&& details) {
     if (is_due(share)) log(share, details());
   }
 
  private:
-  // Shows the share on the terminal. Returns whether a log line is due.
+  // Shows the completed fraction of the work on the terminal, if it is known. Returns whether a log
+  // line is due.
   bool is_due(double share);
   void log(double share, const std::string& details) const;
 

@@ -40,7 +40,8 @@ class ForeignReplicas {
   // Returns whether, since the last call, commands were added to the stream that foreign replicas
   // cannot execute. These are commands of Bloomery, and commands for filters that such replicas
   // cannot hold, even if the filters are deleted already. `stream_end` is the present end of the
-  // stream: a foreign replica that continues from before it needs a snapshot.
+  // stream. If commands were added, a foreign replica that continues from that offset or an earlier
+  // one needs a snapshot.
   bool take_own_words(uint64_t stream_end);
   // Returns whether foreign replicas can execute all of the stream from `offset` on.
   bool may_continue_from(uint64_t offset) const { return offset >= first_offset_; }

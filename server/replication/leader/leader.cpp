@@ -389,7 +389,8 @@ void Leader::drop_slow_replicas(int64_t now_us) {
     const uint64_t end = backlog_.end_offset();
     uint64_t behind = link->cursor ? end - std::min(end, link->offset) : 0;
     // Filters that are deleted during a snapshot stay in memory until the slowest replica has read
-    // it. The output limit of the replica also covers this memory.
+    // the snapshot. The output limit of each replica that reads the snapshot also covers this
+    // memory.
     if (snapshot_ != nullptr && std::ranges::count(snapshot_->batch.ids, id) > 0) {
       behind += core::bloom::kept_array_bytes();
     }

@@ -149,11 +149,12 @@ class Leader final : public StreamListener {
   void add_to_stream(int64_t now_us);
   void update_write_gate_locked(int64_t now_us);
 
-  // These functions send snapshots, and are defined in leader_snapshots.cpp. REQUIRES: no stripe
-  // lock is held.
+  // The functions that send snapshots are defined in leader_snapshots.cpp. begin_snapshot()
+  // REQUIRES that the caller holds no stripe lock.
   void begin_snapshot(const ReplicaBatch& batch);
-  // Returns the connections of the replicas to which the child process will write. They stay open
-  // until the fork, because the descriptor number of a closed socket could be reused.
+  // Called while all stripes are locked. Returns the connections of the replicas that get the
+  // snapshot. The connections stay open until the fork, because the descriptor number of a closed
+  // socket could be reused.
   core::Result<std::vector<LinkPtr>> prepare_snapshot(
       const persistence::RdbReplicationInfo& position);
   // The functions that finish a snapshot require that the caller holds mutex_.

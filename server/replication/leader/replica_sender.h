@@ -59,7 +59,7 @@ class ReplicaSender {
 
   void say(std::string_view text) { outbox_ += text; }
   bool has_said_all() const { return outbox_.empty(); }
-  // These functions append texts and the snapshot that precede the stream.
+  // Appends the snapshot, a file, to the bytes that precede the stream.
   void send_file(Descriptor file, uint64_t size_bytes);
 
   // Sends pending bytes. If `flows` is true, also sends the stream. `buffer` is scratch space. Adds

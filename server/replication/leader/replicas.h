@@ -90,7 +90,7 @@ class Replicas {
   std::vector<Id> finish_snapshot(const Batch& batch, int64_t now_us);
   void go_online(Id id, int64_t now_us);
 
-  // Returns true if the replica has come online by this acknowledgement.
+  // Records an acknowledgement. Returns true if the replica is online because of it.
   bool ack(Id id, uint64_t offset, std::optional<uint64_t> synced, int64_t now_us);
   // Records a keepalive, which has no offset.
   void heard(Id id, int64_t now_us);

@@ -37,13 +37,13 @@ class LinkFailures {
   // Records the end of a link. Returns the line to log; empty if the same cause was logged less
   // than a minute ago.
   std::string record_end(std::string_view cause, Kind kind, int64_t now_us);
-  // Called when this replica has applied a command or a transaction of the stream. Makes cause()
-  // empty. Returns the number of failures since the previous call.
+  // Called when this replica has applied the first command or transaction from a link to the
+  // leader. Makes cause() empty. Returns the number of failures since the previous call.
   uint64_t record_progress(int64_t now_us);
   // Called after a change that may repair the link. Resets the pause, so that the next attempts
   // follow soon.
   void reset_pause();
-  // Called when this server follows another leader. Forgets all failures.
+  // Called when this server follows another leader, or becomes a leader. Forgets all failures.
   void forget();
 
   // Returns the pause after the last failure.

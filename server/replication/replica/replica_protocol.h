@@ -14,7 +14,7 @@
 // Invariants: the events do not depend on how the received bytes are split. offset() counts the
 // stream's bytes up to the last unit (command or transaction) that was returned before the latest
 // next(). Memory is allocated for received bytes only: a snapshot is passed on in the pieces that
-// arrive. After kFailed all calls have no effect.
+// arrive. After kFailed no further event is returned.
 // Thread safety: one thread at a time may use an object.
 // Source: PSYNC of Redis 7.0; docs/replication.md.
 #pragma once

@@ -2,10 +2,10 @@
 //
 // check_snapshot: reads a snapshot from a leader before the present data are deleted for it.
 //
-// A small snapshot is read as it would be loaded. If the snapshot or one of its values is big, its
-// values are not decoded, so that memory never holds the data twice. Its checksum then proves that
-// the values are those that the leader wrote.
-// Thread safety: pure functions.
+// A small snapshot is read as it would be loaded. If the snapshot or one of its values is big, no
+// values are decoded, so that memory never holds the data twice. The checksum of the snapshot then
+// proves that the values are those that the leader wrote.
+// Thread safety: any thread may call the function, which keeps no state.
 // Source: docs/replication.md, "A full sync".
 #pragma once
 
@@ -35,8 +35,8 @@ struct SnapshotCheck {
   bool skips_foreign_types = false;
   bool checks_sum = true;
   uint64_t database_count = 16;
-  // Limit in bytes. If the file or one of its values is bigger, the values are not decoded. A
-  // filter may need many times its size in the file.
+  // Limit in bytes on the size of the file, and on the memory of each decoded value. If either is
+  // exceeded, no values are decoded. A decoded filter may be many times as big as in the file.
   uint64_t loaded_bytes_max = uint64_t{16} << 20;
   std::function<void()> on_piece = [] {};
 };

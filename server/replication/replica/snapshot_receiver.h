@@ -22,8 +22,8 @@ class SnapshotReceiver {
   // Reads the line that announces a snapshot. Returns false if it does not announce one.
   bool announce(std::string_view line);
 
-  // Returns how many bytes at the start of the input belong to the snapshot, and how many bytes
-  // after them to the end mark. Both sizes are 0 if more input is needed.
+  // Returns how many bytes at the start of the input belong to the snapshot. Also returns how many
+  // of the bytes after them belong to the end mark. Both sizes are 0 if more input is needed.
   struct Piece {
     size_t snapshot_bytes = 0;
     size_t mark_bytes = 0;

@@ -7,7 +7,7 @@
 //   FAILOVER ─► begin_failover() ─► drive_failover(), repeatedly ─► follows its former replica
 //
 // Invariants: a role change is atomic, under the replication's apply_mutex() and all stripe locks.
-// Before the role change all changes of data came from the old leader, and after it none do.
+// All changes that come from the old leader precede the role change.
 // Thread safety: all members may be called from any thread, unless their comments restrict it.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
@@ -72,7 +72,7 @@ class ReplicaController {
   // Returns the leader's address; nullopt on a leader.
   std::optional<Target> target() const;
   const ReplicaFigures& figures() const { return figures_; }
-  // Returns how long the leader has sent nothing; forever while the link is down.
+  // Returns how long the leader has sent nothing; the maximum of int64_t while the link is down.
   int64_t silence_us() const;
   const LinkFailures& failures() const { return *failures_; }
 
@@ -104,11 +104,11 @@ class ReplicaController {
   void record_writes_ended(uint64_t attempt);
   // Ends the failover and resumes writes. REQUIRES: the replication's apply_mutex() is held.
   void end_failover();
-  // Called when the target has accepted the role. `generation` is the value that generation_ had
-  // when the session with the target started.
+  // Called when the target of the failover has accepted the role of the leader. `generation` is the
+  // value that generation_ had when the session with the target started.
   void finish_failover(uint64_t generation);
-  // Called when the target has rejected the request, or the link to it is lost. This server leads
-  // again.
+  // Called when the target of the failover has rejected the request, or the link to the target is
+  // lost. This server leads again.
   void take_back(uint64_t generation);
 
   const Parts parts_;

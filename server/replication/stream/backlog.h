@@ -50,8 +50,8 @@ class Backlog final : public persistence::StreamSink {
   uint64_t replica_bytes() const { return replica_bytes_.load(std::memory_order_relaxed); }
   // Returns the number of bytes kept; 0 while inactive.
   uint64_t kept_bytes() const {
-    // Both offsets grow. The start of the backlog is read first, because it could otherwise exceed
-    // the end.
+    // The start and the end of the backlog only grow. The start is read first. If it were read
+    // last, it could exceed the end that was read.
     const uint64_t first = first_offset();
     return is_active() ? end_offset() - first : 0;
   }

@@ -3,8 +3,9 @@
 // KeyExpiry: deletes expired keys in the background. A leader deletes all of them. A replica
 // deletes only those that its own clients wrote.
 //
-// A period lasts from one tick to the next. In each period, the option active-expire-effort limits
-// the processor time of expiry. Expiry runs in slices, and clients are served between two slices.
+// A period lasts from one tick to the next. On a leader, the option active-expire-effort limits the
+// time of expiry in each period. Expiry then runs in slices, and clients are served between two
+// slices.
 //
 // Invariants: nothing is deleted while data are being loaded or writes are paused. Without expired
 // keys, a tick costs a few microseconds.

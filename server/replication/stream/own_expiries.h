@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnExpiries: keys that clients wrote on a writable replica. The leader does not know them and so
-// never deletes them when they expire. The replica must do so.
+// OwnExpiries: keys that clients wrote on a writable replica. The leader does not know these keys
+// and so never deletes them. The replica must delete them when they expire.
 //
 // Invariants: a key is recorded from its change until it is deleted, has no expiry, or has expired.
 // At most a million keys are recorded. An expired key that is not recorded is hidden from readers,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Replication: this server's role, the stream that it produces or follows, and its offset.
+// Replication: this server's role, the stream that it produces or follows, and the offset of the
+// stream's end.
 //
 //   leader:   Journal ──second sink──► Backlog ──► replicas
 //   replica:  its leader ──append_applied()──► Backlog ──► sub-replicas
@@ -72,13 +73,14 @@ class Replication final : public StreamPosition, public OwnChanges {
 
   // Makes a leader a replica. The replica keeps its history, to request only the missing part of
   // the stream from its new leader. REQUIRES, also for become_leader(): apply_mutex() is held, and
-  // all stripes are locked exclusively.
+  // all stripes are locked, at least in shared mode.
   void become_replica();
   // Makes a replica a leader, whose new history continues the present one.
   void become_leader();
 
-  // The functions below are for a replica. REQUIRES for all: apply_mutex() is held. adopt() is
-  // called after a full sync, when the keyspace equals the leader's at `position`.
+  // The functions below are for a replica. adopt(), begin_replacement(), continue_as(),
+  // append_applied(), set_link_up() and record_divergence() REQUIRE that apply_mutex() is held.
+  // adopt() is called after a full sync, when the keyspace equals the leader's at `position`.
   void adopt(const persistence::RdbReplicationInfo& position);
   // Returns whether a server other than Bloomery produces the stream. The commands of such a stream
   // are executed again rather than applied as effects. Sub-replicas learn the kind of stream from

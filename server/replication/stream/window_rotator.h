@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // WindowRotator: on a leader, rotates time windows of filters that no client writes to. On a
-// replica it only forgets the names of keys that no longer hold such a filter.
+// replica it only forgets the names of keys that no longer hold a filter with a time window.
 //
 // Invariants: a tick is bounded and checks only filters that may be due. No window rotates while
 // data are being loaded, writes are paused or another server leads. While no filter has a time

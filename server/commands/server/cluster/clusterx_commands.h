@@ -9,7 +9,8 @@ namespace server {
 
 class Context;
 
-// Starts the failover, and replies later. If `is_forced`, the leader is not asked.
+// Starts the failover, and replies later. If `is_forced`, the replica takes over without asking the
+// leader.
 void fail_over(Context& ctx, bool is_forced);
 
 }  // namespace server

@@ -136,8 +136,8 @@ void write_saves(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
   const SaveRecord record = durability.saves().snapshots().record();
   const SaveProgress child = durability.saves().slot().progress();
-  // A snapshot for replicas counts as a running save, although it is not written to `dump.rdb`,
-  // because a child writes it.
+  // A snapshot for replicas is not written to `dump.rdb`, but it counts as a running save, because
+  // a child writes it.
   const bool runs = durability.saves().slot().task() == SaveTask::kSave ||
                     durability.saves().slot().task() == SaveTask::kTransfer;
   lines.field("rdb_changes_since_last_save", durability.saves().snapshots().changes_since_save());
