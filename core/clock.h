@@ -19,7 +19,7 @@ class Clock {
   virtual ~Clock() = default;
   // Milliseconds since 1970-01-01 UTC. Expiries use this time.
   virtual int64_t wall_ms() const = 0;
-  // The wall time in microseconds, if the clock has that resolution.
+  // The wall time in microseconds. A clock without that resolution returns wall_ms() * 1000.
   virtual int64_t wall_us() const { return wall_ms() * 1000; }
   // Microseconds since an arbitrary start. Durations use this time.
   virtual int64_t monotonic_us() const = 0;

@@ -12,7 +12,8 @@ namespace core {
 
 __extension__ using uint128_t = unsigned __int128;
 
-// Uniform in [0, count). The high bits of the word determine the result.
+// Returns a number in [0, count), uniformly distributed. The high bits of the word determine the
+// result.
 inline uint64_t fast_range(uint64_t word, uint64_t count) {
   return static_cast<uint64_t>((uint128_t{word} * count) >> 64);
 }

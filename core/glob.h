@@ -36,7 +36,7 @@ class Glob {
   static constexpr size_t kStepsFree = size_t{1} << 16;
 
   // The compiled pattern takes up to six times the memory of its text, or twelve times if it
-  // consists of sets. A pattern of 4 GiB or more matches nothing.
+  // consists of sets. A pattern of 2 GiB or more matches nothing.
   explicit Glob(std::string_view pattern, LetterCase letter_case = LetterCase::kExact);
 
   // Bytes of memory in addition to the object itself.
@@ -98,8 +98,8 @@ class Glob {
     size_t element = 0;
   };
 
-  // Computes head_of() for a text whose size is from one to two times that of Half. Combines its
-  // first and its last sizeof(Half) bytes, which may overlap.
+  // Computes head_of() for a text whose size is from one to two times that of Half. Combines the
+  // first and the last sizeof(Half) bytes of the text, which may overlap.
   template <class Half>
   static uint64_t head_of_halves(const char* from, size_t size) {
     Half head = 0;
@@ -119,7 +119,8 @@ class Glob {
   size_t size_min_ = 0;  // minimum size of a matching text
   uint64_t head_ = 0;    // prefix pattern: its first bytes, and a mask of the bytes that exist
   uint64_t head_mask_ = 0;
-  size_t prefix_text_size_min_ = kNoPrefix;  // prefix pattern: minimum size of a matching text
+  // Minimum size of a text that matches a prefix pattern; kNoPrefix for any other pattern.
+  size_t prefix_text_size_min_ = kNoPrefix;
   // A matching text begins with the first run. If the pattern has a star, the text ends with the
   // last run.
   std::vector<Run> runs_;

@@ -24,8 +24,8 @@ struct GrowingBlock {
 // The capacity to request if `needed_bytes` do not fit into the block.
 size_t next_capacity(const GrowingBlock& block, size_t needed_bytes);
 // Replaces the block by one of at least `capacity_bytes`. The first `kept_bytes` keep their
-// content. Throws std::bad_alloc, which leaves the block unchanged. REQUIRES: kept_bytes <= both
-// capacities.
+// content. Throws std::bad_alloc, which leaves the block unchanged. REQUIRES: kept_bytes is at most
+// the old and the new capacity.
 GrowingBlock resize(const GrowingBlock& block, size_t capacity_bytes, size_t kept_bytes);
 
 // Bytes of all blocks that are mappings, used or not. The allocator does not count these bytes.

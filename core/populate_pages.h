@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // populate_pages: allocates the pages of memory that is about to be written, in one system call.
-// Otherwise each untouched page causes a fault, which costs more than the page itself.
+// Otherwise each untouched page causes a fault, which costs more than clearing the page.
 //
 // Invariants: the bytes do not change. Ranges below kPopulatedBytesMin are ignored. If the kernel
 // does not support the call (Linux before 5.14), pages are allocated as they are touched. Do not
@@ -16,8 +16,8 @@
 namespace core {
 
 inline constexpr size_t kPopulatedBytesMin = size_t{64} << 10;
-// Populate longer ranges in pieces, each right before it is written: the kernel clears pages, which
-// are then still in the processor's cache.
+// Populate longer ranges in pieces, each immediately before it is written. The kernel clears the
+// pages, which are then still in the processor's cache.
 inline constexpr size_t kPopulatedBytesMax = size_t{1} << 20;
 
 // Populates the pages that lie completely within `range`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// prefetch: requests a cache line before it is used. prefetch_for_write: before it is written.
+// prefetch requests a cache line before it is read, prefetch_for_write before it is written.
 //
 // Thread safety: may be called from any thread. Any address is allowed, even an unmapped address.
 #pragma once

@@ -20,7 +20,7 @@ struct Error {
   std::string message;
 };
 
-// Returns an error's message without the reply code, which means nothing in a log line.
+// Returns an error's message without the reply code ERR or OOM, which means nothing in a log line.
 inline std::string_view without_code(std::string_view message) {
   for (const std::string_view code : {"ERR ", "OOM "}) {
     if (message.starts_with(code)) return message.substr(code.size());

@@ -6,8 +6,8 @@
 // difference, summed over all threads, is exact at any moment, and the counting costs nothing.
 // Freed blocks that a thread caches for its next allocations are not in use.
 //
-// Invariants: the bytes of a thread that has ended stay in the sum. Without jemalloc no thread is
-// counted.
+// Invariants: counted_heap_bytes() includes the bytes of threads that have ended. Without jemalloc
+// no thread is counted.
 // Thread safety: all functions may be called from any thread.
 // Source: jemalloc's mallctl, "thread.allocatedp" (https://jemalloc.net/jemalloc.3.html).
 #pragma once

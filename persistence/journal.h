@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Journal: the single ordered stream of effective writes, as RESP commands. The append log and the
-// replicas get the same bytes. end_offset() counts the bytes of this process, starting at 0.
+// replicas get the same commands. In addition, the replicas get the commands of
+// publish_to_replicas(). end_offset() counts the bytes that this process has written for the append
+// log.
 //
 //   changing thread (holds the key's stripe)    append log's writer
 //   append() ──► pending bytes ──────────────► take()
@@ -71,20 +73,22 @@ class Journal {
     bool has_appended_ = false;
   };
 
-  // Returns whether the journal is active. An inactive journal ignores commands after it has read
-  // one atomic flag.
+  // Returns whether the journal accepts commands. While it does not, an append costs only the read
+  // of one atomic flag.
   bool is_active() const { return active_.load(std::memory_order_acquire); }
-  // Activates the journal for an append log, which must take() all bytes appended from now on.
+  // Sets whether the journal serves an append log. The log must take() all bytes that are appended
+  // from then on.
   void set_active(bool active);
-  // Sets the second sink, which receives the same bytes under the journal's lock; null removes it.
+  // Sets the second sink, which is called while the journal's lock is held; null removes the sink.
   // Without an append log the bytes are not kept and not counted in end_offset(). The sink must
   // stay alive until it is removed.
   void set_second_sink(StreamSink* sink);
-  // Publishes a command that changes nothing to the second sink only, if there is one. In a Group
-  // it keeps its position among the other commands. `database` is the client's database, for the
-  // SELECT in the stream as in Redis; nullopt for a command of the server itself.
+  // Publishes a command, such as a message, to the second sink only. The command must not change
+  // data. In a Group it keeps its position among the other commands. `database` is the client's
+  // database, for the SELECT in the stream as in Redis; nullopt for a command of the server itself.
   void publish_to_replicas(Words words, std::optional<unsigned> database = std::nullopt);
-  // Suspends the journal while data are being loaded: it ignores all commands.
+  // Suspends the journal, or resumes it. A suspended journal ignores all commands, because the data
+  // are being loaded.
   void suspend(bool suspended);
 
   // Appends a command. REQUIRES: the locks of the keys that the command changes are held.
@@ -105,7 +109,7 @@ class Journal {
   // Returns whether this thread has appended to a Group that has not reached the journal yet.
   static bool has_open_group();
 
-  // Returns the current end of the stream.
+  // Returns the offset at which the stream for the append log ends now.
   uint64_t end_offset() const {
     return end_.load(std::memory_order_acquire);
   }
@@ -136,9 +140,9 @@ class Journal {
   // is true for the second sink: it includes the commands of publish_to_replicas().
   static void write_group(std::string& out, const Group& group, bool with_published,
                           std::optional<unsigned>& selected);
-  // Writes bytes to the stream of the append log and that of the second sink. `write` gets the
-  // database that is selected in both streams, or nullopt, and stores the database that it has
-  // selected.
+  // Writes the same bytes to the streams of the append log and of the second sink. `write` gets the
+  // database that is selected in both streams, or nullopt if the streams differ. It stores the
+  // database that it has selected there.
   template <class Write>
   void write_to_both(Write&& write) {
     auto selected = database_ == second_sink_database_ ? database_ : std::nullopt;
@@ -156,7 +160,7 @@ class Journal {
 #ifndef NDEBUG
   std::atomic<uint64_t> append_count_{0};
 #endif
-  // True if the stream has an append log. The flag is guarded by mutex_, and rarely changed.
+  // True if the journal serves an append log. The flag is guarded by mutex_ and rarely changes.
   bool is_logged_ = false;
   bool is_suspended_ = false;
   StreamSink* second_sink_ = nullptr;

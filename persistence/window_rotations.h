@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Applies rotations of windows to filters and records them in the journal. A leader rotates by its
-// clock. A replica, or a start that loads the append log, rotates by the journal's commands.
+// Applies rotations of windows to filters and records them in the journal. A leader rotates a
+// time-based window when its clock reaches the end of a generation. A replica, and a server that
+// loads its append log, rotate when the journal contains the command.
 //
 // Thread safety: the caller holds the exclusive lock of the filter's key.
 // Source: core/bloom/window.h; docs/formats.md, "Append log".

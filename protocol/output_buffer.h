@@ -44,12 +44,12 @@ class OutputBuffer {
     end_ += text.size();
   }
 
-  // Makes room for `size_bytes` more, so that the next appends do not move the bytes. Returns false
-  // if the buffer has overflowed; bytes of that size would then be dropped.
+  // Makes room for `size_bytes` more bytes, so that the next appends do not move the bytes. Returns
+  // false if the buffer has overflowed; bytes of that size would then be dropped.
   bool reserve(size_t size_bytes) { return capacity() - end_ >= size_bytes || grow(size_bytes); }
 
-  // Returns room for `size_bytes` at the end. The caller writes it and then commits some or all of
-  // it.
+  // Returns room for `size_bytes` at the end. The caller writes bytes there and then commits some
+  // or all of them.
   char* prepare(size_t size_bytes) {
     if (!reserve(size_bytes)) [[unlikely]]
       make_scratch(size_bytes);
@@ -81,7 +81,8 @@ class OutputBuffer {
     if (end_ < whole_end_) has_overflowed_ = false;
   }
 
-  // Sets a limit: the buffer overflows if its content would grow to this size.
+  // Sets a limit: the buffer overflows if it must allocate memory for content of at least this
+  // size.
   void set_limit(size_t size_bytes) { limit_ = size_bytes; }
   // Returns the number of bytes that can be appended before the limit is reached.
   size_t room() const { return limit_ - std::min(limit_, size()); }

@@ -30,7 +30,8 @@ class ReplyParser {
 
   Status parse(std::string_view buffered);
 
-  // Returns the parsed reply. Valid after kReply until the next parse(); move it out to keep it.
+  // Returns the parsed reply. The reference is valid after kReply until the next parse(). Move the
+  // reply out to keep it.
   Reply& reply() { return reply_; }
 
   size_t consumed() const { return consumed_; }

@@ -86,7 +86,8 @@ class ReplyWriter {
   void array(size_t count) { header('*', count); }
   void map(size_t count) { resp3() ? header('%', count) : header('*', count * 2); }
   void set(size_t count) { header(resp3() ? '~' : '*', count); }
-  // Writes the header of an attribute, which precedes the reply that it describes. RESP3 only.
+  // Writes the header of an attribute, which precedes the reply that it describes. Must be called
+  // only if the version is RESP3.
   void attribute(size_t count) { header('|', count); }
   void push(size_t count) { header(resp3() ? '>' : '*', count); }
 

@@ -74,7 +74,7 @@ Result<uint64_t> scale_offset(std::string_view digits, uint64_t scale, uint64_t 
   return offset;
 }
 
-// `wrapped` is the exact result modulo 2^64. It has the right low bits even after an overflow.
+// `wrapped` is the exact result modulo 2^64. Its low bits are correct even after an overflow.
 std::optional<int64_t> resolve(FieldType type, uint64_t wrapped, int64_t bound, Overflow overflow) {
   switch (overflow) {
     case Overflow::kWrap:

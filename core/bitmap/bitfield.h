@@ -29,12 +29,12 @@ enum class Overflow : uint8_t { kWrap, kSaturate, kFail };
 // Accepts "i1" to "i64" and "u1" to "u63".
 Result<FieldType> parse_field_type(std::string_view text);
 
-// Parses an offset without '#', like that of SETBIT. Errors: the text is no integer, or the offset
-// is not below `limit_bits`.
+// Parses an offset without '#', like that of SETBIT. Errors: the text is not an integer, or the
+// offset is negative or not below `limit_bits`.
 Result<uint64_t> parse_bit_offset(std::string_view text, uint64_t limit_bits);
 
-// Parses an offset without '#' like parse_bit_offset(), or "#n" for the n-th field of this type. As
-// in Redis, only the field's first bit must be below `limit_bits`.
+// Parses an offset without '#' like parse_bit_offset(), or "#n" for the offset n * type.bits. As in
+// Redis, only the field's first bit must be below `limit_bits`.
 Result<uint64_t> parse_field_offset(std::string_view text, FieldType type, uint64_t limit_bits);
 
 // Reads a field. Bits beyond the end of `bytes` count as zero.
@@ -43,11 +43,12 @@ int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_
 // Stores the low `type.bits` bits of `value`. REQUIRES: the field lies within the bytes.
 void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, int64_t value);
 
-// The value that SET stores for `value`; nullopt if it does not fit and the overflow is kFail.
+// The value that SET stores for `value`; nullopt if `value` does not fit the field and the overflow
+// is kFail.
 std::optional<int64_t> fit_value(FieldType type, int64_t value, Overflow overflow);
 
-// The value that INCRBY stores in a field that holds `value`; nullopt if the sum does not fit and
-// the overflow is kFail. REQUIRES: `value` fits the field.
+// The value that INCRBY stores in a field that holds `value`. Returns nullopt if `value` plus
+// `increment` does not fit the field and the overflow is kFail. REQUIRES: `value` fits the field.
 std::optional<int64_t> increment_value(FieldType type, int64_t value, int64_t increment,
                                        Overflow overflow);
 

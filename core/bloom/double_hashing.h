@@ -26,8 +26,8 @@ double double_hashing_error(const Geometry& geometry, uint64_t item_count);
 // next()`, which returns the item's next bit index.
 template <class Probes>
 struct DoubleHashing {
-  // Number of an item's bits that are prefetched. A lookup of an absent item seldom reads more
-  // bits.
+  // Number of an item's bits that are prefetched. A lookup of an absent item seldom reads more bits
+  // than that.
   static constexpr unsigned kPrefetchedProbes = 8;
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {

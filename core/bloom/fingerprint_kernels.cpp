@@ -37,7 +37,7 @@ template <class Table>
   for (size_t i = 0; i < kItemsAhead; ++i) locate(i);
   for (size_t i = 0; i < hashes.size(); ++i) {
     locate(i + kItemsAhead);
-    // No branch, because the result of a lookup is unpredictable.
+    // Uses no branch, because the result of a lookup is unpredictable.
     found[i] |= table.holds(places[i]);
   }
 }

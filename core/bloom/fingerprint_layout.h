@@ -34,7 +34,7 @@
 namespace core::bloom {
 
 struct FingerprintLayout {
-  // The lowest error rate that a fingerprint of 60 bits gives.
+  // The lowest error rate of a layer. A fingerprint of 60 bits suffices for it.
   static constexpr double kMinErrorRate = 0x1p-56;
   static constexpr LayoutRow kRow{.id = kDeletableLayout,
                                   .name = "fingerprints",
@@ -86,8 +86,8 @@ struct FingerprintLayout {
     return 0;
   }
   static double predicted_residue(const Geometry& /*geometry*/, double /*item_count*/) { return 0; }
-  // True if the number of used slots equals the item count and all bits outside the buckets are
-  // clear.
+  // True if all bits outside the buckets are clear and the number of used slots equals the item
+  // count or is 0.
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {

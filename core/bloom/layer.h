@@ -3,8 +3,8 @@
 // Layer: one fixed-size filter: a bit array and the geometry that says how to use it. Also the
 // lookups in several layers.
 //
-// Invariants: the array has geometry().bit_count bits. item_count() is the number of adds that
-// changed a bit, minus the items removed.
+// Invariants: the array has geometry().bit_count bits. item_count() is the number of items added as
+// new, minus the items removed.
 // Thread safety: const members may run in parallel; the others need exclusive access to the layer.
 #pragma once
 

@@ -21,8 +21,8 @@ class PortableLine {
 
   bool all_set(const uint64_t* words, uint64_t positions) const {
     uint64_t all = 1;
-    // No early exit within a line: its bits are in the cache, and a branch misprediction costs
-    // more.
+    // There is no early exit within a line. Its bits are in the cache, and a mispredicted branch
+    // costs more than checking the other bits.
     for (unsigned bit = 0; bit < bits_per_line_; ++bit, positions >>= 9) {
       all &= words[(positions >> 6) & 7] >> (positions & 63);
     }
@@ -135,7 +135,7 @@ class Avx2Mask {
   __m256i high_;
 };
 
-// Compares the seven positions of a line in parallel.
+// Compares all positions of an item in a line, at most seven, in parallel.
 class Avx2Line {
  public:
   Avx2Line() = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The inner loops of the native layout, in portable C++ and for each instruction set that measures
-// faster. The implementation is chosen before main() starts.
+// The inner loops of the native layout, in portable C++ and for each instruction set with which
+// they are measurably faster. The implementation is chosen before main() starts.
 //
 // Invariants: all kernels read and write the same bits and return the same results; a fuzzer and
 // line_kernels_test compare them.

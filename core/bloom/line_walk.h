@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LineWalk: computes the lines of an item. Also the loops over lines that all line kernels share.
+// LineWalk: computes the lines of an item. The header also has the loops over lines, which all line
+// kernels share.
 //
 // Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, if it sets bits,
 // `set(words, positions)`. all_set() has no branch that depends on bits. The loops are inlined, so
@@ -45,7 +46,8 @@ class LineWalk {
     return mixed ^ (mixed >> 32);
   }
   void advance() {
-    // The high half of a multiplicative generator selects lines. Its low bits are never used.
+    // The high half of a multiplicative generator selects lines. The low bits of the generator are
+    // never used.
     place_ *= 0xF1357AEA2E62A9C5;
     pattern_ += 0x9E3779B97F4A7C15;
   }
@@ -180,8 +182,8 @@ template <class Line>
   return mark_listed(words, shape, line, fetches, hashes, OpenItems(found), found);
 }
 
-// Two rounds of cache misses. The first loads the first line of every item, where the lookup of
-// nearly all absent items ends. The second loads the other lines of the remaining items.
+// Two rounds of cache misses. The first round loads the first line of every item, where the lookup
+// of nearly all absent items ends. The second round loads the other lines of the remaining items.
 template <class Line, class Items>
 [[gnu::always_inline]] inline void check_listed(const ArrayView& array,
                                                 std::span<const ItemHash> hashes,
@@ -276,9 +278,9 @@ struct LineArrays {
   size_t fetched_count = 0;
 };
 
-// Checks the first line of each item in all small arrays. Instructions, not cache misses, limit the
-// speed here, so an item's state stays in registers over all arrays. Returns the number of items
-// that match in some array.
+// Checks the first line of each item in all arrays. Instructions, not cache misses, limit the speed
+// here, so an item's state stays in registers over all arrays. Returns the number of items that
+// match in some array.
 template <class Line>
 [[gnu::always_inline]] inline size_t check_first_lines(const LineArrays<Line>& arrays,
                                                        std::span<const ItemHash> hashes,

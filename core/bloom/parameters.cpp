@@ -23,7 +23,7 @@ std::optional<LayerPlan> plan_layer(const FilterParameters& parameters, uint64_t
 uint64_t lookup_lines(const Geometry& geometry) {
   const bool has_lines = geometry.lines_per_lookup != 0;
   const uint64_t lines = has_lines ? geometry.lines_per_lookup : geometry.hash_count;
-  // A small array may have fewer lines than the layout's usual number.
+  // A small array may have fewer lines than a lookup usually touches.
   return std::min(lines, (geometry.bit_count + kLineBits - 1) / kLineBits);
 }
 

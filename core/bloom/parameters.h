@@ -52,8 +52,8 @@ struct LayoutRow {
   // True if the layout has older forms: 32-bit hashes, arrays rounded up to a power of two, or a
   // growth factor without effect.
   bool has_older_forms = false;
-  // True if FilterParameters::region_bits applies to the layout. That number is also the cell_bits
-  // of all layers.
+  // True if FilterParameters::region_bits applies to the layout. The cell_bits of all layers then
+  // equal region_bits.
   bool takes_region_bits = false;
   // True if files mark an item count as estimated. Such a count may exceed a layer's capacity.
   bool marks_estimates = false;
@@ -87,8 +87,8 @@ inline constexpr Seed kFixedSeed = {
     0x1D, 0x89, 0x8A, 0x73, 0x3E, 0x98, 0x88, 0x87, 0x30, 0x7F, 0x97, 0xCD, 0x28, 0x07, 0x33, 0x83};
 
 inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
-// Maximum number of layers of a native filter. It bounds a lookup, which visits every layer. In the
-// other layouts error rates underflow after about as many layers.
+// Maximum number of layers of a native filter. It bounds the time of a lookup, which visits every
+// layer. In the other layouts error rates underflow after about as many layers.
 inline constexpr uint32_t kMaxNativeLayers = 1024;
 // Maximum number of layers of any filter, in memory or in a file. With a tightening ratio near one,
 // rates never underflow.
@@ -124,8 +124,9 @@ inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 // Maximum number of bits per region. Longer regions save little memory, and almost no item can be
 // deleted from them.
 inline constexpr unsigned kMaxRegionBits = 255;
-// Number of bits per region unless requested otherwise. With this size the flags of the regions
-// take a quarter more memory. In a half full filter, 2 of 1,000 items cannot be deleted.
+// Number of bits per region unless requested otherwise. With this size an array needs a quarter
+// more memory than an array without flags. In a half full filter, 2 of 1,000 items cannot be
+// deleted.
 inline constexpr unsigned kDefaultRegionBits = 4;
 
 struct FilterParameters {
@@ -189,7 +190,7 @@ struct ArrayView {
 // include the residue of deletions.
 struct ArrayFigures {
   double fill_ratio = 0;
-  // Number of items that would give this fill ratio.
+  // Number of items that would give the fill ratio `fill_ratio`.
   double items = 0;
   double error_rate = 0;
   // Share of items whose deletion returns kStays.
@@ -265,8 +266,9 @@ inline bool is_rate(double rate) {
 // addressable size keeps the error rate.
 std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters);
 
-// Plans layer `index` (of a generation, if there is a window), which follows `last`; nullopt if
-// capacity or error rate are out of range.
+// Plans layer `index` (of a generation, if there is a window), which follows `last`; nullopt if the
+// filter cannot grow. Reasons are an `expansion` of 0, the maximum number of layers, and a capacity
+// or error rate out of range.
 std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uint32_t index,
                                          const LayerPlan& last);
 
@@ -276,8 +278,8 @@ uint64_t planned_bytes(const FilterParameters& parameters);
 enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate };
 
 struct ScalingForecast {
-  // Sum of the capacities of the layers that can exist. If `limit` is kNone, the sum is at least
-  // the requested capacity.
+  // Sum of the capacities of the layers that can exist. If the filter may grow and `limit` is
+  // kNone, the sum is at least the requested capacity.
   uint64_t capacity = 0;
   ScalingLimit limit = ScalingLimit::kNone;
 };

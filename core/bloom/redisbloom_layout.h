@@ -54,7 +54,8 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
     return std::ldexp(parameters.error_rate,
                       -static_cast<int>(std::min<uint32_t>(index, 4000)) - 1);
   }
-  // Like RedisBloom, halves the error rate of the last layer, whichever server created that layer.
+  // Like RedisBloom, gives the next layer half the error rate of the last layer, whichever server
+  // created the last layer.
   static double next_error_rate(const FilterParameters& /*parameters*/, uint32_t /*index*/,
                                 double last_rate) {
     return last_rate * kRow.own_tightening;

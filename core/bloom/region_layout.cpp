@@ -251,7 +251,8 @@ double mean_over_lines(const Geometry& geometry, double item_count, Function&& f
   return sum;
 }
 
-// Expected share of the regions whose flag is set, because items share one of their bits.
+// Expected share of all regions whose flag is set. A flag is set when two items share a bit of its
+// region.
 double flag_share(const Geometry& geometry, double item_count) {
   return 1 - mean_over_lines(geometry, item_count, [&](const OtherBits& others) {
            return others.unshared(0, geometry.cell_bits);

@@ -2,15 +2,15 @@
 //
 // RegionLayout: a Bloom filter in cache lines whose bits can be cleared again. The bits of a line
 // are divided into regions of r bits. Each region has a flag, one more bit, which says that two
-// items share a bit of the region. A removal clears the item's bits in regions without a flag.
+// items share a bit of the region. A removal clears the item's bits in regions whose flag is clear.
 //
 // The contract is that of core/bloom/layouts.h. Proof that no item is lost that was added and not
-// removed: let every such item own its k bits. In a region without a flag each set bit has exactly
-// one owner, and each clear bit none. An insertion preserves this: it sets the clear bits, and
-// flags the regions of the bits that were already set. A removal preserves it: it clears the bits
-// that only the removed item owns, and leaves flagged regions as they are. A flag is never cleared.
-// So a bit that a removal clears belongs to no other item. An item whose regions are all flagged
-// cannot be removed.
+// removed: let every such item own its k bits. In a region whose flag is clear, each set bit has
+// exactly one owner, and each clear bit has none. An insertion preserves this: it sets the clear
+// bits, and sets the flags of the regions of the bits that were set before. A removal preserves it:
+// it clears the bits that only the removed item owns, and leaves regions whose flag is set as they
+// are. A flag is never cleared. So a bit that a removal clears belongs to no other item. An item
+// cannot be removed if the flags of all its regions are set.
 //
 // Invariants: geometry.cell_bits is r. A line has D = 512 r / (r + 1) item bits, rounded down,
 // followed by one flag for each of its regions. So an item's flags are in lines that it touches

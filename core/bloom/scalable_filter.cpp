@@ -132,7 +132,8 @@ Removal ScalableFilter::remove(ItemHash hash) {
         const Removal removal = all[i].remove<Layout>(hash);
         if (removal == Removal::kAbsent) continue;
         // An emptied layer other than the last never accepts items again, so it is dropped. The
-        // later layers move to earlier positions, whose error rates are not lower than their own.
+        // later layers move to earlier positions. Each moved layer keeps its error rate, which is
+        // at most the rate planned for its new position.
         if (all[i].is_emptied_by(removal) && i + 1 < all.size()) drop_layers(i, 1);
         return removal;
       }

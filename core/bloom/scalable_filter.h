@@ -34,7 +34,8 @@ class Window;
 struct WindowRotation;
 
 // kCannotGrow: the next layer does not fit in memory, or its capacity or error rate is out of
-// range. With kRefreshed the item was present, and was also added to the newest generation.
+// range. Also at the maximum number of layers. With kRefreshed the item was present, and was also
+// added to the newest generation.
 enum class AddOutcome : uint8_t { kAdded, kPresent, kFull, kCannotGrow, kRefreshed };
 
 // True if bits and counts have changed, so that the add must be journaled.
@@ -69,7 +70,7 @@ class ScalableFilter {
                                                         const MemoryBudget& budget,
                                                         int64_t start_ms = 0);
   // Plans the first layer (of each generation, if there is a window) without allocating it. Errors:
-  // those of create(), except insufficient memory.
+  // those of create(), except memory refused by the budget or by the system.
   static Result<LayerPlan> plan(const FilterParameters& asked);
   // Builds a filter from parts, the oldest layer first. Errors: parts that no filter can have.
   // `window` has the window's settings and as many layers as there are parts.

@@ -48,7 +48,8 @@ class Window {
  public:
   // Largest position: milliseconds far after any clock, and more items than any filter gets.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
-  // Maximum number of layers up to the last generation that grew.
+  // Maximum number of layers of all generations from the oldest to the last one that has grown
+  // beyond one layer.
   static constexpr uint32_t kGrownLayersMax = kMaxLayers - 1;
 
   struct Generation {
@@ -92,8 +93,9 @@ class Window {
   bool allows(const WindowRotation& rotation) const;
   // True if the rotation begins a generation; otherwise it only moves the grid.
   bool is_new(const WindowRotation& rotation) const { return rotation.ordinal != newest_ordinal(); }
-  // Carries out a rotation and returns the number of oldest layers to drop. An empty newest
-  // generation becomes the new generation. Otherwise the caller must append a layer. REQUIRES:
+  // Carries out a rotation and returns the number of oldest layers that the caller must drop. A
+  // rotation that begins a generation reuses the newest generation if that is empty. If the newest
+  // generation has items, the caller must append a layer for the new generation. REQUIRES:
   // allows(rotation).
   size_t rotate(const WindowRotation& rotation, bool is_newest_empty);
   // True if the newest generation may grow by a layer.
@@ -106,7 +108,8 @@ class Window {
   }
 
  private:
-  // Number of layers in the generations up to the last one that grew.
+  // Number of layers of all generations from the oldest to the last one that has grown beyond one
+  // layer.
   size_t grown_layers() const;
   uint64_t newest_ordinal() const { return generations_.back().ordinal; }
   size_t count_layers_over(int64_t now_ms) const;

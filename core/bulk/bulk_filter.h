@@ -3,9 +3,9 @@
 // BulkFilter: builds a filter from a large number of items, using all cores.
 //
 // A batch is added in two steps. First each thread lists the bits of its share of the items by the
-// region of the array in which they lie. Then one thread per region sets the bits, item by item in
-// the order of the batch. So threads never contend for a bit, and an item counts as new exactly if
-// it is new to ScalableFilter::add().
+// region of the array in which they lie. Then each region is processed by one thread, which sets
+// the bits item by item in the order of the batch. So threads never contend for a bit, and an item
+// counts as new exactly if it is new to ScalableFilter::add().
 // Invariants: finish() returns the same filter as ScalableFilter::add() of the items in this order.
 // Bits and counts are equal for any number of threads. Layouts whose bits cannot be listed are
 // filled by one thread.

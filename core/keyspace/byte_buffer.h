@@ -2,10 +2,10 @@
 //
 // ByteBuffer: a mutable byte string on the heap, which APPEND, SETRANGE and SETBIT modify.
 //
-// Invariants: the allocation is always allocation_size(size()) bytes, so no capacity is stored. The
-// buffer fits the 16-byte payload of an Entry. Bytes past size() are unspecified. A failed
-// allocation, or a size above kSizeMax, returns false and changes nothing. Sizes beyond 4 GiB are
-// supported.
+// Invariants: the allocation is allocation_size(size()) bytes, or more after a failed realloc() to
+// a smaller size. So no capacity is stored. The buffer fits the 16-byte payload of an Entry. Bytes
+// past size() are unspecified. A failed allocation, or a size above kSizeMax, returns false and
+// changes nothing. Sizes beyond 4 GiB are supported.
 // Thread safety: guarded by the stripe lock of its key.
 #pragma once
 

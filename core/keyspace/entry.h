@@ -107,7 +107,8 @@ class Entry {
 
   // Returns the reply of OBJECT ENCODING: "int", "embstr" or "raw".
   std::string_view encoding() const;
-  // Heap bytes of entry and value, as the allocator counts them.
+  // Bytes of entry and value: allocator size classes, and for a filter the accounted memory,
+  // ScalableFilter::size_bytes().
   size_t memory_bytes() const;
 
   int64_t expires_at_ms() const { return expires_at_ms_; }
@@ -120,7 +121,7 @@ class Entry {
   // Time and number of uses, as KeyUse (core/keyspace/eviction/key_use.h) packs them.
   uint32_t use_bits() const { return use_.load(std::memory_order_relaxed); }
   void set_use_bits(uint32_t bits) {
-    // All threads read a hot key, so its cache line is written only if the bits change.
+    // Many threads may read a hot key, so its cache line is written only if the bits change.
     if (use_bits() != bits) use_.store(bits, std::memory_order_relaxed);
   }
   // Sets the time of the last use to `clock_s`, in seconds of KeyUse's clock. Does not count a use.

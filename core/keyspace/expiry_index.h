@@ -47,8 +47,8 @@ class ExpiryIndex {
 
   // Removes some records that no key needs, if there may be many. Must be called after add().
   // `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest expiry
-  // of the keys with this hash, or nullopt. It is called at most kPurgeSteps times, unless a whole
-  // pass over the records has found nothing to remove.
+  // of the keys with this hash, or nullopt. purge() calls latest_of() at most kPurgeSteps times,
+  // unless a whole pass over the records has found nothing to remove.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
@@ -115,7 +115,8 @@ struct ExpiryStatistics {
   std::atomic<uint64_t> expired_actively{0};
   // Number of active expiry cycles that ran out of time.
   std::atomic<uint64_t> ticks_cut_by_time{0};
-  // Share of keys with an expiry that had expired when active expiry began, smoothed: 0 to 1.
+  // Keys that active expiry deleted in a period, as a share of the keys with an expiry at its
+  // start. Smoothed over periods, from 0 to 1.
   std::atomic<double> stale_ratio{0};
 
   // Implements CONFIG RESETSTAT.

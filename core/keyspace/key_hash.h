@@ -5,7 +5,8 @@
 // keys are placed by slot, the stripe is the slot's low 6 bits. The 8 bits after the tag are then
 // the other bits of the slot.
 //
-// Source: XXH3 (https://github.com/Cyan4973/xxHash), with a seed against chosen keys.
+// Source: XXH3 (https://github.com/Cyan4973/xxHash), with a seed, so that clients cannot choose
+// keys of equal hashes.
 #pragma once
 
 #define XXH_INLINE_ALL

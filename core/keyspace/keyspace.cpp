@@ -21,8 +21,8 @@ constexpr int64_t kExpirySumMax = int64_t{1} << 40;
 // Random draws of random_key() before it scans for a live key.
 constexpr int kRandomDrawsMax = 100;
 
-// The writer holds the stripe exclusively, so load and store need not be one operation. The atomic
-// only allows concurrent reads.
+// The writer holds the stripe exclusively, so load and store need not be one operation. The counter
+// is atomic only for threads that read it without the lock.
 void adjust(std::atomic<uint64_t>& counter, int64_t delta) {
   const uint64_t value = counter.load(std::memory_order_relaxed);
   counter.store(value + static_cast<uint64_t>(delta), std::memory_order_relaxed);
@@ -54,7 +54,7 @@ std::optional<int64_t> latest_expiry(const Keyspace& keyspace, const Database& s
   return latest_ms;
 }
 
-// Contribution of an expiry to the sum of its table; 0 for a key without an expiry.
+// Contribution of an expiry to Database::expiry_sum_ms; 0 for a key without an expiry.
 uint64_t expiry_part(int64_t expires_at_ms) {
   if (expires_at_ms == kNoExpiry) return 0;
   return static_cast<uint64_t>(

@@ -128,7 +128,8 @@ class Keyspace {
   void prefetch(unsigned database, const KeyRef& key, PrefetchStep step) const {
     if (const Table* table = slot(database, key).table.get()) table->prefetch(key.hash, step);
   }
-  // True if the database is larger than the caches, so that prefetching pays off. Needs no lock.
+  // True if the key's stripe has so many keys that the database is probably larger than the caches.
+  // Prefetching then pays off. Needs no lock.
   bool is_worth_prefetching(unsigned database, const KeyRef& key) const {
     constexpr uint64_t kStripeSizeMin = 128;
     return slot(database, key).size.load(std::memory_order_relaxed) >= kStripeSizeMin;
@@ -146,7 +147,7 @@ class Keyspace {
   // entry->key() == key.name.
   EntryPtr put(unsigned database, const KeyRef& key, EntryPtr entry);
   // Makes room for `key_count` keys in an empty database, so that its tables need not grow in
-  // steps. REQUIRES: all stripes, exclusive; database < database_count().
+  // steps. REQUIRES: all stripes are locked exclusively; database < database_count().
   void reserve(unsigned database, uint64_t key_count);
   // Removes and returns the entry, or null. The caller frees it after unlocking.
   EntryPtr erase(unsigned database, const KeyRef& key);
@@ -166,7 +167,7 @@ class Keyspace {
     if (!watches.empty()) watches.mark_modified(database, key.name);
   }
   // True if the key was alive at WATCH and has expired since, but is not deleted yet. EXEC must
-  // then fail. REQUIRES: the key's stripe, shared.
+  // then fail. REQUIRES: the key's stripe is locked, at least shared.
   bool watched_key_expired(unsigned database, const KeyRef& key, const WatchFlagPtr& flag,
                            int64_t now_ms) const;
 
@@ -198,18 +199,19 @@ class Keyspace {
   std::optional<std::string> random_key(unsigned database, std::mt19937_64& random, int64_t now_ms,
                                         Locking locking = Locking::kTake,
                                         std::string* expired = nullptr);
-  // Calls visitor(Entry&) for every entry. REQUIRES: all stripes, at least shared.
+  // Calls visitor(Entry&) for every entry. REQUIRES: all stripes are locked, at least shared.
   template <class Visitor>
   void for_each(unsigned database, Visitor&& visitor) const;
 
   // Deletes an expired key: counts it, notifies its watchers and calls the hook. REQUIRES: the
-  // key's stripe, exclusive.
+  // key's stripe is locked exclusively.
   void expire(unsigned database, const KeyRef& key);
   // For active expiry. Calls expire() for expired keys, the earliest deadline first. Checks at most
-  // `max` records of the index; returns the number of deleted keys. REQUIRES: the stripe,
-  // exclusive.
+  // `max` records of the index, and at most 64. Returns the number of deleted keys. REQUIRES: the
+  // stripe is locked exclusively.
   size_t expire_due(unsigned stripe_index, unsigned database, int64_t now_ms, size_t max);
-  // The part of a database in one stripe. REQUIRES: that stripe's lock, except for the counters.
+  // The part of a database in one stripe. REQUIRES: that stripe is locked, unless only the counters
+  // are read.
   const Database& database_of_stripe(unsigned stripe_index, unsigned database) const {
     return stripes_[stripe_index].databases[database];
   }
@@ -232,11 +234,12 @@ class Keyspace {
   Reclaimer* reclaimer_ = nullptr;
 };
 
-// Average remaining TTL of the keys with an expiry. 0 if there are none, or if they are overdue. An
-// expiry after 2054 counts as one in 2054.
+// Average remaining TTL of the keys with an expiry. 0 if there are no such keys, or if their
+// average expiry has passed. An expiry after 2054 counts as one in 2054.
 int64_t average_ttl_ms(const Keyspace& keyspace, unsigned database, int64_t now_ms);
 
-// Bytes of all buckets, indexes and empty stripes, without the entries. REQUIRES: all stripes.
+// Bytes of all buckets, indexes and empty stripes, without the entries. REQUIRES: all stripes are
+// locked.
 size_t table_memory_bytes(const Keyspace& keyspace);
 
 template <class Visitor, class Unlocked>

@@ -6,7 +6,8 @@
 // Invariants: the thread starts with the first item. The queue is bounded. The caller itself frees
 // an item that does not fit, or every item if no thread can be started. All queued items are freed
 // before the destructor returns.
-// Thread safety: drop() may be called from any thread, preferably after unlocking.
+// Thread safety: drop() may be called from any thread, preferably after the thread has released its
+// stripe locks.
 #pragma once
 
 #include <atomic>
@@ -32,7 +33,8 @@ class Reclaimer {
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
-  // Light entries are freed immediately. `entry` may be null.
+  // Frees an entry with a small value immediately, and queues an entry with a big value
+  // (Entry::is_heavy()). `entry` may be null.
   void drop(EntryPtr entry);
   void drop(DetachedTables tables);
   // Items that are queued or being freed: INFO's lazyfree_pending_objects.

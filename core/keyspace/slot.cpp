@@ -92,10 +92,10 @@ constexpr Division divide(int power) {
                        _mm_clmulepi64_si128(block, powers, 0x00));
 }
 
-// The remainder of block * x^16. A product with x^80 folds the upper word onto the lower one.
-// Barrett's reduction then computes the quotient by another product, and the remainder from the
-// polynomial's three terms (Gopal et al., "Fast CRC computation for generic polynomials using
-// PCLMULQDQ instruction", 2009).
+// Returns the remainder of block * x^16 divided by the polynomial. A product with x^80 folds the
+// upper word onto the lower one. Barrett's reduction then computes the quotient by another product,
+// and the remainder from the polynomial's three terms (Gopal et al., "Fast CRC computation for
+// generic polynomials using PCLMULQDQ instruction", 2009).
 [[gnu::target("pclmul,ssse3"), gnu::always_inline]] inline uint64_t reduce(__m128i block) {
   constexpr Division kDivision = divide(80);
   const __m128i divisors = words_of(kDivision.quotient, kDivision.remainder);
@@ -120,7 +120,7 @@ inline uint64_t load_half(const char* at) {
   return __builtin_bswap32(half);
 }
 
-// Up to 7 bytes as a big-endian number.
+// Returns up to 7 bytes as a big-endian number.
 inline uint64_t short_number(std::string_view bytes) {
   const size_t size = bytes.size();
   if (size >= 4) {
@@ -131,8 +131,8 @@ inline uint64_t short_number(std::string_view bytes) {
   return number;
 }
 
-// The first `size` bytes, at most 16, as a big-endian number. If the two loads overlap, the shift
-// removes the common bytes from the upper word.
+// Returns the first `size` bytes, at most 16, as a big-endian number. If the two loads overlap, the
+// shift removes the common bytes from the upper word.
 inline __m128i block_of(std::string_view bytes, size_t size) {
   if (size < kWordBytes) {
     const uint64_t number = bytes.size() < kWordBytes

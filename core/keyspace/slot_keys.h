@@ -4,7 +4,7 @@
 //
 // Invariants: the keys of a slot are in one stripe.
 // Thread safety: for_each_in_slot() takes the shared lock of the slot's stripe, unless the caller
-// holds that lock. It holds the lock for a bounded number of buckets at a time.
+// holds that lock. It then keeps the lock for a bounded number of buckets at a time.
 // Source: docs/architecture.md, "Concurrency".
 #pragma once
 
@@ -22,12 +22,12 @@ namespace core::keyspace {
 // The number of keys in each slot.
 //
 // Invariants: the number of a slot's keys is exact whenever the slot's stripe is unlocked.
-// Thread safety: count() and reset() need the slot's stripe, exclusive; at() and changes() may be
-// called from any thread.
+// Thread safety: count() and reset() need the exclusive lock of the slot's stripe; at() and
+// changes() may be called from any thread.
 class SlotSizes {
  public:
   uint64_t at(unsigned slot) const { return slots_[slot].size.load(std::memory_order_relaxed); }
-  // Number of keys that were inserted or removed; it wraps.
+  // A counter that grows with each insertion and removal of a key, and with reset(). It wraps.
   uint32_t changes(unsigned slot) const {
     return slots_[slot].changes.load(std::memory_order_relaxed);
   }

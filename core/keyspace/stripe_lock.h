@@ -38,7 +38,7 @@ class StripeLock {
   StripeLock& operator=(StripeLock&& other) noexcept;
   ~StripeLock() { unlock(); }
 
-  // Releases the stripes before destruction.
+  // Releases the stripes before the StripeLock is destroyed.
   void unlock();
   StripeMask mask() const { return mask_; }
   LockMode mode() const { return mode_; }

@@ -21,8 +21,8 @@ namespace {
 // Load factor for growth, in quarters of an entry per bucket.
 constexpr size_t kGrowQuarters = 21;
 // A table grows above 5.25 entries per bucket. That is 75 % of the slots. At this load about one
-// bucket in six has a chained child bucket. The table shrinks below 7/8 entry per bucket, to a load
-// of at most 3.5.
+// bucket in six has a chained child bucket. The table shrinks below 7/8 entry per bucket, to about
+// 3.5 entries per bucket at most.
 constexpr size_t kBucketsShrinkMin = 4;
 // Number of buckets that one write moves during a resize, and of empty buckets it may skip in
 // addition.

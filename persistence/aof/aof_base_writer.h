@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// write_command_base: writes the whole keyspace as commands. This is the base of an append log if
-// `aof-use-rdb-preamble` is no. It is bigger than a snapshot and loads more slowly, but people can
-// read it.
+// write_command_base_file() writes the whole keyspace as commands. This is the base of an append
+// log if `aof-use-rdb-preamble` is no. It is bigger than a snapshot and loads more slowly, but
+// people can read it.
 //
 //   SELECT 0                            SET key value [PXAT ms], APPEND key value …
 //   BF.LOADCHUNK key 1 header, BF.LOADCHUNK key iterator chunk …, PEXPIREAT key ms
 //
-// Invariants: a command holds at most one piece of a value, so a long value needs no second copy.
-// Bits are copied once, and only the copy is checksummed and written (see rdb_writer.h). The header
-// and the ends of batches are as aof_format.h specifies.
+// Invariants: a command holds at most one piece of a value. Only BF.LOAD holds a whole filter,
+// which is written in pieces. So a long value needs no second copy. Bits are copied once, and only
+// the copy is checksummed and written (see rdb_writer.h). The header and the ends of batches are as
+// aof_format.h specifies.
 // Thread safety: reads the keyspace without locks. The caller holds all stripes, at least shared,
 // or is a forked child.
 // Source: docs/formats.md, "Append log"; RedisBloom rewrites its filters in the same way.

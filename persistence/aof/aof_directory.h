@@ -48,8 +48,9 @@ class AofDirectory {
   const std::string& path() const { return path_; }
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
 
-  // Finds the files of the log. Errors: a damaged or missing manifest, or a missing file that the
-  // manifest names.
+  // Finds the files of the log. Moves the single file of a log from before Redis 7 into the log's
+  // directory. Errors: those of the file operations; a damaged or missing manifest; a missing file
+  // that the manifest names.
   core::Result<AofStart> find();
 
   // Replaces all files by a new base. REQUIRES: the log is not open.

@@ -2,9 +2,10 @@
 //
 // AofLexer divides the bytes of one append log file into commands and annotations.
 //
-// Invariants: the buffer is at most twice as big as the largest item, and never bigger than the
-// unread rest of the file. An announced length is first compared with the file's size. Views and
-// spans are valid until the next call of next(). The same bytes always give the same items.
+// Invariants: the buffer is at most twice as big as the largest item, or 256 KiB bigger than that
+// item. It is never bigger than the file. An announced length is first compared with the file's
+// size. Views and spans are valid until the next call of next(). The same bytes always give the
+// same items.
 // Thread safety: none.
 // Source: docs/formats.md, "Append log".
 #pragma once

@@ -17,7 +17,7 @@
 // hole if a block was not written yet but a later block was.
 //
 // Invariants: a damaged file yields no command. The commands of replay_aof() depend on the bytes of
-// the valid prefix only. Memory: see AofLexer.
+// the valid prefix only. Each pass uses the memory of one AofLexer.
 // Thread safety: none; different files may be read in parallel.
 // Source: docs/formats.md, "Append log".
 #pragma once
@@ -91,9 +91,9 @@ core::Result<bool> begins_with_snapshot(FileSystem& files, const std::string& pa
 core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path,
                                uint64_t preamble_bytes = 0, const AofLimits& limits = {});
 
-// Passes the commands to the handler. Errors: those of the handler, with the offset; a file that
-// changed since the scan, which is detected at the end. After an error the applied commands must be
-// discarded. REQUIRES: `scan` is not damaged.
+// Passes the commands to the handler. Errors: failures to read the file; those of the handler, with
+// the offset; a file that changed after the scan. Such a change is detected at the end at the
+// latest. After an error the applied commands must be discarded. REQUIRES: `scan` is not damaged.
 core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofScan& scan,
                           const AofCommandHandler& handler, const AofLimits& limits = {});
 

@@ -6,10 +6,10 @@
 //
 // Invariants: a batch is written with its checksum line or not at all. After an error the file is
 // truncated, and the batch waits for the next write(). written_offset() ≥ synced_offset(); both are
-// offsets of the journal. A new file receives no bytes before the previous file is on the disk, so
-// a power cut tears the newest file only. The manifest on the disk always names files that contain
-// everything up to synced_offset(). After a failed sync the state of the disk is unknown, so no
-// later sync counts until a new base has replaced those files.
+// offsets of the journal. A new file receives no commands before the previous file is on the disk,
+// so a power cut tears the newest file only. The manifest on the disk always names files that
+// contain everything up to synced_offset(). After a failed sync the state of the disk is unknown,
+// so no later sync counts until a new base has replaced those files.
 // Thread safety: any thread may call write(), sync() and the const members. One thread at a time
 // may call the members that open, rotate or replace files.
 // Source: docs/formats.md, "Append log"; PostgreSQL's "fsyncgate" (Ringer 2018) for failed syncs.
@@ -81,7 +81,8 @@ class AofWriter {
   uint64_t written_offset() const { return written_.load(std::memory_order_acquire); }
   uint64_t synced_offset() const { return synced_.load(std::memory_order_acquire); }
   bool awaits_sync() const { return awaits_sync_.load(std::memory_order_acquire); }
-  // Returns true after a failed sync, until replace_base() has succeeded.
+  // Returns true after a failed sync or an open() with kAfresh, until replace_base() has replaced
+  // the files that cannot be trusted.
   bool has_lost_sync() const { return has_lost_sync_.load(std::memory_order_acquire); }
   BatchLines& lines() { return *lines_; }
 

@@ -6,7 +6,8 @@
 // Invariants: an existing file at the path stays until the new file, complete and synced, has
 // replaced it. After an error no file of this process is left. The saved filter equals that of a
 // server that receives the same items in the same order. An item that occurs twice counts once.
-// Thread safety: a free function; no other thread may use the ThreadTeam during the call.
+// Thread safety: build_filter_file() keeps no state. No other thread may use the ThreadTeam during
+// the call.
 // Source: docs/offline_builder.md.
 #pragma once
 

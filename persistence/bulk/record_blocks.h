@@ -7,7 +7,8 @@
 // little-endian length. Records may be empty, and nothing else is stripped from a line.
 //
 // Invariants: the concatenated blocks equal the stream. The buffer of an incomplete record is at
-// most about twice as big as the bytes of the record that have arrived.
+// most as big as a block. For a longer record it is at most about twice as big as the part that has
+// arrived.
 // Thread safety: one thread at a time may use an object. The free functions are pure.
 #pragma once
 

@@ -3,9 +3,9 @@
 // ChunkedOutput: a buffer in front of a ByteSink. Each flush also adds the buffered bytes to the
 // checksum.
 //
-// Invariants: the sink receives pieces of the buffer's size, except the last one. Appended bytes
-// are read once, into the buffer; only the copy is checksummed and written. After the first error
-// nothing more is written to the sink.
+// Invariants: the sink receives pieces of the buffer's size; only flush() sends smaller pieces.
+// Appended bytes are read once, into the buffer; only the copy is checksummed and written. After
+// the first error nothing more is written to the sink.
 // Thread safety: one thread at a time may use an object.
 // Source: docs/formats.md, "Snapshots".
 #pragma once

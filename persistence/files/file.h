@@ -2,9 +2,9 @@
 //
 // Reads and writes whole files, for the configuration. Snapshots and the append log use FileSystem.
 //
-// Invariants: after write_file_atomically() the path has all of the new bytes or, after a failure,
-// its previous content. A failure leaves no temporary file.
-// Thread safety: free functions without shared state. Two writers of one path use separate
+// Invariants: after write_file_atomically() the path has all of the new bytes. After an error it
+// has all of the new bytes or its previous content. A failure leaves no temporary file.
+// Thread safety: the functions may be called from any thread. Two writers of one path use separate
 // temporary files, and the later rename wins.
 #pragma once
 

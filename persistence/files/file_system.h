@@ -81,8 +81,8 @@ class FileSystem {
   virtual core::Result<> make_directory(const std::string& path) = 0;
   // Returns when renames, creations and removals in the directory are on the disk.
   virtual core::Result<> sync_directory(const std::string& path) = 0;
-  // Returns the space on the directory's device, as far as this process may use it; nullopt if
-  // unknown.
+  // Returns the size of the directory's device, and the free space that unprivileged processes may
+  // use; nullopt if unknown.
   virtual std::optional<DeviceSpace> space(const std::string& directory) {
     (void)directory;
     return std::nullopt;

@@ -5,7 +5,8 @@
 //
 // Invariants: open_file() checks the file type of the opened descriptor. So a path that is replaced
 // during the call cannot evade the check. Only kStreamsWithWait waits for another process.
-// Thread safety: free functions without shared state; a Descriptor belongs to one thread.
+// Thread safety: open_file() keeps no state, so any thread may call it. One thread at a time may
+// use a Descriptor.
 // Source: open(2) under O_NONBLOCK, fifo(7).
 #pragma once
 
@@ -36,7 +37,7 @@ class Descriptor {
 
   bool is_open() const { return number_ >= 0; }
   int get() const { return number_; }
-  // Returns the descriptor, which the caller must close.
+  // Gives up the descriptor and returns its number. The caller must close the descriptor.
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
   // Closes the descriptor and returns the result of ::close(), because NFS may report a late write
   // error only then.

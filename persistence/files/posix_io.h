@@ -3,7 +3,7 @@
 // Defines helpers for descriptors: they repeat interrupted calls, continue short writes, and report
 // failures with the operation and the file.
 //
-// Thread safety: free functions without shared state.
+// Thread safety: the functions keep no state, so any thread may call them.
 // Source: write(2), signal(7) "Interruption of system calls".
 #pragma once
 

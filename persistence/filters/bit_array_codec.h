@@ -39,7 +39,7 @@ bool read_plain(StringReader& in, core::bloom::BitArray& bits, uint64_t offset, 
 // Writes pairs of a number of zeros and a string of the bytes after them, until the array is
 // complete.
 void write_runs(ByteWriter& writer, ModuleWriter& fields, const core::bloom::BitArray& bits);
-// Reads runs. Returns false if the input is not what write_runs() writes for an array of this size.
+// Reads runs. Returns false if the runs and zeros do not exactly fill an array of this size.
 // REQUIRES: all bits of the array are 0.
 bool read_runs(ModuleReader& in, core::bloom::BitArray& bits);
 

@@ -100,7 +100,7 @@ class FilterBuilder {
 
   bool ok() const { return !error_; }
   void fail(std::string_view reason);
-  // Returns false, and the builder fails, if the budget does not allow `size_bytes` more.
+  // Returns false, and the builder fails, if the budget does not allow another `size_bytes` bytes.
   bool reserve(uint64_t size_bytes);
 
   // Returns zeroed bits to read into. Returns nullopt, and the builder fails, if the budget or the

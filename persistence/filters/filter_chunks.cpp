@@ -33,10 +33,11 @@ constexpr uint64_t kTailBytes = 16;
 constexpr uint64_t kOldHeadBytes = 16;
 constexpr uint64_t kOldLayerBytes = 49;
 
-// The option bit that is set, in addition to the options of the layout, if the item counts are
-// estimated.
+// The option bit of a filter with estimated item counts. It is set in addition to the options of
+// the layout.
 constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
-// The option bit that is set if the numbers of a window follow all other fields.
+// The option bit of a filter with a window. The numbers of the window then follow all other fields
+// of the header.
 constexpr uint64_t kWindowOption = uint64_t{1} << 17;
 
 struct HeaderForm {
@@ -44,7 +45,7 @@ struct HeaderForm {
   bool has_long_capacity = true;
 };
 
-// The header of RedisBloom ends after the layers.
+// A header of RedisBloom has no fields after the layers.
 bool is_redisbloom(const LayoutCodec& codec) {
   return codec.chunk_option == 0;
 }
@@ -55,7 +56,7 @@ uint64_t tail_bytes_of(const LayoutCodec& codec) {
 }
 
 // The size of a header determines its format. The size of a windowed filter's header depends on
-// counts in the header, so only its minimum is checked here.
+// counts in the header, so here only the minimum size is checked.
 std::optional<HeaderForm> form_of(uint64_t size, uint64_t layer_count, const LayoutCodec& codec,
                                   bool has_window) {
   if (has_window) {
@@ -87,7 +88,8 @@ bool is_deletable(const LayoutCodec& codec) {
   return core::bloom::layout_row(codec.layout).clears_bits;
 }
 
-// The deletable layouts store the bits of a cell in the field for bits per item.
+// Headers of the deletable layouts store the number of bits of a cell in the field for bits per
+// item.
 uint64_t cell_bits_of(double bits_per_item) {
   constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
   const bool is_whole = bits_per_item >= 0 &&
@@ -96,7 +98,7 @@ uint64_t cell_bits_of(double bits_per_item) {
   return is_whole ? static_cast<uint64_t>(bits_per_item) : kNone;
 }
 
-// Reads the fields after the layers. `in` is at the first layer.
+// Reads the fields of a header after its layers. `in` must be positioned at the first layer.
 bool read_tail(ByteReader in, const LayoutCodec& codec, uint64_t growth, uint64_t layer_count,
                FilterBuilder& builder, bool has_window) {
   FilterParameters& parameters = builder.parameters;

@@ -4,8 +4,8 @@
 // first piece is a header. The bit arrays of all layers follow, divided into chunks. No chunk
 // crosses the end of a layer.
 //
-// Invariants: the header of a redisbloom filter equals RedisBloom's, byte for byte. The other
-// layouts use the same header with an options bit that RedisBloom rejects, and a few bytes more.
+// Invariants: the header of a redisbloom filter equals RedisBloom's, byte for byte. The headers of
+// the other layouts have an options bit that RedisBloom rejects, and more fields at the end.
 // Thread safety: pure functions; the caller holds the lock of the filter's key. load_chunk() needs
 // the exclusive lock.
 // Source: docs/formats.md, "Filters in chunks".
@@ -40,8 +40,8 @@ enum class ChunkOutcome : uint8_t { kLoaded, kPastTheEnd, kCrossesLayers, kUnsou
 // if is_sound() accepts all arrays, as in decode_filter(). With kNone chunks are not checked,
 // because a journal may contain a load that was never completed.
 enum class ChunkCheck : uint8_t { kNone, kOfTheWhole };
-// Overwrites the bytes at `position` by a chunk. Any outcome but kLoaded leaves the filter
-// unchanged.
+// Overwrites the bytes at `position` of the arrays with a chunk. Any outcome but kLoaded leaves the
+// filter unchanged.
 ChunkOutcome load_chunk(core::bloom::ScalableFilter& filter, uint64_t position,
                         std::string_view bytes, ChunkCheck check = ChunkCheck::kNone);
 

@@ -25,8 +25,8 @@ namespace persistence {
 void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter, Packing packing);
 
 // Reads a payload after its type byte. The bits are read directly into the arrays. Errors: an
-// unknown module, a newer encoding, fields that no filter can have; kDoesNotFit if the budget
-// refuses. If the bytes ended early or were damaged, reader.ok() is false.
+// unknown module, a newer encoding, fields that no filter can have, bits that disagree with their
+// counts; kDoesNotFit if the budget refuses. If the bytes ended early, reader.ok() is false.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
     StreamReader& reader, const core::MemoryBudget& budget);
 // Decodes a filter of a snapshot, whose module id has already been read. Unlike decode_filter(),
@@ -34,8 +34,8 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
 // loaded in chunks.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
-// Returns whether the arrays of all layers agree with their counts. Returns true if the layout's
-// arrays do not allow that check.
+// Returns whether the arrays of all layers agree with the layers' item counts. Always returns true
+// for a layout whose arrays do not determine the count.
 bool is_sound(const core::bloom::ScalableFilter& filter);
 // Returns whether values of this module are filters, in any version.
 bool is_filter_module(uint64_t id);

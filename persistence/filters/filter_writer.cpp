@@ -24,9 +24,9 @@ LayerClaim claim_of(const ScalableFilter& filter, size_t index) {
   claim.array_bytes = stored_array_bytes(info.geometry);
   claim.lines_per_lookup = info.geometry.lines_per_lookup;
   claim.cell_bits = info.geometry.cell_bits;
-  // RedisBloom requires that bits per item and hash count agree. If another machine has sized the
-  // layer, its logarithm may have given another hash count. So the bits per item are derived from
-  // that count.
+  // RedisBloom requires that bits per item and hash count agree. The logarithm of the machine that
+  // sized the layer may differ from this machine's. So the bits per item are derived from the
+  // layer's hash count.
   claim.bits_per_item = RedisBloomLayout::bits_per_item(info.error_rate, claim.hash_count)
                             .value_or(RedisBloomLayout::bits_per_item(info.error_rate));
   if (info.geometry.is_rounded) {

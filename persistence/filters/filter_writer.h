@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterWriter: writes the fields of a filter's module value. It writes bit arrays in the way that
-// their kind of memory requires.
+// FilterWriter: writes the fields of a filter's module value. It writes an array that forked
+// processes share without compression.
 //
 // Invariants: if the ByteWriter has a ChunkedOutput, each byte of an array that forked processes
 // share is read once, in order.
 // Thread safety: one thread at a time may use an object. That thread must hold the lock of the
-// filter's key. Source: docs/formats.md, "Filters".
+// filter's key.
+// Source: docs/formats.md, "Filters".
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ namespace persistence {
 
 // Returns the fields of a layer in its stored form. REQUIRES: index < layer_count().
 LayerClaim claim_of(const core::bloom::ScalableFilter& filter, size_t index);
-// Returns the array in its stored form. `padded` holds the bytes if that form is longer than the
-// filter's array.
+// Returns the array in its stored form. If the stored form is longer than the filter's array,
+// `padded` receives the bytes, and the result is a view of it.
 std::string_view stored_array(const core::bloom::ScalableFilter& filter, size_t index,
                               std::string& padded);
 
@@ -39,7 +40,7 @@ class FilterWriter {
   void array(const core::bloom::ScalableFilter& filter, size_t index) {
     array_behind({}, filter, index);
   }
-  // Writes one string of `head` followed by the array.
+  // Writes a single string, which consists of `head` and the array.
   void array_behind(std::string_view head, const core::bloom::ScalableFilter& filter, size_t index);
   // Writes the array without its zeros, as write_runs() does.
   void runs(const core::bloom::ScalableFilter& filter, size_t index);

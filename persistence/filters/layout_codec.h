@@ -30,7 +30,8 @@ struct LayoutCodec {
   std::string_view module{};
   unsigned version_min = 0;
   unsigned version_max = 0;
-  // The version in which a filter is written; if null, always version_max.
+  // Returns the version in which the filter is written. If the function is null, the version is
+  // always version_max.
   unsigned (*version_of)(const core::bloom::ScalableFilter&) = nullptr;
   void (*encode)(FilterWriter&, const core::bloom::ScalableFilter&) = nullptr;
   // Builds the filter from the output of `encode`. REQUIRES: the builder's layout is set.
@@ -43,14 +44,16 @@ struct LayoutCodec {
   bool (*take_settings)(const SettingsClaim&, core::bloom::FilterParameters&) = nullptr;
 
   // Returns the geometry of a claimed layer that follows `earlier` ones; nullopt if the layout has
-  // no such layer. Changes the claim to what the encoder will write, if the forms differ. Sets
-  // parameters that are derived from the first layer.
+  // no such layer. If the layout derives each layer's error rate from the filter's, sets the
+  // claim's error rate to the exact derived value. Sets parameters that are derived from the first
+  // layer.
   std::optional<core::bloom::Geometry> (*accept)(LayerClaim&, core::bloom::FilterParameters&,
                                                  std::span<const core::bloom::LayerParts> earlier) =
       nullptr;
 
-  // Returns whether adds and deletions can produce a layer's bits; null if any bits are possible.
-  // Returns false while a filter is being loaded in chunks.
+  // Returns whether adds and deletions can produce the bits of a layer. The function is null for
+  // layouts in which any bits are possible. A filter whose chunks are not all loaded may fail the
+  // check.
   bool (*is_sound)(const core::bloom::ScalableFilter&, size_t index) = nullptr;
 
   // True if the append log's base stores a filter as one BF.LOAD instead of chunks.

@@ -28,9 +28,8 @@ constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;
 
 // Returns the geometry of a layer whose modulus is 2^exponent. The writer has rounded the size in
-// bits up to 2^exponent, and has added to the capacity the items that then fit. So the number of
-// bits that the capacity requires is at most 2^exponent. It is at least half of 2^exponent, minus
-// the bits of one item.
+// bits up to 2^exponent, and has added to the capacity the items that then fit. So the capacity
+// requires at most 2^exponent bits, and at least 2^exponent / 2 bits minus the bits of one item.
 std::optional<Geometry> rounded_geometry(const LayerClaim& claim, double per_item,
                                          Geometry geometry) {
   constexpr uint64_t kExponentMax = 54;
@@ -79,7 +78,8 @@ std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be
   return sizes_agree ? geometry : std::nullopt;
 }
 
-// The requested error rate. If the filter may grow, RedisBloom gives half of it to the first layer.
+// Returns the error rate that was requested for the filter. If the filter may grow, RedisBloom
+// gives half of this rate to the first layer.
 double redisbloom_rate(const FilterParameters& parameters, double first_layer_rate) {
   if (!parameters.is_scaling()) return first_layer_rate;
   return std::min(2 * first_layer_rate, std::nextafter(1.0, 0.0));

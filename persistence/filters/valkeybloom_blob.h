@@ -30,8 +30,8 @@ struct SeedRules {
   bool is_first_layer = false;  // if true, the seed of the layer becomes the filter's seed
   bool may_be_random = false;
 };
-// The claims of a blob about its layer: array size and hash count. The capacity is stored
-// elsewhere.
+// The properties that a blob states about its layer, which are array size and hash count, and the
+// layer's bits. The capacity of the layer is not in the blob.
 struct ValkeyBloomLayer {
   LayerClaim claim;
   core::bloom::BitArray bits;

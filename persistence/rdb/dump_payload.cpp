@@ -11,7 +11,7 @@ namespace persistence {
 namespace {
 
 constexpr size_t kFooterBytes = 10;
-// The snapshot version of Redis 7.0, which is the newest that all servers in use accept.
+// The snapshot version of Redis 7.0. Redis 7, later releases and Valkey accept this version.
 constexpr uint16_t kWrittenVersion = 10;
 // The newest snapshot version that is accepted in a payload. The forms of strings and module values
 // are the same in all versions, including Valkey 9.

@@ -15,7 +15,7 @@ namespace {
 enum class Form : uint8_t {
   kUnknown,
   kOneString,
-  kStrings,          // stored as a count and that many strings
+  kStrings,          // stored as a count n, then n strings
   kPairs,            // stored as a count and twice as many strings
   kTextScores,       // stored as a count, then for each element a string and a number as text
   kDoubleScores,     // stored as a count, then for each element a string and a double
@@ -29,9 +29,9 @@ enum class Form : uint8_t {
   kStream4,
   kStream5,
   kArray,
-  kTemplate,                // stored as a count, that many names, and a string
+  kTemplate,                // stored as a count n, then n names and one string
   kTemplateArray,           // stored as a count and twice as many strings
-  kTemplateArrayReference,  // stored as a template's id and a string per field
+  kTemplateArrayReference,  // stored as a template's id, then a string for each field
   kLength,
 };
 
@@ -94,7 +94,8 @@ std::optional<ForeignType> find_type(uint8_t type, RdbDialect dialect) {
   return std::nullopt;
 }
 
-// Skips a number that is stored as text after its size. Special sizes encode infinities and NaN.
+// Skips a number that is stored as its size and its text. Special values of the size encode
+// infinities and NaN, without a text.
 void skip_text_score(StreamReader& reader) {
   constexpr uint8_t kFirstSpecial = 253;
   const uint8_t size = reader.u8();
@@ -159,7 +160,7 @@ void skip_stream(StreamReader& reader, int version) {
 void skip_array(StreamReader& reader) {
   enum Tag : uint64_t { kLongText, kInteger, kReal, kShortText };
   uint64_t left = reader.length();
-  // If the number after the element count is not 0, the position of the next insertion follows.
+  // The second number is a flag: if it is not 0, the position of the next insertion follows.
   if (reader.length() != 0) reader.length();
   for (; left > 0 && reader.ok(); --left) {
     reader.length();
@@ -191,7 +192,8 @@ void skip_template_reference(StreamReader& reader, const HashTemplates& template
   skip_strings(reader, *count);
 }
 
-// Skips a value that is encoded as a count and that many elements of the same form.
+// Skips a value that is encoded as the number of its elements, followed by the elements, which all
+// have one form.
 void skip_elements(StreamReader& reader, Form form) {
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
     if (form == Form::kContainers || form == Form::kHashWithExpiry) reader.length();

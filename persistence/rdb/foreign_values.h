@@ -19,8 +19,8 @@ namespace persistence {
 // Type ids of 22 and above have different meanings in Redis and Valkey.
 enum class RdbDialect : uint8_t { kRedis, kValkey };
 
-// Returns the name of a type, such as "list" or "stream", or "type 28" if this server knows no
-// name.
+// Returns the name of a type, such as "list" or "stream". For an unknown type the name is, for
+// example, "type 28".
 std::string foreign_type_name(uint8_t type, RdbDialect dialect);
 
 // Returns whether skip_foreign_value() knows how values of the type are encoded.
@@ -33,7 +33,8 @@ class HashTemplates {
   // Reads the definition of a template. REQUIRES: the reader has consumed the opcode that
   // introduces the definition.
   void read(StreamReader& reader);
-  // Returns the number of fields of the template; nullopt if it was not defined.
+  // Returns the number of fields of the template; nullopt if the snapshot has not defined the
+  // template.
   std::optional<uint64_t> field_count(uint64_t id) const;
 
  private:

@@ -2,7 +2,8 @@
 //
 // check_rdb: reads a snapshot to its end, keeps nothing, and reports its content.
 //
-// Invariants: a file without an error can be loaded if foreign types are skipped.
+// Invariants: a snapshot that passes the check can be loaded with the option `rdb-foreign-types
+// skip`.
 // Thread safety: pure functions.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
@@ -29,7 +30,7 @@ struct RdbSummary {
   RdbCounts keys;
   RdbCounts foreign;  // numbers of keys of types that this server does not support
   uint64_t keys_with_expiry = 0;
-  // The error, if any. The counts then cover the part of the file before the error.
+  // The error, if any. After an error, the counts cover only the part of the file before the error.
   std::optional<core::Error> error;
 };
 

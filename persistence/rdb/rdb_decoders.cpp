@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{32} << 20;
 constexpr size_t kWaitingForEachHelper = 8;
-// Limit on the memory that is kept for later batches; memory beyond it is freed. It equals the
-// limit of the queue. With a lower limit the system would have to provide new pages for every
-// batch.
+// Limit on the memory of finished batches that is kept for later batches. Memory beyond this limit
+// is freed. The limit equals the maximum size of the queue. With a lower limit the system would
+// have to provide new pages for many batches.
 constexpr size_t kSpareBytesMax = kWaitingBytesMax;
 
 core::Result<> decode_safely(const RdbDecoders::Decode& decode, const RdbBatch& batch) {

@@ -2,10 +2,11 @@
 //
 // RdbDecoders: threads that decode batches of a snapshot's keys, in no defined order.
 //
-// Invariants: the queue is bounded in bytes and batches. If it is full, submit() decodes on the
-// caller's thread. After the first error batches are dropped. The destructor waits for all threads.
-// Thread safety: one thread at a time may use an object. Several threads call `decode`
-// concurrently.
+// Invariants: the size of the queue is limited, in bytes and in batches. If the queue is full,
+// submit() decodes on the caller's thread. After the first error, the batches that are not decoded
+// yet are dropped. The destructor waits for all threads.
+// Thread safety: one thread at a time may use an object. But an RdbDecoders calls `decode` on
+// several threads at the same time, so `decode` must be thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -59,7 +60,7 @@ class RdbDecoders {
 
   const Decode decode_;
   std::mutex mutex_;
-  // The members below are guarded by mutex_.
+  // mutex_ guards the members from waiting_ to is_ending_.
   std::condition_variable changed_;
   std::deque<RdbBatch> waiting_;
   size_t waiting_bytes_ = 0;

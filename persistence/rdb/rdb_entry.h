@@ -4,7 +4,7 @@
 //
 // Invariants: nothing is allocated for a length that exceeds the reader's left_bound() or the
 // budget. After a fault the reader holds the error, and no entry is returned.
-// Thread safety: none; separate readers may work in parallel.
+// Thread safety: one thread at a time may use an object. Several objects may work in parallel.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
@@ -30,8 +30,8 @@ struct RdbKeyAttributes {
 
 class RdbEntryReader {
  public:
-  // `reader` and `budget` must outlive the object. Without `builds_values`, entries have their
-  // names only.
+  // `reader` and `budget` must outlive the object. If `builds_values` is false, entries have only
+  // their names.
   RdbEntryReader(StreamReader& reader, const core::MemoryBudget& budget, bool builds_values)
       : reader_(reader), budget_(budget), builds_values_(builds_values) {}
 

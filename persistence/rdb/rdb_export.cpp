@@ -27,7 +27,8 @@ using core::keyspace::Entry;
 struct TargetRow {
   ExportTarget target;
   std::string_view name;
-  std::optional<LayoutId> layout;  // layout of the filters that the target supports; nullopt: none
+  // layout of the supported filters; nullopt: the target supports no filters
+  std::optional<LayoutId> layout;
 };
 constexpr std::array<TargetRow, 3> kTargets = {{
     {ExportTarget::kRedis, "redis", std::nullopt},
@@ -44,7 +45,8 @@ std::string kind_of(const core::bloom::ScalableFilter& filter) {
                      filter.parameters().window.is_set() ? " with a window" : "");
 }
 
-// Returns the target whose module most of the filters belong to.
+// Returns the module in whose layout most filters without a window are. Returns kRedis if no module
+// can load any of the filters.
 ExportTarget best_target(const RdbCounts& keys) {
   std::array<uint64_t, kTargets.size()> counts{};
   for (const auto& [database, types] : keys) {
@@ -148,7 +150,8 @@ class Exporter {
       report(source_bytes_ + progress.bytes);
     };
     const auto read = read_rdb(source, sieve, core::UnlimitedMemory(), reading);
-    // An error of the disk takes precedence over the reader's error that follows from it.
+    // If writing fails, reading stops with an error of its own, so the error of the disk is
+    // returned.
     if (auto sound = stream.status(); !sound) return sound.error();
     if (!read) return in_source(read.error());
     return stream.finish();
@@ -156,7 +159,7 @@ class Exporter {
 
   core::Result<> put_in_place() {
     const RdbPlace& place = request_.place;
-    // Another program may have created a file at the path in the meantime.
+    // Another program may have created a file at the path while this one wrote.
     auto free = figures_.replaced ? core::Result<>() : check_place();
     if (free) free = files_.rename(place.temporary, place.path);
     if (!free) {

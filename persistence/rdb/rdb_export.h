@@ -3,14 +3,15 @@
 // export_rdb: copies those keys of a snapshot that another server can load, and reports the keys
 // that were left out.
 //
-// The file is read twice. The first pass reads it to its end, so that damage is found before
-// anything is written, and chooses the target by the content. The second pass copies value by
-// value.
+// The file is read twice. The first pass reads to the end, so that damage is found before anything
+// is written. If the caller names no target server, the first pass also counts the filters of each
+// module, to choose the target. The second pass copies value by value.
 //
 // Invariants: memory holds one value at a time. The new file gets its name only when it is complete
 // and on the disk; after an error no file of this process is left. Expiries are kept, even expired
 // ones.
-// Thread safety: a free function without shared state.
+// Thread safety: any thread may call the functions, which share no state. Two exports must not
+// write the same file at the same time.
 // Source: docs/moving_out.md.
 #pragma once
 
@@ -38,8 +39,8 @@ std::optional<ExportTarget> parse_export_target(std::string_view name);
 struct ExportRequest {
   std::string source;
   RdbPlace place;
-  // The target server. The default is the module that most filters belong to, or Redis if there are
-  // no filters.
+  // The target server. The default is the module in whose layout most filters are, or Redis if no
+  // module can load any filter.
   std::optional<ExportTarget> target;
   bool may_replace = false;
   std::string server_version;
@@ -67,8 +68,8 @@ struct ExportFigures {
 
 inline constexpr size_t kNamesShownMax = 5;
 
-// Exports the snapshot. Errors: those of the files; damage in the source; an existing file that may
-// not be replaced.
+// Exports the snapshot. Errors: a file cannot be read or written, the source is damaged, or a file
+// exists at the path and may not be replaced.
 core::Result<ExportFigures> export_rdb(FileSystem& files, const ExportRequest& request);
 
 }  // namespace persistence

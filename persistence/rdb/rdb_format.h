@@ -16,10 +16,10 @@ inline constexpr std::string_view kMagic = "REDIS";
 inline constexpr std::string_view kValkeyMagic = "VALKEY";
 // The size of the header, which is the magic and the version: REDIS0010, VALKEY080.
 inline constexpr size_t kHeaderBytes = 9;
-// The snapshot version of Redis 7.0, which is the newest that all servers in use accept.
+// The snapshot version of Redis 7.0. Redis 7, later releases and Valkey accept this version.
 inline constexpr unsigned kWrittenVersion = 10;
-// The snapshot version of Redis 5.0, which is the oldest that supports all fields written here
-// (idle times and frequencies).
+// The snapshot version of Redis 5.0, which is the oldest version with idle times and frequencies of
+// use.
 inline constexpr unsigned kOldestWrittenVersion = 9;
 // Snapshots end with a checksum from version 5 on.
 inline constexpr unsigned kFirstVersionWithSum = 5;
@@ -43,8 +43,8 @@ inline constexpr uint8_t kFunction = 245;
 inline constexpr uint8_t kSlotInfo = 244;
 // Opcode 243 introduces metadata of a key in Redis, and an import of slots in Valkey.
 inline constexpr uint8_t kKeyMetaOrSlotImport = 243;
-// Opcode 242 introduces the fields of a hash template in Redis. In Valkey it introduces a command,
-// in a snapshot that was saved without a fork.
+// Opcode 242 introduces the fields of a hash template in Redis. In Valkey it introduces a command
+// that was executed while a snapshot was saved without a fork.
 inline constexpr uint8_t kHashTemplateOrUpdate = 242;
 
 // The names of AUX fields.
@@ -56,9 +56,9 @@ inline constexpr std::string_view kAofBaseAux = "aof-base";
 inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
 inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
-// The AUX field `bloomery-ver` marks the snapshots of Bloomery. The commands after such a snapshot
-// add only items that were new when the commands were journaled. So replay counts these items
-// without looking them up.
+// The AUX field `bloomery-ver` marks the snapshots of Bloomery. In the journal after such a
+// snapshot, adds list only items that changed the filter. So replay counts these items without
+// looking them up.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
 // The AUX field `bloomery-foreign-stream` is "1" if the replication stream after the snapshot comes
 // from another kind of server.

@@ -17,8 +17,8 @@ core::Result<> KeyspaceLoader::aux(std::string_view name, std::string_view value
 }
 
 void KeyspaceLoader::size_hint(uint64_t database, uint64_t keys, uint64_t /*expires*/) {
-  // Limit on the reserved number of keys. Larger hints are not trusted; tables then grow as keys
-  // arrive.
+  // Limit on the number of keys for which a table reserves memory at once. A larger hint in a
+  // snapshot is not trusted, so the table grows while keys arrive.
   constexpr uint64_t kReservedKeysMax = uint64_t{1} << 26;
   if (database >= keyspace_.database_count()) return;
   const auto stripes =

@@ -25,9 +25,9 @@ namespace persistence {
 
 class KeyspaceLoader : public RdbVisitor {
  public:
-  // Keys that have expired at `now_ms` are dropped. kIgnoreExpiry keeps them, as replicas and the
-  // base of an append log require. `access_clock_s` is the current time in seconds, by the clock
-  // that records when keys were last used.
+  // Keys that have expired at `now_ms` are dropped. With kIgnoreExpiry such keys are kept. Replicas
+  // and the base of an append log need this. `access_clock_s` is the current time in seconds, by
+  // the clock that records when keys were last used.
   KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
       : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
 

@@ -21,11 +21,13 @@ namespace {
 
 using core::keyspace::EntryPtr;
 
-// The longest AUX field that is read. Longer ones, such as scripts of old releases, are skipped.
+// The longest name or value of an AUX field. A longer value, such as a script of an old release, is
+// skipped. A longer name is an error.
 constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
-// The size of a batch of keys that other threads decode. A longer key is a batch of its own.
+// A batch of keys is submitted to the decoding threads once it has at least this size.
 constexpr size_t kBatchBytes = size_t{256} << 10;
-// The longest key that is batched. The reader decodes longer keys directly into their entries.
+// The maximum encoded size of a key, with its value, in a batch. The reader decodes larger ones
+// directly into their entries.
 constexpr uint64_t kBatchedKeyBytesMax = uint64_t{16} << 20;
 
 class RdbReader {
@@ -79,7 +81,7 @@ class RdbReader {
   void hand_over(EntryPtr entry);
   // Decodes the keys of a batch. May be called on any thread.
   core::Result<> decode(const RdbBatch& batch, const core::MemoryBudget& budget);
-  // Submits the current batch. Its keys reach the visitor by the time drain() returns.
+  // Submits the current batch. The visitor has received all keys of the batch when drain() returns.
   void hand_over_batch();
   void drain();
   // Reports a value of a foreign type. Returns false if foreign types are rejected.
@@ -101,8 +103,8 @@ class RdbReader {
   RdbKeyAttributes attributes_;
   bool is_done_ = false;
   RdbBatch batch_;
-  // The decoding threads; null if one thread reads. Must be the last member, because its threads
-  // use the other members.
+  // The decoding threads; null if only one thread reads. This must be the last member, because the
+  // threads use all members before it.
   std::unique_ptr<RdbDecoders> decoders_;
 };
 

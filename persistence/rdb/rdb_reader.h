@@ -9,10 +9,11 @@
 // Nothing is allocated for a length that exceeds the source's size_bound() or the budget. After an
 // error the caller must discard the values that the visitor has received.
 // With several threads the caller's thread finds the boundaries of the keys. All threads decode
-// keys and call the visitor's entry(), in no defined order. The fault of a damaged source is then
-// determined by a second reading with one thread.
-// Thread safety: a pure function of its source. Calls the visitor on the caller's thread. If
-// thread_count is above 1, all of the threads may call the visitor's entry() concurrently.
+// keys and call the visitor's entry(), in no defined order. If the source is damaged, the returned
+// error may not be the first one in the file. A caller that needs the first error reads the source
+// again with one thread.
+// Thread safety: the functions keep no state. read_rdb() calls the visitor on the caller's thread.
+// If thread_count is above 1, several threads may call the visitor's entry() at the same time.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
@@ -57,7 +58,8 @@ struct RdbReadOptions {
   // append log or a replication stream may follow.
   bool may_be_followed = false;
   size_t buffer_bytes = size_t{256} << 10;
-  // With several threads, entry() and the budget are called from all of them.
+  // The number of threads that decode keys. All of these threads call the visitor's entry() and the
+  // memory budget.
   unsigned thread_count = 1;
   // Called on the caller's thread after each piece of the file that was read.
   RdbProgressCallback on_progress;
@@ -68,16 +70,17 @@ struct RdbReadResult {
   unsigned version = 0;
   bool has_sum = false;  // true if the file has a checksum
   uint64_t sum = 0;
-  // The number of bytes of the file, including the footer, and the number of entries that the
+  // The number of bytes of the snapshot, including its footer, and the number of entries that the
   // visitor received.
   RdbProgress total;
   uint64_t foreign_keys = 0;
-  // The bytes that were read from the source after the snapshot. Empty unless may_be_followed.
+  // The bytes after the snapshot that were read into the buffer. Empty if may_be_followed is false.
   std::string read_ahead;
 };
 
 // Reads the snapshot. Errors: a text such as "offset 123: string is longer than the file". The text
-// ends with kValueDoesNotFit if `budget` or the system refuses memory.
+// ends with kValueDoesNotFit if `budget` refuses the memory for a value or its allocation fails. If
+// another allocation fails, the text begins with "OOM".
 inline constexpr std::string_view kValueDoesNotFit = "a value does not fit in memory";
 core::Result<RdbReadResult> read_rdb(ByteSource& source, RdbVisitor& visitor,
                                      const core::MemoryBudget& budget,

@@ -18,9 +18,8 @@ struct RdbReplicationInfo {
   // True if another kind of server produced the stream, so that the receiver re-executes its
   // commands.
   bool is_foreign = false;
-  // True if big filters may contain bits that were set after `offset`. The data of such a snapshot
-  // equal a replica's data only once the stream after `offset` was applied up to the end of the
-  // save.
+  // True if big filters may contain bits that were set after `offset`. So the data of the snapshot
+  // equal the leader's data only after the stream from `offset` to the end of the save was applied.
   bool is_ahead = false;
   // In a cluster, the epoch of the leader that produced this history; 0 if unknown. Only the append
   // log stores the epoch.

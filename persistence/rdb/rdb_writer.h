@@ -4,8 +4,8 @@
 //
 // Invariants: bytes are written in pieces of at most `buffer_bytes`. Every byte of a value is
 // copied to the buffer once, and only the copy is checksummed and written. So bit arrays may gain
-// bits during the write, as arrays do that a forked child process shares with its parent. Expired
-// keys are written too; the loader decides about them.
+// bits during the write. This happens to arrays that a forked child process shares with its parent.
+// Expired keys are written, too. The server that loads the snapshot decides whether to drop them.
 // Thread safety: reads the keyspace without locks. The caller holds the locks of all stripes, at
 // least shared, or is a forked child process.
 // Source: docs/formats.md, "Snapshots".
@@ -43,7 +43,7 @@ enum class WrittenUse : uint8_t { kNone, kIdleTime, kFrequency };
 
 struct RdbWriteOptions {
   bool compresses = true;  // value of the option `rdbcompression`
-  bool has_sum = true;     // value of `rdbchecksum`; if false, zeros replace the checksum
+  bool has_sum = true;     // value of the option `rdbchecksum`; if false, the checksum is 0
 
   // The next members are written to AUX fields.
   std::string server_version = "7.4.0";  // the version of Redis that clients see
@@ -56,8 +56,8 @@ struct RdbWriteOptions {
   bool has_keys = true;            // if false, only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
   std::vector<std::pair<std::string, std::string>> more_aux;
-  // For other servers only: writes a version that Redis 5 also reads, without Bloomery's own
-  // fields.
+  // True for a file that another server will load: it has a version that Redis 5 also reads, and no
+  // fields of Bloomery.
   bool is_for_others = false;
   size_t buffer_bytes = size_t{256} << 10;
   // Called after each piece has been written. The argument counts the bytes that reached the sink.
@@ -71,14 +71,14 @@ struct RdbPlace {
   std::string temporary;
 };
 
-// Writes the snapshot. Returns the numbers of bytes and keys written. Errors: the errors of the
-// sink. After the first error no more bytes are written.
+// Writes the snapshot. Returns the numbers of bytes and keys written. Errors: those of the sink,
+// and a lack of memory. After the first error no more bytes are written.
 core::Result<RdbProgress> write_rdb(ByteSink& sink, const core::keyspace::Keyspace& keyspace,
                                     const RdbWriteOptions& options);
 
 // Writes the snapshot to a separate file and syncs it. An existing file at `path` is overwritten.
-// Used for a base of the append log, which the manifest activates. Errors: those of `files`; the
-// file is then removed.
+// The append log uses this function for its base file, which the manifest activates later. Errors:
+// those of `files` and of write_rdb(). After an error the file is removed.
 core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& path,
                                          const core::keyspace::Keyspace& keyspace,
                                          const RdbWriteOptions& options);
@@ -87,14 +87,15 @@ core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& p
 std::string temporary_snapshot_name(int64_t process_id);
 // Returns the name of a snapshot that a process is receiving.
 std::string received_snapshot_name(int64_t process_id);
-// Removes temporary snapshots that a crash has left in the directory, except `kept`. Returns their
-// names.
+// Removes temporary snapshots that a crash has left in the directory, except `kept`. Returns the
+// paths of the removed files.
 core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& files,
                                                                   const std::string& directory,
                                                                   const std::string& kept);
 
 // Replaces the snapshot at `path`. After any failure or power cut the old or the new snapshot
-// exists completely. `temporary` is in the same directory. Errors: those of write_rdb_file().
+// exists completely. `temporary` must be in the same directory. Errors: those of write_rdb_file(),
+// of the rename, and of the sync of the directory.
 core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,
                                    const core::keyspace::Keyspace& keyspace,
                                    const RdbWriteOptions& options);

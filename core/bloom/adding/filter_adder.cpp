@@ -119,8 +119,8 @@ class ScalableFilter::Adder {
     return AddOutcome::kAdded;
   }
 
-  // Adds an item that no earlier layer contains. If the window refreshes, layers of older
-  // generations may contain the item.
+  // Adds an item that no earlier layer contains. If adds refresh items (WindowSettings::refreshes),
+  // layers of older generations may contain the item.
   template <class Layout>
   AddOutcome add_to_last(ItemHash hash) {
     Layer& last = filter_.layers().back();

@@ -19,8 +19,8 @@ namespace core::bloom {
 namespace {
 
 constexpr int64_t kNoOffset = -1;
-// Ranges start at multiples of 2 MiB, as huge pages require. No page of the gap between two ranges
-// is touched, so a search for touched pages stops there.
+// Ranges start at multiples of 2 MiB, as huge pages require. The pages of the gap between two
+// ranges are never touched.
 constexpr uint64_t kRangeAlignment = uint64_t{2} << 20;
 
 uint64_t round_up(uint64_t value, uint64_t step) {
@@ -111,7 +111,7 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
   void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_NORESERVE, descriptor_, offset);
   if (memory == MAP_FAILED) {
-    // If mmap() has failed, its range of the file is made available again.
+    // After a failed mmap() the reserved range of the file becomes available for another array.
     uint64_t end = start + step;
     next_offset_.compare_exchange_strong(end, start, std::memory_order_relaxed);
   }

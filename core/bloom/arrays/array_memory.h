@@ -69,7 +69,7 @@ class ArrayMemory {
   // fork.
   struct Child {
     uint64_t begin;
-    // The largest uint64_t until fork() has returned.
+    // Count of fork events when fork() had returned; the largest uint64_t before that.
     uint64_t end = std::numeric_limits<uint64_t>::max();
   };
   using Children = std::list<Child>;

@@ -18,8 +18,8 @@ constexpr size_t kLineBytes = 64;
 
 uint64_t* allocate_on_heap(size_t size_bytes) {
   // A layout that divides its array into cache lines needs an array that starts at a cache line. If
-  // the size is not a multiple of a cache line, no such layout uses the array, and calloc wastes
-  // less memory.
+  // the size is not a multiple of a cache line, no such layout uses the array. Then calloc wastes
+  // less memory than an aligned allocation.
   if (size_bytes % kLineBytes != 0) return static_cast<uint64_t*>(std::calloc(size_bytes, 1));
   void* memory = std::aligned_alloc(kLineBytes, size_bytes);
   if (memory == nullptr) return nullptr;

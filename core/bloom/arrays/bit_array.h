@@ -31,8 +31,8 @@ enum class ArraySharing : uint8_t { kShared, kPrivate };
 class BitArray {
  public:
   static constexpr uint64_t kMappedBytes = uint64_t{1} << 20;
-  // Maximum number of bits of an array. It is larger than any address space, and small enough that
-  // sums of sizes cannot overflow.
+  // Maximum number of bits of an array. No machine has an array of this size (4 PiB), and sums of
+  // sizes below it cannot overflow.
   static constexpr uint64_t kMaxBits = uint64_t{1} << 55;
 
   BitArray() = default;

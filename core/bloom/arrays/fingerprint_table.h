@@ -136,7 +136,7 @@ class FingerprintTable {
     const Word in_first = zeros(load(places.buckets[0]) ^ wanted) & highs();
     const Word in_second = zeros(load(places.buckets[1]) ^ wanted) & highs();
     if ((in_first | in_second) == 0) return false;
-    // No branch, because the bucket that matches is unpredictable.
+    // Uses no branch, because the bucket that matches is unpredictable.
     const bool is_second = in_first == 0;
     const std::array<Word, 2> marked{in_first, in_second};
     flip(places.buckets[is_second], lowest(marked[is_second]), places.fingerprint);
@@ -181,7 +181,7 @@ class FingerprintTable {
     auto half = static_cast<uint64_t>(marked);
     unsigned below = 0;
     if constexpr (sizeof(Word) > sizeof(half)) {
-      // No branch, because the half of the word that matches is unpredictable.
+      // Uses no branch, because the half of the word that matches is unpredictable.
       const uint64_t is_high = half == 0;
       half |= static_cast<uint64_t>(marked >> 64) & -is_high;
       below = static_cast<unsigned>(is_high) * 64;

@@ -201,9 +201,9 @@ std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
   const double slack_limit = std::ceil(ideal_lines * (1 + kMemorySlack));
   const double ideal_bits_per_item = -std::log2(error_rate);
   std::optional<LineModel> best;
-  // The first pass accepts only shapes within the memory slack. If a filter needs only a few lines,
-  // rounding up may put every shape above that limit. The second pass then selects the smallest
-  // shape.
+  // The first pass accepts only shapes whose memory is within kMemorySlack of the classic optimum.
+  // If a filter needs only a few lines, rounding up may put every shape above this bound. The
+  // second pass then selects the smallest shape.
   for (const double limit : {slack_limit, std::ceil(2 * ideal_lines) + 2}) {
     for (unsigned g = 1; g <= kMaxLinesPerLookup; ++g) {
       const int ideal = int(ideal_bits_per_item / g);

@@ -37,9 +37,9 @@ struct LineModel {
   double items_of_ones(double ones) const;
 };
 
-// The smallest shape that keeps `error_rate` at `capacity` items. Among the shapes whose memory is
+// Returns a shape that keeps `error_rate` at `capacity` items. Among the shapes whose memory is
 // within kMemorySlack of the classic optimum, it has the fewest lines per lookup, then the least
-// memory.
+// memory. If there are none, it is the smallest shape.
 inline constexpr double kMemorySlack = 0.04;
 std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
                                           unsigned line_bits = kLineBits);

@@ -25,8 +25,8 @@ bool are_equal_rates(double a, double b) {
   return std::fabs(a - b) <= kRateTolerance * b;
 }
 
-// Compares the settings that determine an item's bits. Errors: the filters are deletable or have a
-// window, or the settings differ.
+// Compares the settings that determine an item's bits. Errors: one of the filters is deletable or
+// has a window, or the settings differ.
 Result<> check_settings(const FilterParameters& first, const FilterParameters& other) {
   if (layout_row(first.layout).clears_bits || layout_row(other.layout).clears_bits) {
     return cannot_merge("deletable filters hold items by more than their bits");
@@ -130,13 +130,14 @@ void add_bits(BitArray& bits, const BitArray& other) {
   });
 }
 
-// Item count of a united layer: `estimate`, limited by the item counts of the layer's parts. `sum`
-// is the total of these counts, `most` the largest.
+// Item count of a united layer: `estimate`, limited to the range from `most` to `sum` unless it is
+// far above `sum`. `sum` is the total of the item counts of the layers that were united, `most` the
+// largest of these counts.
 double items_within(double estimate, uint64_t most, uint64_t sum) {
   const double lower = static_cast<double>(most);
   const double upper = static_cast<double>(sum);
-  // Upper bound of the estimate's error. A larger estimate shows that the bits contain items which
-  // no count includes.
+  // Upper bound of the estimate's error. An estimate above `sum` by more than this bound shows that
+  // the bits contain items that no count includes.
   const double slack = 3 * std::sqrt(upper) + 1;
   if (estimate > upper + slack) return estimate;
   return std::clamp(estimate, lower, upper);

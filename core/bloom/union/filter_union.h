@@ -2,9 +2,10 @@
 //
 // The union of filters: a filter that contains the items of all inputs.
 //
-// Filters with the same settings are united layer by layer, by OR. The item count of a layer made
-// of several layers is estimated from its bits, within the limits that the counts of its parts
-// give. The union is then marked as a filter with an estimated count.
+// Filters with the same settings are united layer by layer, by OR. If one input already has all
+// bits of a united layer, the layer gets the item count of that input. Otherwise the count is
+// estimated from the bits, within the limits that the inputs' counts give. The union is then marked
+// as a filter with an estimated count.
 //
 // Invariants: the inputs are only read, and none of their untouched pages is touched.
 // Thread safety: pure functions; the filters must not change during a call.

@@ -11,8 +11,9 @@
 namespace core::keyspace {
 namespace {
 
-// Maximum number of buckets scanned while a stripe lock is held, and for a whole sample. A sample
-// needs a limit, because a search for keys with an expiry may find only a few.
+// Maximum number of buckets scanned while a stripe lock is held, and maximum number scanned in one
+// stripe for a sample. The second limit is needed because a search for keys with an expiry may find
+// only a few.
 constexpr size_t kStepsPerLock = 64;
 constexpr size_t kStepsMax = 4096;
 

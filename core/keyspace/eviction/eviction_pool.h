@@ -24,7 +24,7 @@
 
 namespace core::keyspace {
 
-// Values of `maxmemory-policy`, in the order of their names.
+// Values of `maxmemory-policy`, in the order in which the option's row lists their names.
 enum class EvictionPolicy : uint8_t {
   kVolatileLru,
   kVolatileLfu,
@@ -95,7 +95,8 @@ class EvictionPool {
   // The entries sampled for one choice.
   struct Sample {
     Chance chance;
-    // Entries with this score or less are ignored, because enough better entries are known.
+    // Entries with this score or less are ignored, because enough entries with a higher score are
+    // known.
     std::optional<uint64_t> score_floor{};
     size_t seen_count = 0;
     std::vector<Candidate> found{};
@@ -112,7 +113,7 @@ class EvictionPool {
   void merge(std::vector<Candidate> found);
 
   Keyspace& keyspace_;
-  std::mutex mutex_;  // guards all members but keyspace_; no lock is taken while it is held
+  std::mutex mutex_;  // guards all members but keyspace_; its holder takes no other lock
   std::mt19937_64 random_;
   size_t next_database_ = 0;  // used by policies that draw at random
   EvictionPolicy scored_by_ = EvictionPolicy::kNoEviction;

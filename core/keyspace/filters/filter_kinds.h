@@ -31,11 +31,12 @@ class FilterKinds {
   uint64_t count(bloom::LayoutId layout) const {
     return counts_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // Number of filters of the layout ever added. It also counts filters that no longer exist.
+  // Number of calls of add() for the layout. It also counts filters that no longer exist, and each
+  // rename of a filter's key.
   uint64_t total(bloom::LayoutId layout) const {
     return totals_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // The key that was added when no other filter had the layout.
+  // The key of the latest filter that was added when no other filter had the layout.
   std::string first_key(bloom::LayoutId layout) const;
 
  private:

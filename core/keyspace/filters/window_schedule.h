@@ -34,17 +34,17 @@ class WindowSchedule {
 
   static WindowSchedule& of_process();
 
-  // Schedules a check of the key soon. Called when a filter with a window gets this name or its
-  // first item.
+  // Schedules a check of the key soon. Called when a filter with a window gets this name, and when
+  // such a filter gets its first item.
   void record(std::string_view key);
   // Removes and returns a name whose check is due. After the clock has jumped back, the checks of
   // all names are due.
   std::optional<Name> take_due(int64_t now_ms);
   // Makes the check of every name due now.
   void bring_all();
-  // Puts a name back, unless record() has added it again after take_due(). The name of a missing
-  // key is also put back, because record() is called before the filter's entry is inserted into its
-  // table.
+  // Puts a name back, unless record() has added it again after take_due(). The caller also puts the
+  // name of a missing key back, once, because record() is called before the filter's entry is
+  // inserted into its table.
   void put_back(Name name, int64_t due_ms);
   bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
 
