@@ -3,7 +3,7 @@
 // Shared code of the filter benchmarks: items, a clock, layouts by name, and the creation of
 // filters. If a filter cannot be created, the benchmark ends.
 //
-// Thread safety: pure functions.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <fmt/format.h>

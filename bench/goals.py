@@ -4,8 +4,8 @@
 
 `scripts/bench.sh goals` calls this script. A goal is a row of GOALS: the bench that measures it, a
 glob pattern for the names of its figures, and a bound. The worst of those figures must meet the
-bound. Where single figures are too noisy, their geometric mean must meet it. A bench runs once for
-all of its goals. The exit status is 1 if a goal was missed.
+bound. Where single figures are too noisy, their geometric mean must meet the bound. A bench runs
+once for all of its goals. The exit status is 1 if a goal was missed.
 """
 import argparse
 import dataclasses

@@ -6,8 +6,9 @@ used memory, and refused writes.
 There is a row for each combination of eviction policy, value size (100 bytes to 1 MB) and pipeline
 depth (1 and 20). The servers take turns, and the server that begins changes from round to round.
 Rates are medians of the rounds, and the ratio is the median of the rounds' ratios. The column `cpu`
-is redis-server's CPU time per request, divided by this server's. It compares the servers where the
-load generator limits the rate. A peak is `used_memory_peak` of INFO minus maxmemory.
+is redis-server's CPU time per request, divided by that of this server. This column compares the
+servers where the load generator limits the rate. A peak is `used_memory_peak` of INFO minus
+maxmemory.
 
 More rows measure filters of this server at the memory limit. Some filters grow, some are windows
 that rotate, and some are made and deleted while a child process saves. Each row ends with `ok` or

@@ -3,7 +3,9 @@
 #
 # Checks the tree before a commit: clang-format on all sources, clang-tidy on the sources that
 # changed since BASE, and the house rules (scripts/check_tree.py).
-# Usage: scripts/check.sh [BASE]   (default: where this branch left main, or the commit before HEAD)
+# Usage: scripts/check.sh [BASE]
+# By default, BASE is the commit where this branch left main. If HEAD is a commit of main, BASE is
+# the commit before HEAD.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 failed=0

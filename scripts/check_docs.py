@@ -195,7 +195,7 @@ class Pages:
         for path in self.texts:
             self.check_links(path)
             self.check_paths(path)
-            # Not checked in configuration.md, because that page is the list of options.
+            # configuration.md is the list of options, so its words are not compared with the list.
             if path.name != "configuration.md":
                 self.check_options(path, options)
             self.check_figures(path)

@@ -8,8 +8,9 @@ Usage: check_prose.py [BASE] [--update | --all] [--root DIR]
   --all     print every finding, also those that scripts/prose_exceptions.txt allows; exit with 0
   --root    the tree to check (default: the tree of this script)
 
-The default of BASE is the commit where this branch left main, or the commit before HEAD. If the
-rules have changed since BASE, --update also raises counts.
+The default of BASE is the commit where this branch left main. If HEAD is a commit of main, the
+default is the commit before HEAD. If the rules have changed since BASE, --update also raises
+counts.
 
 The rules are in scripts/prose_rules.py. They apply to comments, string literals, documentation
 pages, manual pages, sample configurations, names in code, names of tests, and subjects of commits
@@ -18,7 +19,7 @@ since BASE. Text in quotes or backticks is a quotation, which is not checked.
 scripts/prose_exceptions.txt counts, for each file, the findings that are older than their rule. The
 check fails if the number of findings in a file differs from its count, or if a count has grown
 since BASE. A line changed since BASE must have no finding, unless prose_exceptions.txt gives a
-reason for its file.
+reason for the file of this line.
 """
 
 import argparse
@@ -196,7 +197,8 @@ class Repository:
         return done.stdout if done.returncode == 0 else ""
 
     def base(self):
-        """Returns the commit where this branch left main, or the commit before HEAD."""
+        """Returns the commit where this branch left main. If HEAD is a commit of main, returns the
+        commit before HEAD."""
         base = self.git("merge-base", "HEAD", "main", check=False).strip()
         head = self.git("rev-parse", "HEAD").strip()
         if base and base != head:

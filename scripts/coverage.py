@@ -39,13 +39,13 @@ SLACK = 0.001
 
 
 class Lines:
-    """Counts how often each line and branch of a source file was executed, as a sum over all
-    programs that contain the file.
+    """Counts how often each line and branch of a source file was executed. The counts are sums over
+    all programs that contain the file.
     """
 
     def __init__(self):
-        self.counts = {}  # maps a line number to its number of executions
-        self.branches = {}  # maps (line number, index of the branch) to its number of executions
+        self.counts = {}  # maps a line number to how often the line was executed
+        self.branches = {}  # maps (line number, branch index) to how often the branch was taken
 
     def add(self, lines):
         """Adds the counts of `lines`, a list in gcov's JSON format. Branches that only an exception

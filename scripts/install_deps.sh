@@ -14,7 +14,7 @@ server_packages=(
   liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev ninja-build prometheus-cpp-dev
 )
 # Boost must be at least 1.81. The script installs the first of these pairs of packages that the
-# system offers in this version.
+# system offers in version 1.81 or later.
 boost_packages=("libboost-dev libboost-json-dev" "libboost1.81-dev libboost-json1.81-dev")
 build_packages=(ccache libbenchmark-dev libgmock-dev libgtest-dev redis-tools)
 test_packages=(

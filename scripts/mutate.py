@@ -9,7 +9,7 @@ Usage: mutate.py [--seed SEED] [-n COUNT] [--system] [--only NUMBERS] [--json OU
   --system   also run the system tests if the unit tests do not catch a mutation
   --only     numbers of the mutations to test, e.g. 3,9,12; the others are skipped
   --json     write the results to OUT after each mutation
-  --compare  test the mutations in OLD again, an earlier output of --json
+  --compare  test again the mutations in OLD, an earlier output of --json
   --jobs     number of compilers and tests that run at once (default: one per processor)
   --list     print the first COUNT mutations and run nothing
 

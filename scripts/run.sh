@@ -27,9 +27,9 @@ data=$top/build/data
 mkdir -p "$data"
 cd "$data"
 
-# --health-check prints the port on which a server with these options listens without TLS. It is not
-# run if the first or last argument is `-`. It would then read the configuration from the standard
-# input, and the server could not read it.
+# --health-check prints the port on which a server with these options listens without TLS. If the
+# first or last argument is `-`, the script does not run --health-check, which would read the
+# configuration from the standard input. The server could then not read the configuration.
 port=
 if [ "${1:-}" != - ] && [ "${*: -1}" != - ]; then
   told=$("$server" --health-check "$@" --tls-port 0 2>/dev/null || true)

@@ -3,8 +3,8 @@
 # Makes the screenshots of the dashboard in docs/images with a headless Chromium. Look at the images
 # before you commit them.
 #
-# Requires a release build and the test packages. They are made by scripts/run.sh,
-# scripts/install_deps.sh test and scripts/install_node_packages.sh.
+# Requires a release build, which scripts/run.sh makes. Also requires the test packages, which
+# `scripts/install_deps.sh test` and scripts/install_node_packages.sh install.
 set -eu
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)

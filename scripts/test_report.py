@@ -100,7 +100,8 @@ def _is_skipped(case):
 
 
 def _read_script(preset, case, status, output):
-    """Returns the report of a ctest test that is not a GoogleTest program. It counts as one test.
+    """Returns the report of a ctest test that is not a GoogleTest program. Such a program counts as
+    one test.
     """
     test = case.get("name")
     name = f"{preset}: {test}"

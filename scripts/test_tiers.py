@@ -17,8 +17,8 @@ unit tests without threads and sockets of the changed libraries or of FOLDER (co
 persistence, server).
 
 The tier `long` runs all tests in release with more rounds, and each fuzzer for 60 s. Under ASan and
-TSan it runs the unit tests and the system tests labelled `sanitized`. It also runs a soak of ten
-minutes, and tests the platforms of scripts/try_platform.sh.
+TSan it runs the unit tests, and the system tests labelled `sanitized` or `threads`. It also runs a
+soak of ten minutes, and tests the platforms of scripts/try_platform.sh.
 
 In the tier `stress`, four busy loops run beside the tests.
 
@@ -102,7 +102,8 @@ class Run:
         return self.finish(started)
 
     def finish(self, build):
-        """Waits for a build, as a part of the tier. Returns whether the build succeeded."""
+        """Waits until a started build has ended. The wait is a part of the tier. Returns whether
+        the build succeeded."""
         with self.part(f"build {build.preset}"):
             output = build.wait()
             if output is not None:
@@ -114,7 +115,8 @@ class Run:
         return self.finish_tests(Tests(preset, name, *options, jobs=jobs, environment=environment))
 
     def finish_tests(self, tests):
-        """Waits for running tests, as a part of the tier, and counts them. Returns their report."""
+        """Waits until a started run of ctest has ended, and counts its tests. The wait is a part of
+        the tier. Returns the report of the tests."""
         with self.part(tests.name):
             try:
                 report = tests.wait()

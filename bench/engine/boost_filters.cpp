@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Boost.Bloom's filters for engine_bench. The library chooses its instructions when it is compiled,
-// so this file is compiled for the processor of the machine.
+// Adds Boost.Bloom's filters to engine_bench. The library chooses its instructions when it is
+// compiled, so this file is compiled for the processor of the machine.
 #include "bench/engine/contestant.h"
 
 #ifdef BLOOMERY_WITH_BOOST_BLOOM

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Aborts if bytes decode to a filter that changes when it is written and read in any form. Also
-// aborts if a chunk is loaded to a wrong position.
+// aborts if a chunk that does not fit at its position is accepted.
 //
 // The first byte of an input chooses the form: a module value, a chunk header, a BF.LOAD payload,
 // or a chunk. The position of a chunk is in the next three bytes.
@@ -57,7 +57,8 @@ FilterPtr small_filter(core::bloom::LayoutId layout) {
   return std::move(*filter);
 }
 
-// An accepted chunk must be returned when it is read again, except bits after the end of the array.
+// An accepted chunk must fit into its layer. No chunk, accepted or rejected, may change the header
+// of the filter.
 void load_chunk(std::string_view bytes) {
   constexpr size_t kPositionBytes = 3;
   if (bytes.size() < kPositionBytes) return;

@@ -2,7 +2,7 @@
 //
 // Reads any bytes as requests of an admin port client, in the pieces that a connection reads and in
 // small ones. Both ways must give the same requests. Paths and values must survive encoding in an
-// address. The input's first byte is the size of the small pieces.
+// address. The size of the small pieces is the input's first byte plus one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

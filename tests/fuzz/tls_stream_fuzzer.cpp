@@ -176,7 +176,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       require(peer.heard().size() % kSecret.size() == 0, "plain text that no peer has sent");
       break;
     default:
-      // Three bytes per change: the position and the new value.
+      // Three bytes per change: two for the position, and one with the bits to invert.
       size_t offset = 0;
       speak(peer, [&](std::string& piece) {
         for (size_t i = 0; i + 2 < bytes.size(); i += 3) {

@@ -37,8 +37,8 @@ std::string describe(const Reply& reply) {
 }
 
 // Returns the descriptions of all replies, then the error if there is one. Each call of the parser
-// gets a new buffer with exactly the size of the unparsed bytes. So ASan detects reads past its
-// end.
+// gets a new buffer with exactly the size of the unparsed bytes. So ASan detects reads past the end
+// of the buffer.
 std::string parse(std::string_view bytes, std::vector<size_t> cuts, const Limits& limits) {
   ReplyParser parser(limits);
   cuts.push_back(bytes.size());

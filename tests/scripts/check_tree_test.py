@@ -45,8 +45,8 @@ class CheckTreeTest(unittest.TestCase):
 
     @staticmethod
     def _untested(files):
-        """Yields each source of the product without a test. The list of untested units must name
-        these sources, or tests of other rules would see a further error."""
+        """Yields the path, without suffix, of each product source that has no test. The list of
+        untested units must name these paths, or tests of other rules would see a further error."""
         for name in files:
             unit, dot, suffix = name.rpartition(".")
             is_product = name.startswith(("core/", "protocol/", "persistence/", "server/"))
@@ -144,7 +144,8 @@ class CheckTreeTest(unittest.TestCase):
             ("session", "dispatch"), ("replication/roles", "commands"), ("commands", "net"),
         ):  # fmt: skip
             self.assert_inside(f"server/{upper}/a.cpp", f"server/{lower}/b.h", refused=None)
-        # A folder inside a folder of ORDER has the same place in the order of layers.
+        # ORDER lists the order of folders. A sub-folder has the same place in it as its parent
+        # folder.
         self.assert_inside(
             "server/durability/saving/a.cpp", "server/replication/stream/b.h", refused="higher"
         )
@@ -188,7 +189,7 @@ class CheckTreeTest(unittest.TestCase):
     @staticmethod
     def _wide(count, source="core/b.cpp"):
         """Returns a source that includes `count` headers. Several folders hold the headers, so that
-        no folder has too many.
+        no folder has too many files.
         """
         headers = [f"core/f{i % 4}/a{i}.h" for i in range(count)]
         return {

@@ -23,8 +23,8 @@ shift
 STAND_IN_UID=999 exec "$@"
 """
 FIND = '#!/bin/sh\necho "find $*" >> "$STAND_IN_LOG"\n'
-# A stand-in that calls the real find with the uid 65533 in place of the user bloomery, because that
-# user need not exist.
+# A stand-in for find. It calls the real find with the uid 65533 in place of the user bloomery,
+# because this user need not exist.
 REAL_FIND = """#!/bin/sh
 for word in "$@"; do
   shift

@@ -41,7 +41,8 @@ class TestTiersTest(unittest.TestCase):
         path.chmod(0o755)
 
     def run_tier(self, action):
-        """Calls action(run) with a new test_tiers.Run. Returns its exit status and what it printed.
+        """Calls action(run) with a new test_tiers.Run. Returns the tier's exit status and the
+        printed text.
         """
         output = io.StringIO()
         with contextlib.redirect_stdout(output):

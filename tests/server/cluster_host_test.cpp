@@ -56,7 +56,7 @@ TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
   EXPECT_EQ(replication_.cluster_place().epoch, 7U);
   EXPECT_EQ(facts().led_epoch, 7U);
   // In epoch 0 the server leads with the data that it had before a restart. It sends its stream to
-  // no replica, because replicas may have more data.
+  // no replica, because a replica may have more data than the server.
   host_.promote(0);
   EXPECT_EQ(facts().led_epoch, 0U);
   EXPECT_EQ(facts().position.epoch, 7U);

@@ -51,8 +51,8 @@ void ClusterModel::cut_power() {
 }
 
 // Cuts the leader's power, so it loses the unsynced end of its log. In a shard of two members, both
-// may lose their power and return in either order. A replica may have more than the leader: on its
-// disk, or in its memory if it keeps its power.
+// may lose their power and return in either order. A replica may have more entries than the leader:
+// on its disk, or in its memory if it keeps its power.
 void ClusterModel::cut_power_of_leader() {
   if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
   at(pick(35 * kSecond, 50 * kSecond), [this] { cut_power_of_leader(); });

@@ -203,7 +203,8 @@ void ClusterModel::load_slowly() {
   });
 }
 
-// Lets one member fail, and then the next one as soon as all members are in sync again.
+// Every 20 to 30 seconds, lets one member of each shard fail if all members of the shard are in
+// sync.
 void ClusterModel::fail_one_member() {
   if (now_us_ > end_us_ - kQuietSeconds * kSecond) return;
   at(pick(20 * kSecond, 30 * kSecond), [this] { fail_one_member(); });

@@ -193,8 +193,8 @@ class ClusterModel {
 
   // Seconds without faults at the end of every run.
   static constexpr int64_t kQuietSeconds = 40;
-  // A member that has just joined the list of members in sync may lack writes that are younger than
-  // this.
+  // A member that has just joined the list of members in sync may lack writes of the last kLagUs
+  // microseconds.
   static constexpr int64_t kLagUs = 3'000'000;
 
   const RunOptions options_;

@@ -57,7 +57,8 @@ TEST_P(ClusterSimulation, OneLeaderRepliesAndNoReplicatedWriteIsLost) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, ClusterSimulation, testing::Range<uint64_t>(0, kParts));
 
-// Returns the seed of the first run that violates an invariant; 0 if no run does.
+// Returns the seed of the first run in which a shard has two leaders that reply to clients; 0 if no
+// run has such a fault.
 uint64_t first_broken(Mutation mutation, Faults faults = Faults::kDrawn) {
   for (uint64_t i = 0; i < kMutatedRunsMax; ++i) {
     RunOptions options;

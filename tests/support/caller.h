@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Caller: a client on a blocking socket that waits up to ten seconds for a reply.
+// Caller: a client on a blocking socket that waits for a reply until support::deadline(), which is
+// at least a minute.
 //
 // Thread safety: belongs to one thread.
 #pragma once

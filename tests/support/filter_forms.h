@@ -2,7 +2,7 @@
 //
 // The stored forms of filters for tests: creates and reads values, DUMP payloads and chunk headers.
 //
-// Thread safety: pure functions.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 // Creates filters for tests from a few parameters, and compares filters with the values that other
 // servers reported.
 //
-// Thread safety: pure functions.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 // Returns the payload of BF.LOAD as one string. The server itself writes this payload only in
 // pieces.
 //
-// Thread safety: a pure function.
+// Thread-safe: the function keeps no state.
 #pragma once
 
 #include <string>

@@ -132,7 +132,8 @@ class PlayedLeader {
     pollfd waited{descriptor, POLLIN, 0};
     return ::poll(&waited, 1, patience_ms) > 0;
   }
-  // Reads a command of the replica. Returns an empty list at the end of the link.
+  // Reads a command of the replica. Returns an empty list at the end of the link or after a
+  // timeout.
   Words read_command() {
     for (;;) {
       std::vector<std::string_view> views;

@@ -70,8 +70,8 @@ class TlsAuthority {
         X509V3_EXT_conf_nid(nullptr, nullptr, kind, value), &X509_EXTENSION_free);
     EXPECT_EQ(X509_add_ext(certificate, extension.get(), -1), 1);
   }
-  // Creates a certificate for `name`. It is signed by `by`, or by this authority if `by` is null.
-  // The first certificate is the authority's own, which is self-signed.
+  // Creates a certificate for `name`. The certificate is signed by `by`, or by this authority if
+  // `by` is null. The first certificate is the authority's own, which is self-signed.
   Signer make(const std::string& name, const Wishes& wishes, const Signer* by = nullptr) {
     Signer made;
     made.key.reset(EVP_EC_gen("P-256"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// TlsCaller: a TLS client that verifies the server, and waits up to ten seconds for a reply.
+// TlsCaller: a TLS client that verifies the server. It waits for a reply until support::deadline(),
+// which is at least a minute.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 // Reads the files in tests/vectors, which other servers wrote. Also reads the false positives that
 // these servers found in the filters of these files.
 //
-// Thread safety: pure functions.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -10,11 +10,11 @@
 //
 // Creations, renames and removals of files reach the disk in the order in which they were made, as
 // in a journaling file system. A sync of a directory also syncs the changes of other directories
-// that precede its own last change. A rename is done completely or not at all.
+// that precede the last change of this directory. A rename is done completely or not at all.
 //
 // Invariants: if a sync fails, no later sync writes the same bytes to the disk, so a power cut
-// loses them. Files that are open during cut_power() belong to a dead process, and operations on
-// them fail afterwards.
+// loses them. Files that are open for writing during cut_power() belong to a dead process. Writes,
+// syncs and truncations of these files fail afterwards.
 // Thread safety: all members may be called from any thread. One mutex is held during each
 // operation.
 #pragma once
@@ -446,7 +446,8 @@ class VirtualDisk final : public FileSystem {
   uint64_t free_bytes_ = kNever;
   bool has_links_ = true;
   uint64_t total_bytes_ = kNever;
-  // Number of simulated power cuts. Files that were opened before the latest one fail.
+  // Number of simulated power cuts. Files that were opened for writing before the latest power cut
+  // can no longer be changed.
   uint64_t boot_ = 0;
 };
 

@@ -73,8 +73,8 @@ TYPED_TEST(LayoutsTest, FullLayerKeepsItsErrorRate) {
     const double probes = 400000;
     const Measurement measured = measure<TypeParam>(100000, rate, 1, uint64_t(probes));
     EXPECT_EQ(measured.false_negatives, 0U);
-    // Only the native layout keeps the exact rate. Other layouts round the ideal number of hashes
-    // after sizing, which raises the error rate by up to 8 %.
+    // Only the native layout keeps the exact error rate. Other layouts round the ideal number of
+    // hashes after sizing, which raises the error rate by up to 8 %.
     const double asked = TypeParam::kId == NativeLayout::kId ? rate : rate * 1.08;
     EXPECT_LE(measured.error_rate, asked + three_sigma(rate, probes))
         << rate << " seed " << kLayoutsSeed;

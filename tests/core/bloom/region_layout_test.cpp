@@ -225,7 +225,8 @@ TEST(RegionLayoutTest, ChurnNeverExceedsTheBitLimit) {
     ++next;
   }
   EXPECT_TRUE(regions.is_sound());
-  // The margin of 10 % covers random deviations and the few items that are added but not counted.
+  // The error rate may be 10 % above the requested rate. This margin covers random deviations and
+  // the few items that are added but not counted.
   EXPECT_LT(RegionLayout::error_now(regions.words(), regions.geometry(), 0), 1.1 * kRate);
   const std::vector<uint64_t> before = regions.copy();
   EXPECT_EQ(regions.insert(next), Insertion::kNoRoom);

@@ -159,7 +159,8 @@ class TimeModel {
       if (age_ms <= length) {
         ASSERT_TRUE(found) << item << " of age " << age_ms;
       }
-      // After each jump of the clock back, the newest generation may accept items one step longer.
+      // After each jump of the clock back, the newest generation may accept items for one more
+      // step.
       const int64_t jumps = jumps_ - known.jumps;
       if (age_ms <= length + step * (1 + jumps)) {
         ++it;

@@ -17,7 +17,8 @@ namespace core::keyspace {
 namespace {
 
 // Threads move amounts between keys named in opposite orders. If each locked in its own order, they
-// would deadlock. If a lock did not exclude others, the sum would change.
+// would deadlock. If two threads could lock the same key at once, the sum of all amounts would
+// change.
 TEST(StripeLockTest, OppositeOrdersNeitherDeadlockNorLoseUpdates) {
   constexpr int kKeys = 10;
   constexpr int kRounds = 2000;

@@ -37,7 +37,7 @@ void put_filter(Keyspace& keyspace, unsigned database, std::string_view name,
       .set_filter(filters::make(parameters, "item", items));
 }
 
-// A separate implementation of replay for the five commands that a base may contain.
+// A separate implementation of replay for the six commands that a base may contain.
 class Replayer {
  public:
   explicit Replayer(Keyspace& keyspace) : keyspace_(keyspace) {}

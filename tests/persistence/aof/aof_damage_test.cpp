@@ -153,8 +153,8 @@ TEST_F(AofDamageTest, WrongLastChecksumIsDamage) {
   EXPECT_EQ(reading.scan.fault_offset, bytes.size() - kChecksumLineBytes);
 }
 
-// Fills a block with zeros, as if a power cut had prevented its write but not the write of a later
-// block.
+// Fills the bytes from `begin` to `end` with zeros. They then look as if a power cut had prevented
+// their write, but not the write of a later block.
 std::string with_hole(std::string bytes, size_t begin, size_t end) {
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
             bytes.begin() + static_cast<std::ptrdiff_t>(end), '\0');
@@ -195,7 +195,7 @@ TEST_F(AofDamageTest, OtherZerosAreDamage) {
   const std::string& bytes = file.bytes();
   EXPECT_EQ(read(with_hole(bytes, 1030, 1536)).scan.condition, Condition::kDamaged);
   EXPECT_EQ(read(with_hole(bytes, 1024, 1530)).scan.condition, Condition::kDamaged);
-  // A hole within one block is not the result of a power cut.
+  // A hole that ends inside a block is not the result of a power cut.
   const size_t line_end = bytes.find("\r\n*") + 2;
   EXPECT_EQ(read(with_hole(bytes, line_end, line_end + 20)).scan.condition, Condition::kDamaged);
 }

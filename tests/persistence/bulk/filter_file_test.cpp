@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The offline builder: content of its files, and the state after each fault.
+// Tests the offline filter builder: the content of the files that it writes, and the files that
+// exist after each fault.
 #include "persistence/bulk/filter_file.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ using virtual_disk::VirtualDisk;
 
 const core::UnlimitedMemory kUnlimitedBuild;
 
-// Items in memory that behave like a file or a pipe.
+// A stream of items in memory that behaves like a file or a pipe.
 class TextStream final : public ItemStream {
  public:
   TextStream(std::string bytes, bool can_rewind)
@@ -91,7 +92,7 @@ class FilterFileTest : public testing::TestWithParam<core::bloom::LayoutId> {
 };
 INSTANTIATE_TEST_SUITE_P(Layouts, FilterFileTest, testing::ValuesIn(filters::kLayouts));
 
-// The module value of a server that received the items one by one.
+// Returns the module value of a filter to which the items were added one by one, as in a server.
 std::string served_value(const core::bloom::FilterParameters& parameters,
                          const std::vector<std::string>& items) {
   auto filter = std::move(*core::bloom::ScalableFilter::create(parameters, kUnlimitedBuild));
@@ -157,11 +158,11 @@ TEST_P(FilterFileTest, EveryDiskFaultKeepsTheOldFile) {
       EXPECT_TRUE(built);
       break;
     }
-    // If only the final sync of the directory fails, the file has been replaced already.
+    // If only the final sync of the directory fails, the new file has already replaced the old one.
     const bool is_replaced = *disk_.content("/data/out.rdb") != "the old file";
     if (!built && !is_replaced) {
       for (const std::string& name : names()) {
-        // If the error says that a temporary file could not be removed, the file still exists.
+        // If the error says that the temporary file could not be removed, that file still exists.
         if (built.error().message.find("can't remove") != std::string::npos) continue;
         EXPECT_EQ(name, "out.rdb") << number << ": " << built.error().message;
       }

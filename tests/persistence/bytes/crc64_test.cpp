@@ -8,7 +8,7 @@
 namespace persistence {
 namespace {
 
-// The value that Redis' own test expects.
+// The first checksum is the one that Redis' own test expects for this text.
 TEST(Crc64Test, EqualsTheChecksumOfRedis) {
   EXPECT_EQ(crc64(0, "123456789"), 0xe9c6d914c4b8d9caU);
   EXPECT_EQ(crc64(0, ""), 0U);

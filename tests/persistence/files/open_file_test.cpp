@@ -61,8 +61,8 @@ TEST_F(OpenFileTest, CreatesAFileForItsOwner) {
   EXPECT_EQ(status.st_mode & 07777, 0600U);
 }
 
-// Without O_NONBLOCK, opening the FIFO would wait forever, because no process has its other end
-// open.
+// Without O_NONBLOCK, opening the FIFO would wait forever, because no process has the other end of
+// the FIFO open.
 TEST_F(OpenFileTest, RejectsIrregularFiles) {
   EXPECT_EQ(error({path("fifo"), "aclfile"}, O_RDONLY, FileKinds::kRegular),
             "ERR can't open '" + path("fifo") + "': it is a FIFO; aclfile needs a regular file");

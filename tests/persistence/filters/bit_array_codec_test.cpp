@@ -97,7 +97,7 @@ std::string written_runs(const BitArray& bits) {
   return out;
 }
 
-// Decodes `bytes` into the array. Returns true if they are valid, and no bytes are left.
+// Decodes `bytes` into the array. Returns true if the bytes are valid and all of them were read.
 bool read(std::string_view bytes, BitArray& bits) {
   StreamReader reader(bytes);
   reader.length();  // skips the id of the module that wrote the value
@@ -152,7 +152,8 @@ TEST(BitArrayCodec, DamagedRunsAreRejected) {
     std::string flipped = bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
     BitArray loaded = array_of(kMiB, {});
-    // A flipped bit may change the loaded array, but must not make the reader access other memory.
+    // A flipped bit may change the loaded array, but must not make the reader access memory outside
+    // the array.
     (void)read(flipped, loaded);
   }
 }

@@ -51,8 +51,8 @@ TEST(BloomeryCodec, BigArraysUseTheNewerVersion) {
   }
 }
 
-// Returns a union of two filters, whose item count is estimated. A forced union may hold more items
-// than its capacity.
+// Returns the union of two filters. The item count of a union is an estimate. This union may hold
+// more items than its capacity, because kAllowed permits that.
 std::unique_ptr<ScalableFilter> estimated_filter(int item_count, uint64_t capacity = 100) {
   const auto a = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "a", item_count);
   const auto b = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "b", item_count);
@@ -83,7 +83,8 @@ TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
 }
 
 // Returns the encoding of a filter with the feature bits `features`. In the encoding, the feature
-// bits follow the module's id, the number of layers, the expansion and two rates.
+// bits follow the module's id, the number of layers, the expansion, the error rate and the
+// tightening ratio.
 std::string with_features(uint64_t features) {
   std::string bytes;
   ByteWriter writer(bytes);

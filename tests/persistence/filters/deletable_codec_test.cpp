@@ -31,7 +31,7 @@ core::bloom::Removal remove_item(ScalableFilter& filter, std::string_view item) 
   return filter.remove(filter.hasher()(item));
 }
 
-// Returns a filter of one or several layers. A third of its items was deleted again.
+// Returns a filter of one or several layers. Every third item was added and then deleted.
 FilterPtr churned(DeletableKind kind, uint64_t capacity, int item_count) {
   auto parameters = parameters_of(kind.layout, 0.01, capacity, 2);
   parameters.region_bits = kind.region_bits;

@@ -61,8 +61,8 @@ TEST(FilterCodec, ForeignPayloadsAreWrittenUnchanged) {
       const std::string theirs = vectors::read(writer + "/dump/" + expected.name + ".bin");
       const auto filter = load(theirs);
       ASSERT_TRUE(filter);
-      // The last ten bytes of a DUMP payload differ, because they contain the version of the server
-      // that wrote the payload, and the checksum.
+      // The last ten bytes of a DUMP payload differ, because they contain the RDB version of the
+      // server that wrote the payload, and the checksum.
       const std::string ours = payload_of(**filter, Packing::kIfSmaller);
       EXPECT_EQ(ours.substr(0, ours.size() - 10), theirs.substr(0, theirs.size() - 10));
     }

@@ -26,7 +26,8 @@ TEST(RedisBloomCodec, OldFormsOfRedisBloomKeepTheirModulus) {
       const auto filter = make(parameters, "old", 150);
       const auto loaded = load(payload_of(*filter, Packing::kNever));
       ASSERT_TRUE(loaded) << loaded.error().message << " " << capacity;
-      // The bit count is rounded up, so more items fit. The stored capacity includes these items.
+      // The bit count is rounded up to a power of two, so the filter can hold more items than its
+      // requested capacity. The stored capacity includes these additional items.
       parameters.capacity = filter->layer_info(0).capacity;
       EXPECT_EQ((*loaded)->parameters(), parameters);
       expect_equal(*filter, **loaded);
@@ -64,8 +65,8 @@ TEST(RedisBloomCodec, VersionThreeWithoutABitCountIsRead) {
   }
 }
 
-// At an error rate of 1/16, rounding decides between four and five hashes. Machines differ in this,
-// so both hash counts must be accepted.
+// At an error rate of 1/16, rounding decides between four and five hashes. Machines round
+// differently, so both hash counts must be accepted.
 TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAllowEither) {
   auto parameters = parameters_of(RedisBloomLayout::kId, 0.125, 100, 2);
   const std::string honest = encode_chunk_header(*make(parameters, "b", 0));
@@ -83,7 +84,8 @@ TEST(RedisBloomCodec, RatesBetweenTwoHashCountsAllowEither) {
         if (!filter) continue;
         expect_same_in_every_form(**filter);
         ++taken;
-        // RedisBloom makes this check when it loads a filter that this server has encoded.
+        // When RedisBloom loads this chunk header, it computes the hash count from the bits per
+        // item. It rejects the header if the stored hash count differs.
         const std::string again = encode_chunk_header(**filter);
         ByteReader reader(std::string_view(again).substr(kBitsPerItemAt));
         EXPECT_EQ(std::ceil(0.693147180559945 * reader.f64()), hashes);

@@ -50,8 +50,8 @@ TEST(RdbDecoders, EachBatchIsDecodedOnce) {
 }
 
 TEST(RdbDecoders, QueueIsBounded) {
-  // The only decoding thread is blocked by its first batch. When the queue is full, submit()
-  // decodes further batches on the calling thread.
+  // The first batch blocks the only decoding thread. When the queue is full, submit() decodes
+  // further batches on the calling thread.
   std::atomic<bool> is_held{true};
   const auto caller = std::this_thread::get_id();
   std::atomic<int> by_caller{0};
@@ -152,7 +152,7 @@ std::string mixed_snapshot(size_t long_value_bytes) {
   std::string bytes;
   StringSink sink(bytes);
   RdbWriteOptions options;
-  // Compression is switched off if there is a long value, so that this value is also long in the
+  // Compression is off if the snapshot has a long value, so that this value is also long in the
   // file.
   options.compresses = long_value_bytes == 0;
   EXPECT_TRUE(write_rdb(sink, keyspace, options));
@@ -205,7 +205,7 @@ TEST(RdbDecoders, ManyThreadsRejectTheSameDamage) {
     std::string damaged = whole;
     if (i % 3 == 0) damaged.resize(random() % whole.size());
     if (i % 3 != 0) damaged[random() % damaged.size()] ^= static_cast<char>(1U << random() % 8);
-    // Without a checksum, the reader detects damage only if it makes a field invalid.
+    // Without a checksum, the reader detects damage only if the damage makes a field invalid.
     if (i % 3 == 2) damaged.replace(damaged.size() - 8, 8, 8, '\0');
     Keyspace alone(4, 1);
     Keyspace keyspace(4, 1);

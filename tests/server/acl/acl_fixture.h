@@ -2,7 +2,7 @@
 //
 // Creates a small command table for tests of ACL rules.
 //
-// Thread safety: pure functions.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <string>

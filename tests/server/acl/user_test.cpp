@@ -77,8 +77,8 @@ TEST_F(UserTest, WrongSelectorsAreRejected) {
   EXPECT_EQ(apply({"(on)"}), "(on): Syntax error");
   EXPECT_EQ(apply({"(+foo)"}), "(+foo): Unknown command or category name in ACL");
   EXPECT_EQ(apply({"foo)"}), "foo): Syntax error");
-  // ACL LIST writes a selector in parentheses. A `)` in one of its patterns would end the selector
-  // too early, so such a pattern is rejected.
+  // ACL LIST writes a selector in parentheses. A pattern with a `)` would end the selector too
+  // early, so such a pattern is rejected.
   EXPECT_EQ(apply({"(", "+get", "~x))"}), "( +get ~x)): Syntax error");
 }
 

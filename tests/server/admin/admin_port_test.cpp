@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Requests to the admin port and their responses, on a socket pair.
+// Tests requests to the admin port and their responses, on a socket pair.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ using ::testing::StartsWith;
 
 class AdminPortTest : public CommandTest {
  protected:
-  // A connection to the admin port, separate from those of other tests.
+  // A connection to the admin port, with a socket pair and an event loop of its own.
   struct Visit {
     explicit Visit(AdminPortTest& test) {
       const int near = std::exchange(sockets.near, -1);

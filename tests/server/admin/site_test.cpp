@@ -193,7 +193,7 @@ TEST_F(SiteTest, OnlyThePagesOwnScriptMayWrite) {
   EXPECT_EQ(status(), 403U);
   request.host = "127.0.0.1:9121";
   EXPECT_EQ(status(), 200U);
-  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // the server has rejected all POST requests so far
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));  // the test does not execute accepted writes
 }
 
 TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {

@@ -170,8 +170,8 @@ TEST_F(EtcdCallsTest, ConnectionsAreKept) {
   EXPECT_EQ(etcd.connections(), 1U);
 }
 
-// A call that changes keys must not use an idle connection that the member has closed. Its outcome
-// would be unknown.
+// A call that changes keys must not use an idle connection that the etcd member has closed. The
+// outcome of such a call would be unknown.
 TEST_F(EtcdCallsTest, ConnectionThatWasClosedMeanwhileIsNotUsed) {
   ScriptedEtcd etcd(io_, ok);
   connect({etcd.url()});

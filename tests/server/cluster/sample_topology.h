@@ -2,7 +2,7 @@
 //
 // A small topology for tests.
 //
-// Thread safety: pure functions.
+// Thread-safe: the functions keep no state.
 #pragma once
 
 #include <string>

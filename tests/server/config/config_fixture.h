@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ConfigTest: a Config and a directory of its own for the files it reads.
+// ConfigTest: a fixture with a Config, and with a new directory for the files that the Config
+// reads.
 #pragma once
 
 #include <gmock/gmock.h>

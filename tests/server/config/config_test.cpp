@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CONFIG GET, SET and REWRITE. The error texts are those of redis-server 7.0.15.
+// Tests CONFIG GET, SET and REWRITE. The error texts are those of redis-server 7.0.15.
 #include "server/config/config.h"
 
 #include <thread>

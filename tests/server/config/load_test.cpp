@@ -272,7 +272,7 @@ TEST_F(ConfigTest, RewriteReadsLaterAndNestedIncludes) {
   EXPECT_EQ(again.timeout_s(), 0);
 }
 
-// A server changes its working directory to `dir` only after it has read its files.
+// A server changes its working directory to `dir` only after it has read its configuration files.
 TEST_F(ConfigTest, RewriteFindsIncludesFromTheStartDirectory) {
   const auto part = write("r.conf", "timeout 5\n");
   const std::filesystem::path here = std::filesystem::current_path();

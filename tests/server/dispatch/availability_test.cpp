@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands that a server rejects while it loads, while it is a replica, or while it lacks replicas.
+// Tests which commands a server rejects while it loads, while it is a replica, or while it lacks
+// replicas.
 #include "server/durability/durability.h"
 #include "server/process/server_state.h"
 #include "server/session/session.h"

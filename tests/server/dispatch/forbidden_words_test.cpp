@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Actions that a client must not be able to cause. BLOOMERY_SECURITY_ROUNDS makes the random test
-// longer; BLOOMERY_SEED replays it.
+// Tests actions that a client must not be able to cause. BLOOMERY_SECURITY_ROUNDS makes the random
+// test longer; BLOOMERY_SEED replays it.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands journalled by another kind of server recreate its filters.
+// Tests that commands journalled by another kind of server recreate the filters of that server.
 #include <gtest/gtest.h>
 
 #include <fstream>

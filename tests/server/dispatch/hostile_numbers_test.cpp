@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Sizes, offsets and counts beyond the range of the arithmetic. docs/security.md lists the faults
-// of other servers that each test covers.
+// Tests sizes, offsets and counts beyond the range of the arithmetic. docs/security.md lists the
+// faults of other servers that each test covers.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -77,8 +77,8 @@ TEST_F(HostileNumbersTest, SizesThatOverflow) {
   }
 }
 
-// Redis 7.0 multiplies the offset 2^58 by 64 bits. The product 2^64 wraps around, so it writes at
-// offset 0.
+// Redis 7.0 multiplies the offset 2^58 by 64 bits. The product 2^64 wraps around, so Redis writes
+// at offset 0.
 TEST_F(HostileNumbersTest, BitfieldOffsetsThatWrap) {
   run({"SET", "k", "abcdefgh"});
   expect_refused({"BITFIELD", "k", "SET", "i64", "#288230376151711744", "1"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Malformed values. docs/security.md lists the faults of other servers that each test covers.
+// Tests malformed values. docs/security.md lists the faults of other servers that each test covers.
 // BLOOMERY_SECURITY_ROUNDS makes the random tests longer; BLOOMERY_SEED replays them.
 #include <gmock/gmock.h>
 

@@ -264,7 +264,7 @@ TEST_F(JournalEffects, AnInsertionThatIsALoadIsJournalledAsOne) {
 }
 
 // The journal creates a valkey-bloom filter by BF.INSERT, because the BF.RESERVE of valkey-bloom
-// accepts no seed. It omits LAYOUT, which valkey-bloom does not know.
+// accepts no seed. The journalled command omits LAYOUT, which valkey-bloom does not know.
 TEST_F(JournalEffects, FiltersOfValkeyBloomAreMadeInItsWords) {
   run({"CONFIG", "SET", "bf-layout", "valkey-bloom"});
   const std::string seed(32, 's');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Events of keys that commands find, miss and change.
+// Tests the events of keys that commands find, miss and change.
 #include <algorithm>
 #include <utility>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Routing of client commands in a cluster of several servers.
+// Tests the routing of client commands in a cluster of several servers.
 #include <cstdint>
 #include <limits>
 

@@ -80,8 +80,8 @@ TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
   expect_found();
 }
 
-// During the shutdown, the main thread calls tick(). It must not start the requested rewrite when
-// the running child process has been stopped.
+// During the shutdown, the main thread calls tick(). After the running child process has been
+// stopped, tick() must not start the requested rewrite.
 TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   begin("yes", start_slow_child);
   Durability& durability = process_->durability;

@@ -146,8 +146,8 @@ TEST_F(TlsPortTest, HandshakesTakeHalfOfThePlaces) {
   const auto others = hold(14, kHalfHello);
   ASSERT_TRUE(await([&] { return clients_.count() >= count + 12; })) << clients_.count();
   TlsCaller late(authority_);
-  // The server replaces a handshake by a new connection only after a second. Until then, new
-  // connections wait in the kernel's queue.
+  // A new connection can replace a handshake only when the handshake is one second old. Until then,
+  // new connections wait in the kernel's queue.
   std::thread clock([this] { advance_ms(1001); });
   EXPECT_TRUE(late.is_served(tls_port_));
   clock.join();

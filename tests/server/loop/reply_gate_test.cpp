@@ -236,8 +236,8 @@ TEST_F(ReplyGateTest, UnsafeRepliesAreHeldAndCommittedOnce) {
   EXPECT_EQ(one_->sent, "a");
   EXPECT_EQ(two_->sent, "");
   EXPECT_TRUE(is_waiting_);
-  // The reply "b" is still held, so end_round() commits the log again. But `two_` waited before, so
-  // this commit reports no new client.
+  // The reply "b" is still held, so end_round() commits the log again. But the client `two_`
+  // already waited before this round, so this commit reports no new client.
   log_.on_commit = [this] { log_.safe = 20; };
   gate_.end_round();
   EXPECT_EQ(log_.commits, 2);

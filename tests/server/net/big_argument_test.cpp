@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands with an argument whose bytes were received into memory of their own.
+// Tests commands with an argument whose bytes were received into memory of their own.
 #include "server/session/big_argument.h"
 
 #include <gtest/gtest.h>

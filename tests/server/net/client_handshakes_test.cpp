@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Scripts with the first commands of client libraries and tools, which no test can run. The bytes
-// are exactly those that the clients send. Each script is one pipeline: every command must get
-// exactly one reply, errors included.
+// Tests the first commands of client libraries and tools that no test can run. The bytes are
+// exactly those that the clients send. Each script is one pipeline: every command must get exactly
+// one reply, errors included.
 #include <gmock/gmock.h>
 
 #include <sstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The memory of clients before they log in, and the memory reported for a running command.
+// Tests the memory of clients before they log in, and the memory reported for a running command.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

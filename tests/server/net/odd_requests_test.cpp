@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Malformed requests on a socket: truncated, empty, wrong, too big or too many, before and after a
-// login.
+// Tests malformed requests on a socket: truncated, empty, wrong, too big or too many, before and
+// after a login.
 #include <gmock/gmock.h>
 
 #include <string>

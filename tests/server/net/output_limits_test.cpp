@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests the limits for unread replies, for endless requests and for the sum of a client's memory,
-// and the sizes that CLIENT LIST reports.
+// Tests the limits for unread replies, for endless requests and for a client's total memory, and
+// the sizes that CLIENT LIST reports.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ class OutputLimitsTest : public ClientsFixture {
   void limit(const std::string& words) {
     ASSERT_EQ(run({"CONFIG", "SET", "client-output-buffer-limit", words}), kOk);
   }
-  // Connects a client that requests a reply bigger than its socket's buffer, and does not read it.
+  // Connects a client that requests a reply bigger than its socket's buffer, and does not read the
+  // reply.
   Remote& slow_client() {
     Remote& client = connect();
     client.send(request_of({"GET", "big"}));
@@ -178,7 +179,8 @@ TEST_F(OutputLimitsTest, ThePeakIsThatOfTheLastSeconds) {
   EXPECT_LT(figures(client)["rbp"], 1000);
 }
 
-// The memory of single clients after they are idle again, and the sum of all clients' memory.
+// Tests the memory of single clients after they are idle again, and the total memory of all
+// clients.
 class ClientSumsTest : public OutputLimitsTest {
  protected:
   void limit_sum(const std::string& bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Connections over TLS on socket pairs, and CONFIG SET of certificates while they are open.
+// Tests connections over TLS on socket pairs, and CONFIG SET of certificates while connections are
+// open.
 #include <gmock/gmock.h>
 
 #include <fstream>

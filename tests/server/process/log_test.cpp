@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Tests that redirect the log of the process. The destructor restores it.
+// Tests that redirect the log of the process. The destructor restores the log.
 class LogTest : public ConfigTest {
  protected:
   ~LogTest() override {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests redis-cli and redis-benchmark. Users run them every day, and they stop at the first
-unexpected reply."""
+"""Tests redis-cli and redis-benchmark. Users run these tools every day, and the tools stop at the
+first unexpected reply."""
 
 import fcntl
 import itertools

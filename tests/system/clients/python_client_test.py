@@ -92,7 +92,7 @@ class PythonClientTest(ServerTest):
         self.assertIsInstance(replies[0], redis.ResponseError)
         self.assertIs(replies[1], True)
         # python3-redis removes the error code from a message only if it has an exception class for
-        # that code, so only the rest is compared.
+        # that code. So only the rest of the message is compared.
         self.assertRegex(str(replies[2]), "wrong kind of value")
 
     def test_optimistic_locking(self):

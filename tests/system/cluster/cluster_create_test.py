@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Tests that bloomery-cluster makes a cluster of six servers, with an etcd of three members. The
-tools and clients of Redis Cluster must accept it."""
+tools and clients of Redis Cluster must accept the cluster."""
 
 import json
 import subprocess

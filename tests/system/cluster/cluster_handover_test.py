@@ -106,8 +106,8 @@ class ClusterHandoverTest(ClusterLoadTest):
         begin = time.monotonic()
         old.process.send_signal(signal.SIGTERM)
         self.check_handover(f"SIGTERM of s{lane + 1}", lane, old, new, begin)
-        # This line shows that the leader handed its shard over. Otherwise its replica would have
-        # waited until the leader's lease expired.
+        # This log line shows that the leader handed its shard over. Otherwise its replica would
+        # have waited until the leader's lease expired.
         old.wait_for_log(f"shard .*handed over to {new.node_id}")
         self.assertEqual(old.wait_for_exit(), 0)
         self.check_errors(begin, [lane])

@@ -25,7 +25,7 @@ LAST_POSITION = re.compile(rb"#bloomery-pos:[^\r]*\r\n#bloomery-crc64:[0-9a-f]{1
 
 
 class ProxiedEtcd:
-    """Takes the place of an etcd, so that a node reaches etcd through the proxy."""
+    """Replaces the Etcd object of a node, so that the node reaches etcd through the proxy."""
 
     def __init__(self, proxy):
         self.endpoints = [f"http://127.0.0.1:{proxy.port}"]

@@ -135,8 +135,8 @@ class ClusterRoutingDifferentialTest(ClusterTest):
 
 class NewLeaderTest(ClusterTest):
     def test_writes_without_keys_wait_for_its_permit(self):
-        """A new leader reports `cluster_state:ok` before it may acknowledge writes. Until then it
-        delays its replies to FLUSHALL and FLUSHDB."""
+        """A new leader reports `cluster_state:ok` before it may acknowledge writes. Until it may
+        acknowledge them, it delays its replies to FLUSHALL and FLUSHDB."""
         leader = self.start_cluster(1)[0]
         with leader.connect() as connection:
             for command in ("FLUSHALL", "FLUSHDB"):

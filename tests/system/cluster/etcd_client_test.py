@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests the server's etcd client with a real etcd of one or three members. The tests kill or
-suspend members, also until the quorum is lost. Other tests use authentication, TLS and compaction.
+"""Tests the server's etcd client with a real etcd of one or three members. Some tests kill or
+suspend members of etcd, and some of these take the quorum away. Other tests use authentication, TLS
+and compaction.
 
 Environment:
   BLOOMERY_ETCD_PROBE  the program that drives the client (default build/release/tests/etcd_probe)
@@ -300,7 +301,7 @@ class ThreeMembersTest(ProbeTest):
             leader.suspend()
             reply = client.call("put", "a", "late")
             leader.resume()
-            if reply["outcome"] != "answered":  # answered: etcd elected a leader in time
+            if reply["outcome"] != "answered":  # answered: a new leader was elected
                 break
         self.assertEqual(reply["outcome"], "unknown", reply)
 

@@ -177,7 +177,7 @@ class CommandTableTest(ServerTest):
         flat = {name: (document[b"group"], document[b"since"])}
         for sub_name, one in document.get(b"subcommands", {}).items():
             # All HELP subcommands share one row of our command table, so all of them have the same
-            # version. It is not compared.
+            # version. This version is not compared.
             version = None if sub_name.endswith(b"|help") else one[b"since"]
             flat[sub_name] = (one[b"group"], version)
         return flat

@@ -123,7 +123,7 @@ class EvictionTest(ServerTest):
                 client.call("HELLO", 3)
                 client.call("CLIENT", "TRACKING", "ON")
                 client.call("CONFIG", "SET", "maxmemory-policy", "volatile-random")
-                client.call("SETBIT", "big", 1_600_000, 0)  # not evicted: it has no expiry
+                client.call("SETBIT", "big", 1_600_000, 0)  # a key without expiry is not evicted
                 client.call("SETEX", "goes", 10_000, "x")
                 client.call("GET", "goes")
                 # Sends three commands at once, so that the server executes them in one batch.

@@ -142,8 +142,8 @@ class ManyThreadsTest(ServerTest):
         return seen
 
     def be_killed(self, _, __):
-        """Increments a counter until another worker kills the connection. Returns how many
-        increments were acknowledged.
+        """Opens LIVES connections, one after the other. Increments a counter on each of them until
+        another worker kills the connection. Returns how many increments were acknowledged.
         """
         acknowledged = 0
         for _ in range(LIVES):

@@ -9,7 +9,8 @@ from harness.resp import ErrorReply
 
 MIB = 1 << 20
 # The server's memory counts as constant if STILL_LOOKS measurements, 20 ms apart, differ by less
-# than STILL_BYTES. The size of INFO's reply may vary by less than that. A new thread uses more.
+# than STILL_BYTES. The size of INFO's reply may vary by less than STILL_BYTES. A new thread takes
+# more than STILL_BYTES.
 STILL_LOOKS = 25
 STILL_BYTES = 16 << 10
 
@@ -59,8 +60,8 @@ class MemoryTest(ServerTest):
             usage_bytes += self.client.call("MEMORY", "USAGE", f"f:{i:05}")
         print(f"used_memory {each_bytes:.1f} bytes each, MEMORY USAGE {usage_bytes / count:.1f}")
         self.assertLessEqual(each_bytes, 250)
-        # The sum of MEMORY USAGE may differ from the increase of used_memory, because the allocator
-        # rounds up sizes.
+        # The sum of the sizes that MEMORY USAGE reports may differ from the increase of
+        # used_memory, because the allocator rounds up sizes.
         self.assertLess(abs(usage_bytes / count - each_bytes), 0.1 * each_bytes)
         for i in range(count):
             self.client.call("DEL", f"f:{i:05}")
@@ -156,7 +157,7 @@ class MemoryTest(ServerTest):
         self.assertEqual(self.client.call("BF.STATS", "f")[15], b"0")
         self.assertLess(self.server.resident_bytes() - resident_bytes, 80 * MIB)
         self.client.call("DEL", "f")
-        # Large values are freed in the background, so the test waits for it.
+        # Large values are freed in the background, so the test waits until the filter is freed.
         wait_until(
             lambda: self.used_bytes() - before_bytes < MIB, what="giving the deleted filter back"
         )

@@ -79,7 +79,7 @@ class NotificationTest(ReplicaTest):
         with leader.connect() as ahead, replica.connect() as behind:
             self.wait_until_equal_offsets(ahead, behind)
 
-    # The tests below compare with redis-server.
+    # The tests below compare our server with redis-server.
 
     def test_random_stream_publishes_the_same_as_redis(self):
         seed = seed_from_environment()
@@ -89,8 +89,8 @@ class NotificationTest(ReplicaTest):
         listeners = [self.listen(server) for server in servers]
         connections = [self.connection_to(server) for server in servers]
         sent = events = 0
-        # Half of the time notify-keyspace-events is ALL, because with random classes hardly any
-        # command may publish a message.
+        # Half of the time notify-keyspace-events is ALL, because random classes of events may be
+        # such that hardly any command publishes a message.
         sent_to_all = events_of_all = 0
         classes = ALL
         while sent < COMMANDS:
@@ -118,7 +118,9 @@ class NotificationTest(ReplicaTest):
         self.assertGreater(events_of_all, sent_to_all / 10)
 
     def report(self, commands, ours, theirs, where):
-        """Fails, and prints the first message that differs and the commands on its key."""
+        """Fails, and prints the first message that differs, and the commands on the key of that
+        message.
+        """
         same = len(os.path.commonprefix([ours, theirs]))
         differing = ours[same : same + 4], theirs[same : same + 4]
         names = {part.partition(b"__:")[2] for events in differing for e in events for part in e}

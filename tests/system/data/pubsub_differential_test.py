@@ -221,8 +221,8 @@ class PubSubDifferentialTest(ServerTest):
         for _ in range(STEPS):
             self.random_step()
         for client in self.clients:
-            # If either server had sent further bytes, the comparison of this PING's replies would
-            # fail.
+            # If one server had sent more bytes than the other, the comparison of this PING's
+            # replies would fail.
             self.run_step(client, [b"PING", b"end"])
         print(f"{len(self.history)} steps, {self.messages} messages, seed {self.seed}")
         self.assertGreater(self.messages, STEPS / 10)

@@ -19,8 +19,8 @@ from harness.server_stream import Id, ServerStream
 
 COMMANDS = count("SERVER_COMMANDS")
 CONNECTIONS = 5
-# Fields of CLIENT LIST to compare. The other fields are addresses, ages and sizes, or newer than
-# redis-server 7.0.
+# Fields of CLIENT LIST to compare. The other fields are addresses, ages and sizes, or are missing
+# in redis-server 7.0.
 CLIENT_FIELDS = (b"id", b"name", b"flags", b"db", b"sub", b"psub", b"ssub", b"multi", b"cmd",
                  b"user", b"redir", b"resp")  # fmt: skip
 FIELD = re.compile(rb"(\S+?)=(\S*)")
@@ -35,7 +35,8 @@ class Client:
 
     def __init__(self, servers, protocol):
         self.both = [server.connect() for server in servers]
-        self.queued = None  # commands since MULTI; None outside of a transaction
+        # the queued commands of the open transaction; None outside of a transaction
+        self.queued = None
         self.ids = [connection.call("CLIENT", "ID") for connection in self.both]
         for connection in self.both:
             connection.call("HELLO", protocol)
@@ -149,8 +150,8 @@ class ServerDifferentialTest(ServerTest):
             self.wait_until_gone(self.clients[index])
 
     def wait_until_gone(self, client):
-        """The two servers detect a closed connection at different times. Both get the same number
-        of requests, because the slow log counts them.
+        """The two servers detect a closed connection at different times. Each poll sends CLIENT
+        LIST to both servers, because the slow logs count requests and must stay equal.
         """
         wait_until(
             lambda: all([
@@ -161,8 +162,9 @@ class ServerDifferentialTest(ServerTest):
         )  # fmt: skip
 
     def messages_in(self, client, frames):
-        """Returns a list of messages for each connection. Only `client` has messages: those before
-        its reply."""
+        """Returns a list of messages for each connection. Only the list of `client` has messages:
+        those that arrived before the reply to its command.
+        """
         heard = [[] for _ in self.clients]
         heard[self.clients.index(client)] = [raw for _, raw in frames[:-1]]
         return heard
@@ -196,8 +198,8 @@ class ServerDifferentialTest(ServerTest):
                 if not is_message(value):
                     break
                 heard[index].append(raw)
-            # Waits for messages instead of sending another PING. Both servers must get equally many
-            # commands, because SLOWLOG counts them.
+            # The test waits for messages instead of sending another PING. Both servers must get
+            # equally many commands, because SLOWLOG counts them.
             is_open = index not in ended
             while is_open and expected is not None and len(heard[index]) < len(expected[index]):
                 if not connection.has_reply(max(0.0, deadline - time.monotonic())):
@@ -207,8 +209,8 @@ class ServerDifferentialTest(ServerTest):
         # the client that has read the keys, and our server in the protocol of the receiver.
         null, other_null = b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n"
         heard = [[raw.replace(other_null, null) for raw in messages] for messages in heard]
-        # Invalidations redirected from another thread may arrive before or after other messages, so
-        # they are sorted. tracking_test compares their order on one thread.
+        # Invalidations that another thread redirects to this connection may arrive before or after
+        # other messages, so they are sorted. tracking_test compares their order on one thread.
         def place(raw):
             return (True, raw) if b"invalidate\r\n" in raw else (False, b"")
 
@@ -286,8 +288,8 @@ class ServerDifferentialTest(ServerTest):
             fields = dict(FIELD.findall(line))
             for name in (b"id", b"redir"):
                 fields[name] = self.logical(server, int(fields[name]))
-            # Removes flags that differ: our server does not show that a watched key has changed,
-            # and its RESET ends NO-EVICT.
+            # The test ignores two flags that differ. Our server does not show that a watched key
+            # has changed (d), and RESET of our server ends NO-EVICT (e).
             fields[b"flags"] = re.sub(rb"[de]", b"", fields[b"flags"]) or b"N"
             # While EXEC runs, our server already shows the client as being outside a transaction,
             # so `multi` and `flags` are not compared.
@@ -420,7 +422,8 @@ class ServerDifferentialTest(ServerTest):
         for _ in range(COMMANDS // 20):
             client = self.rng.choice(self.clients[1:])
             command = [word for word in stream.next() if isinstance(word, bytes)]
-            # If commands of a transaction were rejected, MONITOR of Redis shows only its EXEC.
+            # If commands of a transaction were rejected, MONITOR of Redis shows only the EXEC of
+            # this transaction.
             if command[0].upper() in (b"HELLO", b"RESET") or command[:-1] == [b"EXEC"]:
                 continue
             # If AUTH has too many arguments, MONITOR of Redis shows them all. Our server hides

@@ -91,8 +91,8 @@ class WindowTest(ReplicaTest):
         wait_until(lambda: self.is_rich(connection), "generations and layers")
 
     def is_rich(self, connection):
-        """Adds items, then returns whether filter `time` has all its generations, and a generation
-        of filter `grown` has several layers.
+        """Adds items, then returns whether the filter named `time` has five generations, and a
+        generation of the filter named `grown` has at least three layers.
         """
         self.add(connection)
         layers = [fields[fields.index(b"layers") + 1] for fields in
@@ -118,8 +118,8 @@ class WindowTest(ReplicaTest):
         self.assertEqual(digest(replica), before)
         leader.crash()
 
-        # A server that starts as a replica rotates no window by itself, so its data must equal
-        # those of its log.
+        # A server that starts as a replica rotates no window by itself. So after the start its data
+        # must equal those that the leader had when it was killed.
         server = self.start_logged("--replicaof", f"127.0.0.1 {free_port()}")
         again = self.connect(server)
         wait_until(lambda: info(again, "persistence")["loading"] == "0", "the data")

@@ -194,8 +194,8 @@ class BuildFilterTest(Builder, ServerTest):
         disk = Tmpfs(1 << 20)
         self.addCleanup(disk.remove)
         items = b"".join(b"item %d\n" % number for number in range(200000))
-        # The first build fills the disk with its temporary file of items, the second with the
-        # snapshot.
+        # The first build fills the disk with its temporary file of items. The second build fills
+        # the disk with the snapshot.
         for options in ((), ("--capacity", 2000000)):
             out = disk.path / "out.rdb"
             output = self.build(items, "--error", 1e-6, *options, out=out, code=1)

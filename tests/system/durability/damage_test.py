@@ -118,9 +118,9 @@ class DamageTest(ServerTest):
         return target
 
     def expected_digests(self, size):
-        """Returns the digests that are valid if the log file is cut to `size` bytes. One is of the
-        last complete record. The other is of the next record, which may have lost only an
-        annotation line and no command.
+        """Returns the digests that are valid if the log file is cut to `size` bytes. One is the
+        digest after the last complete record. The other is the digest after the next record,
+        because the cut may have removed only an annotation line and not the command.
         """
         count = sum(at <= size for at, _ in self.digests)
         return {digest for _, digest in self.digests[max(0, count - 1) : count + 1]}

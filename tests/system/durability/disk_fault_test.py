@@ -125,8 +125,8 @@ class DiskFaultTest(ServerTest):
             load = Load(self.rng.random())
 
     def serve_with_slow_syncs(self, fsync):
-        """Starts a server, a connection that reads and a connection that writes. From each server
-        thread's third fdatasync on, strace delays the call by three seconds.
+        """Starts a server, a connection that reads and a connection that writes. strace delays each
+        thread's third fdatasync, and every later one, by three seconds.
         """
         slow = strace("fdatasync:delay_enter=3000000:when=3+")
         server = self.start(fsync, prefix=slow)
@@ -172,8 +172,8 @@ class DiskFaultTest(ServerTest):
 
     def ask_beside_an_overdue_sync(self, reader, writer, other, item):
         """Checks that, once a sync has lasted two seconds, replies to writes wait and replies to
-        reads do not. Returns how many checks were made before the sync ended; 0 if it ended too
-        early.
+        reads do not. Returns how many checks were made before the sync ended; 0 if the sync ended
+        before the first check.
         """
         let_time_pass(2.2, why="a sync that takes more than two seconds makes writers wait")
         writer.send(encode("INCR", "n") + encode("BF.ADD", "filter", item))

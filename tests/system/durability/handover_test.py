@@ -163,8 +163,8 @@ class HandoverTest(ServerTest):
         server, connection = self.serve(*options)
         self.assertEqual(connection.call("DEBUG", "DIGEST"), after)
         self.assertEqual(connection.call("BF.ADD", "native", "later"), 0)
-        # When aof-use-rdb-preamble is on again, the next rewrite writes a snapshot as the base file
-        # of the append log.
+        # Once aof-use-rdb-preamble is set to yes, the next rewrite writes a snapshot as the base
+        # file of the append log.
         connection.call("CONFIG", "SET", "aof-use-rdb-preamble", "yes")
         connection.call("BGREWRITEAOF")
         base = self.directory / "appendonlydir" / "appendonly.aof.2.base.rdb"

@@ -63,7 +63,8 @@ class HoldWritesTest(ServerTest):
         watching, ending = self.connect(server), self.connect(server)
         writing = self.connect(server)
         # BF.MADD hashes its items after its checks and before it locks the filter's key. For this
-        # many items, hashing takes as long as a small save. So SHUTDOWN can save in the meantime.
+        # many items, hashing takes as long as a small save. So SHUTDOWN could save while BF.MADD
+        # hashes.
         sent = threading.Thread(
             target=writing.send, args=(encode("BF.MADD", "filter", *range(300_000)),)
         )

@@ -33,7 +33,8 @@ class KillTest(ServerTest):
 
     def options(self, fsync, threads):
         options = ["--appendonly", "yes", "--appendfsync", fsync, "--io-threads", threads]
-        # At this low size limit, the server also rewrites the append log by itself.
+        # With this low auto-aof-rewrite-min-size, the server also starts rewrites of the append log
+        # by itself.
         return [*options, "--auto-aof-rewrite-min-size", "200kb", "--bf-initial-size", "50"]
 
     def start(self, options):

@@ -40,8 +40,8 @@ class StartTest(ServerTest):
         return self.directory / INCREMENTAL
 
     def run_to_its_end(self, *options, prefix=()):
-        """Runs the server until it exits. Returns its exit status and its output. For a daemon,
-        these are of the process that starts the daemon.
+        """Runs the server until it exits. Returns its exit status and its output. With `daemonize
+        yes`, these are the exit status and the output of the process that starts the daemon.
         """
         command = [*prefix, SERVER, "--dir", self.directory, *options]
         done = subprocess.run(

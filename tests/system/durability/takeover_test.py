@@ -105,8 +105,8 @@ class TakeoverTest(VectorChecks, ServerTest):
         self.assertEqual(connection.call("GET", "k"), b"v")
 
     def test_configuration_of_valkey_9(self):
-        """Starts a server with options of Valkey 9. Some of them exist in Redis too, some are
-        renamed, and some have no effect here.
+        """Starts a server with options of Valkey 9. Some of these options exist in Redis too, some
+        have another name there, and some have no effect in our server.
         """
         self.begin()
         lines = [

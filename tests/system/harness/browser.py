@@ -77,7 +77,7 @@ class Browser:
 
 class Signs:
     """Steps at which a check in the browser waits for its test. At a step the check creates a file,
-    and waits until the test removes it.
+    and waits until the test removes this file.
     """
 
     def __init__(self, test):

@@ -26,8 +26,8 @@ class ClusterTest(EtcdTest, ServerTest):
     """A test case that starts clusters."""
 
     def start_node(self, etcd, index, *options, host=LOCAL, timeout_ms=2500, **more):
-        """Starts a cluster node, which waits until etcd has the topology. Other nodes reach it at
-        `host`.
+        """Starts a cluster node, which waits until etcd has the topology. Other nodes reach this
+        node at `host`.
         """
         more.setdefault("port", free_port())
         server = self.start_server(
@@ -43,8 +43,8 @@ class ClusterTest(EtcdTest, ServerTest):
 
     def start_cluster(self, shards, replicas=0, *options, members=1, network=None, timeout_ms=2500):
         """Starts a cluster. Server s leads shard s, and further servers become replicas of the
-        shards in turn. With a network, the last leader runs in the namespace of node 0, which a
-        test can cut off. All other servers run on the machine itself.
+        shards in turn. If `network` is given, the leader of the last shard runs in the network's
+        namespace 0, which a test can cut off. All other servers run on the machine itself.
         """
         outside = network.outside if network else LOCAL
         self.etcd = self.start_etcd(members, host=outside)

@@ -17,7 +17,8 @@ from harness.resp import Connection, encode
 from harness.waiting import DEADLINE_S, pace
 
 SHARDS = 3
-# Age in seconds from which a write counts as replicated: replicas acknowledge once a second.
+# Age in seconds from which a write counts as replicated, because replicas acknowledge once a
+# second.
 REPLICATED_S = 2.0
 # Errors that a client may get while its shard has no leader. docs/cluster.md describes how clients
 # handle them.
@@ -178,7 +179,9 @@ class ClusterLoadTest(ClusterTest):
             server.expect_log(".*")
         self.wait_for_replicas(self.servers, shards)
         self.pulse = Pulse()
-        self.unsafe = []  # (lane = shard, begin, end): writes acknowledged in this time may be lost
+        # tuples (shard, begin, end): writes to the shard that were acknowledged between these times
+        # may be lost
+        self.unsafe = []
         self.checked = {}
         self.writers = []
 
@@ -245,8 +248,8 @@ class ClusterLoadTest(ClusterTest):
 
     def wait_for_writers(self, since, lanes=range(SHARDS)):
         """Waits until each writer has, in each lane (shard), an acknowledged write that was sent
-        after `since`. Returns for each writer the seconds from `since` until it had one in every
-        lane.
+        after `since`. Returns for each writer the seconds from `since` until the writer had such a
+        write in every lane.
         """
         def last():
             return {(w.name, lane): w.last_sent(lane) for w in self.writers for lane in lanes}
@@ -282,7 +285,8 @@ class ClusterLoadTest(ClusterTest):
         return witness, leader, replica
 
     def wait_for_takeover(self, witness, new, since):
-        """Waits for the new leader's first acknowledgement. Returns the seconds from `since` to it.
+        """Waits for the new leader's first acknowledgement. Returns the seconds from `since` to
+        this acknowledgement.
         """
         wait_until(lambda: witness.first_of(new), f"{new.port} takes over")
         taken = witness.first_of(new)
@@ -342,7 +346,7 @@ class ClusterLoadTest(ClusterTest):
         """Checks the errors that the writers got after `since`. Writes to the shards `lanes` may
         fail only by lost connections and, if `may_be_down` is set, by CLUSTERDOWN. Writes to other
         shards must not fail. The client ioredis is an exception. It does not know which argument of
-        BF.ADD is the key, so it may ask a node that is down, whatever the shard.
+        BF.ADD is the key. So it may send a command for any shard to a node that is down.
         """
         found = [
             (writer.name, lane, when, text)

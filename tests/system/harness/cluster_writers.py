@@ -5,8 +5,8 @@ The clients are python3-redis, ioredis, node-redis and redis-cli, each in its ow
 
 A writer prints a line for each attempt, with times of CLOCK_MONOTONIC, which all processes of a
 machine share: `ack LANE NUMBER SENT_NS ACKED_NS PORT` or `error LANE NS TEXT`. A lane is a sequence
-of writes to one shard; a writer runs its lanes in parallel. PORT is 0 where the client does not
-know which server answered.
+of writes to one shard; a writer runs its lanes in parallel. PORT is 0 if the client library does
+not show which server answered.
 
 As a program: cluster_writers.py redis-py|redis-py-defaults|redis-cli|loyal NAME LANES HOST:PORT...
 The kind `redis-py-defaults` uses the library's default timeouts and retries. The kind `loyal`

@@ -47,8 +47,8 @@ TTL_COMMANDS = {b"TTL", b"PTTL", b"EXPIRETIME", b"PEXPIRETIME"}
 
 
 class CommandStream:
-    """The commands depend only on `rng` and on the second of the start, which absolute expiries
-    use.
+    """Generates commands that depend only on `rng` and on the time when the stream is created.
+    Absolute expiries are relative to this time, which is rounded down to seconds.
     """
 
     def __init__(self, rng):
@@ -72,8 +72,9 @@ class CommandStream:
         return command
 
     def _spoil(self, command):
-        # Keeps absolute expiries as they are: one in the past would leave an expired key, which
-        # DBSIZE may or may not count. Keeps SCAN too, because each server has its own cursors.
+        # Commands with absolute expiries are not changed. An expiry in the past would leave an
+        # expired key, which DBSIZE may or may not count. SCAN is not changed either, because each
+        # server has its own cursors.
         if {b"EXAT", b"PXAT", b"SCAN"} & {word.upper() for word in command}:
             return command
         kind = self.rng.randrange(3)

@@ -2,10 +2,10 @@
 """One table of the sizes of all tests, such as numbers of random commands. The environment can
 override them.
 
-If BLOOMERY_TIER is `long`, tests use the column `long`, else the column `default`, which is for
-every change. BLOOMERY_NAME=n overrides the count NAME. A server with a sanitizer is many times
-slower. So its tests use the column `sanitized` where a row has one, and in the tier `long` the
-column `default`.
+If BLOOMERY_TIER is `long`, tests use the column `long`, else the column `default`, which is for the
+test run of every change. BLOOMERY_NAME=n overrides the count NAME. A server with a sanitizer is
+many times slower. So its tests use the column `sanitized` where a row has one, and in the tier
+`long` the column `default`.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ COUNTS = {
     "FAILOVERS": Count(1, 10, "failovers by redis-sentinel"),
     "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is checked from 1"),
     # Two tests in C++ use these counts: cluster_simulation_test.cpp and durability_model_test.cpp.
-    # If the environment has no count, they use defaults of their own.
+    # If the environment sets no count, the two tests use defaults of their own.
     "MODEL_RUNS": Count(1_000, 10_000, "seeded runs of a log whose disk fails"),
     "SIMULATION_RUNS": Count(1_000, 10_000, "seeded runs of a cluster in virtual time"),
     # Sizes of filters and of other data.

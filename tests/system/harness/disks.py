@@ -62,8 +62,9 @@ class Disk:
         return status.f_bavail * status.f_frsize
 
     def fill(self, leave_bytes=0):
-        """Fills the disk page by page, and leaves `leave_bytes` bytes free. If a larger allocation
-        failed, the kernel would free its space again, and the server could still write.
+        """Fills the disk page by page, and leaves `leave_bytes` bytes free. If one allocation of
+        several pages failed, the kernel would free all of these pages, and the server could still
+        write.
         """
         with open(self.path / "filler", "ab") as file:
             size = file.tell()

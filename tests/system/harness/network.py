@@ -66,7 +66,9 @@ class NamespaceNetwork:
         return ["ip", "netns", "exec", self._name(node)]
 
     def cut(self, node):
-        """Drops all packets to and from the node. Its processes get no errors, only no packets."""
+        """Drops all packets to and from the node. The node's processes get no errors and no
+        packets.
+        """
         self._in_hub("ip", "link", "set", self._port(node), "down")
 
     def heal(self, node):

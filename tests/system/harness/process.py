@@ -121,8 +121,8 @@ class Process:
             self.log.append(line.rstrip("\n"))
             if "Ready to accept connections" in line:
                 self._ready.set()
-        # The output ends when the server has died. Threads that wait for its start must then wake
-        # up too.
+        # The output ends when the server has died. Then threads that wait for the server's start
+        # must wake up.
         self._ready.set()
 
     def wait_until_ready_or_ended(self):
@@ -164,8 +164,8 @@ class Process:
         return found
 
     def suspend_children(self):
-        """Sends SIGSTOP to each child process that still saves. Returns the ids of the stopped
-        ones.
+        """Sends SIGSTOP to each child process that still saves. Returns the process ids of the
+        stopped child processes.
 
         A child process first asks the kernel to kill it when the server dies, and then ignores
         SIGINT. A child that is stopped before it has asked would outlive the server. So the method

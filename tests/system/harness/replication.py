@@ -59,7 +59,8 @@ class ReplicaTest(ServerTest):
 
     def wait_until_equal_offsets(self, leader, *replicas):
         """Waits until each replica has the leader's current offset. REQUIRES: no client writes. The
-        leader's PINGs also move its offset.
+        leader's PINGs increase the offset during the wait, so the method reads the offset before
+        each comparison.
         """
 
         def has_all(replica):

@@ -61,8 +61,8 @@ class RawReplica:
         return data
 
     def psync(self, replication_id="?", offset=-1):
-        """Sends PSYNC and returns the leader's reply. If the reply starts a full sync, stores its
-        replication id and offset.
+        """Sends PSYNC and returns the leader's reply. If the reply starts a full sync, stores the
+        leader's replication id and offset.
         """
         self.link.send(encode("PSYNC", replication_id, offset))
         line = self.read_line()

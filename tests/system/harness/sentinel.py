@@ -49,7 +49,7 @@ def parse_info(text):
 
 
 def quietly(ask, *arguments):
-    """Returns the result of ask(*arguments); None if its connection fails."""
+    """Returns the result of ask(*arguments); None if the connection that ask() uses fails."""
     with contextlib.suppress(OSError, EOFError):
         return ask(*arguments)
     return None

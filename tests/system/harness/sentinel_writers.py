@@ -15,7 +15,7 @@ from redis.sentinel import Sentinel
 from harness.resp import Connection
 from harness.waiting import DEADLINE_S, pace
 
-# A client that gets no reply for this time asks the sentinels for the leader again.
+# A client that gets no reply for this time asks the sentinels which server leads now.
 SOCKET_TIMEOUT_S = 1
 PAUSE_S = 0.004
 PAUSE_AFTER_ERROR_S = 0.05

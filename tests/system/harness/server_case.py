@@ -11,7 +11,8 @@ from harness.ports import free_port_with_bus
 from harness.process import Process
 from harness.settings import SERVER
 
-# Options for snapshots without a delay. By default a leader waits five seconds for more replicas.
+# Options for full syncs without a delay. By default a leader waits five seconds for more replicas
+# before it starts a snapshot.
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 
 

@@ -220,7 +220,9 @@ class Clients(Load):
 
 
 class Upkeep(Load):
-    """Each second, saves, rewrites the log, cuts the replica's link, or forces a full sync."""
+    """In each round saves, rewrites the log, cuts the replica's link, or forces a full sync. Then
+    waits one second.
+    """
 
     def __init__(self, server, gate, replica):
         super().__init__(server, gate)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Shared parts of story_*_test.py, which replay workloads of users: their size and error rate.
 
-By default each story runs for some seconds at a small size. In the user's full size it takes
-minutes:
+By default each story runs for some seconds at a small size. At the full size of the users'
+workloads a story takes minutes:
   BLOOMERY_STORY_SCALE=1 BLOOMERY_SERVER=build/release/bloomery-server \\
     /usr/bin/python3 tests/system/data/story_feed_test.py
 """

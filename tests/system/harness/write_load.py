@@ -357,8 +357,9 @@ class Writer:
         return "\n".join(lines)
 
     def items_answered_since(self, since):
-        """Returns the items added to windows since `since`. They may be lost although find_prefix()
-        finds all writes, because it accepts any cardinality of a window.
+        """Returns the items that writes acknowledged since `since` added to windows. Such items may
+        be lost although find_prefix() finds all writes, because any cardinality of a window is
+        accepted.
         """
         if since is None:
             return set()
@@ -460,7 +461,7 @@ class Load:
         return any(thread.is_alive() for thread in self._threads)
 
     def join(self):
-        """Stops the threads and waits for them. They also end when their server has ended."""
+        """Stops the threads and waits for them. The threads also end when the server ends."""
         self._stop.set()
         for thread in self._threads:
             thread.join(DEADLINE_S)

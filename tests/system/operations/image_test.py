@@ -24,7 +24,7 @@ import unittest
 from harness import CLUSTER_TOOL, DEADLINE_S, ROOT, SERVER, ServerTest, wait_until
 from harness.debian_root import in_root, make_root, run
 
-# Maximum size of everything that the image adds to its base image.
+# Maximum size, in megabytes, of everything that the image adds to its base image.
 SIZE_MB_MAX = 60
 # Paths that the scripts for Debian's slim images remove.
 NOT_IN_SLIM = ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale",

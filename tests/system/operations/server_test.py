@@ -28,8 +28,8 @@ class ClientsTest(ServerTest):
             self.assertEqual(other.call("PING"), b"PONG")
 
     def test_storm_of_connections(self):
-        # The test needs a descriptor for each connection, but its own limit may be the default of
-        # 1024.
+        # The test process needs a descriptor for each connection. The usual limit of 1024
+        # descriptors may be too low, so the test raises it.
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))

@@ -14,8 +14,9 @@ import time
 from harness import SERVER, Process, free_port, let_time_pass, pace, soak_load, wait_until
 
 GROWTH_MB_PER_MINUTE_MAX = 1.0
-# Without a leak, the memory at two calm points (see CALM_EVERY_S) may differ by this much. So the
-# limit of a whole run is higher by this amount; for an hour it is 61.5 MB.
+# Without a leak, the memory at two calm points (see CALM_EVERY_S) may differ by this many
+# megabytes. So a whole run may grow by GROWTH_MB_PER_MINUTE_MAX in each minute, and by SWING_MB in
+# addition. For a run of an hour this is 61.5 MB.
 SWING_MB = 1.5
 MEGABYTE = 1 << 20
 # Duration of the warm-up, in which every event of the load happens at least once.
@@ -23,9 +24,9 @@ WARM_UP_S = 30
 # A run shorter than this number of minutes detects errors, but no growth of memory.
 JUDGED_FROM_MINUTES = 1
 # Under load, memory goes up and down by megabytes because of child processes, full syncs and free
-# pages of the allocator. So memory is compared at calm points, at which the load pauses. No child
-# process saves, the replica has all data, expired keys are deleted, and MEMORY PURGE has returned
-# free pages.
+# pages of the allocator. So memory is compared at calm points, at which the load pauses. At a calm
+# point no child process saves, the replica has all data, expired keys are deleted, and MEMORY PURGE
+# has returned free pages.
 CALM_EVERY_S = 10
 KEYS_LIVE_S = 2.2
 Sample = collections.namedtuple("Sample", "at_s rss anonymous shared used_memory")
@@ -33,7 +34,8 @@ Sample = collections.namedtuple("Sample", "at_s rss anonymous shared used_memory
 
 def growth_per_minute(samples, field):
     """Returns the growth in megabytes a minute by the Theil-Sen estimator: the median of the slopes
-    between any two samples. Outliers do not change it. Returns NaN for fewer than three samples.
+    between any two samples. A few outliers hardly change this median. Returns NaN for fewer than
+    three samples.
     """
     points = [(sample.at_s, getattr(sample, field)) for sample in samples]
     slopes = [
@@ -126,7 +128,8 @@ class Soak:
         gate = soak_load.Gate()
         self.upkeep = soak_load.Upkeep(self.leader, gate, self.replica)
         busy = [kind(self.leader, gate) for kind in soak_load.KINDS] + [self.upkeep]
-        # A watcher polls the dashboard of a server. It never pauses, because its gate stays open.
+        # A watcher polls the dashboard of a server. A watcher never pauses, because its gate stays
+        # open.
         watchers = [soak_load.Watcher(server, soak_load.Gate()) for server in self.servers.values()]
         self.loads = busy + watchers
         started = time.monotonic()
@@ -224,7 +227,7 @@ def main():
     minutes = options.minutes
     if not minutes > 0:
         parser.error("--minutes: more than 0; memory is checked from 1")
-    # SIGTERM raises an exception, so that the servers are stopped too.
+    # SIGTERM raises an exception, so that the program stops its servers before it ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     soak = Soak(minutes)
     try:

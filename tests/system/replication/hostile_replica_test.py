@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Replicas that send arbitrary data. The leader must survive, serve its clients, and keep its other
-replicas.
+"""Tests replicas that send arbitrary data. The leader must survive, serve its clients, and keep its
+other replicas.
 """
 
 import random

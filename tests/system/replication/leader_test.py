@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Our server as the leader of Debian's redis-server, of redis-cli, and of scripted replicas that
-disconnect or hang during a full synchronization.
-The folder tests/server/replication/leader/ compares the bytes that replicas get."""
+"""Tests our server as the leader of Debian's redis-server, of redis-cli, and of scripted replicas
+that disconnect or hang during a full synchronization. The folder tests/server/replication/leader/
+compares the bytes that replicas get."""
 
 import os
 import pathlib
@@ -27,7 +27,8 @@ class LeaderTest(ServerTest):
 
     def start_redis_replica(self, port, *options):
         replica = self.start_redis("--replicaof", f"127.0.0.1 {port}", *options)
-        # A replica logs many warnings when its leader is unreachable, so all are accepted.
+        # A replica logs many warnings when its leader is unreachable, so the test accepts all its
+        # warnings.
         replica.expect_log(r".*")
         return replica
 
@@ -112,8 +113,8 @@ class RedisReplicaTest(LeaderTest):
         print(f"cuts {proxy.cuts}, commands {writers.commands}, full {stats['sync_full']}, "
               f"partial {stats['sync_partial_ok']}, refused {stats['sync_partial_err']}")
         self.assertGreater(int(stats["sync_partial_ok"]), 0)
-        # A cut before the replica knows the replication id causes another full sync. Later cuts do
-        # not.
+        # If the link is cut before the replica knows the replication id, another full sync follows.
+        # Later cuts cause none.
         self.assertLess(int(stats["sync_full"]), proxy.cuts)
 
     def test_restarted_leader_continues_from_its_snapshot(self):

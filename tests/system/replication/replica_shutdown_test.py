@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A leader that is shut down waits until its replicas have all writes.
+"""Tests that a leader that is shut down waits until its replicas have all writes.
 
 Environment:
   BLOOMERY_SHUTDOWN_CYCLES  number of times that a loaded leader is shut down

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""This server as the replica of Debian's redis-server: under load, cut off, and restarted."""
+"""Tests this server as the replica of Debian's redis-server: under load, cut off, and restarted."""
 
 import random
 import tempfile

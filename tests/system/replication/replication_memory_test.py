@@ -96,8 +96,8 @@ class ReplicationMemoryTest(ReplicaTest):
             self.assertLess(max(first, second, leading, child.peak_mb), EXTRA_MB_MAX)
 
     def test_a_replica_that_does_not_read_keeps_little(self):
-        """Filter arrays that the leader keeps for a replica's snapshot count against the output
-        buffer limit of this replica.
+        """Filter arrays that the leader keeps for a replica's snapshot count against this replica's
+        client-output-buffer-limit.
         """
         server = self.start_server(
             *("--repl-diskless-sync-delay", "0", "--repl-diskless-sync", "yes"),
@@ -121,7 +121,7 @@ class ReplicationMemoryTest(ReplicaTest):
             lambda: info(leader)["connected_slaves"] == "0"
             and memory("mem_filter_arrays_kept_for_child") == 0,
             "the replica is dropped and its child ends",
-            timeout_s=20,  # shorter than repl-timeout, which would also drop the replica
+            timeout_s=20,  # repl-timeout, which also drops replicas, is longer
         )
         self.assertLess(memory("used_memory"), with_filter - (40 << 20))
 

@@ -13,8 +13,8 @@ MEBIBYTE = 1 << 20
 VALUE_BYTES = 16 * MEBIBYTE
 COUNT = 32
 LIMIT_BYTES = 64 * MEBIBYTE
-# The measured peak may exceed the calculated one by this much, because the allocator needs some
-# memory.
+# The measured peak may exceed the calculated peak by this many bytes, because the allocator needs
+# some memory.
 SLACK_BYTES = 48 * MEBIBYTE
 
 

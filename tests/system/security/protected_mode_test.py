@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Protected mode: a server without a password serves only clients on its own machine."""
+"""Tests protected mode: a server without a password serves only clients on its own machine."""
 
 import unittest
 

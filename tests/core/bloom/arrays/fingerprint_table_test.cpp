@@ -17,7 +17,7 @@ constexpr uint64_t kSlotsSeed = 20261123;
 constexpr uint64_t kLines = 3;
 
 // Naive model of the table, with one number per slot. Its array ends with its last line, so that a
-// sanitizer detects reads past it.
+// sanitizer detects reads past the end of the array.
 class SlowTable {
  public:
   explicit SlowTable(const Geometry& geometry)

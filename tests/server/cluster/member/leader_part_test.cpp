@@ -108,7 +108,7 @@ TEST_F(LeaderPartTest, WithoutEtcdALeaderAloneServesOn) {
 }
 
 // Another process with the leader's id may have started while this leader was stopped. Only etcd
-// knows that.
+// knows whether such a process exists.
 TEST_F(LeaderPartTest, ALeaderAloneThatWasStoppedHearsEtcdFirst) {
   lead_alone();
   pass(kTimes.wait_us);

@@ -110,7 +110,8 @@ class MemberTest : public testing::Test {
     pass(kTimes.wait_us);
   }
 
-  // Reports to the member that it receives its leader's stream, and then that it no longer does.
+  // Reports to the member that it receives its leader's stream, and then that it no longer receives
+  // the stream.
   void connect() {
     facts_.hears_leader = true;
     pass(0);

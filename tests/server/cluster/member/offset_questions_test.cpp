@@ -45,7 +45,8 @@ TEST_F(OffsetQuestionsTest, ALeaderWithoutALogMayHaveLostItsNewestData) {
   pass(0);
   see(sample_topology(), 10);
   EXPECT_TRUE(member_->has_lost_data(now_us_));
-  // No other member has the data, so the node stays the leader.
+  // This node is the only member in sync, so no other member has newer data. The node stays the
+  // leader.
   be(kA, "s1", 7);
   facts_.keeps_log = false;
   pass(0);

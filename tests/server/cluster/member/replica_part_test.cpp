@@ -19,8 +19,8 @@ class ReplicaPartTest : public MemberTest {
   // again.
   static constexpr int64_t kGraceUs = 300'000;
 
-  // Returns the action by which a restarted node asks its leader for its offset, because the
-  // leader's key is missing in etcd.
+  // Removes the leader's key from etcd. The replica has never connected to the leader, so it asks
+  // the leader for its replication offset before a takeover. Returns this AskOffset.
   AskOffset ask_leader() {
     replicate();
     see_alive({kB, kC});

@@ -124,7 +124,8 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
   // Stops the node. A stopped node makes no calls to etcd.
   node->stop();
   node.reset();
-  // A node that starts without etcd reads the topology from its file, and has no permit.
+  // A node that starts without etcd reads the topology from its file. It has no permit to reply to
+  // writes.
   node = make("");
   EXPECT_EQ(node->id(), id_of('b'));
   EXPECT_EQ(state_.latest()->revision(), 5U);

@@ -202,7 +202,7 @@ TEST_F(EtcdFeedTest, ReportsADeletion) {
 }
 
 // After a restore, etcd has lower revisions. A watch from a higher revision would report nothing,
-// so the feed starts a new one.
+// so the feed starts a new watch.
 TEST_F(EtcdFeedTest, RestoredEtcdIsWatchedAgain) {
   start(std::chrono::milliseconds(20));
   store_revision_ = 7;

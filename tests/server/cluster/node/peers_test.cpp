@@ -68,8 +68,8 @@ class FakeNode {
     peer_ = peer;
     return !is_ending_;
   }
-  // Answers the requests on a connection. If the next reply is empty, closes the connection. If it
-  // is "silence", does not answer this request.
+  // Answers the requests on a connection. If the next reply is empty, closes the connection. If the
+  // next reply is "silence", does not answer the request.
   void serve(int peer) {
     std::array<char, 4096> buffer;
     ssize_t count = 0;

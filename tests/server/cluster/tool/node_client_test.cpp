@@ -15,7 +15,8 @@
 namespace server::cluster {
 namespace {
 
-// A server that answers any first request with `reply`, and closes the connection.
+// A server that answers the first request with `reply`, whatever the request is, and closes the
+// connection.
 class OneReply {
  public:
   explicit OneReply(std::string reply) {
@@ -99,7 +100,7 @@ TEST(NodeClientTest, ServerWithoutAClusterSendsInfoOnly) {
   EXPECT_EQ(facts->role, "master");
 }
 
-// A server that loads its data answers all commands except INFO with LOADING.
+// A server that loads its data answers LOADING to all commands except INFO.
 TEST(NodeClientTest, LoadingServerIsAskedNothingElse) {
   const std::string info =
       "role:slave\r\ncluster_enabled:1\r\nloading:1\r\nmaster_link_status:down\r\n";

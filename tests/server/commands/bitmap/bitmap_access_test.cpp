@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Access to the bits of values: missing keys, growth of a value, and the largest offset.
+// Tests access to the bits of values: missing keys, growth of a value, and the largest offset.
 #include "server/commands/bitmap/bitmap_access.h"
 
 #include <gmock/gmock.h>

@@ -155,7 +155,7 @@ TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
       std::string loaded;
       for (const Chunk& chunk : mutated) loaded = load("g", chunk);
       // A journal may contain BF.LOADCHUNK commands that never loaded the last chunk. So a replay
-      // of the journal accepts chunks without this check.
+      // of the journal does not check that the array agrees with the item counts.
       client_->session->origin = CommandOrigin::kOwnJournal;
       ASSERT_EQ(load("g", mutated.back()), kOk);
       client_->session->origin = CommandOrigin::kClient;

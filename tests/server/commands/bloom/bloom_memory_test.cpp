@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The two limits on a filter's memory: the server's free memory, and the limit of one filter.
+// Tests the two limits on a filter's memory: the server's free memory, and the configured maximum
+// of a single filter.
 #include "server/commands/bloom/bloom_memory.h"
 
 #include <gmock/gmock.h>

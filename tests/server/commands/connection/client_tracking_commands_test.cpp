@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands whose keys are tracked, and the options of CLIENT TRACKING. Replies were measured on
-// Redis 7.0.15.
+// Tests which commands have tracked keys, and the options of CLIENT TRACKING. Replies were measured
+// on Redis 7.0.15.
 #include "server/commands/connection/client_tracking_commands.h"
 
 #include <fmt/format.h>

@@ -79,7 +79,8 @@ TEST_F(IntrospectionCommandsTest, ModuleListNamesBf) {
   EXPECT_GE(std::stoi(version), 20820);
 }
 
-// A command that was never executed has no latency distribution, so the section omits the command.
+// A command that was never executed has no latency distribution, so INFO latencystats omits the
+// command.
 TEST_F(IntrospectionCommandsTest, LatencystatsNameWhatHasRun) {
   run({"PING"});
   const std::string reply = run({"INFO", "latencystats"});

@@ -62,7 +62,7 @@ TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
 }
 
 // The writes of a transaction are journalled when the transaction ends. So BGSAVE and BGREWRITEAOF
-// inside a transaction must not start a child process before its end.
+// inside a transaction must not start a child process before the transaction ends.
 TEST_F(PersistenceCommandsTest, ChildrenBeginBehindATransaction) {
   EXPECT_EQ(run({"MULTI"}), kOk);
   run({"SET", "a", "1"});

@@ -27,8 +27,8 @@ TEST_F(ReplicationCommandsTest, SyncMayNotStandBehindOtherReplies) {
 }
 
 // As in Redis, a client in MONITOR mode that sends PSYNC gets no reply. A subscriber that sends
-// PSYNC gets an error here. Redis accepts its PSYNC, and then writes published messages into the
-// replication stream.
+// PSYNC gets an error here. Redis accepts PSYNC from a subscriber, and then writes published
+// messages into the replication stream.
 TEST_F(ReplicationCommandsTest, ClientsWithPushesBecomeNoReplicas) {
   const std::string refused =
       error("ERR a connection that subscribes or tracks keys cannot become a replica");

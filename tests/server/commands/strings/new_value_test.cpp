@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Small and big values, stored under old and new keys by the commands that use NewValue.
+// Tests small and big values that commands store with NewValue, under old and new keys.
 #include "server/commands/strings/new_value.h"
 
 #include <gtest/gtest.h>

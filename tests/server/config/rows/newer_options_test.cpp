@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The server accepts the names of all options that released servers know, and the lines of their
-// sample files.
+// Tests that the server accepts the names of all options of released versions of Redis and Valkey,
+// and the lines of their sample configuration files.
 #include <fmt/format.h>
 
 #include <sstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The order in which keys are evicted, and what counts as a use of a key.
+// Tests the order in which keys are evicted, and what counts as a use of a key.
 #include <algorithm>
 #include <numeric>
 #include <random>

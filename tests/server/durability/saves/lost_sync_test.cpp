@@ -108,8 +108,8 @@ TEST_F(LostSyncTest, TheFirstAttemptDoesNotWaitForEarlierFailures) {
   EXPECT_LE(live(7'200'000, [&] { return failures() > before; }), kTenSecondsMs);
 }
 
-// A rewrite begins a new log file. It syncs the previous log file on a separate thread, and this
-// sync fails here.
+// A rewrite begins a new log file. The rewrite syncs the previous log file on a separate thread,
+// and this sync fails here.
 TEST_F(LostSyncTest, ASyncThatFailsInARewriteRefusesWrites) {
   write();
   durability_.append_log().write();

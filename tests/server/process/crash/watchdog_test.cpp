@@ -86,7 +86,7 @@ class WatchdogTest : public ::testing::Test {
     for (size_t at = 0; (at = text.find(kTitle, at)) != std::string::npos; ++at) ++count;
     return count;
   }
-  // Keeps the worker busy until the watchdog has reported it.
+  // Keeps the worker busy until the watchdog has reported the worker.
   void be_stuck_until_reported() {
     const size_t before = reports();
     worker_.post(

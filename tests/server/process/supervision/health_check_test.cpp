@@ -45,8 +45,8 @@ class PlainPort {
                                                static_cast<uint16_t>(port))),
         thread_([this] { serve(); }) {}
   ~PlainPort() {
-    // Connects to the simulated server, because its accept() would wait forever if the test has not
-    // connected to it.
+    // If the test has not connected to the simulated server, accept() in the server's thread still
+    // waits. This connection ends the wait.
     (void)Caller().call(address_, acceptor_.local_endpoint().port());
     thread_.join();
   }

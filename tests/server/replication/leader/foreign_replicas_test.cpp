@@ -214,8 +214,8 @@ TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
 }
 
-// A foreign replica has either RedisBloom or valkey-bloom. Journalled commands on both kinds of
-// filters disconnect it, even if these filters were deleted soon.
+// A foreign replica has either RedisBloom or valkey-bloom. The leader disconnects the replica if
+// the stream has commands on both kinds of filters, even if the filters were deleted at once.
 TEST_F(ForeignReplicasTest, AnotherModulesFilterThatWentTakesANewSnapshot) {
   Foreign peer(*this);
   EXPECT_EQ(follow(peer), "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Snapshots that a child writes to the sockets of replicas, and the stream after them.
+// Tests snapshots that a child process writes to the sockets of replicas, and the stream after
+// them.
 #include <gtest/gtest.h>
 
 #include <memory>

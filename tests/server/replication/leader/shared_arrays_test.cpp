@@ -83,8 +83,8 @@ TEST_F(SharedArrays, SnapshotHoldsNothingThatALaterCopyLacks) {
   EXPECT_TRUE(filter_in(keyspace_, "copy").may_contain("until:7"));
 }
 
-// A replica of another kind executes the commands after the snapshot again. If the snapshot already
-// had the bits of a later item, the replica would not count this item.
+// A replica of another kind executes the add that follows the snapshot, and counts the item if its
+// bits are not set yet. So the snapshot must not contain the bits of this item.
 TEST_F(SharedArrays, ForeignSnapshotHoldsNoLaterItems) {
   Remote peer(*this);
   make_foreign(peer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Sessions of a replica with leaders that serve, stop sending, or send commands that this server
-// lacks.
+// Tests sessions of a replica with leaders that serve, stop sending, or send commands that this
+// server lacks.
 #include "server/replication/replica/replica_session.h"
 
 #include <gmock/gmock.h>

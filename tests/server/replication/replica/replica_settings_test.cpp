@@ -16,7 +16,8 @@
 namespace server {
 namespace {
 
-// A server that acts as the leader. The test reads its stream from its backlog.
+// A server that acts as the leader. The test reads the leader's stream from the backlog of this
+// server.
 class LeadingNode final : public CommandTest {
  public:
   LeadingNode() {

@@ -113,7 +113,8 @@ class ReplicaControllerTest : public LeaderFixture {
     heir_->client.session->replica.port = heir.port();
     psync(*heir_, replication_.offset());
     ASSERT_TRUE(subject_.begin_failover({}, Locking::kTake));
-    // Each round acknowledges the whole stream, because the leader appends GETACK to it meanwhile.
+    // Each round acknowledges the whole stream, because the leader appends GETACK to the stream
+    // meanwhile.
     for (int i = 0; i < 1000 && subject_.failover_state() == Failover::State::kAwaitsSync; ++i) {
       heir_->client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
       subject_.drive_failover();
@@ -149,8 +150,8 @@ TEST_F(ReplicaControllerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   gate_.close();
   ASSERT_TRUE(gate_.await_arrivals(1));
   old_leader_.say("+FULLRESYNC " + std::string(40, 'b') + " 0\r\n");
-  // When the leader's reply has arrived, the thread of the link reads the clock again and is
-  // blocked again.
+  // The closed clock blocks the thread of the link whenever this thread reads the clock. Its second
+  // read comes after the leader's reply has arrived.
   gate_.let_one_pass();
   ASSERT_TRUE(gate_.await_arrivals(2));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Requests that a replica rejects, and changes of its role: a promotion, and a switch to another
-// leader.
+// Tests requests that a replica rejects, and changes of its role: a promotion, and a switch to
+// another leader.
 #include <gmock/gmock.h>
 
 #include <memory>

@@ -133,7 +133,8 @@ TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
 TEST(Backlog, CountsWhatSlowReplicasKeep) {
   Backlog backlog;
   constexpr uint64_t kSize = 100'000;
-  // The backlog grows and shrinks by blocks of 16 KiB, so the tolerance is a little more.
+  // The backlog grows and shrinks by blocks of 16 KiB, so the tolerance is a little more than one
+  // block.
   constexpr double kTolerance = 20'000;
   backlog.set_size(kSize);
   backlog.begin(1000);

@@ -68,7 +68,7 @@ class ClusterFailover(Event):
         wait_until(lambda: node.operator.call("DEL", f"{KEY_PREFIX}:none") == 0, "the new leader")
 
     def wait_for_replica(self, etcd, node):
-        """Waits until the replica is in sync. Then its clients send READONLY."""
+        """Waits until the replica is in sync. Then the replica's clients send READONLY."""
 
         def are_all_in_sync():
             text = etcd.control("get", "--print-value-only", TOPOLOGY)

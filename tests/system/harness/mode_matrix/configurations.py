@@ -122,8 +122,9 @@ class Eviction(Configuration):
     EVICTED_MIN = 5
 
     def options(self, test, port):
-        # The default maxmemory-eviction-tenacity allows half a millisecond. On a busy machine this
-        # is too short to evict enough keys, and the server rejects big values.
+        # The default maxmemory-eviction-tenacity lets the server evict keys for half a millisecond
+        # for each command. On a busy machine this is too short to evict enough keys, and the server
+        # rejects big values.
         return ("--maxmemory", "48mb", "--maxmemory-policy", "volatile-ttl",
                 "--maxmemory-eviction-tenacity", "100")  # fmt: skip
 
@@ -155,8 +156,8 @@ class Eviction(Configuration):
 
 
 class ClientEviction(Configuration):
-    """The server disconnects a client that uses too much memory. The command that this client has
-    not sent completely changes nothing.
+    """The server disconnects a client that uses too much memory. The client has sent only a part of
+    its SET command, so no key may change.
     """
 
     VALUE_BYTES = 4 << 20
@@ -182,8 +183,8 @@ class ClientEviction(Configuration):
 
 
 class SeveralDatabases(Configuration):
-    """A configuration in which other databases also change: keys are restored and copied there, and
-    messages are published.
+    """A configuration in which databases that the cell does not use also change. Keys are restored
+    and copied in these databases, and messages are published.
     """
 
     def disturb(self, run, node):

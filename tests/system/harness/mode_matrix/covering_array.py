@@ -13,8 +13,8 @@ def covering_array(parameters, strength, rng, is_possible=lambda row: True):
     are possible.
 
     The algorithm is greedy. For each missing combination, it adds the row that contains this
-    combination and the most other missing ones. Sets of parameters with the most combinations come
-    first, because they need the most rows.
+    combination and the most other missing combinations. Sets of parameters with the most
+    combinations come first, because they need the most rows.
     """
     columns = list(itertools.combinations(range(len(parameters)), strength))
     columns.sort(key=lambda chosen: -math.prod(len(parameters[i]) for i in chosen))

@@ -169,8 +169,8 @@ class SigtermWhileLoading(Event):
             node.operator.run("BITOP", "NOT", BALLAST, BALLAST)
 
     def end_a_start(self, run, directory):
-        """Starts a server and sends SIGTERM while it loads its log. Returns whether the server
-        ended before it had loaded all of the log.
+        """Starts a server, and sends SIGTERM while the server loads its log. Returns whether the
+        server ended before it had loaded all of the log.
         """
         process = run.launch(directory)
         run.test.addCleanup(process.kill)
@@ -190,7 +190,9 @@ class Replicated(Event):
         return leader
 
     def start_replica(self, run, leader, port):
-        """Starts a replica, and writes to the leader while the replica syncs from `port`."""
+        """Starts a replica, and writes to the leader while the replica syncs with the server at
+        `port`.
+        """
         replica = run.start_replica(run.directory())
         run.test.follow(replica.operator, port)
         run.write(leader)
@@ -356,7 +358,7 @@ class Handover(Replicated):
 
 
 class Transfer(Event):
-    """Moves or copies each key from one server to another."""
+    """Copies each key from one server to another."""
 
     def run(self, run):
         source, target = run.start(run.directory()), run.start(run.directory())

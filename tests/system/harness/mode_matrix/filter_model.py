@@ -14,10 +14,10 @@ from harness.mode_matrix.cell_run import KEY_PREFIX
 GENERATIONS = 4
 # Number of items that the test queries but never adds.
 ABSENT_ITEMS = 200
-# Limit on false positives among ABSENT_ITEMS. A filter without faults has far fewer.
+# Limit on false positives among ABSENT_ITEMS. A correct filter has far fewer false positives.
 ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
-# A union by BF.MERGE with FORCE holds more items than planned for its size. So it finds more of the
-# absent items.
+# A union by BF.MERGE with FORCE holds more items than planned for its size. So a union has more
+# false positives than other filters.
 UNION_FOUND_MAX = ABSENT_ITEMS // 2
 
 
@@ -148,7 +148,9 @@ class FilterModel:
             found = (self.found_items(items) for items in self.items.values())
             self.union_items = list({item: None for items in found for item in items})
         else:
-            # BF.MERGE may fail here only because one of the two filters has more layers.
+            # The two filters have the same settings, so BF.MERGE can unite them even if one has
+            # more layers than the other. No error of BF.MERGE contains "layers", so every error
+            # fails the test.
             assert "layers" in str(reply), reply
 
     def repeat_an_item_of_a_full_generation(self, client, key):
@@ -179,8 +181,8 @@ class FilterModel:
         return [*items.counted, *items.repeated]
 
     def cardinalities(self, items):
-        """Returns the smallest and the largest valid reply to BF.CARD. A window by number of items
-        may still hold one generation more than the window.
+        """Returns the smallest and the largest valid reply to BF.CARD. A filter whose window is a
+        number of items may still hold up to one generation of older items.
         """
         if self.window_items:
             most = self.window_items * (GENERATIONS + 1) // GENERATIONS

@@ -129,7 +129,7 @@ TEST_F(EmptyLatencyTest, HistogramsHaveTheStepsOfRedis) {
   EXPECT_EQ(histogram[1].integer, 50);
   EXPECT_EQ(histogram[2].text, "histogram_usec");
   // The upper bounds of the histogram are those of Redis: 1.024 microseconds times powers of two,
-  // rounded by its histogram library.
+  // rounded by the histogram library of Redis.
   std::set<int64_t> steps;
   for (int i = 0; i < 30; ++i) steps.insert((int64_t{1024} << i) * 129 / 128 / 1000);
   int64_t before = 0;
