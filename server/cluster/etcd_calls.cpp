@@ -15,13 +15,12 @@
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 #include <cerrno>
 #include <limits>
 #include <optional>
@@ -44,6 +43,7 @@ constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kIdleConnectionsMax = 4;
 constexpr std::chrono::seconds kTokenLimit{10};
 constexpr uint32_t kHeaderBytesMax = 16 * 1024;
+constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr size_t kHostBytesMax = 253;  // the longest host name by RFC 1035
 
 }  // namespace
@@ -98,21 +98,19 @@ struct EtcdCalls::Link {
     const ssize_t got = ::recv(tcp.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
-  // Starts Beast's write operation on the stream in use, TLS or TCP.
-  auto write(const http::request<http::string_body>& request) {
-    return tls ? http::async_write(*tls, request, kAsValue)
-               : http::async_write(tcp, request, kAsValue);
+  // These two start an operation of the stream in use, TLS or TCP. They are functions, because g++
+  // 12 destroys the operands of `co_await (a ? b : c)` twice.
+  auto write(asio::const_buffer bytes) {
+    return tls ? asio::async_write(*tls, bytes, kAsValue) : asio::async_write(tcp, bytes, kAsValue);
   }
-  template <class Parser>
-  auto read(Parser& parser) {
-    return tls ? http::async_read(*tls, buffer, parser, kAsValue)
-               : http::async_read(tcp, buffer, parser, kAsValue);
+  auto receive(asio::mutable_buffer room) {
+    return tls ? tls->async_read_some(room, kAsValue) : tcp.async_read_some(room, kAsValue);
   }
-  template <class Parser>
-  auto read_some(Parser& parser) {
-    return tls ? http::async_read_some(*tls, buffer, parser, kAsValue)
-               : http::async_read_some(tcp, buffer, parser, kAsValue);
-  }
+  // Receives bytes until `parser` has made progress: a header, a part of a body, or the end of the
+  // message. Beast's operations do the same, but the compiler takes half a minute for each of them.
+  asio::awaitable<error_code> read_some(http::basic_parser<false>& parser);
+  // Reads a whole message.
+  asio::awaitable<error_code> read(http::basic_parser<false>& parser);
 
   const size_t member;
   boost::beast::tcp_stream tcp;
@@ -120,6 +118,30 @@ struct EtcdCalls::Link {
   boost::beast::flat_buffer buffer;  // bytes that were received but not parsed yet
   bool is_closed = false;
 };
+
+asio::awaitable<error_code> EtcdCalls::Link::read_some(http::basic_parser<false>& parser) {
+  while (true) {
+    error_code state = http::error::need_more;
+    if (buffer.size() != 0) buffer.consume(parser.put(buffer.data(), state));
+    if (state != http::error::need_more) co_return state;
+    const asio::mutable_buffer room = buffer.prepare(kReadBytes);
+    const auto [failed, size] = co_await receive(room);
+    buffer.commit(size);
+    if (failed == asio::error::eof && parser.got_some()) {
+      error_code incomplete;
+      parser.put_eof(incomplete);
+      co_return incomplete;
+    }
+    if (failed) co_return failed;
+  }
+}
+
+asio::awaitable<error_code> EtcdCalls::Link::read(http::basic_parser<false>& parser) {
+  parser.eager(true);
+  error_code failed;
+  while (!failed && !parser.is_done()) failed = co_await read_some(parser);
+  co_return failed;
+}
 
 // The outcome of an HTTP exchange. kOk means that a reply was received, with any HTTP status.
 struct EtcdCalls::Reply {
@@ -354,16 +376,20 @@ asio::awaitable<EtcdError> EtcdCalls::connect(LinkPointer link) {
 
 asio::awaitable<EtcdError> EtcdCalls::send(LinkPointer link, std::string_view path,
                                            std::string_view body) {
-  http::request<http::string_body> request(http::verb::post, {path.data(), path.size()}, 11);
-  request.set(http::field::host, endpoints_[link->member].authority());
-  request.set(http::field::content_type, "application/json");
-  // With this header, an etcd member without a leader reports an error at once and ends its
-  // watches.
-  request.set("Grpc-Metadata-hasleader", "true");
-  if (!token_.empty()) request.set(http::field::authorization, token_);
-  request.body() = body;
-  request.prepare_payload();
-  const auto [failed, size] = co_await link->write(request);
+  const std::string authorization =
+      token_.empty() ? "" : fmt::format("Authorization: {}\r\n", token_);
+  // With Grpc-Metadata-hasleader, an etcd member without a leader reports an error at once and ends
+  // its watches.
+  const std::string request = fmt::format(
+      "POST {} HTTP/1.1\r\n"
+      "Host: {}\r\n"
+      "Content-Type: application/json\r\n"
+      "Grpc-Metadata-hasleader: true\r\n"
+      "{}"
+      "Content-Length: {}\r\n\r\n"
+      "{}",
+      path, endpoints_[link->member].authority(), authorization, body.size(), body);
+  const auto [failed, size] = co_await link->write(asio::buffer(request));
   co_return failed ? unreachable(link, "write: " + failed.message()) : EtcdError{};
 }
 
@@ -375,7 +401,7 @@ asio::awaitable<EtcdCalls::Reply> EtcdCalls::exchange(LinkPointer link, std::str
   http::response_parser<http::string_body> parser;
   parser.header_limit(kHeaderBytesMax);
   parser.body_limit(kEtcdReplyBytesMax);
-  const auto [failed, size] = co_await link->read(parser);
+  const error_code failed = co_await link->read(parser);
   if (failed) {
     reply.error = unreachable(link, "read: " + failed.message());
   } else {
@@ -402,7 +428,7 @@ asio::awaitable<EtcdError> EtcdCalls::run_stream(LinkPointer link, const Stream&
   while (!parser.is_done()) {
     std::array<char, 16 * 1024> room;
     parser.get().body() = {room.data(), room.size(), true};
-    auto [failed, size] = co_await link->read_some(parser);
+    error_code failed = co_await link->read_some(parser);
     if (failed == http::error::need_buffer) failed.clear();
     if (failed) co_return unreachable(link, "read: " + failed.message());
     if (!parser.is_header_done()) continue;
