@@ -8,7 +8,7 @@
 namespace persistence {
 namespace {
 
-constexpr size_t kHeadBytes = sizeof(uint32_t);
+constexpr size_t kLengthBytes = sizeof(uint32_t);
 // The minimum distance between two cuts within a block of length-prefixed records.
 constexpr size_t kCutDistanceBytes = size_t{64} << 10;
 
@@ -49,8 +49,8 @@ core::Result<RecordBlock> RecordBlocks::next() {
     }
     // The buffer has one byte more than the longest record with its framing, which suffices to
     // detect a record that is too long.
-    wanted =
-        std::min(std::max(wanted, buffer_.size()) * 2, options_.record_bytes_max + kHeadBytes + 1);
+    wanted = std::min(std::max(wanted, buffer_.size()) * 2,
+                      options_.record_bytes_max + kLengthBytes + 1);
   }
 }
 
@@ -82,14 +82,14 @@ core::Result<size_t> RecordBlocks::whole_lengths(RecordBlock& block) const {
   block.record_count = 0;
   size_t whole = 0;
   size_t next_candidate = kCutDistanceBytes;
-  while (buffer_.size() - whole >= kHeadBytes) {
+  while (buffer_.size() - whole >= kLengthBytes) {
     const size_t size = load_length32(buffer_.data() + whole);
     if (size > options_.record_bytes_max) {
       return fault(whole,
                    fmt::format("claims {} bytes, more than {}", size, options_.record_bytes_max));
     }
-    if (buffer_.size() - whole - kHeadBytes < size) break;
-    whole += kHeadBytes + size;
+    if (buffer_.size() - whole - kLengthBytes < size) break;
+    whole += kLengthBytes + size;
     ++block.record_count;
     if (whole < next_candidate) continue;
     candidates.push_back(whole);

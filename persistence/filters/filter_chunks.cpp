@@ -22,7 +22,7 @@ namespace {
 using core::bloom::FilterParameters;
 using core::bloom::ScalableFilter;
 
-constexpr uint64_t kHeadBytes = 20;
+constexpr uint64_t kFormHeadBytes = 20;
 constexpr uint64_t kLayerBytes = 53;
 constexpr uint64_t kSeedBytes = std::tuple_size_v<core::bloom::Seed>;
 // The size of the fields after the layers: error rate and tightening ratio. The layout redisbloom
@@ -60,12 +60,13 @@ uint64_t tail_bytes_of(const LayoutCodec& codec) {
 std::optional<HeaderForm> form_of(uint64_t size, uint64_t layer_count, const LayoutCodec& codec,
                                   bool has_window) {
   if (has_window) {
-    const bool has_all = size >= kHeadBytes + kLayerBytes * layer_count + tail_bytes_of(codec);
+    const bool has_all = size >= kFormHeadBytes + kLayerBytes * layer_count + tail_bytes_of(codec);
     return has_all ? std::optional(HeaderForm{}) : std::nullopt;
   }
-  if (size == kHeadBytes + kLayerBytes * layer_count + tail_bytes_of(codec)) return HeaderForm{};
+  if (size == kFormHeadBytes + kLayerBytes * layer_count + tail_bytes_of(codec))
+    return HeaderForm{};
   if (!is_redisbloom(codec)) return std::nullopt;
-  if (size == kHeadBytes + kOldLayerBytes * layer_count) return HeaderForm{true, false};
+  if (size == kFormHeadBytes + kOldLayerBytes * layer_count) return HeaderForm{true, false};
   if (size == kOldHeadBytes + kOldLayerBytes * layer_count) return HeaderForm{false, false};
   return std::nullopt;
 }

@@ -25,7 +25,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr size_t kCallsMax = 16;
-constexpr size_t kLineBytesMax = size_t{4} << 10;
+constexpr size_t kPeerLineBytesMax = size_t{4} << 10;
 constexpr size_t kPeerReadBytes = size_t{4} << 10;
 
 std::string command_of(const std::vector<std::string>& words) {
@@ -144,7 +144,7 @@ class Peers::Link {
         return line;
       }
       const int64_t wait_ms = left_ms(end);
-      if (wait_ms <= 0 || is_ending_ || received_.size() > kLineBytesMax) return std::nullopt;
+      if (wait_ms <= 0 || is_ending_ || received_.size() > kPeerLineBytesMax) return std::nullopt;
       const auto count = socket_->receive(room, wait_ms);
       if (!count) return std::nullopt;
       received_.append(room.data(), *count);

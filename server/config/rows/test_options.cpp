@@ -8,7 +8,7 @@
 namespace server {
 namespace {
 
-constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
+constexpr int64_t kTestIntMin = std::numeric_limits<int32_t>::min();
 
 Option shutdown_option(std::string_view name) {
   return {.name = name,
@@ -26,7 +26,7 @@ Option delay_option(std::string_view name) {
   return {.name = name,
           .kind = OptionKind::kInteger,
           .default_text = "0",
-          .min = kInt32Min,
+          .min = kTestIntMin,
           .max = kInt32Max,
           .hidden = true};
 }

@@ -22,7 +22,7 @@ namespace {
 
 using WindowedPtr = std::unique_ptr<ScalableFilter>;
 
-const UnlimitedMemory kNoLimit;
+const UnlimitedMemory kAnyMemory;
 constexpr int64_t kBegin = 1'700'000'000'000;
 // An error rate so low that no false positive occurs.
 constexpr double kTinyRate = 1e-12;
@@ -48,7 +48,7 @@ FilterParameters window_parameters(const WindowShape& shape) {
 }
 
 WindowedPtr make_window(const WindowShape& shape) {
-  return std::move(*ScalableFilter::create(window_parameters(shape), kNoLimit, kBegin));
+  return std::move(*ScalableFilter::create(window_parameters(shape), kAnyMemory, kBegin));
 }
 
 // Performs the due rotation, as a leader does before an add.
@@ -138,13 +138,13 @@ class TimeModel {
     for (size_t i = 0; i < count; ++i) items.push_back(item_of(random_() % 2000));
     const std::vector<std::string_view> views(items.begin(), items.end());
     std::vector<AddOutcome> outcomes(count);
-    ASSERT_EQ(filter_->add_many(views, outcomes, kNoLimit), count);
+    ASSERT_EQ(filter_->add_many(views, outcomes, kAnyMemory), count);
     for (size_t i = 0; i < count; ++i) {
       if (!has_effect(outcomes[i])) continue;
       if (outcomes[i] == AddOutcome::kRefreshed) {
         ASSERT_TRUE(shape_.refreshes);
       }
-      replay_add(*replica_, replica_->hasher()(items[i]), kNoLimit);
+      replay_add(*replica_, replica_->hasher()(items[i]), kAnyMemory);
       known_[items[i]] = {elapsed_ms_, jumps_};
     }
   }
@@ -222,9 +222,9 @@ TEST(WindowedFilter, ItemWindowForgetsByCount) {
       for (std::string& item : items) item = fmt::format("item:{}", added.size() + random());
       const std::vector<std::string_view> views(items.begin(), items.end());
       std::vector<AddOutcome> outcomes(items.size());
-      ASSERT_EQ(filter->add_many(views, outcomes, kNoLimit), items.size());
+      ASSERT_EQ(filter->add_many(views, outcomes, kAnyMemory), items.size());
       for (const std::string& item : items) {
-        replay_add(*replica, replica->hasher()(item), kNoLimit);
+        replay_add(*replica, replica->hasher()(item), kAnyMemory);
         added.push_back(item);
       }
       for (size_t i = random() % 8; i < added.size(); i += random() % 16 + 1) {
@@ -263,10 +263,10 @@ TEST(WindowedFilter, ReplayOfEffectsRotatesAlike) {
       for (std::string& item : items) item = fmt::format("{}", random() % (3 * shape.length));
       const std::vector<std::string_view> views(items.begin(), items.end());
       std::vector<AddOutcome> outcomes(items.size());
-      ASSERT_EQ(filter->add_many(views, outcomes, kNoLimit), items.size());
+      ASSERT_EQ(filter->add_many(views, outcomes, kAnyMemory), items.size());
       for (size_t i = 0; i < items.size(); ++i) {
         if (!has_effect(outcomes[i])) continue;
-        ASSERT_TRUE(has_effect(replay_add(*replica, replica->hasher()(items[i]), kNoLimit)));
+        ASSERT_TRUE(has_effect(replay_add(*replica, replica->hasher()(items[i]), kAnyMemory)));
       }
       expect_as_twin(*filter, *replica);
     }
@@ -283,9 +283,9 @@ TEST(WindowedFilter, BatchesEqualSingleAdds) {
   for (int i = 0; i < 2000; ++i) items.push_back(fmt::format("{}", i * 7919 % 600));
   const std::vector<std::string_view> views(items.begin(), items.end());
   std::vector<AddOutcome> outcomes(items.size());
-  ASSERT_EQ(batched->add_many(views, outcomes, kNoLimit), items.size());
+  ASSERT_EQ(batched->add_many(views, outcomes, kAnyMemory), items.size());
   for (size_t i = 0; i < items.size(); ++i) {
-    ASSERT_EQ(single->add(items[i], kNoLimit), outcomes[i]) << i;
+    ASSERT_EQ(single->add(items[i], kAnyMemory), outcomes[i]) << i;
   }
   expect_as_twin(*batched, *single);
   EXPECT_GT(batched->layer_count(), 5);
@@ -294,25 +294,25 @@ TEST(WindowedFilter, BatchesEqualSingleAdds) {
 TEST(WindowedFilter, RepeatedAddRenewsOnlyWithRefresh) {
   for (const bool refreshes : {false, true}) {
     const auto filter = make_window({.refreshes = refreshes});
-    ASSERT_EQ(filter->add("click", kNoLimit), AddOutcome::kAdded);
-    EXPECT_EQ(filter->add("click", kNoLimit), AddOutcome::kPresent);
+    ASSERT_EQ(filter->add("click", kAnyMemory), AddOutcome::kAdded);
+    EXPECT_EQ(filter->add("click", kAnyMemory), AddOutcome::kPresent);
     follow(*filter, kBegin + 9000);
-    EXPECT_EQ(filter->add("click", kNoLimit),
+    EXPECT_EQ(filter->add("click", kAnyMemory),
               refreshes ? AddOutcome::kRefreshed : AddOutcome::kPresent);
-    EXPECT_EQ(filter->add("click", kNoLimit), AddOutcome::kPresent);
+    EXPECT_EQ(filter->add("click", kAnyMemory), AddOutcome::kPresent);
     EXPECT_EQ(filter->item_count(), refreshes ? 2 : 1);
     EXPECT_EQ(filter->may_contain("click", kBegin + 12'500), refreshes);
     EXPECT_EQ(filter->may_contain("click", kBegin + 19'999), refreshes);
     EXPECT_FALSE(filter->may_contain("click", kBegin + 20'000));
     follow(*filter, kBegin + 12'500);
-    EXPECT_EQ(filter->add("click", kNoLimit),
+    EXPECT_EQ(filter->add("click", kAnyMemory),
               refreshes ? AddOutcome::kRefreshed : AddOutcome::kAdded);
   }
 }
 
 TEST(WindowedFilter, LookupIgnoresExpiredItemsBeforeRotation) {
   const auto filter = make_window({});
-  ASSERT_EQ(filter->add("a", kNoLimit), AddOutcome::kAdded);
+  ASSERT_EQ(filter->add("a", kAnyMemory), AddOutcome::kAdded);
   const std::array<std::string_view, 2> items{"a", "b"};
   std::array<bool, 2> found{};
   filter->may_contain_many(items, found, kBegin + 12'499);
@@ -333,7 +333,7 @@ TEST(WindowedFilter, EmptyWindowRotatesWithoutANewLayer) {
   follow(*filter, kBegin + 1'000'000);
   EXPECT_EQ(filter->layer_count(), 1);
   EXPECT_EQ(filter->take_dropped(), nullptr);
-  filter->add("a", kNoLimit);
+  filter->add("a", kAnyMemory);
   EXPECT_FALSE(is_idle(*filter));
   follow(*filter, kBegin + 1'003'000);
   EXPECT_EQ(filter->layer_count(), 2);
@@ -350,7 +350,7 @@ TEST(WindowedFilter, MemoryIsConstantUpToTheCapacity) {
   int number = 0;
   for (int step = 0; step < 40; ++step) {
     follow(*filter, kBegin + step * 15'000);
-    for (int i = 0; i < 10'000; ++i) filter->add(fmt::format("{}", ++number), kNoLimit);
+    for (int i = 0; i < 10'000; ++i) filter->add(fmt::format("{}", ++number), kAnyMemory);
     if (step == 4) size_bytes = filter->size_bytes();
     if (step >= 4) {
       ASSERT_EQ(filter->size_bytes(), size_bytes) << step;
@@ -358,12 +358,12 @@ TEST(WindowedFilter, MemoryIsConstantUpToTheCapacity) {
   }
   EXPECT_EQ(filter->layer_count(), 5);
   // A burst makes the newest generation grow; its memory is freed with the generation.
-  for (int i = 0; i < 40'000; ++i) filter->add(fmt::format("{}", ++number), kNoLimit);
+  for (int i = 0; i < 40'000; ++i) filter->add(fmt::format("{}", ++number), kAnyMemory);
   EXPECT_EQ(filter->window()->generations().back().layer_count, 3);
   EXPECT_GT(filter->size_bytes(), size_bytes);
   for (int step = 40; step < 46; ++step) {
     follow(*filter, kBegin + step * 15'000);
-    filter->add(fmt::format("{}", ++number), kNoLimit);
+    filter->add(fmt::format("{}", ++number), kAnyMemory);
   }
   EXPECT_EQ(filter->size_bytes(), size_bytes);
 }
@@ -377,7 +377,7 @@ TEST(WindowedFilter, ErrorRateHoldsOverAllGenerations) {
     for (int step = 0; step <= generations; ++step) {
       follow(*filter, kBegin + step * 60'000 / generations + 1);
       const int count = 20'000 / generations * (step == generations ? 2 : 1);
-      for (int i = 0; i < count; ++i) filter->add(fmt::format("item:{}", ++number), kNoLimit);
+      for (int i = 0; i < count; ++i) filter->add(fmt::format("item:{}", ++number), kAnyMemory);
     }
     ASSERT_EQ(filter->window()->generations().size(), generations + 1U);
     int wrong = 0;
@@ -399,19 +399,19 @@ TEST(WindowedFilter, BudgetIsCheckedForAllGenerations) {
 TEST(WindowedFilter, FullFixedGenerationWaitsForRotation) {
   FilterParameters parameters = window_parameters({.capacity = 40});
   parameters.expansion = 0;
-  const auto filter = std::move(*ScalableFilter::create(parameters, kNoLimit, kBegin));
+  const auto filter = std::move(*ScalableFilter::create(parameters, kAnyMemory, kBegin));
   for (int i = 0; i < 10; ++i)
-    ASSERT_EQ(filter->add(fmt::format("{}", i), kNoLimit), AddOutcome::kAdded);
-  EXPECT_EQ(filter->add("more", kNoLimit), AddOutcome::kFull);
+    ASSERT_EQ(filter->add(fmt::format("{}", i), kAnyMemory), AddOutcome::kAdded);
+  EXPECT_EQ(filter->add("more", kAnyMemory), AddOutcome::kFull);
   follow(*filter, kBegin + 2500);
-  EXPECT_EQ(filter->add("more", kNoLimit), AddOutcome::kAdded);
+  EXPECT_EQ(filter->add("more", kAnyMemory), AddOutcome::kAdded);
 }
 
 TEST(WindowedFilter, CopyRotatesIndependently) {
   const auto filter = make_window({});
-  filter->add("a", kNoLimit);
+  filter->add("a", kAnyMemory);
   follow(*filter, kBegin + 2500);
-  filter->add("b", kNoLimit);
+  filter->add("b", kAnyMemory);
   const auto copy = filter->clone();
   expect_as_twin(*filter, *copy);
   follow(*copy, kBegin + 12'500);
@@ -427,7 +427,7 @@ TEST(WindowedFilter, CopyRotatesIndependently) {
 
 TEST(WindowedFilter, InvalidRotationsAreRejected) {
   const auto filter = make_window({});
-  filter->add("a", kNoLimit);
+  filter->add("a", kAnyMemory);
   ASSERT_TRUE(filter->rotate({3, kBegin + 7500}));
   EXPECT_FALSE(filter->rotate({2, kBegin + 5000}));
   EXPECT_FALSE(filter->rotate({4, -1}));
@@ -440,10 +440,10 @@ TEST(WindowedFilter, InvalidRotationsAreRejected) {
 TEST(WindowedFilter, InvalidWindowsAreRejected) {
   FilterParameters parameters = window_parameters({});
   parameters.window.generations = 65;
-  EXPECT_FALSE(ScalableFilter::create(parameters, kNoLimit));
+  EXPECT_FALSE(ScalableFilter::create(parameters, kAnyMemory));
   parameters = window_parameters({});
   parameters.layout = RedisBloomLayout::kId;
-  EXPECT_FALSE(ScalableFilter::create(parameters, kNoLimit));
+  EXPECT_FALSE(ScalableFilter::create(parameters, kAnyMemory));
 }
 
 }  // namespace

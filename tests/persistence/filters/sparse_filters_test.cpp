@@ -41,10 +41,6 @@ constexpr int kSparseItems = 50;
 // are a margin.
 constexpr uint64_t kMemoryMax = uint64_t{kSparseItems} * 12 * core::bloom::kArrayPageBytes;
 
-uint64_t resident_bytes() {
-  return ArrayMemory::of_process().resident_bytes();
-}
-
 FilterPtr sparse_filter(LayoutId layout) {
   return filters::make(filters::parameters(layout, kCapacity, 0.01, 0), "item", kSparseItems);
 }
@@ -75,19 +71,19 @@ class SparseFilters : public testing::TestWithParam<LayoutId> {
   void SetUp() override {
     if (ArrayMemory::of_process().descriptor() < 0)
       GTEST_SKIP() << "this system does not report holes";
-    before_bytes_ = resident_bytes();
+    before_bytes_ = ArrayMemory::of_process().resident_bytes();
     filter_ = sparse_filter(GetParam());
     array_bytes_ = filter_->layer_bits(0).bytes().size();
     line_count_ = kSparseItems * lookup_lines(filter_->layer_info(0).geometry);
   }
   void TearDown() override {
     if (filter_ != nullptr) {
-      EXPECT_LT(resident_bytes() - before_bytes_, kMemoryMax);
+      EXPECT_LT(ArrayMemory::of_process().resident_bytes() - before_bytes_, kMemoryMax);
     }
   }
   void expect_copy(const ScalableFilter& copy) {
     expect_same(*filter_, copy);
-    EXPECT_LT(resident_bytes() - before_bytes_, 2 * kMemoryMax);
+    EXPECT_LT(ArrayMemory::of_process().resident_bytes() - before_bytes_, 2 * kMemoryMax);
   }
 
   uint64_t before_bytes_ = 0;

@@ -68,7 +68,7 @@ constexpr const char* kNamedWrong = "Basic ZXZlOm5v";                // Base64 o
 constexpr const char* kSwitchedOff = "Basic Z29uZTp4";               // Base64 of "gone:x"
 constexpr const char* kReading = "Basic cmVhZGVyOnB3";               // Base64 of "reader:pw"
 constexpr const char* kWriting = "Basic d3JpdGVyOnB3";               // Base64 of "writer:pw"
-constexpr const char* kElsewhere = "Basic ZWxzZXdoZXJlOnB3";         // Base64 of "elsewhere:pw"
+constexpr const char* kElsewhereUser = "Basic ZWxzZXdoZXJlOnB3";     // Base64 of "elsewhere:pw"
 constexpr const char* kUnknown = "Basic c3RyYW5nZXI6eA==";           // Base64 of "stranger:x"
 
 class SiteTest : public CommandTest {
@@ -136,7 +136,7 @@ class SiteTest : public CommandTest {
     EXPECT_EQ(answers_to(kNamedRight), kScanOnly);
     EXPECT_EQ(answers_to(kReading), kReader);
     EXPECT_EQ(answers_to(kWriting), kWriter);
-    EXPECT_EQ(answers_to(kElsewhere), kNoRights);
+    EXPECT_EQ(answers_to(kElsewhereUser), kNoRights);
     EXPECT_EQ(answers_to(kNamedWrong), kNotAdmitted);
     EXPECT_EQ(answers_to(kSwitchedOff), kNotAdmitted);
     EXPECT_EQ(answers_to(kUnknown), kNotAdmitted);
