@@ -7,8 +7,4 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/install_deps.sh test
-case ${1:-} in
-  quick | unit | -h | --help) ;;
-  *) scripts/install_node_packages.sh ;;
-esac
 exec /usr/bin/python3 scripts/test_tiers.py "$@"

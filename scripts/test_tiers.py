@@ -205,6 +205,22 @@ def _become_idle():
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
+class NodePackages:
+    """Installs the Node packages of the system tests, while the server is built."""
+
+    def __init__(self):
+        self._process = subprocess.Popen(["scripts/install_node_packages.sh"], cwd=ROOT)
+
+    def wait(self, run):
+        """Waits for the end of the installation, as a part; returns whether it succeeded."""
+        with run.part("Node packages"):
+            code = self._process.wait()
+            if code != 0:
+                run.fail("Node packages", f"exit status {code}",
+                         repeat="scripts/install_node_packages.sh")  # fmt: skip
+        return code == 0
+
+
 class BusyLoops:
     """Context manager that runs processes with busy loops, so that tests get less processor time.
     """
@@ -317,7 +333,7 @@ def run_unit(run, _):
 
 
 def run_everything(run, _):
-    if not run.build("release"):
+    if not build_for_system(run):
         return
     # The ASan build runs during the system tests, which leave processor time because they wait
     # much.
@@ -337,6 +353,13 @@ def run_everything(run, _):
         run.ctest("tsan", "tsan: tests with threads", "--label-regex", "^threads$",
                   jobs=WAITING_JOBS)  # fmt: skip
     run.finish_tests(others)
+
+
+def build_for_system(run):
+    """Prepares what the system tests need. Returns whether that succeeded."""
+    packages = NodePackages()
+    is_built = run.build("release")
+    return packages.wait(run) and is_built
 
 
 def run_system(run, preset, environment=None):
@@ -360,7 +383,7 @@ def run_long(run, _):
     )
     counts = {"BLOOMERY_SIMULATION_RUNS": "10000", "BLOOMERY_MODEL_RUNS": "10000"}
     os.environ.update(counts, BLOOMERY_TIER="long")
-    if run.build("release"):
+    if build_for_system(run):
         run.ctest("release", "release: unit tests", "--label-regex", "^(unit|scripts)$")
         run_system(run, "release")
         run.command("soak", "scripts/soak.sh", "--minutes", "10")
@@ -403,7 +426,7 @@ def try_platforms(run):
 
 def run_stress(run, options):
     rounds = int(options.arguments[0]) if options.arguments else STRESS_ROUNDS
-    if not run.build("release"):
+    if not build_for_system(run):
         return
     failures = collections.Counter()
     os.environ["BLOOMERY_SLOW"] = os.environ.get("BLOOMERY_SLOW", "4")

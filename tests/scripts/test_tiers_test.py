@@ -120,6 +120,7 @@ class TestTiersTest(unittest.TestCase):
             f"""case "$*" in *--label-exclude*) report='{REPORT}' ;; *) report='{bad}' ;; esac
             for path; do case $path in *.xml) echo "$report" > "$path" ;; esac; done""",
         )
+        self.program("scripts/install_node_packages.sh", "")
         options = unittest.mock.Mock(arguments=["2"])
         loops = unittest.mock.patch.object(test_tiers, "BUSY_LOOPS", 1)
         with loops, unittest.mock.patch.dict(os.environ):
@@ -127,6 +128,15 @@ class TestTiersTest(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("failed 2 of 2 rounds: release: core_tests.0", output)
         self.assertIn("BLOOMERY_SEED=1002", output)
+
+    def test_missing_node_packages_fail_the_tier(self):
+        self.program("bin/cmake", "")
+        self.program("scripts/install_node_packages.sh", "exit 7")
+        options = unittest.mock.Mock(arguments=["1"])
+        status, output = self.run_tier(lambda run: test_tiers.run_stress(run, options))
+        self.assertEqual(status, 1)
+        self.assertIn("Node packages: exit status 7", output)
+        self.assertEqual(output.splitlines()[-1], "0 passed, 1 failed")
 
     def test_newer_sources_make_a_library_changed(self):
         for library in test_tiers.LIBRARIES:
