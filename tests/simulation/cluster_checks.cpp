@@ -14,7 +14,6 @@
 namespace simulation {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kNewUs = 25 * kSecond;
 
 }  // namespace

@@ -12,8 +12,6 @@
 namespace simulation {
 namespace {
 
-constexpr int64_t kMs = 1000;
-constexpr int64_t kSecond = 1000 * kMs;
 // Duration for which an append log fails. After half of it, a leader with a failing log must have
 // handed over.
 constexpr int64_t kLogFailsUs = 16 * kSecond;

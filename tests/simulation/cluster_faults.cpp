@@ -10,12 +10,6 @@
 #include "tests/simulation/cluster_node_model.h"
 
 namespace simulation {
-namespace {
-
-constexpr int64_t kMs = 1000;
-constexpr int64_t kSecond = 1000 * kMs;
-
-}  // namespace
 
 void ClusterModel::cut(const Node* one, const Node* other, int64_t from_us, int64_t until_us) {
   const std::pair link{std::min(one, other), std::max(one, other)};

@@ -32,8 +32,6 @@ using server::cluster::Topology;
 
 namespace {
 
-constexpr int64_t kMs = 1000;
-constexpr int64_t kSecond = 1000 * kMs;
 constexpr int64_t kTickUs = 100 * kMs;
 constexpr int64_t kCallLimitUs = 700 * kMs;
 constexpr int64_t kPeerLimitUs = 300 * kMs;

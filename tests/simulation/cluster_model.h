@@ -26,6 +26,10 @@
 
 namespace simulation {
 
+// Units of virtual time, in microseconds.
+inline constexpr int64_t kMs = 1000;
+inline constexpr int64_t kSecond = 1000 * kMs;
+
 // Each mutation removes one part of the cluster's design. The tests check that some run then
 // violates an invariant. The comments describe the wrong behaviour.
 enum class Mutation : uint8_t {

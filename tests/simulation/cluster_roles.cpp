@@ -15,8 +15,6 @@ using server::cluster::ReplicationFacts;
 
 namespace {
 
-constexpr int64_t kMs = 1000;
-constexpr int64_t kSecond = 1000 * kMs;
 constexpr int64_t kLoadUs = 15 * kSecond;
 
 }  // namespace
