@@ -76,24 +76,32 @@ const std::string* find_overlap(const std::set<std::string, std::less<>>& existi
 }
 
 // Returns the first pair of overlapping prefixes as their positions in the request: lowest first
-// position, then lowest second position. After sorting, the time is linear in the number of bytes
-// and in the number of overlapping pairs.
+// position, then lowest second position. After sorting, the time is linear in the number of bytes.
 std::optional<std::pair<size_t, size_t>> first_overlap(
     const std::vector<std::string_view>& prefixes) {
   std::vector<size_t> places(prefixes.size());
   std::iota(places.begin(), places.end(), size_t{0});
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
-  // A stack of positions. The prefix at each position begins with the prefix at the position below
-  // it in the stack. The next prefix in sort order may begin with any of these prefixes.
-  std::vector<size_t> open;
+  // A stack of prefixes, each of which begins with the prefix below it in the stack. The next
+  // prefix in sort order may begin with any of these prefixes. Of these pairs, the first is the one
+  // with the lowest position in the stack.
+  struct Open {
+    size_t place;
+    size_t lowest;  // lowest position of this prefix and the prefixes below it in the stack
+  };
+  std::vector<Open> open;
   for (const size_t place : places) {
-    while (!open.empty() && !prefixes[place].starts_with(prefixes[open.back()])) open.pop_back();
-    for (const size_t other : open) {
+    while (!open.empty() && !prefixes[place].starts_with(prefixes[open.back().place]))
+      open.pop_back();
+    size_t lowest = place;
+    if (!open.empty()) {
+      const size_t other = open.back().lowest;
       const std::pair found(std::min(place, other), std::max(place, other));
       first = std::min(first.value_or(found), found);
+      lowest = found.first;
     }
-    open.push_back(place);
+    open.push_back({place, lowest});
   }
   return first;
 }

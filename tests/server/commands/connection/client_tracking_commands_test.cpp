@@ -213,7 +213,7 @@ TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
     run({"CLIENT", "TRACKING", "OFF"});
     std::set<std::string> existing;
     for (int command = 0; command < 4; ++command) {
-      std::vector<std::string> prefixes(random() % 4 + 1);
+      std::vector<std::string> prefixes(random() % 6 + 1);
       std::vector<std::string> words{"CLIENT", "TRACKING", "ON", "BCAST"};
       for (std::string& prefix : prefixes) {
         prefix = word();
@@ -241,6 +241,15 @@ TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
     }
   }
   EXPECT_GT(errors, 100);
+}
+
+// A comparison of all pairs would exceed the time limit of this program.
+TEST_F(ClientTrackingCommandsTest, EqualPrefixesTakeLinearTime) {
+  std::vector<std::string> words{"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "z"};
+  for (int i = 0; i < 1'000'000; ++i) words.insert(words.end(), {"PREFIX", "a"});
+  EXPECT_EQ(run(words),
+            error("ERR Prefix 'a' overlaps with another provided prefix 'a'. Prefixes for a "
+                  "single client must not overlap."));
 }
 
 TEST_F(ClientTrackingRequestsTest, PrefixesAreAdded) {
