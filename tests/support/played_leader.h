@@ -94,6 +94,7 @@ class PlayedLeader {
     for (Words words = read_command(); !words.empty(); words = read_command()) {
       if (words.size() < 3 || words[0] != "REPLCONF" || words[1] != "ACK") continue;
       acks.push_back(words[2]);
+      last_ack = fmt::format("{}", fmt::join(words, " "));
       synced = words.size() > 4 ? words[4] : "";
       if (words[2] == wanted) return true;
     }
@@ -118,6 +119,7 @@ class PlayedLeader {
   std::map<std::string, std::string> answers;
   std::vector<std::string> said;  // commands of the handshake on the last link
   std::vector<std::string> acks;  // offsets acknowledged on all links
+  std::string last_ack;           // the last acknowledgement, with all its words
   std::string synced;             // the last offset that the replica reported as synced
 
  private:

@@ -144,17 +144,22 @@ core::Result<> check_epoch(const Context& ctx, std::string_view text) {
   return core::Error{fmt::format("ERR this node does not lead its shard in epoch {}", *epoch)};
 }
 
-// Handles "ACK offset [FACK offset]". Sends no reply.
+// Handles "ACK offset [FACK offset] [append-log fails]", and ignores other options. Sends no reply.
 void take_ack(Context& ctx, size_t index) {
   if (ctx.session.peer != Peer::kReplica) return;
   const auto acked = core::parse_int64(ctx.args[index + 1]);
   if (!acked || *acked < 0) return;
-  std::optional<uint64_t> synced;
-  if (index + 3 < ctx.args.size() && equals_ignore_case(ctx.args[index + 2], "fack")) {
-    const auto offset = core::parse_int64(ctx.args[index + 3]);
-    if (offset && *offset >= 0) synced = static_cast<uint64_t>(*offset);
+  ReplicaAck ack{static_cast<uint64_t>(*acked), std::nullopt};
+  for (size_t i = index + 2; i < ctx.args.size(); i += 2) {
+    const std::string_view value = ctx.args[i + 1];
+    if (equals_ignore_case(ctx.args[i], "fack")) {
+      const auto offset = core::parse_int64(value);
+      if (offset && *offset >= 0) ack.synced = static_cast<uint64_t>(*offset);
+    } else if (equals_ignore_case(ctx.args[i], kAckLogOption)) {
+      ack.log_fails = equals_ignore_case(value, kAckLogFails);
+    }
   }
-  ctx.services.leader.ack(ctx.session.id, static_cast<uint64_t>(*acked), synced);
+  ctx.services.leader.ack(ctx.session.id, ack);
 }
 
 /* REPLCONF option value [option value ...] */

@@ -200,7 +200,7 @@ void Leader::on_stream_replaced() {
   update_write_gate_locked(parts_.clock.monotonic_us());
 }
 
-void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced) {
+void Leader::ack(uint64_t session_id, ReplicaAck ack) {
   bool is_new = false;
   {
     const std::scoped_lock lock(mutex_);
@@ -211,8 +211,9 @@ void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> s
     // The offset is limited to the stream's end. Otherwise WAIT would count this replica for all
     // later writes.
     const uint64_t end = backlog_.end_offset();
-    if (synced) synced = std::min(*synced, end);
-    is_new = replicas_->ack(session_id, std::min(offset, end), synced, now_us);
+    ack.offset = std::min(ack.offset, end);
+    if (ack.synced) ack.synced = std::min(*ack.synced, end);
+    is_new = replicas_->ack(session_id, ack, now_us);
     update_write_gate_locked(now_us);
   }
   if (is_new) {
@@ -259,7 +260,7 @@ std::vector<Leader::Description> Leader::describe() const {
     all.push_back(
         {traits.address.empty() ? host_of(link->second->session->address) : traits.address,
          traits.port, traits.node_id, replica.state, replica.acked,
-         is_online ? (now_us - replica.ack_us) / core::kSecondUs : 0});
+         is_online ? (now_us - replica.ack_us) / core::kSecondUs : 0, replica.log_works});
   }
   return all;
 }

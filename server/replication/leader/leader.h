@@ -85,6 +85,7 @@ class Leader final : public StreamListener {
     ReplicaState state = ReplicaState::kWaits;
     uint64_t acked = 0;
     int64_t lag_s = 0;
+    bool log_works = true;
   };
 
   Leader(const ReplicationParts& parts, Replication& replication, const PauseGate& pause,
@@ -101,7 +102,7 @@ class Leader final : public StreamListener {
   core::Result<> attach(const std::shared_ptr<Session>& session, const Request& request);
   // Called when the connection of a replica has ended.
   void detach(uint64_t session_id);
-  void ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced);
+  void ack(uint64_t session_id, ReplicaAck ack);
   // Closes the connections of all replicas, because the stream was replaced.
   void on_stream_replaced() override;
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicaState: the states of a replica, from its request for the stream until it receives the
-// stream.
+// Defines the states of a replica, from its request for the stream until it receives the stream,
+// and the acknowledgement that it sends.
 //
 // Thread safety: a value shared by threads needs a lock.
 // Source: docs/replication.md, "The leader".
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace server {
 
@@ -20,6 +22,16 @@ enum class ReplicaState : uint8_t {
   // snapshot.
   kAwaitsAck,
   kOnline,
+};
+
+// Words that a replica in a cluster adds to REPLCONF ACK while its append log cannot be written.
+inline constexpr std::string_view kAckLogOption = "append-log";
+inline constexpr std::string_view kAckLogFails = "fails";
+
+struct ReplicaAck {
+  uint64_t offset = 0;             // the replica has applied the stream up to this offset
+  std::optional<uint64_t> synced;  // it has the stream on its disk up to this offset
+  bool log_fails = false;          // its append log cannot be written
 };
 
 }  // namespace server

@@ -116,12 +116,13 @@ void Replicas::go_online(Id id, int64_t now_us) {
   found->second.ack_us = now_us;
 }
 
-bool Replicas::ack(Id id, uint64_t offset, std::optional<uint64_t> synced, int64_t now_us) {
+bool Replicas::ack(Id id, const ReplicaAck& ack, int64_t now_us) {
   const auto found = replicas_.find(id);
   if (found == replicas_.end()) return false;
   Replica& replica = found->second;
-  replica.acked = std::max(replica.acked, offset);
-  if (synced) replica.synced = std::max(replica.synced, *synced);
+  replica.acked = std::max(replica.acked, ack.offset);
+  if (ack.synced) replica.synced = std::max(replica.synced, *ack.synced);
+  replica.log_works = !ack.log_fails;
   replica.ack_us = now_us;
   replica.sends_acks = true;
   if (replica.state == State::kSnapshot) replica.has_loaded = true;

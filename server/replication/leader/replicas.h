@@ -46,6 +46,7 @@ struct Replica {
   // (synced).
   uint64_t acked = 0;
   uint64_t synced = 0;
+  bool log_works = true;  // false if the last acknowledgement reports that the append log fails
 };
 
 // The replicas that receive the same snapshot.
@@ -90,8 +91,8 @@ class Replicas {
   std::vector<Id> finish_snapshot(const Batch& batch, int64_t now_us);
   void go_online(Id id, int64_t now_us);
 
-  // Records an acknowledgement. Returns true if the replica is online because of it.
-  bool ack(Id id, uint64_t offset, std::optional<uint64_t> synced, int64_t now_us);
+  // Returns true if the replica has come online by this acknowledgement.
+  bool ack(Id id, const ReplicaAck& ack, int64_t now_us);
   // Records a keepalive, which has no offset.
   void heard(Id id, int64_t now_us);
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -12,6 +12,7 @@
 #include "core/release_storage.h"
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
+#include "server/replication/leader/replica_state.h"
 #include "server/replication/stream/excerpt.h"
 
 namespace server {
@@ -108,12 +109,23 @@ void ReplicaProtocol::keep_alive(int64_t now_us) {
   output_ += '\n';
 }
 
+void ReplicaProtocol::set_log(ReportedLog log) {
+  if (std::exchange(log_, log).fails != log.fails) next_ack_us_ = 0;
+}
+
 void ReplicaProtocol::send_ack() {
   if (!handshake_.knows_psync()) return;
   const core::Decimal offset(offset_);
-  const core::Decimal synced(std::min(synced_offset_, offset_));
-  const std::string_view words[] = {"REPLCONF", "ACK", offset.text(), "FACK", synced.text()};
-  const size_t count = synced_offset_ < 0 ? 3 : std::size(words);
+  const core::Decimal synced(std::min(log_.synced_offset, offset_));
+  std::array<std::string_view, 7> words = {"REPLCONF", "ACK", offset.text()};
+  size_t count = 3;
+  const auto add = [&](std::string_view option, std::string_view value) {
+    words[count++] = option;
+    words[count++] = value;
+  };
+  if (log_.synced_offset >= 0) add("FACK", synced.text());
+  // A leader of an older version, or of Redis, ignores all words after those that it knows.
+  if (log_.fails && !request_.cluster_node.empty()) add(kAckLogOption, kAckLogFails);
   persistence::append_command(output_, std::span(words).first(count));
 }
 

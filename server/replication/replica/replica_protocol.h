@@ -29,6 +29,12 @@
 
 namespace server {
 
+// The state of a replica's append log that acknowledgements report.
+struct ReportedLog {
+  int64_t synced_offset = -1;  // offset up to which the log is on disk; negative: there is no log
+  bool fails = false;          // true if the log cannot be written; reported only in a cluster
+};
+
 class ReplicaProtocol {
  public:
   struct Request : LeaderHandshake::Request {
@@ -69,8 +75,9 @@ class ReplicaProtocol {
   void loaded(int64_t now_us);
   // Called during a long load. Sends a keepalive to the leader.
   void keep_alive(int64_t now_us);
-  // Sets the offset up to which the append log is on disk; negative if there is no log.
-  void set_synced_offset(int64_t offset) { synced_offset_ = offset; }
+  // Sets the state of the append log that acknowledgements report. The next tick() reports if the
+  // log has begun or ceased to fail.
+  void set_log(ReportedLog log);
   // Returns the bytes to send, and empties the output.
   std::string take_output();
 
@@ -118,7 +125,7 @@ class ReplicaProtocol {
   StreamSplitter splitter_;
   size_t unit_bytes_ = 0;  // size of the unit that was returned but does not count as applied yet
   bool is_unit_of_link_ = false;
-  int64_t synced_offset_ = -1;
+  ReportedLog log_;
   int64_t last_received_us_;
   int64_t next_ack_us_ = 0;
   bool is_failure_reported_ = false;

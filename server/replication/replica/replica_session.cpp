@@ -12,6 +12,7 @@
 #include "server/durability/data/file_names.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/data_replacer.h"
+#include "server/durability/log/append_log.h"
 #include "server/process/log.h"
 #include "server/replication/replica/snapshot_check.h"
 #include "server/replication/stream/replication.h"
@@ -119,7 +120,7 @@ void ReplicaSession::list_link(const Target& target) {
 }
 
 core::Result<> ReplicaSession::step() {
-  report_synced();
+  report_log();
   // Pause reading while the append log cannot be written. Otherwise applied data would be
   // acknowledged without being saved, and would pile up in memory.
   const bool is_held = link_->phase() == ReplicaProtocol::Phase::kStream &&
@@ -365,9 +366,9 @@ void ReplicaSession::send_keep_alive() {
   (void)socket_.send(link_->take_output());
 }
 
-void ReplicaSession::report_synced() {
+void ReplicaSession::report_log() {
   if (link_->phase() != ReplicaProtocol::Phase::kStream) return;
-  link_->set_synced_offset(log_.synced_offset());
+  link_->set_log({log_.synced_offset(), parts_.durability.append_log().fails()});
 }
 
 }  // namespace server

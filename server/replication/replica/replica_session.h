@@ -85,7 +85,7 @@ class ReplicaSession {
   void record_link_up();
   void send_keep_alive();
   void record_progress();
-  void report_synced();
+  void report_log();
   int64_t now_us() const;
 
   const Parts parts_;

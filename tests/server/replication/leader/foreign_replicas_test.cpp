@@ -221,7 +221,7 @@ TEST_F(ForeignReplicasTest, AnotherModulesFilterThatWentTakesANewSnapshot) {
   EXPECT_EQ(follow(peer), "");
   make("b", "redisbloom");
   run({"DEL", "b"});
-  leader().ack(peer.client.session->id, replication_.offset(), std::nullopt);
+  leader().ack(peer.client.session->id, {replication_.offset(), std::nullopt});
   EXPECT_EQ(leader().count(), 1U);
   make("c", "valkey-bloom");
   run({"DEL", "c"});

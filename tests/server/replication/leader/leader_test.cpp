@@ -72,8 +72,26 @@ TEST_F(LeaderTest, CountsWhatIsAcknowledged) {
   EXPECT_EQ(run({"WAITAOF", "0", "1", "0"}), array({integer(0), integer(1)}));
 }
 
-// The leader must reject an acknowledged offset that the stream has not reached. Otherwise WAIT
-// would count the replica for every later write.
+TEST_F(LeaderTest, AcksReportFailingLogs) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  const std::string end = std::to_string(replication_.offset());
+  const auto log_works = [this] { return leader().describe().front().log_works; };
+  peer.client.run({"REPLCONF", "ACK", "1", "append-log", "fails"});
+  EXPECT_FALSE(log_works());
+  peer.client.run({"REPLCONF", "ACK", end, "append-log", "works", "FACK", "1"});
+  EXPECT_TRUE(log_works());
+  peer.client.run({"REPLCONF", "ACK", end, "FACK", end, "APPEND-LOG", "FAILS", "later", "word"});
+  EXPECT_FALSE(log_works());
+  EXPECT_EQ(leader().count_acked(replication_.offset()), 1);
+  EXPECT_EQ(leader().count_synced(replication_.offset()), 1);
+  peer.client.run({"REPLCONF", "ACK", end});
+  EXPECT_TRUE(log_works());
+}
+
+// If the leader accepted an offset in the future, WAIT would count the replica for every later
+// write.
 TEST_F(LeaderTest, RejectsAnAcknowledgedOffsetInTheFuture) {
   Remote peer(*this);
   psync(peer, replication_.offset());

@@ -104,8 +104,8 @@ TEST_F(ReplicasTest, AMarkedSnapshotIsFollowedByAnAck) {
   EXPECT_THAT(replicas_.finish_snapshot(batch, now_), ElementsAre(1));
   EXPECT_EQ(replicas_.find(1)->state, ReplicaState::kAwaitsAck);
   EXPECT_EQ(replicas_.count_acked(0), 0);
-  EXPECT_TRUE(replicas_.ack(1, 10, std::nullopt, now_));
-  EXPECT_FALSE(replicas_.ack(1, 11, std::nullopt, now_));
+  EXPECT_TRUE(replicas_.ack(1, {10, std::nullopt}, now_));
+  EXPECT_FALSE(replicas_.ack(1, {11, std::nullopt}, now_));
   EXPECT_EQ(replicas_.count_acked(11), 1);
   EXPECT_EQ(replicas_.count_acked(12), 0);
 }
@@ -114,7 +114,7 @@ TEST_F(ReplicasTest, AnAckMayComeBeforeTheChildIsSeenToHaveEnded) {
   policy_.delay_s = 0;
   replicas_.add(1, marked(), true, now_);
   const auto batch = begin();
-  EXPECT_FALSE(replicas_.ack(1, 5, std::nullopt, now_));
+  EXPECT_FALSE(replicas_.ack(1, {5, std::nullopt}, now_));
   EXPECT_THAT(replicas_.finish_snapshot(batch, now_), ElementsAre(1));
   EXPECT_EQ(replicas_.find(1)->state, ReplicaState::kOnline);
 }
@@ -132,17 +132,26 @@ TEST_F(ReplicasTest, SendsNothingToReplicasThatHaveLeft) {
   replicas_.go_online(2, now_);
   EXPECT_EQ(replicas_.find(2)->state, ReplicaState::kOnline);
   replicas_.go_online(7, now_);
-  EXPECT_FALSE(replicas_.ack(7, 1, std::nullopt, now_));
+  EXPECT_FALSE(replicas_.ack(7, {1, std::nullopt}, now_));
 }
 
 TEST_F(ReplicasTest, AcksNeverGoBack) {
   replicas_.add_online(1, marked(), 100, now_);
-  replicas_.ack(1, 50, 40, now_);
+  replicas_.ack(1, {50, 40}, now_);
   EXPECT_EQ(replicas_.count_acked(100), 1);
   EXPECT_EQ(replicas_.count_synced(40), 1);
-  replicas_.ack(1, 120, 30, now_);
+  replicas_.ack(1, {120, 30}, now_);
   EXPECT_EQ(replicas_.count_synced(40), 1);
   EXPECT_EQ(replicas_.count_synced(41), 0);
+}
+
+TEST_F(ReplicasTest, LastAckTellsWhetherTheLogFails) {
+  replicas_.add_online(1, marked(), 100, now_);
+  EXPECT_TRUE(replicas_.find(1)->log_works);
+  replicas_.ack(1, {100, std::nullopt, true}, now_);
+  EXPECT_FALSE(replicas_.find(1)->log_works);
+  replicas_.ack(1, {100, std::nullopt}, now_);
+  EXPECT_TRUE(replicas_.find(1)->log_works);
 }
 
 TEST_F(ReplicasTest, AGoodReplicaHasSpokenLately) {
@@ -151,7 +160,7 @@ TEST_F(ReplicasTest, AGoodReplicaHasSpokenLately) {
   EXPECT_EQ(replicas_.count_good(1, now_), 1);
   EXPECT_EQ(replicas_.count_good(1, now_ + 2 * core::kSecondUs - 1), 1);
   EXPECT_EQ(replicas_.count_good(1, now_ + 2 * core::kSecondUs), 0);
-  replicas_.ack(1, 0, std::nullopt, now_ + 2 * core::kSecondUs);
+  replicas_.ack(1, {0, std::nullopt}, now_ + 2 * core::kSecondUs);
   EXPECT_EQ(replicas_.count_good(1, now_ + 2 * core::kSecondUs), 1);
 }
 
@@ -172,9 +181,8 @@ TEST_F(ReplicasTest, SilenceEndsLinksThatMustAcknowledge) {
   replicas_.heard(2, late + 50 * core::kSecondUs);
   EXPECT_THAT(replicas_.timed_out(60, late + 100 * core::kSecondUs), ElementsAre(1));
   EXPECT_THAT(replicas_.timed_out(60, late + 111 * core::kSecondUs), ElementsAre(1, 2));
-  // Once a replica has acknowledged an offset, it must continue to acknowledge, even if it used
-  // SYNC.
-  replicas_.ack(3, 1, std::nullopt, late);
+  // A replica that has acknowledged once must continue to acknowledge.
+  replicas_.ack(3, {1, std::nullopt}, late);
   EXPECT_THAT(replicas_.timed_out(60, late + 61 * core::kSecondUs), ElementsAre(1, 3));
 }
 

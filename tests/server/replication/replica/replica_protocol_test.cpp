@@ -228,10 +228,44 @@ TEST(ReplicaProtocolTest, AcksGoOutEachSecondAndWhenAsked) {
   replica.run();
   EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "165"})) << "the question is counted soon";
   replica.sent.clear();
-  replica.link.set_synced_offset(50);
+  replica.link.set_log({50});
   replica.link.tick(replica.now_us + core::kSecondUs);
   replica.run();
   EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "165", "FACK", "50"}));
+}
+
+TEST(ReplicaProtocolTest, AckReportsFailingLogInCluster) {
+  auto asked = request(kId, 100);
+  asked.cluster_node = std::string(40, 'b');
+  TestReplica replica(asked);
+  replica.receive(kGreeting + "+CONTINUE\r\n");
+  const auto acks = [&replica] {
+    replica.sent.clear();
+    replica.link.tick(replica.now_us);
+    replica.run();
+    return replica.sent;
+  };
+  EXPECT_EQ(acks(), command({"REPLCONF", "ACK", "100"}));
+  replica.link.set_log({});
+  EXPECT_EQ(acks(), "") << "no change";
+  replica.link.set_log({.fails = true});
+  EXPECT_EQ(acks(), command({"REPLCONF", "ACK", "100", "append-log", "fails"})) << "at once";
+  EXPECT_EQ(acks(), "");
+  replica.link.set_log({50, true});
+  replica.now_us += core::kSecondUs;
+  EXPECT_EQ(acks(), command({"REPLCONF", "ACK", "100", "FACK", "50", "append-log", "fails"}));
+  replica.link.set_log({50});
+  EXPECT_EQ(acks(), command({"REPLCONF", "ACK", "100", "FACK", "50"}));
+}
+
+TEST(ReplicaProtocolTest, OnlyLeadersOfClustersLearnOfTheLog) {
+  TestReplica replica(request(kId, 100));
+  replica.receive(kGreeting + "+CONTINUE\r\n");
+  replica.link.set_log({.fails = true});
+  replica.sent.clear();
+  replica.link.tick(replica.now_us);
+  replica.run();
+  EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "100"}));
 }
 
 TEST(ReplicaProtocolTest, NoAckInsideAGroup) {

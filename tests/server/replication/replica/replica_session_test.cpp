@@ -15,6 +15,7 @@
 #include "server/durability/log/append_log.h"
 #include "server/process/server_state.h"
 #include "server/replication/roles/replica_controller.h"
+#include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/replica_fixture.h"
 #include "tests/support/set_option.h"
@@ -388,6 +389,20 @@ TEST_F(ReplicaSessionTest, TellsWhatIsOnItsDisk) {
     advance_ms(1000);
     return played_.await_ack(set.size() + question.size()) && played_.synced == end;
   });
+}
+
+TEST_F(ReplicaSessionTest, AcksReportFailingLogInCluster) {
+  replication_.cluster_place().node_id = std::string(40, 'b');
+  begin_stream(own_snapshot());
+  const auto last_ack_ends_with = [this](std::string_view words) {
+    await([this, words] {
+      advance_ms(1000);
+      return played_.await_ack(0) && played_.last_ack.ends_with(words);
+    });
+  };
+  last_ack_ends_with("ACK 0");
+  (void)durability_.availability.append_log_failed("No space left on device");
+  last_ack_ends_with("ACK 0 append-log fails");
 }
 
 TEST_F(ReplicaSessionTest, ReportsNoSyncedOffsetWithoutALog) {
