@@ -58,7 +58,7 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   for (const Leader::Description& replica : parts_.leader.describe()) {
     if (!shard->has_member(replica.node_id)) continue;
     const bool is_online = replica.state == ReplicaState::kOnline;
-    facts.replicas.push_back({replica.node_id, replica.acked, is_online});
+    facts.replicas.push_back({replica.node_id, replica.acked, is_online, replica.log_works});
   }
   return facts;
 }

@@ -15,6 +15,7 @@ namespace {
 // Duration for which an append log fails. After half of it, a leader with a failing log must have
 // handed over.
 constexpr int64_t kLogFailsUs = 16 * kSecond;
+constexpr int64_t kHandOver = 9;  // the kind of fault_at_node() that hands a shard over
 
 }  // namespace
 
@@ -75,7 +76,8 @@ void ClusterModel::cut_power_of_leader() {
   }
 }
 
-// The leader's log fails, or the leader dies. The log of another member may have failed before.
+// The leader's log fails, or the leader dies, hands over or ends. The log of another member may
+// have failed before.
 void ClusterModel::fail_logs() {
   if (now_us_ > end_us_ - 2 * kQuietSeconds * kSecond) return;
   at(pick(40 * kSecond, 50 * kSecond), [this] { fail_logs(); });
@@ -87,7 +89,10 @@ void ClusterModel::fail_logs() {
     std::erase(replicas, leader.id);
     const auto number = static_cast<size_t>(pick(0, static_cast<int64_t>(replicas.size()) - 1));
     if (chance(0.7)) fail_log(*by_id_.at(replicas[number]));
-    at(kSecond, [this, &leader] {
+    const bool is_planned = options_.members == 2 || chance(0.3);
+    // A leader that names a successor has learned of the failure. A leader may die before.
+    at(is_planned ? kSecond : pick(0, kSecond), [this, &leader, is_planned] {
+      if (is_planned) return chance(0.5) ? fault_at_node(leader, kHandOver) : end(leader);
       if (chance(0.7)) return fail_log(leader);
       leader.is_up = false;
       at(kLogFailsUs, [this, &leader] {

@@ -34,27 +34,28 @@ inline constexpr int64_t kSecond = 1000 * kMs;
 // violates an invariant. The comments describe the wrong behaviour.
 enum class Mutation : uint8_t {
   kNone,
-  kNoWait,                // mutation: a new leader does not wait for the end of the former permit
-  kPermitFromReply,       // mutation: a permit begins when etcd answers, not when the leader asks
-  kLeaseIsPermit,         // mutation: a leader serves without a permit until its lease ends
-  kStaleReads,            // mutation: an etcd member that lags can confirm a permit
-  kSilenceIsPromise,      // mutation: a member that does not answer counts as having promised
-  kForgetsEpoch,          // mutation: a restarted node has forgotten its stored epoch
-  kSuccessorNeverWaits,   // mutation: a new leader assumes that the former leader has resigned
-  kPromiseBlocksNothing,  // mutation: promises expire immediately, so leaders change needlessly
-  kAbsentMayLead,         // mutation: a leader serves without a key alive/<id> in etcd
-  kLeavesLate,            // mutation: a replica counts as in sync for seconds after its link ends
-  kRevokesEarly,          // mutation: an ending leader revokes its lease before its data are safe
-  kIgnoresRewind,         // mutation: a node ignores a lower revision in a restored etcd
-  kLeadsEmpty,            // mutation: a leader that lost its disk claims to have all data
-  kMovedWhileNamed,       // mutation: a member that will lead soon redirects clients to others
-  kServesBeforeRole,      // mutation: a leader acknowledges writes before its server has the role
-  kThreadLoads,           // mutation: loading a snapshot blocks the thread that keeps the lease
-  kFirstRegistered,       // mutation: a leader reports no offset to a member that asks for it
-  kAsksNoMember,          // mutation: a leader assumes that no power cut has shortened its log
-  kCandidateWithoutLog,   // mutation: a member ignores that its append log fails
-  kLeaderWithoutLog,      // mutation: a leader ignores that its append log fails
-  kAcknowledgesEarly,     // mutation: replies to writes do not wait for the members in sync
+  kNoWait,                // a new leader acknowledges at once
+  kPermitFromReply,       // a permit's time starts at the answer, not at the request
+  kLeaseIsPermit,         // a leader serves while its lease is kept alive
+  kStaleReads,            // a permit is confirmed by an etcd member that lags
+  kSilenceIsPromise,      // a member that does not answer counts as if it had promised
+  kForgetsEpoch,          // a restart forgets the epoch
+  kSuccessorNeverWaits,   // a new leader assumes that the former leader has resigned
+  kPromiseBlocksNothing,  // promises expire immediately, so leaders change needlessly
+  kAbsentMayLead,         // a leader serves without a key alive/<id> in etcd
+  kLeavesLate,            // a replica counts as in sync for seconds after its link ends
+  kRevokesEarly,          // an ending leader revokes its lease before its data are safe
+  kIgnoresRewind,         // a node ignores a document of a lower revision in a restored etcd
+  kLeadsEmpty,            // a leader that lost its disk claims to have all data
+  kMovedWhileNamed,       // a member that is about to lead redirects clients
+  kServesBeforeRole,      // a leader acknowledges before its server has the role
+  kThreadLoads,           // the thread that keeps the lease waits for a load
+  kFirstRegistered,       // a restarted leader does not report its position
+  kAsksNoMember,          // a leader assumes that no power cut has shortened its log
+  kCandidateWithoutLog,   // a member ignores that its append log fails
+  kLeaderWithoutLog,      // a leader ignores that its append log fails
+  kNamesAnySuccessor,     // a leader does not learn that the append log of a replica fails
+  kAcknowledgesEarly,     // replies to writes do not wait for the members in sync
 };
 
 // The kinds of faults that a run injects.
@@ -81,8 +82,8 @@ enum class Faults : uint8_t {
   // The leader loses its power, or both members do in a shard of two. etcd keeps its power. The
   // leader loses the unsynced end of its log. No entry that a replica still has may be lost.
   kLeaderPowerCuts,
-  // Append logs fail, and leaders die meanwhile. Soon afterwards each leader must be a member whose
-  // log works.
+  // Append logs fail, and leaders die or hand over meanwhile. Soon afterwards each leader must be a
+  // member whose log works. With two members, leaders only hand over.
   kFailingLogs,
   // Replies to writes wait for the members in sync. Members fail one at a time, and no acknowledged
   // write is lost.

@@ -52,8 +52,8 @@ struct ClusterModel::Node {
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
-    // `life` of the replica at its acknowledgement; it changes with each restart of the replica.
-    uint64_t life = 0;
+    uint64_t life = 0;  // `life` of the replica's process that acknowledged
+    bool log_works = true;
   };
   std::map<std::string, Ack> acks;  // in a leader: acknowledgements of its epoch by replica id
   size_t acknowledged = 0;          // in a leader: number of entries acknowledged to clients

@@ -62,7 +62,9 @@ void ClusterModel::look_at_role(Node& node) {
     const bool is_late = options_.mutation == Mutation::kLeavesLate;
     const bool is_linked = is_late || (replica.is_up && replica.life == ack.life);
     const int64_t limit_us = (is_late ? 5 : 2) * kSecond;
-    facts.replicas.push_back({id, ack.acked, is_linked && now_us_ - ack.at_us < limit_us});
+    const bool log_works = ack.log_works || options_.mutation == Mutation::kNamesAnySuccessor;
+    facts.replicas.push_back(
+        {id, ack.acked, is_linked && now_us_ - ack.at_us < limit_us, log_works});
   }
   node.member->tick(node.clock(now_us_), facts);
 }
@@ -91,7 +93,8 @@ void ClusterModel::change_role(Node& node, const std::string& leader, uint64_t e
   });
 }
 
-// Requests the missing entries from the leader, and acknowledges the entries on the disk.
+// Requests the missing entries from the leader, acknowledges the entries on the disk, and reports
+// whether the append log works.
 void ClusterModel::replicate(Node& node) {
   at_node(node, pick(50 * kMs, 150 * kMs), [this](Node& self) { replicate(self); });
   if (node.follows.empty() || node.loads_until_us != 0) return;
@@ -99,27 +102,25 @@ void ClusterModel::replicate(Node& node) {
   if (is_cut(node, &leader) || is_cut(leader, &node) || !leader.is_up) return;
   const bool is_synced = node.history_epoch == node.follows_epoch;
   const uint64_t acked = is_synced && is_prefix(node.disk, node.log) ? node.disk.size() : 0;
-  at_node(leader, delay(),
-          [this, &node, acked, epoch = node.follows_epoch, life = node.life](Node& self) {
-            if (!self.member->leads() || self.stream_epoch != epoch) return;
-            if (acked != 0) self.acks[node.id] = {acked, now_us_, life};
-            if (node.life != life || is_cut(self, &node)) return;
-            auto log = std::make_shared<Log>(self.log);
-            at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {
-              if (replica.follows != from || replica.follows_epoch != epoch) return;
-              // A replica whose append log fails does not read its stream.
-              if (!replica.log_works) return;
-              replica.heard_us = now_us_;
-              const bool goes_on = is_prefix(replica.log, *log);
-              // This answer of the leader arrives late: the replica already has later entries of
-              // the same epoch.
-              if (!goes_on && replica.history_epoch == epoch) return;
-              const bool loads = !goes_on || replica.log.empty();
-              if (loads && options_.faults == Faults::kSlowLoads) return load(replica, *log, epoch);
-              replica.log = *log;
-              replica.history_epoch = epoch;
-            });
-          });
+  const Node::Ack ack{acked, 0, node.life, node.log_works};
+  at_node(leader, delay(), [this, &node, ack, epoch = node.follows_epoch](Node& self) {
+    if (!self.member->leads() || self.stream_epoch != epoch) return;
+    if (ack.acked != 0) (self.acks[node.id] = ack).at_us = now_us_;
+    if (node.life != ack.life || is_cut(self, &node)) return;
+    auto log = std::make_shared<Log>(self.log);
+    at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {
+      if (replica.follows != from || replica.follows_epoch != epoch) return;
+      if (!replica.log_works) return;  // it stops reading
+      replica.heard_us = now_us_;
+      const bool goes_on = is_prefix(replica.log, *log);
+      // The leader's answer is late: the replica already has more of the leader's log.
+      if (!goes_on && replica.history_epoch == epoch) return;
+      const bool loads = !goes_on || replica.log.empty();
+      if (loads && options_.faults == Faults::kSlowLoads) return load(replica, *log, epoch);
+      replica.log = *log;
+      replica.history_epoch = epoch;
+    });
+  });
 }
 
 void ClusterModel::load(Node& node, const Log& log, uint64_t epoch) {

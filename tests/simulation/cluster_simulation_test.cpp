@@ -210,7 +210,9 @@ TEST(ClusterMutation, LeaderThatAsksNoMemberIsCaught) {
 TEST(ClusterFailingLogs, OnlyMembersWithWorkingLogsLead) {
   int leaders = 0;
   for (uint64_t i = 0; i < kRuns / 10; ++i) {
-    const RunResult result = ClusterModel(with(Faults::kFailingLogs, first_seed() + i, 3)).run();
+    const int members = i % 2 == 0 ? 3 : 2;
+    const RunResult result =
+        ClusterModel(with(Faults::kFailingLogs, first_seed() + i, members)).run();
     ASSERT_EQ(result.fault, "");
     leaders += result.leaders;
   }
@@ -232,6 +234,11 @@ TEST(ClusterMutation, ReplyBeforeTheMembersInSyncIsCaught) {
 TEST(ClusterMutation, CandidateWithFailingLogIsCaught) {
   EXPECT_THAT(first_fault(Faults::kFailingLogs, 3, Mutation::kCandidateWithoutLog),
               testing::HasSubstr("its log fails"));
+}
+
+TEST(ClusterMutation, SuccessorWithFailingLogIsCaught) {
+  EXPECT_THAT(first_fault(Faults::kFailingLogs, 2, Mutation::kNamesAnySuccessor),
+              testing::HasSubstr("begins to lead and its log fails"));
 }
 
 TEST(ClusterMutation, LeaderThatKeepsFailingLogIsCaught) {

@@ -29,6 +29,10 @@ void InsyncList::look(const Shard& shard, const ReplicationFacts& facts, int64_t
     // A replica may have two links while its old link has not ended yet. Only its online link is
     // used.
     if (!replica.is_online || member.is_online) continue;
+    if (!replica.log_works) {
+      member.has_left = true;
+      continue;
+    }
     member.is_online = true;
     member.has_left = false;
     if (member.has_goal && replica.acked >= member.goal) {

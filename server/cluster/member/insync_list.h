@@ -4,8 +4,8 @@
 // take over, because they lack at most the writes of the last seconds.
 //
 // The leader samples the end of the stream. A replica joins the list when it has acknowledged a
-// recent sample, and leaves the list when its last acknowledged sample is old. A replica also
-// leaves when its link ends, because from then on it receives no writes.
+// recent sample, and leaves the list when its last acknowledged sample is old. It also leaves when
+// its link ends or its append log fails, because it lacks all writes acknowledged from then on.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: the in-sync replicas of Kafka, https://kafka.apache.org/documentation/#replication.
@@ -38,7 +38,7 @@ class InsyncList {
   struct Progress {
     std::string id;
     bool is_online = false;
-    bool has_left = false;  // true if the member's link to this leader has ended
+    bool has_left = false;  // true if the member's link has ended, or its append log fails
     bool has_goal = false;
     uint64_t goal = 0;  // end of the stream at the time goal_us
     int64_t goal_us = 0;

@@ -241,6 +241,7 @@ core::Result<> LeaderPart::hand_over(const Shard& shard, std::string_view target
   if (target == state_.options.id || !shard.is_insync(target)) {
     return core::Error{"ERR the node is not in sync with the leader of its shard"};
   }
+  if (state_.facts.reports_failing_log(target)) return core::Error{kLogOfNodeFails};
   if (!permit_.allows(now_us) || !etcd_answers(now_us)) {
     return core::Error{"ERR the leader has no answer from etcd at present"};
   }
@@ -255,7 +256,7 @@ core::Result<> LeaderPart::hand_over(const Shard& shard, std::string_view target
 std::string LeaderPart::successor(const Shard& shard) const {
   const ReplicationFacts::Replica* best = nullptr;
   for (const auto& replica : state_.facts.replicas) {
-    if (!replica.is_online || !shard.is_insync(replica.id)) continue;
+    if (!replica.keeps_stream() || !shard.is_insync(replica.id)) continue;
     if (best == nullptr || replica.acked > best->acked) best = &replica;
   }
   return best == nullptr ? "" : best->id;
@@ -273,7 +274,9 @@ void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   // The leader has resigned, but etcd has refused the handover, because the topology had changed in
   // another way. So this node must lead in a new epoch.
   if (handover_.state == State::kResigned) return renew(shard, now_us);
-  if (now_us >= handover_.deadline_us || !shard.is_insync(handover_.target)) {
+  const bool may_follow =
+      shard.is_insync(handover_.target) && !state_.facts.reports_failing_log(handover_.target);
+  if (now_us >= handover_.deadline_us || !may_follow) {
     end_handover();
   } else if (handover_.state == State::kAwaitsReplica &&
              state_.facts.has_acknowledged(handover_.target, handover_.offset)) {

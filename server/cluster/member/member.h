@@ -117,6 +117,8 @@ class Member {
   // Returns the highest epoch of its shard that this node has on its disk.
   const KeptEpoch& kept_epoch() const { return state_.kept; }
   const std::string& id() const { return state_.options.id; }
+  // Returns false while the append log of this node fails.
+  bool log_works() const { return state_.facts.log_works; }
   // Returns the shard of this node; null if it is in none.
   const Shard* shard() const { return state_.shard(); }
   // Returns every member that may become the leader. With cluster-write-acks insync, replies to

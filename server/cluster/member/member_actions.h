@@ -34,6 +34,12 @@ struct ReplicationFacts {
     std::string id;
     uint64_t acked = 0;  // offset in this leader's stream that the replica has acknowledged
     bool is_online = false;
+    // False while the replica reports that its append log fails. It then reads no more of the
+    // stream, and loses in a restart what the log lacks.
+    bool log_works = true;
+
+    // Returns whether the replica keeps what it acknowledges.
+    bool keeps_stream() const { return is_online && log_works; }
   };
   // False while the node loads data or has no copy of the shard. The node has no copy if it has
   // been empty since its start, or if a full sync is not complete.
@@ -58,9 +64,16 @@ struct ReplicationFacts {
   // a load.
   uint64_t led_epoch = 0;
 
+  // Returns whether the replica has the stream up to `offset` and keeps it.
   bool has_acknowledged(std::string_view replica_id, uint64_t offset) const {
     return std::ranges::any_of(replicas, [&](const Replica& replica) {
-      return replica.id == replica_id && replica.is_online && replica.acked >= offset;
+      return replica.id == replica_id && replica.keeps_stream() && replica.acked >= offset;
+    });
+  }
+  // Returns whether the replica has reported that its append log fails.
+  bool reports_failing_log(std::string_view replica_id) const {
+    return std::ranges::any_of(replicas, [&](const Replica& replica) {
+      return replica.id == replica_id && replica.is_online && !replica.log_works;
     });
   }
 };

@@ -23,6 +23,9 @@ namespace server::cluster {
 
 using IdSet = std::set<std::string, std::less<>>;
 
+// The reply to a failover to a node whose append log fails.
+inline constexpr const char* kLogOfNodeFails = "ERR the append log of this node fails";
+
 struct MemberOptions {
   std::string id;
   PermitTimes times;

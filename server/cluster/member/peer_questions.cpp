@@ -71,6 +71,7 @@ void ask_for_failover(MemberQueue& queue, bool is_forced, PeerAnswered done) {
     if (is_forced || own == nullptr || member.leads()) {
       return done(ok_unless(member.take_over(now_us)));
     }
+    if (!member.log_works()) return done(fmt::format("-{}", kLogOfNodeFails));
     queue.ask_leader(
         {"CLUSTERX", "HANDOVER", own->name, member.id()},
         [done](const std::optional<std::string>& line) { done(leaders_answer(line)); });

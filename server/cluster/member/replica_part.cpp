@@ -139,7 +139,7 @@ core::Result<> ReplicaPart::take_over(const Shard& shard, int64_t now_us) {
   if (!shard.is_insync(state_.options.id) || !state_.facts.has_whole_copy) {
     return core::Error{"ERR the node is not in sync with the leader of its shard"};
   }
-  if (!state_.facts.log_works) return core::Error{"ERR the append log of this node fails"};
+  if (!state_.facts.log_works) return core::Error{kLogOfNodeFails};
   forced_until_us_ = now_us + kForceUs;
   return {};
 }

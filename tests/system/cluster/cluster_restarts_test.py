@@ -210,6 +210,69 @@ class ClusterRestartsTest(ClusterTest):
         self.wait_for_items(servers, "after")
         self.assertNotIn("refuses writes", self.tool("status"))
 
+    def test_replica_with_a_full_disk_gets_no_shard(self):
+        """The replica has acknowledged all of the stream, and its log fails. No planned change of
+        the leader names it.
+        """
+        if NO_MOUNTS:
+            self.skipTest(NO_MOUNTS)
+        disk = disks.Tmpfs(4 << 20)
+        self.addCleanup(disk.remove)
+        etcd = self.etcd = self.start_etcd(1, host="127.0.0.1")
+        # An idle leader sends nothing, so the replica does not lag behind.
+        options = (*LOG, "--repl-ping-replica-period", "3600")
+        servers = [
+            self.start_node(etcd, 0, *options),
+            self.start_node(etcd, 1, *options, directory=disk.path),
+        ]
+        self.ignore_logs(*servers)
+        self.put_topology(servers, 1)
+        self.wait_for_replicas(servers, 1)
+        disk.fill()
+        self.write_beyond_disk(*servers)
+        offsets = [self.field(one, "replication", "master_repl_offset") for one in servers]
+        self.assertEqual(offsets[0], offsets[1])
+        self.check_refuses_shard(servers[1])
+        self.terminate(servers[0])
+        self.assertFalse([line for line in servers[0].log if "handed over" in line])
+        servers[0] = self.start_again(servers[0], 0, *options)
+        self.wait_for_writes(servers[0])
+        self.add_items(servers[0], "meanwhile")
+        self.check_refuses_shard(servers[1])
+        # The rolling restart continues with the replica, which loses what its log lacks.
+        self.terminate(servers[1], code=1)
+        disk.free()
+        servers[1] = self.start_again(servers[1], 1, *options)
+        self.wait_for_replicas(servers, 1)
+        self.wait_for_items(servers, "meanwhile")
+        self.tool("failover", "s1")
+        wait_until(lambda: self.leader() == servers[1].node_id, "the repaired replica leads")
+        self.wait_for_writes(servers[1])
+
+    def write_beyond_disk(self, leader, replica):
+        """The replica applies one write, for which its full disk has no room."""
+        with leader.connect() as connection:
+            # The last page of the log may have room for a smaller value.
+            self.assertEqual(connection.call("SET", "ballast", b"x" * 8192), b"OK")
+        wait_until(
+            lambda: self.field(replica, "persistence", "aof_last_write_status") == "err",
+            "the replica's log fails",
+        )
+
+    def check_refuses_shard(self, replica):
+        """Checks that the leader leads alone, and that no failover names the replica."""
+        alone = [f"{1:040x}"]
+        wait_until(lambda: self.topology()["shards"]["s1"]["insync"] == alone, "it leads alone")
+        self.assertRegex(self.tool("status"), rf":{replica.port} +replica +refuses writes")
+        with replica.connect() as connection:
+            for words in (("CLUSTER", "FAILOVER"), ("CLUSTER", "FAILOVER", "FORCE")):
+                answer = str(connection.call(*words))
+                self.assertRegex(answer, "append log of this node|not in sync")
+        refused = self.run_tool("failover", "s1")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("no replica is alive and in sync", refused.stderr)
+        self.assertEqual(self.leader(), alone[0])
+
     def write_until_refused(self, server):
         def is_refused():
             with server.connect() as connection:
@@ -230,9 +293,10 @@ class ClusterRestartsTest(ClusterTest):
         for server in servers:
             server.expect_log(".*")
 
-    def terminate(self, server):
+    def terminate(self, server, code=0):
+        server.expected_exit = code
         server.process.send_signal(signal.SIGTERM)
-        self.assertEqual(server.wait_for_exit(), 0)
+        self.assertEqual(server.wait_for_exit(), code)
 
     def lease_of(self, server):
         """Returns the lease under which the node is registered in etcd, or None."""

@@ -71,6 +71,37 @@ TEST(InsyncList, AMemberLeavesWhenItsLinkEnds) {
   EXPECT_EQ(list.wanted(shard, 3), (std::vector{kListLeader, kListReplica}));
 }
 
+TEST(InsyncList, MemberLeavesWhenItsLogFails) {
+  InsyncList list(kJoinUs, kLeaveUs);
+  const Shard shard = shard_with({kListLeader, kListReplica});
+  ReplicationFacts failing = facts_of(100, 100);
+  failing.replicas[0].log_works = false;
+  list.begin(shard, 0);
+  list.look(shard, failing, 1);
+  EXPECT_EQ(list.wanted(shard, 1), std::vector{kListLeader}) << "a new leader hears of it, too";
+  list.begin(shard, 1);
+  list.look(shard, facts_of(100, 100), 1);
+  EXPECT_EQ(list.wanted(shard, 1).size(), 2U);
+  list.look(shard, failing, 2);
+  list.look(shard, failing, 3);
+  EXPECT_EQ(list.wanted(shard, 3), std::vector{kListLeader});
+  list.look(shard, facts_of(100, 100), 4);
+  EXPECT_EQ(list.wanted(shard, 4).size(), 2U);
+}
+
+TEST(InsyncList, OldLinkWithFailingLogDoesNotCount) {
+  const Shard shard = shard_with({kListLeader, kListReplica});
+  for (const bool is_old_first : {true, false}) {
+    InsyncList list(kJoinUs, kLeaveUs);
+    list.begin(shard, 0);
+    ReplicationFacts facts = facts_of(100, 100);
+    facts.replicas.push_back({kListReplica, 90, true, true});
+    facts.replicas[is_old_first ? 0 : 1].log_works = false;
+    list.look(shard, facts, 1);
+    EXPECT_EQ(list.wanted(shard, 1).size(), 2U);
+  }
+}
+
 TEST(InsyncList, AReplicaThatKeepsUpStays) {
   InsyncList list(kJoinUs, kLeaveUs);
   const Shard shard = shard_with({kListLeader, kListReplica});

@@ -339,6 +339,41 @@ TEST_F(LeaderPartTest, HandsOverOnlyToSyncedMembersWithEtcd) {
   EXPECT_TRUE(member_->hand_over(now_us_, kB));
 }
 
+TEST_F(LeaderPartTest, NamesNoSuccessorWhoseLogFails) {
+  lead();
+  facts_.replicas[0].log_works = false;
+  pass(0);
+  EXPECT_EQ(member_->successor(), "");
+  const auto refused = member_->hand_over(now_us_, kB);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "ERR the append log of this node fails");
+  EXPECT_TRUE(all<HoldWrites>().empty());
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
+}
+
+TEST_F(LeaderPartTest, HandoverEndsWhenTheSuccessorsLogFails) {
+  lead();
+  facts_.position.offset = 2000;
+  ASSERT_TRUE(member_->hand_over(now_us_, kB));
+  member_->writes_held(now_us_, 2000);
+  // The log fails while it writes the last bytes of the stream, which the replica has applied.
+  facts_.replicas = {{kB, 2000, true, false}};
+  pass(1000);
+  EXPECT_TRUE(all<ReportResigned>().empty());
+  EXPECT_EQ(all<ReleaseWrites>().size(), 1U) << "without waiting for the deadline";
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, EndingLeaderDropsMembersWhoseLogsFail) {
+  lead();
+  facts_.replicas[0].log_works = false;
+  member_->tick(now_us_, facts_);
+  member_->close_list(now_us_, 1000);
+  run();
+  EXPECT_FALSE(member_->may_leave()) << "a restart of the replica would lose what it has";
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
+}
+
 TEST_F(LeaderPartTest, AnEndingLeaderTakesLaggingMembersOffTheList) {
   lead();
   facts_.replicas = {{kB, 999, true}};

@@ -65,6 +65,17 @@ TEST_F(PeerQuestionsTest, AFailoverAsksTheLeader) {
   EXPECT_EQ(code(), "-ERR");
 }
 
+TEST_F(PeerQuestionsTest, NodeWithFailingLogAsksForNoHandover) {
+  queue_.leader_says = "+OK";
+  queue_.facts.log_works = false;
+  queue_.member.tick(queue_.now_us, queue_.facts);
+  for (const bool is_forced : {false, true}) {
+    ask_for_failover(queue_, is_forced, taken());
+    EXPECT_EQ(answer(), "-ERR the append log of this node fails");
+  }
+  EXPECT_TRUE(queue_.asked.empty());
+}
+
 TEST_F(PeerQuestionsTest, ForcedFailoverAsksNoOtherMember) {
   ask_for_failover(queue_, true, taken());
   EXPECT_EQ(answer(), "+OK");
