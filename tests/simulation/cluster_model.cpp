@@ -23,6 +23,7 @@ using server::cluster::MemberOptions;
 using server::cluster::MemberService;
 using server::cluster::PermitTimes;
 using server::cluster::Promote;
+using server::cluster::ReadLiveNodes;
 using server::cluster::ReadOutcome;
 using server::cluster::ReadTopology;
 using server::cluster::ReleaseWrites;
@@ -190,21 +191,39 @@ void ClusterModel::watch(Node& node) {
   const uint64_t version = etcd_->alive_version();
   std::optional<IdSet> alive;
   if (version != node.seen_alive) alive = etcd_->alive();
-  // Some members learn late that the leader has died. Such a member may have more entries than the
-  // member that takes over meanwhile.
-  const bool is_quiet =
-      options_.faults == Faults::kHandovers || options_.faults == Faults::kLeaderPowerCuts;
-  const int64_t late_us = !is_quiet && chance(0.01) ? pick(0, 3 * kSecond) : delay();
+  // A server detects within two timeouts that its watch is silent.
+  const bool has_silent_watch = options_.faults == Faults::kLeaderPowerCuts;
+  const int64_t limit_us = has_silent_watch ? 20 * times_.ask_us : 3 * kSecond;
+  const bool is_late = options_.faults != Faults::kHandovers && chance(0.01);
+  const int64_t late_us = is_late ? pick(0, limit_us) : delay();
   at_node(node, late_us, [this, topology, alive, version, pause_us](Node& self) {
-    const int64_t clock_us = self.clock(now_us_);
-    const uint64_t known = self.member->topology().revision;
-    const bool is_passed_over =
-        options_.mutation == Mutation::kIgnoresRewind && topology->revision <= known;
-    if (!is_passed_over) self.member->topology_seen(clock_us, *topology);
-    if (alive) self.member->alive_seen(clock_us, *alive);
-    self.seen_alive = version;
+    take_news(self, *topology, alive, version);
     at_node(self, pause_us, [this](Node& again) { watch(again); });
   });
+}
+
+// Gives the node what etcd had. `version` is the version of the live nodes.
+void ClusterModel::take_news(Node& node, const TopologyVersion& topology,
+                             const std::optional<IdSet>& alive, uint64_t version) {
+  const int64_t clock_us = node.clock(now_us_);
+  const uint64_t known = node.member->topology().revision;
+  const bool is_passed_over =
+      options_.mutation == Mutation::kIgnoresRewind && topology.revision <= known;
+  if (!is_passed_over) node.member->topology_seen(clock_us, topology);
+  if (version < node.seen_alive) return;
+  if (alive) node.member->alive_seen(clock_us, *alive);
+  node.seen_alive = version;
+}
+
+void ClusterModel::read_live_nodes(Node& node) {
+  if (options_.mutation == Mutation::kLearnsLate) return;
+  call_etcd(
+      node,
+      [this](Node& self) -> Work {
+        return [this, &self, topology = etcd_->topology(), alive = etcd_->alive(),
+                version = etcd_->alive_version()] { take_news(self, *topology, alive, version); };
+      },
+      [] {});
 }
 
 void ClusterModel::keep_lease(Node& node) {
@@ -361,6 +380,8 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
     ask_promise(node, *promise);
   } else if (const auto* offset = std::get_if<AskOffset>(&action)) {
     ask_offset(node, *offset);
+  } else if (std::holds_alternative<ReadLiveNodes>(action)) {
+    read_live_nodes(node);
   } else if (const auto* keep = std::get_if<KeepEpoch>(&action)) {
     at_node(node, pick(0, 30 * kMs), [this, keep = *keep](Node& self) {
       // A server writes its epochs to the disk in the order in which they were requested, so an

@@ -54,6 +54,7 @@ enum class Mutation : uint8_t {
   kAsksNoMember,          // a leader assumes that no power cut has shortened its log
   kCandidateWithoutLog,   // a member ignores that its append log fails
   kLeaderWithoutLog,      // a leader ignores that its append log fails
+  kLearnsLate,            // a member that is asked for its position reads nothing from etcd
   kNamesAnySuccessor,     // a leader does not learn that the append log of a replica fails
   kAcknowledgesEarly,     // replies to writes do not wait for the members in sync
 };
@@ -79,8 +80,10 @@ enum class Faults : uint8_t {
   // All nodes and etcd lose their power, and etcd returns last. If no other member has more entries
   // on its disk than the leader, no entry on the leader's disk may be lost.
   kPowerCuts,
-  // The leader loses its power, or both members do in a shard of two. etcd keeps its power. The
-  // leader loses the unsynced end of its log. No entry that a replica still has may be lost.
+  // The leader loses its power, or both members of a shard of two do. etcd keeps its power. The
+  // leader loses the unsynced end of its log. No entry that a replica still has may be lost,
+  // although
+  // that replica may learn late of the leader's death.
   kLeaderPowerCuts,
   // Append logs fail, and leaders die or hand over meanwhile. Soon afterwards each leader must be a
   // member whose log works. With two members, leaders only hand over.
@@ -146,6 +149,9 @@ class ClusterModel {
   void load(Node& node, const std::vector<uint64_t>& log, uint64_t epoch);
   void sync_disk(Node& node);
   void watch(Node& node);
+  void take_news(Node& node, const TopologyVersion& topology,
+                 const std::optional<server::cluster::IdSet>& alive, uint64_t version);
+  void read_live_nodes(Node& node);
   void keep_lease(Node& node);
   void replicate(Node& node);
   void perform(Node& node);

@@ -207,6 +207,11 @@ TEST(ClusterMutation, LeaderThatAsksNoMemberIsCaught) {
   }
 }
 
+TEST(ClusterMutation, MemberThatLearnsLateIsCaught) {
+  EXPECT_THAT(first_fault(Faults::kLeaderPowerCuts, 3, Mutation::kLearnsLate),
+              testing::HasSubstr("without what"));
+}
+
 TEST(ClusterFailingLogs, OnlyMembersWithWorkingLogsLead) {
   int leaders = 0;
   for (uint64_t i = 0; i < kRuns / 10; ++i) {

@@ -9,6 +9,9 @@ namespace {
 
 constexpr int64_t kAnswersUs = 300'000;
 constexpr int64_t kRankUs = 300'000;
+// The time in which a peer with more history learns of the election and campaigns. The peer reads
+// the live nodes from etcd, which may take two attempts of 700 ms, and waits 300 ms for the leader.
+constexpr int64_t kLearnsUs = 2'000'000;
 
 }  // namespace
 
@@ -29,16 +32,19 @@ void Election::failed(uint64_t call, std::string_view peer) {
   if (state_ == State::kAsking && call == call_) std::erase(unanswered_, peer);
 }
 
-size_t Election::rank(HistoryPosition own) const {
-  return static_cast<size_t>(std::ranges::count_if(answers_, [&](const Answer& answer) {
+int64_t Election::wait_us(HistoryPosition own) const {
+  const auto rank = std::ranges::count_if(answers_, [&](const Answer& answer) {
     return answer.position > own || (answer.position == own && answer.peer < own_id_);
-  }));
+  });
+  const bool lacks_writes =
+      std::ranges::any_of(answers_, [&](const Answer& answer) { return answer.position > own; });
+  return rank * kRankUs + (lacks_writes ? kLearnsUs : 0);
 }
 
 bool Election::is_due(HistoryPosition own, int64_t now_us) {
   if (state_ == State::kAsking && (unanswered_.empty() || now_us >= due_us_)) {
     state_ = State::kWaits;
-    due_us_ = now_us + static_cast<int64_t>(rank(own)) * kRankUs;
+    due_us_ = now_us + wait_us(own);
   }
   if (state_ != State::kWaits || now_us < due_us_) return false;
   state_ = State::kIdle;

@@ -5,9 +5,11 @@
 // the most history campaigns at once. Each other member campaigns later, unless another member has
 // taken over by then.
 //
-//   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──rank × 300 ms──► due
-//     ▲                   └───────────────── cancel() ────────────┘
+//   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──wait_us()──► due
+//     ▲                   └──────────────── cancel() ────────────┘
 //
+// A member with more history may learn late that the leader's key is gone. The question makes it
+// read the live nodes from etcd. Then it has two seconds to campaign.
 // Invariants: safety does not depend on the order of the campaigns. Etcd alone decides which member
 // leads.
 // Thread safety: belongs to one thread; times are given by the caller.
@@ -47,8 +49,9 @@ class Election {
     HistoryPosition position;
   };
 
-  // Returns how many of the peers that have answered campaign before this node.
-  size_t rank(HistoryPosition own) const;
+  // Returns the time that the peers get to campaign before this node, among the peers that have
+  // answered.
+  int64_t wait_us(HistoryPosition own) const;
 
   const std::string own_id_;
   State state_ = State::kIdle;

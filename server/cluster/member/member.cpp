@@ -243,9 +243,10 @@ bool Member::promise(int64_t now_us, std::string_view shard, uint64_t epoch) {
   return is_promised;
 }
 
-std::optional<HistoryPosition> Member::offset(int64_t now_us, std::string_view shard) const {
+std::optional<HistoryPosition> Member::offset(int64_t now_us, std::string_view shard) {
   const Shard* own = state_.shard();
   if (own == nullptr || own->name != shard) return std::nullopt;
+  if (!leads()) replica_->was_asked(*own);
   const bool may_lead =
       leads() ? leader_->may_return(*own, now_us) : replica_->can_stand(*own, now_us);
   if (!may_lead) return std::nullopt;

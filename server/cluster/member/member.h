@@ -82,9 +82,9 @@ class Member {
   // The functions below handle requests and reports from peers. promise() returns true if the reply
   // to the peer is +OK.
   bool promise(int64_t now_us, std::string_view shard, uint64_t epoch);
-  // Returns this node's position. Returns nullopt unless this node can campaign, or is a restarted
-  // leader that waits for a new epoch.
-  std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
+  // Answers a peer that asks for this node's position. Returns nullopt unless this node can
+  // campaign, or is a restarted leader that waits for a new epoch.
+  std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard);
   void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
   // Called when a peer has answered +OK to ReportResigned: the peer leads and serves. Must not be
   // called for any other answer.

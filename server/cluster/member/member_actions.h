@@ -114,9 +114,13 @@ struct AskOffset {
   std::string shard;
 };
 
-// ReportResigned: sends CLUSTERX RESIGNED <shard> <epoch> to `peer`. The command reports that the
-// leader of `epoch` will acknowledge no more writes. When the peer answers that it serves, the
-// owner calls Member::successor_serves().
+// Reads the topology and the live nodes. If they have changed, answered by Member::topology_seen()
+// and Member::alive_seen().
+struct ReadLiveNodes {};
+
+// ReportResigned: sends CLUSTERX RESIGNED <shard> <epoch> to `peer`. It reports that the leader of
+// `epoch` has stopped acknowledging for good. Answered by Member::successor_serves(), once the peer
+// serves.
 struct ReportResigned {
   std::string peer;
   std::string shard;
@@ -152,8 +156,8 @@ struct Follow {
 };
 
 using MemberAction =
-    std::variant<ReadTopology, ChangeTopology, AskPromise, AskOffset, ReportResigned, KeepEpoch,
-                 HoldWrites, ReleaseWrites, Promote, Follow>;
+    std::variant<ReadTopology, ChangeTopology, AskPromise, AskOffset, ReadLiveNodes, ReportResigned,
+                 KeepEpoch, HoldWrites, ReleaseWrites, Promote, Follow>;
 
 // The outcome of a change in etcd. kRefused: a comparison failed. kUnknown: etcd may still execute
 // the change.

@@ -33,6 +33,11 @@ class ReplicaPart {
   // the client.
   core::Result<> take_over(const Shard& shard, int64_t now_us);
 
+  // Called when a peer has asked for the position of this node. The peer may campaign, because it
+  // has learned before this node that the leader is gone.
+  void was_asked(const Shard& shard) {
+    if (!leader_is_gone(shard)) state_.actions.emplace_back(ReadLiveNodes{});
+  }
   void offset_answered(uint64_t call, std::string_view peer,
                        std::optional<HistoryPosition> position);
   // Called when the topology has changed.

@@ -165,7 +165,14 @@ core::Result<> ClusterNode::connect() {
       io_, *client_, keys_, 2 * timeout,
       EtcdFeed::Handlers{
           .on_topology = [this](const TopologyVersion& seen) { topology_seen(seen); },
-          .on_alive = [this](const IdSet& alive) { alive_seen(alive); },
+          .on_alive =
+              [this](const IdSet& alive) {
+                due_.view = due_.view || alive != alive_;
+                alive_ = alive;
+                if (!alive.contains(file_.id)) presence_->key_is_missing();
+                member_->alive_seen(permit_clock_us(), alive);
+                settle();
+              },
           .known = [this]() -> const TopologyVersion& { return member_->topology(); },
           .on_check =
               [this](const TopologyCheck& check) {
@@ -284,14 +291,6 @@ void ClusterNode::tick() {
 
 void ClusterNode::topology_seen(const TopologyVersion& seen) {
   member_->topology_seen(permit_clock_us(), seen);
-  settle();
-}
-
-void ClusterNode::alive_seen(const IdSet& alive) {
-  due_.view = due_.view || alive != alive_;
-  alive_ = alive;
-  if (!alive.contains(file_.id)) presence_->key_is_missing();
-  member_->alive_seen(permit_clock_us(), alive);
   settle();
 }
 
@@ -436,6 +435,10 @@ void ClusterNode::carry_out(const AskOffset& action) {
              member_->offset_answered(permit_clock_us(), call, peer, position);
              settle();
            });
+}
+
+void ClusterNode::carry_out(const ReadLiveNodes& /*action*/) {
+  feed_->check();
 }
 
 void ClusterNode::carry_out(const ReportResigned& action) {

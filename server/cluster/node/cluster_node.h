@@ -109,7 +109,6 @@ class ClusterNode final : public MemberQueue {
   core::Result<> connect();
   void tick();
   void topology_seen(const TopologyVersion& seen);
-  void alive_seen(const IdSet& alive);
   // Called after each event. Executes the Member's actions and publishes changes to clients.
   void settle();
   void show_service();
@@ -118,6 +117,7 @@ class ClusterNode final : public MemberQueue {
   void carry_out(const ChangeTopology& action);
   void carry_out(const AskPromise& action);
   void carry_out(const AskOffset& action);
+  void carry_out(const ReadLiveNodes& action);
   void carry_out(const ReportResigned& action);
   void carry_out(const KeepEpoch& action);
   void carry_out(const HoldWrites& action);

@@ -71,8 +71,10 @@ class EtcdFeed {
            std::chrono::milliseconds check_interval, Handlers handlers);
 
   void start() { read(); }
-  // Returns the operations that read the topology and the record of its slots. take() and
-  // check_of() accept the reply to a transaction with these operations.
+  // Reads the topology and the live nodes now. If the watch has not reported their changes, the
+  // handlers are called.
+  void check() { read(); }
+  // Returns the read operations whose replies take() and check_of() accept.
   std::vector<EtcdOperation> ranges() const;
   // Reports the topology in `reply` if it is newer than the last one. `reply` must come from a
   // transaction with the operations of ranges().

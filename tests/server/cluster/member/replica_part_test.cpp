@@ -226,6 +226,21 @@ TEST_F(ReplicaPartTest, StandsIfLeaderDoesNotAnswer) {
   EXPECT_EQ(all<ChangeTopology>().size(), 1U);
 }
 
+TEST_F(ReplicaPartTest, AskedCandidateReadsLiveNodes) {
+  replicate();
+  connect();
+  EXPECT_FALSE(member_->offset(now_us_, "s2"));
+  run();
+  EXPECT_TRUE(all<ReadLiveNodes>().empty()) << "another shard";
+  EXPECT_TRUE(member_->offset(now_us_, "s1"));
+  run();
+  EXPECT_EQ(all<ReadLiveNodes>().size(), 1U);
+  see_alive({kB, kC});
+  EXPECT_TRUE(member_->offset(now_us_, "s1"));
+  run();
+  EXPECT_EQ(all<ReadLiveNodes>().size(), 1U) << "it knows that the leader is gone";
+}
+
 TEST_F(ReplicaPartTest, NodeWithFailingLogDoesNotStand) {
   replicate();
   connect();

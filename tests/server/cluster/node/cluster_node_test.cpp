@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base64.h"
+#include "server/cluster/member/member.h"
 #include "server/cluster/permit_clock.h"
 #include "server/config/config.h"
 #include "tests/server/cluster/sample_topology.h"
@@ -55,8 +56,14 @@ class ClusterNodeTest : public ::testing::Test {
                     core::encode_base64(topology_json(sample_topology())));
     return http_reply(fmt::format(R"({{"header":{{"revision":"9"}},"succeeded":true,"responses":[)"
                                   R"({{"response_range":{}}},{{"response_range":{{}}}},)"
-                                  R"({{"response_range":{{}}}}]}})",
-                                  stored));
+                                  R"({{"response_range":{{"kvs":[{}]}}}}]}})",
+                                  stored, alive_));
+  }
+  size_t reads_of_alive() const {
+    const std::string key = core::encode_base64("bloomery/bloomery/alive/");
+    return static_cast<size_t>(std::ranges::count_if(etcd_.requests(), [&](const auto& request) {
+      return request.find(fmt::format(R"("request_range":{{"key":"{}")", key)) != std::string::npos;
+    }));
   }
   core::Result<std::unique_ptr<ClusterNode>> try_make(const std::string& id,
                                                       const std::vector<std::string>& more) {
@@ -79,6 +86,7 @@ class ClusterNodeTest : public ::testing::Test {
   boost::asio::io_context io_;
   ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
   std::string directory_;
+  std::string alive_;  // the live nodes that etcd returns
   Config config_;
   ClusterState state_{1};
   QuietHost host_;
@@ -130,6 +138,21 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
   EXPECT_EQ(node->id(), id_of('b'));
   EXPECT_EQ(state_.latest()->revision(), 5U);
   EXPECT_FALSE(state_.permits_replies(permit_clock_us()));
+}
+
+// Another candidate has learned first that the leader is gone. The next periodic read of the live
+// nodes would be two hours later.
+TEST_F(ClusterNodeTest, AskedReplicaReadsLiveNodesAtOnce) {
+  alive_ = fmt::format(R"({{"key":"{}","value":"","mod_revision":"6"}})",
+                       core::encode_base64("bloomery/bloomery/alive/" + id_of('a')));
+  auto node = make(id_of('b'), {"--cluster-node-timeout", "600000"});
+  node->start();
+  EXPECT_TRUE(run_until(io_, [&] { return state_.latest()->revision() == 5; }));
+  const size_t before = reads_of_alive();
+  EXPECT_NE(before, 0U);
+  node->post([](Member& member, int64_t now_us) { (void)member.offset(now_us, "s1"); });
+  EXPECT_TRUE(run_until(io_, [&] { return reads_of_alive() > before; }));
+  node->stop();
 }
 
 TEST_F(ClusterNodeTest, NewLeaderHoldsClientsBeforeItReportsItsRole) {

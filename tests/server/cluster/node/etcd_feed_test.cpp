@@ -172,7 +172,15 @@ TEST_F(EtcdFeedTest, ReadFindsWhatASilentWatchDoesNotTell) {
   EXPECT_NE(watch->find(R"("start_revision":"41")"), std::string::npos);
 }
 
-// The feed ignores the answer to a read of etcd if its watch has already reported later changes.
+TEST_F(EtcdFeedTest, CheckReadsAtOnce) {
+  start(std::chrono::hours(1));
+  alive_ids_ = "b";
+  feed_->check();
+  ASSERT_TRUE(run_until(io_, [&] { return watches_ == 2; }));
+  EXPECT_EQ(alive_.back(), IdSet{id_of('b')});
+}
+
+// The feed ignores the answer to a read if the watch has reported later changes.
 TEST_F(EtcdFeedTest, ReadOfBeforeTheWatchIsPassedOver) {
   start(std::chrono::milliseconds(20));
   races_ = true;
