@@ -6,6 +6,7 @@ etcd and the servers accept only TLS connections and require users with password
 
 import json
 import logging
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -24,6 +25,7 @@ TOOL_RIGHTS = "-@all +info +cluster +dbsize +config|get +psync +replconf"
 NODE_RIGHTS = "-@all +psync +replconf +ping +clusterx"
 WRITES = 200
 KEY = "b"
+SLOT_OF_KEY = 3300
 
 
 class ClusterSecurityTest(ClusterTest):
@@ -40,9 +42,10 @@ class ClusterSecurityTest(ClusterTest):
         path.write_text(text + "\n", encoding="ascii")
         return path
 
-    def start_servers(self, etcd, count, *more):
+    def start_servers(self, etcd, directories, *more, first=0):
+        """Starts a server in each directory; None is a temporary one."""
         servers = []
-        for index in range(count):
+        for index, directory in enumerate(directories, first):
             port = free_port()
             options = [
                 "--requirepass", "x y", "--tls-replication", "yes",
@@ -54,10 +57,23 @@ class ClusterSecurityTest(ClusterTest):
                 "--cluster-etcd-ca-file", self.tls.path("ca.crt"),
                 *self.tls.server_options(port, auth="yes"), *more,
             ]  # fmt: skip
-            server = self.start_node(etcd, index, *options, port=0)
+            server = self.start_node(etcd, index, *options, port=0, directory=directory)
             server.port = port
+            server.expect_log(".*")
             servers.append(server)
+        self.wait_until_registered(servers)
         return servers
+
+    def wait_until_registered(self, servers):
+        prefix = f"bloomery/{NAME}/alive/"
+
+        def registered():
+            text = self.etcd.control(
+                "get", "--prefix", "--keys-only", prefix, user=f"root:{PASSWORD}"
+            )
+            return len(text.split()) == len(servers)
+
+        wait_until(registered, "the servers register")
 
     def tool(self, *words):
         done = subprocess.run(
@@ -82,18 +98,7 @@ class ClusterSecurityTest(ClusterTest):
         """Starts a cluster of `count` servers. Each shard has a leader and a replica."""
         self.etcd = self.start_etcd(tls=self.tls)
         self.etcd.enable_auth(PASSWORD)
-        servers = self.start_servers(self.etcd, count, *options)
-        for server in servers:
-            server.expect_log(".*")
-
-        def registered():
-            prefix = f"bloomery/{NAME}/alive/"
-            text = self.etcd.control(
-                "get", "--prefix", "--keys-only", prefix, user=f"root:{PASSWORD}"
-            )
-            return len(text.split()) == len(servers)
-
-        wait_until(registered, "the servers register")
+        servers = self.start_servers(self.etcd, [None] * count, *options)
         self.tool("create", "--replicas", 1, *(f"127.0.0.1:{server.port}" for server in servers))
         wait_until(lambda: self.states() == ["ok", "in sync"] * (count // 2), self.states)
         return servers
@@ -126,6 +131,49 @@ class ClusterSecurityTest(ClusterTest):
         # commands that they need.
         for node in cluster.get_nodes():
             self.assertEqual(cluster.acl_log(target_nodes=node), [])
+        self.check_host_names(servers)
+
+    def check_host_names(self, servers):
+        """Clients of TLS are sent to host names, with the TLS port."""
+        connections = [self.connect_as_app(server) for server in servers]
+        for connection in connections:
+            connection.call("CONFIG", "SET", "cluster-announce-hostname", "localhost",
+                            "cluster-preferred-endpoint-type", "hostname")  # fmt: skip
+
+        def target():
+            slots = connections[1].call("CLUSTER", "SLOTS")
+            return next(row[2][:2] for row in slots if row[0] <= SLOT_OF_KEY <= row[1])
+
+        wait_until(lambda: target()[0] == b"localhost", "the name is known")
+        moved = {str(connection.call("GET", KEY)) for connection in connections} - {"None"}
+        wanted = f"MOVED {SLOT_OF_KEY} localhost:{target()[1]}"
+        self.assertEqual(moved, {f"ErrorReply({wanted!r})"})
+        self.assertIn(target()[1], [server.port for server in servers])
+
+    def test_backup_is_restored_with_users_and_tls(self):
+        """Clients of both clusters use a renamed command."""
+        renamed = ("--rename-command", "BF.ADD", "ADD")
+        servers = self.start_secured_cluster(2, *renamed)
+        writer = self.connect_as_app(servers[0])
+        self.assertEqual([writer.call("ADD", KEY, i) for i in range(WRITES)], [1] * WRITES)
+        backup = self.tls.folder / "backup"
+        self.assertIn("shard s1: 1 keys", self.tool("backup", backup))
+        for server in servers:
+            self.assertEqual(server.stop(), [])
+        self.etcd.control("del", "--prefix", f"bloomery/{NAME}/", user=f"root:{PASSWORD}")
+        directory = self.tls.folder / "restored"
+        directory.mkdir()
+        shutil.copy(backup / "s1.rdb", directory / "dump.rdb")
+        restored = self.start_servers(self.etcd, [directory, None], *renamed, first=len(servers))
+        self.tool("restore", backup, *(f"127.0.0.1:{server.port}" for server in restored))
+        wait_until(lambda: self.states() == ["ok", "in sync"], self.states)
+        for server in restored:
+            reader = self.connect_as_app(server)
+            self.assertEqual(reader.call("READONLY"), b"OK")
+            items = map(str, range(WRITES))
+            self.assertEqual(reader.call("BF.MEXISTS", KEY, *items), [1] * WRITES)
+            self.assertEqual(reader.call("ACL", "LOG"), [])
+        self.assertEqual(self.connect_as_app(restored[0]).call("ADD", KEY, "new"), 1)
 
     def test_writes_wait_for_replicas_by_tls(self):
         """With `cluster-write-acks insync`, acknowledgements of replicas also arrive over encrypted
