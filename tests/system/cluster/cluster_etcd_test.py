@@ -80,6 +80,8 @@ class ClusterEtcdTest(ClusterTest):
         old, new = servers
         wait_until(lambda: self.has_role(new, b"master"), "the replica leads")
         self.wait_for_replicas(servers, 1)
+        # A new leader serves without etcd only if etcd has confirmed its epoch once.
+        self.wait_for_writes(new)
         self.etcd.restore(backup)
         self.wait_for_topology(servers, "older")
         old.wait_for_log("etcd .*older topology")
