@@ -64,7 +64,7 @@ class Member {
   // The functions below report the outcomes of actions. The owner must report an outcome for every
   // call, or "unknown" after a timeout. With ReadOutcome::kChanged, `newer` is the topology that
   // was read. If that topology is older than the known one, a leader continues as if etcd did not
-  // answer.
+  // answer. Meanwhile no member takes over or writes a new epoch.
   void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
                      const TopologyVersion& newer = {});
   // `revision` is the revision of the written topology, for kCommitted. Before the owner reports

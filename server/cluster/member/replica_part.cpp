@@ -60,9 +60,8 @@ void ReplicaPart::step(const Shard& shard, int64_t now_us) {
   look_at_leader(shard, now_us);
   const int64_t grace_us = state_.facts.hears_leader ? kHeardGraceUs : kGraceUs;
   const bool is_wanted = is_forced || now_us >= leader_seen_us_ + grace_us;
-  if (!is_wanted || state_.calls.is_changing() || !can_stand(shard, now_us)) {
-    return election_.cancel();
-  }
+  const bool may_change = !state_.calls.is_changing() && state_.fault != TopologyFault::kOlder;
+  if (!is_wanted || !may_change || !can_stand(shard, now_us)) return election_.cancel();
   if (election_.is_idle()) {
     if (now_us < stand_again_us_) return;
     ask_peers(shard, is_forced, now_us);

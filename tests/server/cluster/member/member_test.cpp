@@ -135,6 +135,52 @@ TEST_F(MemberTest, OlderTopologyConfirmsNothing) {
   EXPECT_FALSE(all<AskPromise>().empty());
 }
 
+TEST_F(MemberTest, OlderTopologyEndsAPendingTakeover) {
+  replicate();
+  connect();
+  see_alive({kB});
+  pass(kSecondUs);
+  member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kUnknown);
+  run();
+  EXPECT_FALSE(member_->promise(now_us_, "s1", 7));
+  member_->topology_read(now_us_, last<ReadTopology>().call, ReadOutcome::kChanged,
+                         {sample_topology(), 9});
+  run();
+  EXPECT_EQ(member_->topology_fault(), TopologyFault::kOlder);
+  EXPECT_TRUE(member_->promise(now_us_, "s1", 7)) << "the leader is alive";
+}
+
+TEST_F(MemberTest, ReplicaOfAnOlderTopologyDoesNotCampaign) {
+  replicate();
+  connect();
+  member_->topology_checked(now_us_, 10, ReadOutcome::kChanged, {sample_topology(), 9});
+  see_alive({kB});
+  for (int i = 0; i < 20; ++i) pass(kSecondUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  Topology recovered = sample_topology();
+  for (Shard& shard : recovered.shards) ++shard.epoch;
+  see(recovered, 9);
+  pass(kSecondUs);
+  EXPECT_EQ(last<ChangeTopology>().revision, 9U);
+}
+
+TEST_F(MemberTest, LeaderOfAnOlderTopologyWritesNoEpoch) {
+  be(kA);
+  facts_.present_until_us = 0;
+  pass(0);
+  see(sample_topology(), 10);
+  member_->topology_checked(now_us_, 10, ReadOutcome::kChanged, {sample_topology(), 9});
+  facts_.present_until_us = INT64_MAX;
+  for (int i = 0; i < 20; ++i) pass(kSecondUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  Topology recovered = sample_topology();
+  for (Shard& shard : recovered.shards) ++shard.epoch;
+  see(recovered, 9);
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.revision, 9U);
+  EXPECT_EQ(change.topology.shard("s1")->epoch, 9U);
+}
+
 TEST_F(MemberTest, RecoveredTopologyIsTakenOverAtALowerRevision) {
   lead();
   Topology recovered = member_->topology().topology;
