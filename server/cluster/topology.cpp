@@ -144,13 +144,14 @@ const Shard* Topology::shard_of(std::string_view node_id) const {
 }
 
 bool supersedes(const TopologyVersion& seen, const TopologyVersion& known) {
-  bool have_all_grown = !known.topology.shards.empty();
+  const bool is_later = seen.revision > known.revision;
   for (const Shard& before : known.topology.shards) {
     const Shard* const now = seen.topology.shard(before.name);
     if (now != nullptr && now->epoch < before.epoch) return false;
-    if (now == nullptr || now->epoch == before.epoch) have_all_grown = false;
+    const bool has_grown = now != nullptr && now->epoch > before.epoch;
+    if (!is_later && !has_grown) return false;
   }
-  return seen.revision > known.revision || have_all_grown;
+  return is_later || !known.topology.shards.empty();
 }
 
 bool is_node_id(std::string_view id) {

@@ -30,6 +30,7 @@ using server::cluster::ReleaseWrites;
 using server::cluster::ReplicationFacts;
 using server::cluster::ReportResigned;
 using server::cluster::Topology;
+using server::cluster::TopologyFault;
 
 namespace {
 
@@ -273,15 +274,18 @@ void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, W
 }
 
 void ClusterModel::read(Node& node, const ReadTopology& read) {
+  const bool reads_all = node.member->topology_fault() == TopologyFault::kOlder;
   call_etcd(
       node,
-      [this, read](Node& self) -> Work {
+      [this, read, reads_all](Node& self) -> Work {
         const bool is_stale = options_.mutation == Mutation::kStaleReads;
         auto found = is_stale ? etcd_->stale() : etcd_->topology();
-        return [this, &self, read, found, is_stale] {
+        return [this, &self, read, reads_all, found, is_stale] {
           const bool looks_up_only = is_stale || options_.mutation == Mutation::kIgnoresRewind;
-          const bool is_new = looks_up_only ? found->revision > read.known_revision
-                                            : found->revision != read.known_revision;
+          const bool is_recovered = reads_all && supersedes(*found, self.member->topology());
+          const bool is_new = looks_up_only
+                                  ? found->revision > read.known_revision
+                                  : found->revision != read.known_revision || is_recovered;
           const auto outcome = is_new ? ReadOutcome::kChanged : ReadOutcome::kUnchanged;
           int64_t clock_us = self.clock(now_us_);
           if (options_.mutation == Mutation::kPermitFromReply && !is_new) {

@@ -50,12 +50,12 @@ class EtcdModel {
     return revision_;
   }
 
-  // Restores a backup that lacks the last `changes` changes. Revisions continue from the revision
-  // of the backup and are odd from then on, so that no revision is used twice.
+  // Restores a backup that is `changes` changes old. Revisions continue from the backup's, so that
+  // a later topology may have a revision that nodes know.
   void restore(size_t changes) {
     topology_ = history_[history_.size() - 1 - std::min(changes, history_.size() - 1)];
     before_ = topology_;
-    revision_ = topology_->revision + 1;
+    revision_ = topology_->revision;
   }
   // Writes the topology that `bloomery-cluster recover` would write.
   void recover(server::cluster::Topology newest) {

@@ -51,9 +51,9 @@ void Member::alive_seen(int64_t now_us, IdSet ids) {
 void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   if (!supersedes(seen, state_.topology)) return;
   bool must_renew = state_.topology.revision == 0;
-  // A lower revision means that etcd was restored. The restored etcd never executes requests to the
-  // former one, so the pending change counts as refused.
-  if (seen.revision < state_.topology.revision) state_.calls.refused();
+  // A lower or equal revision means that etcd was restored. The restored etcd never executes
+  // requests to the former one, so the pending change counts as refused.
+  if (seen.revision <= state_.topology.revision) state_.calls.refused();
   state_.fault = TopologyFault::kNone;
   puts_back_ = false;
   const Shard before = state_.shard() == nullptr ? Shard{} : *state_.shard();

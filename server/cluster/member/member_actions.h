@@ -78,8 +78,9 @@ struct ReplicationFacts {
   }
 };
 
-// Reads the topology, linearizably. The owner reports the outcome to Member::topology_read(). It is
-// kUnchanged if etcd still has `known_revision`.
+// Reads the topology, linearizably. The outcome is kUnchanged if etcd still has `known_revision`.
+// If etcd had an older topology before, the outcome is kChanged for a recovered topology at that
+// revision. Answered by Member::topology_read().
 struct ReadTopology {
   uint64_t call = 0;
   uint64_t known_revision = 0;

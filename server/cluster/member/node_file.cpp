@@ -102,6 +102,10 @@ std::string node_file_text(const NodeFile& file) {
   return json::serialize(object) + "\n";
 }
 
+bool holds(const NodeFile& file, const TopologyVersion& version) {
+  return file.topology.revision == version.revision && !supersedes(version, file.topology);
+}
+
 void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done) {
   queue.post([done = std::move(done)](Member& member, int64_t /*now_us*/) {
     NodeFile file{member.id(), member.topology(), member.kept_epoch().shard(),

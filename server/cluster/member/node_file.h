@@ -50,8 +50,11 @@ struct NodeFile {
 core::Result<NodeFile> parse_node_file(std::string_view text);
 std::string node_file_text(const NodeFile& file);
 
-// Calls `done` with the reply to CLUSTERX TOPOLOGY: '+', then node_file_text() with the id, the
-// topology and the epoch, without the line end.
+// Returns whether the file has this version of the topology. A recovery may store another topology
+// at the same revision, in which all epochs have grown.
+bool holds(const NodeFile& file, const TopologyVersion& version);
+
+// Calls `done` with '+' and node_file_text() without its line end, the reply to CLUSTERX TOPOLOGY.
 void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done);
 
 // Reads the file. Returns nullopt if it does not exist. Errors: it cannot be read or is damaged.

@@ -302,8 +302,7 @@ void ClusterNode::settle() {
   // that clients wait.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp)
     show_permit(parts_.state, *member_);
-  const uint64_t revision = member_->topology().revision;
-  if (revision != 0 && revision != file_.topology.revision) {
+  if (member_->topology().revision != 0 && !holds(file_, member_->topology())) {
     figures_->on_topology(file_.topology, member_->topology());
     file_.topology = member_->topology();
     peers_->keep_only(file_.topology.topology);
@@ -362,13 +361,14 @@ void ClusterNode::show_service() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  // The read compares for equality with the known revision, because an etcd that was restored from
-  // a backup may have an older revision.
-  const EtcdTxn txn{
-      {EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
-  client_->txn(txn, [this, action](const EtcdResult<EtcdTxnReply>& result) {
+  // The comparison requires exactly this revision, because a restored etcd may have an older one.
+  EtcdTxn txn{{EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
+  // The recovery of a restored etcd may store another topology at exactly this revision.
+  const bool reads_all = member_->topology_fault() == TopologyFault::kOlder;
+  if (reads_all) txn.success = txn.failure;
+  client_->txn(txn, [this, action, reads_all](const EtcdResult<EtcdTxnReply>& result) {
     TopologyCheck check;
-    if (result.answered() && result.reply.succeeded) {
+    if (result.answered() && result.reply.succeeded && !reads_all) {
       check.outcome = ReadOutcome::kUnchanged;
     } else if (result.answered()) {
       check = feed_->check_of(action.known_revision, result.reply);

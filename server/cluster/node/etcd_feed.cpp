@@ -38,11 +38,20 @@ std::vector<EtcdOperation> EtcdFeed::ranges() const {
 TopologyCheck EtcdFeed::check_of(uint64_t known_revision, const EtcdTxnReply& reply) {
   const EtcdKeyValue* const stored = found_in(reply, kTopologyRange, keys_.topology);
   if (stored == nullptr) return {known_revision, ReadOutcome::kAbsent};
-  if (stored->mod_revision == known_revision) return {known_revision, ReadOutcome::kUnchanged};
+  if (stored->mod_revision == known_revision && !is_recovered(*stored)) {
+    return {known_revision, ReadOutcome::kUnchanged};
+  }
   take_record(found_in(reply, kSlotsRange, keys_.slots));
   auto accepted = accept(*stored);
   if (!accepted) return {known_revision, ReadOutcome::kInvalid};
   return {known_revision, ReadOutcome::kChanged, {*std::move(accepted), stored->mod_revision}};
+}
+
+// Returns whether a recovery has stored this topology at a revision that the restored etcd uses
+// again.
+bool EtcdFeed::is_recovered(const EtcdKeyValue& stored) const {
+  const auto parsed = parse_topology(stored.value);
+  return parsed && supersedes({*parsed, stored.mod_revision}, handlers_.known());
 }
 
 void EtcdFeed::take(const EtcdTxnReply& reply) {

@@ -90,6 +90,7 @@ class EtcdFeed {
   // Returns whether the reply shows that etcd has lost changes that it reported before. `floor` is
   // a revision that etcd had earlier.
   bool has_gone_back(const EtcdTxnReply& reply, uint64_t floor);
+  bool is_recovered(const EtcdKeyValue& stored) const;
   void watch_from(uint64_t revision);
   void take_news(const EtcdWatchNews& news);
   void take_event(const EtcdEvent& event);

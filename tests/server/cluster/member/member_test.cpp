@@ -194,6 +194,21 @@ TEST_F(MemberTest, RecoveredTopologyIsTakenOverAtALowerRevision) {
   EXPECT_EQ(member_->topology_fault(), TopologyFault::kNone);
 }
 
+TEST_F(MemberTest, RecoveredTopologyMayHaveTheKnownRevision) {
+  replicate();
+  connect();
+  see_alive({kB});
+  pass(kSecondUs);
+  member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kUnknown);
+  run();
+  Topology recovered = sample_topology();
+  for (Shard& shard : recovered.shards) ++shard.epoch;
+  see(recovered, 10);
+  EXPECT_EQ(member_->topology().topology, recovered);
+  confirm();
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 9U) << "of the recovered topology";
+}
+
 TEST_F(MemberTest, LateReadIsNoOlderTopology) {
   lead();
   member_->topology_checked(now_us_, 10, ReadOutcome::kChanged, {sample_topology(), 10});

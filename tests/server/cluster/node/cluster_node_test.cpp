@@ -51,9 +51,9 @@ class ClusterNodeTest : public ::testing::Test {
       return http_stream("{\"result\":{\"created\":true}}\n");
     }
     const std::string stored =
-        fmt::format(R"({{"count":"1","kvs":[{{"key":"{}","value":"{}","mod_revision":"5"}}]}})",
+        fmt::format(R"({{"count":"1","kvs":[{{"key":"{}","value":"{}","mod_revision":"{}"}}]}})",
                     core::encode_base64("bloomery/bloomery/topology"),
-                    core::encode_base64(topology_json(sample_topology())));
+                    core::encode_base64(topology_json(stored_)), stored_revision_);
     return http_reply(fmt::format(R"({{"header":{{"revision":"9"}},"succeeded":true,"responses":[)"
                                   R"({{"response_range":{}}},{{"response_range":{{}}}},)"
                                   R"({{"response_range":{{"kvs":[{}]}}}}]}})",
@@ -83,6 +83,9 @@ class ClusterNodeTest : public ::testing::Test {
     return *std::move(node);
   }
 
+  // The topology in etcd and its revision.
+  Topology stored_ = sample_topology();
+  int stored_revision_ = 5;
   boost::asio::io_context io_;
   ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
   std::string directory_;
@@ -152,6 +155,32 @@ TEST_F(ClusterNodeTest, AskedReplicaReadsLiveNodesAtOnce) {
   EXPECT_NE(before, 0U);
   node->post([](Member& member, int64_t now_us) { (void)member.offset(now_us, "s1"); });
   EXPECT_TRUE(run_until(io_, [&] { return reads_of_alive() > before; }));
+  node->stop();
+}
+
+// etcd was restored from a backup, and the recovered topology got the revision that the node knows.
+TEST_F(ClusterNodeTest, RecoveredTopologyOfEqualRevisionIsShown) {
+  auto node = make(id_of('b'), {"--cluster-node-timeout", "500"});
+  node->start();
+  EXPECT_TRUE(run_until(io_, [&] { return state_.latest()->revision() == 5; }));
+  for (Shard& shard : stored_.shards) ++shard.epoch;
+  EXPECT_TRUE(run_until(io_, [&] { return state_.latest()->topology() == stored_; }));
+  EXPECT_EQ(state_.latest()->revision(), 5U);
+  node->stop();
+}
+
+TEST_F(ClusterNodeTest, LeaderReadsTheTopologyOfARestoredEtcd) {
+  auto node = make(id_of('a'), {"--cluster-node-timeout", "500"});
+  node->start();
+  EXPECT_TRUE(run_until(io_, [&] { return state_.latest()->revision() == 5; }));
+  stored_revision_ = 3;
+  EXPECT_TRUE(run_until(io_, [&] {
+    return std::ranges::any_of(etcd_.requests(), [](const std::string& request) {
+      return request.find(R"("mod_revision":"5")") != std::string::npos &&
+             request.find(R"("success":[{"request_range")") != std::string::npos;
+    });
+  }));
+  EXPECT_TRUE(run_until(io_, [&] { return state_.latest()->fault() == TopologyFault::kOlder; }));
   node->stop();
 }
 

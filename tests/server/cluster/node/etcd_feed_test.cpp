@@ -222,5 +222,14 @@ TEST_F(EtcdFeedTest, RestoredEtcdIsWatchedAgain) {
   EXPECT_EQ(clusters_.back(), "1");
 }
 
+TEST_F(EtcdFeedTest, RecoveredTopologyMayHaveTheKnownRevision) {
+  start();
+  const auto check = [&] { return feed_->check_of(5, reply_with(topology_json(stored_), 5)); };
+  EXPECT_EQ(check().outcome, ReadOutcome::kUnchanged);
+  for (Shard& shard : stored_.shards) ++shard.epoch;
+  EXPECT_EQ(check().outcome, ReadOutcome::kChanged);
+  EXPECT_EQ(check().version.topology, stored_);
+}
+
 }  // namespace
 }  // namespace server::cluster
