@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "core/number.h"
 
@@ -62,7 +63,7 @@ size_t touched_bytes(FieldType type, unsigned shift) {
 }
 
 Error bad_offset() {
-  return {"ERR bit offset is not an integer or out of range"};
+  return {std::string(kInvalidBitOffset)};
 }
 
 Result<uint64_t> scale_offset(std::string_view digits, uint64_t scale, uint64_t limit_bits) {
@@ -98,9 +99,7 @@ Result<FieldType> parse_field_type(std::string_view text) {
       return FieldType{is_signed, static_cast<uint8_t>(*bits)};
     }
   }
-  return Error{
-      "ERR Invalid bitfield type. Use something like i16 u8. "
-      "Note that u64 is not supported but i64 is."};
+  return Error{std::string(kInvalidFieldType)};
 }
 
 Result<uint64_t> parse_bit_offset(std::string_view text, uint64_t limit_bits) {

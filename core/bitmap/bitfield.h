@@ -17,6 +17,12 @@
 
 namespace core::bitmap {
 
+inline constexpr std::string_view kInvalidFieldType =
+    "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 "
+    "is.";
+inline constexpr std::string_view kInvalidBitOffset =
+    "ERR bit offset is not an integer or out of range";
+
 struct FieldType {
   bool is_signed = false;
   uint8_t bits = 0;

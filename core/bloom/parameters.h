@@ -79,6 +79,12 @@ inline std::string_view layout_name(LayoutId id) {
 std::span<const LayoutRow> layout_rows();
 std::string layout_names(std::string_view separator, std::string_view last_separator);
 
+// Error texts for parameters that are out of range.
+inline constexpr std::string_view kErrorRateRange =
+    "ERR error rate must be in the range (0.000000, 1.000000)";
+inline constexpr std::string_view kCapacityIsZero = "ERR (capacity should be larger than 0)";
+inline constexpr std::string_view kTighteningRange = "ERR (0 < tightening ratio range < 1)";
+
 using Seed = std::array<uint8_t, 32>;
 
 // Seed of every valkey-bloom filter without a random seed.

@@ -31,11 +31,11 @@ bool is_usual(const FilterParameters& parameters) {
 
 Result<> check_parameters(const FilterParameters& parameters) {
   if (!is_rate(parameters.error_rate)) {
-    return Error{"ERR error rate must be in the range (0.000000, 1.000000)"};
+    return Error{std::string(kErrorRateRange)};
   }
-  if (parameters.capacity == 0) return Error{"ERR (capacity should be larger than 0)"};
+  if (parameters.capacity == 0) return Error{std::string(kCapacityIsZero)};
   const double ratio = parameters.tightening_ratio;
-  if (ratio != 0 && !is_rate(ratio)) return Error{"ERR (0 < tightening ratio range < 1)"};
+  if (ratio != 0 && !is_rate(ratio)) return Error{std::string(kTighteningRange)};
   if (!parameters.window.is_set()) return {};
   if (!parameters.window.is_valid()) return Error{"ERR window out of range"};
   if (!layout_row(parameters.layout).takes_window) return Error{"ERR layout without windows"};
