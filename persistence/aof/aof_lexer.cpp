@@ -66,19 +66,19 @@ AofLexer::Step AofLexer::lex_annotation(std::string_view bytes) {
     return Step::kDone;
   }
   if (bytes.size() < kAnnotationMaxBytes) return Step::kMore;
-  return wrong(kAnnotationMaxBytes, "an annotation without end");
+  return wrong(kAnnotationMaxBytes, aof_fault::kOpenAnnotation);
 }
 
 AofLexer::Step AofLexer::lex_command(std::string_view bytes) {
   uint64_t count = 0;
   if (const Step step = lex_length(bytes, '*', count); step != Step::kDone) return step;
-  if (count == 0) return wrong(1, "a command without arguments");
-  if (count > limits_.argument_count_max) return wrong(1, "too many arguments");
+  if (count == 0) return wrong(1, aof_fault::kNoArguments);
+  if (count > limits_.argument_count_max) return wrong(1, aof_fault::kTooManyArguments);
   for (; count > 0; --count) {
     uint64_t size = 0;
     const size_t at = position_;
     if (const Step step = lex_length(bytes, '$', size); step != Step::kDone) return step;
-    if (size > limits_.argument_max_bytes) return wrong(at + 1, "too long an argument");
+    if (size > limits_.argument_max_bytes) return wrong(at + 1, aof_fault::kLongArgument);
     wanted_bytes_ = position_ + size + 2;
     if (size > bytes.size() - position_) return Step::kMore;
     arguments_.push_back(bytes.substr(position_, size));
@@ -91,22 +91,22 @@ AofLexer::Step AofLexer::lex_command(std::string_view bytes) {
 AofLexer::Step AofLexer::lex_length(std::string_view bytes, char marker, uint64_t& value) {
   if (position_ == bytes.size()) return Step::kMore;
   if (bytes[position_] != marker) {
-    return wrong(position_, marker == '*' ? "'*' or '#' expected" : "'$' expected");
+    return wrong(position_, marker == '*' ? aof_fault::kNoItem : aof_fault::kNoArgument);
   }
   const size_t first = ++position_;
   while (position_ < bytes.size() && is_digit(bytes[position_])) {
-    if (position_ - first == kDigitsMax) return wrong(position_, "too long a number");
+    if (position_ - first == kDigitsMax) return wrong(position_, aof_fault::kLongNumber);
     value = value * 10 + static_cast<uint64_t>(bytes[position_++] - '0');
   }
   if (position_ == bytes.size()) return Step::kMore;
-  if (position_ == first) return wrong(position_, "a number expected");
+  if (position_ == first) return wrong(position_, aof_fault::kNoNumber);
   return lex_line_end(bytes);
 }
 
 AofLexer::Step AofLexer::lex_line_end(std::string_view bytes) {
   for (const char expected : {'\r', '\n'}) {
     if (position_ == bytes.size()) return Step::kMore;
-    if (bytes[position_] != expected) return wrong(position_, "CR LF expected");
+    if (bytes[position_] != expected) return wrong(position_, aof_fault::kNoLineEnd);
     ++position_;
   }
   return Step::kDone;

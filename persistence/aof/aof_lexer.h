@@ -28,6 +28,19 @@ struct AofLimits {
   uint64_t argument_max_bytes = uint64_t{64} << 30;
 };
 
+// Reasons why the bytes of a file are wrong.
+namespace aof_fault {
+inline constexpr std::string_view kOpenAnnotation = "an annotation without end";
+inline constexpr std::string_view kNoArguments = "a command without arguments";
+inline constexpr std::string_view kTooManyArguments = "too many arguments";
+inline constexpr std::string_view kLongArgument = "too long an argument";
+inline constexpr std::string_view kLongNumber = "too long a number";
+inline constexpr std::string_view kNoNumber = "a number expected";
+inline constexpr std::string_view kNoLineEnd = "CR LF expected";
+inline constexpr std::string_view kNoItem = "'*' or '#' expected";
+inline constexpr std::string_view kNoArgument = "'$' expected";
+}  // namespace aof_fault
+
 class AofLexer {
  public:
   enum class Item : uint8_t {

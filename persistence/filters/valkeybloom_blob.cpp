@@ -17,9 +17,6 @@ using core::bloom::FilterParameters;
 using core::bloom::ScalableFilter;
 using core::bloom::ValkeyBloomLayout;
 
-constexpr std::string_view kLoadFailed = "ERR bloom object decoding failed";
-constexpr std::string_view kLoadVersion = "ERR bloom object decoding failed. Unsupported version";
-
 constexpr uint8_t kBlobVersion = 1;
 constexpr uint8_t kLoadPayloadVersion = 1;
 constexpr uint64_t kBlobHeaderBytes = 45;

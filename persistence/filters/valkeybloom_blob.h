@@ -18,8 +18,12 @@
 
 namespace persistence {
 
-// Stores the claimed settings in the parameters. Returns false if no valkey-bloom filter has these
-// settings.
+// Error texts of BF.LOAD.
+inline constexpr std::string_view kLoadFailed = "ERR bloom object decoding failed";
+inline constexpr std::string_view kLoadVersion =
+    "ERR bloom object decoding failed. Unsupported version";
+
+// Applies the settings. Returns false if no filter has these settings.
 bool take_valkeybloom_settings(const SettingsClaim& claim,
                                core::bloom::FilterParameters& parameters);
 
