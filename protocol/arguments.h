@@ -16,7 +16,6 @@
 // values. Later errors do not replace the first.
 // Thread safety: one thread at a time may use an object. The cursor holds views of the arguments
 // and error texts, which must outlive the cursor.
-// Source: error texts of Redis 7.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +25,11 @@
 #include <string_view>
 
 #include "core/number.h"
+#include "protocol/error_texts.h"
 
 namespace protocol {
 
-inline constexpr std::string_view kSyntaxError = "ERR syntax error";
-inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
-inline constexpr std::string_view kNotAFloat = "ERR value is not a valid float";
-
-// Ignores the case of ASCII letters only, independently of the locale, because keywords are ASCII.
+// The function compares ASCII letters only and ignores the locale, because keywords are ASCII.
 inline bool equals_ignore_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   if (a.size() != b.size()) return false;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/number.h"
+#include "protocol/error_texts.h"
 
 namespace protocol {
 namespace {
@@ -155,7 +156,7 @@ size_t RequestParser::find_line_end(std::string_view buffered, char terminator) 
 RequestParser::Step RequestParser::read_count(std::string_view buffered) {
   const size_t line_end = find_line_end(buffered, '\r');
   if (searched_ - position_ > limits_.inline_size_max_bytes) {
-    return fail("too big mbulk count string");
+    return fail(request_fault::kLongCount);
   }
   // As in Redis, the byte after '\r' must have arrived but is not checked.
   if (line_end == std::string_view::npos || buffered.size() - line_end < kLineEndSize) {
@@ -169,12 +170,12 @@ RequestParser::Step RequestParser::read_count(std::string_view buffered) {
 RequestParser::Step RequestParser::accept_count(std::string_view text) {
   const auto count = core::parse_int64(text);
   if (!count || (*count > 0 && static_cast<size_t>(*count) > limits_.argument_count_max)) {
-    return fail("invalid multibulk length");
+    return fail(request_fault::kInvalidCount);
   }
   if (*count <= 0) return Step::kEmptyRequest;
   arguments_left_ = static_cast<size_t>(*count);
   if (!authenticated_ && arguments_left_ > limits_.unauthenticated_argument_count_max) {
-    return fail("unauthenticated multibulk length");
+    return fail(request_fault::kUnauthenticatedCount);
   }
   phase_ = Phase::kBulkHeader;
   return Step::kContinue;
@@ -183,7 +184,7 @@ RequestParser::Step RequestParser::accept_count(std::string_view text) {
 RequestParser::Step RequestParser::read_bulk_header(std::string_view buffered) {
   const size_t line_end = find_line_end(buffered, '\r');
   if (searched_ - position_ > limits_.inline_size_max_bytes) {
-    return fail("too big bulk count string");
+    return fail(request_fault::kLongSize);
   }
   if (line_end == std::string_view::npos || buffered.size() - line_end < kLineEndSize) {
     return Step::kNeedMore;
@@ -202,11 +203,11 @@ RequestParser::Step RequestParser::read_bulk_header(std::string_view buffered) {
 RequestParser::Step RequestParser::accept_bulk_size(std::string_view text) {
   const auto size = core::parse_int64(text);
   if (!size || *size < 0 || static_cast<size_t>(*size) > limits_.bulk_size_max_bytes) {
-    return fail("invalid bulk length");
+    return fail(request_fault::kInvalidSize);
   }
   bulk_size_bytes_ = static_cast<size_t>(*size);
   if (!authenticated_ && bulk_size_bytes_ > limits_.unauthenticated_bulk_size_max_bytes) {
-    return fail("unauthenticated bulk length");
+    return fail(request_fault::kUnauthenticatedSize);
   }
   phase_ = Phase::kBulkBody;
   return Step::kContinue;
@@ -229,12 +230,12 @@ RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered, Wor
 
 RequestParser::Step RequestParser::read_inline(std::string_view buffered, Words& words) {
   const size_t line_end = find_line_end(buffered, '\n');
-  if (searched_ > limits_.inline_size_max_bytes) return fail("too big inline request");
+  if (searched_ > limits_.inline_size_max_bytes) return fail(request_fault::kLongLine);
   if (line_end == std::string_view::npos) return Step::kNeedMore;
   std::string_view line = buffered.substr(0, line_end);
   if (line.ends_with('\r')) line.remove_suffix(1);
   position_ = line_end + 1;
-  if (!inline_.split(line)) return fail("unbalanced quotes in request");
+  if (!inline_.split(line)) return fail(request_fault::kUnbalancedQuotes);
   const auto arguments = inline_.arguments();
   words.insert(words.end(), arguments.begin(), arguments.end());
   words_are_in_buffer_ = !inline_.has_quoted();
@@ -262,8 +263,7 @@ void RequestParser::set_apart(size_t offset, std::string_view text) {
 
 RequestParser::Step RequestParser::fail(std::string_view reason) {
   phase_ = Phase::kFailed;
-  error_ = "ERR Protocol error: ";
-  error_ += reason;
+  error_ = protocol_error(reason);
   return Step::kError;
 }
 

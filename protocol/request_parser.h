@@ -35,6 +35,18 @@
 
 namespace protocol {
 
+// Reasons of protocol_error().
+namespace request_fault {
+inline constexpr std::string_view kLongCount = "too big mbulk count string";
+inline constexpr std::string_view kInvalidCount = "invalid multibulk length";
+inline constexpr std::string_view kUnauthenticatedCount = "unauthenticated multibulk length";
+inline constexpr std::string_view kLongSize = "too big bulk count string";
+inline constexpr std::string_view kInvalidSize = "invalid bulk length";
+inline constexpr std::string_view kUnauthenticatedSize = "unauthenticated bulk length";
+inline constexpr std::string_view kLongLine = "too big inline request";
+inline constexpr std::string_view kUnbalancedQuotes = "unbalanced quotes in request";
+}  // namespace request_fault
+
 class RequestParser {
  public:
   enum class Status { kNeedMore, kRequest, kError };
