@@ -89,7 +89,7 @@ UserPtr Users::authenticate(std::string_view name, std::string_view password) co
 
 core::Result<> Users::set(std::string_view name, std::span<const std::string_view> rules) {
   if (!is_user_name(name)) {
-    return core::Error{"ERR Usernames can't contain spaces or null characters"};
+    return core::Error{std::string(kInvalidUserName)};
   }
   const std::scoped_lock lock(mutex_);
   const auto found = users_.find(name);

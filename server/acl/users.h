@@ -32,6 +32,8 @@ enum class ChannelDefault : uint8_t;
 using UserPtr = std::shared_ptr<const User>;
 
 inline constexpr std::string_view kDefaultUser = "default";
+inline constexpr std::string_view kInvalidUserName =
+    "ERR Usernames can't contain spaces or null characters";
 
 // The definition of one user, from a line of a file.
 struct UserDefinition {

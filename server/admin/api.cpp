@@ -16,6 +16,7 @@
 #include "server/admin/figures/reply_json.h"
 #include "server/admin/history/history_json.h"
 #include "server/commands/bloom/bloom_options.h"
+#include "server/commands/keys/database_index.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/process/progress/recent_warnings.h"
@@ -93,7 +94,7 @@ json::array points_of(const std::vector<PlanPoint>& curve) {
 core::Result<CommandCaller::Caller> Api::caller_of(const Question& question) const {
   const auto database = core::parse_int64(question.request.parameter("db").value_or("0"));
   if (!database || *database < 0 || *database >= services_.config.database_count()) {
-    return core::Error{"ERR DB index is out of range"};
+    return core::Error{std::string(kNotADatabase)};
   }
   return CommandCaller::Caller{question.user, question.address, static_cast<int>(*database)};
 }

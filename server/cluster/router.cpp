@@ -43,20 +43,23 @@ Route route_keyless_write(const View& view, const RouteConditions& conditions) {
   return is_served ? Route::kServe : route_own(conditions, {.writes = true});
 }
 
+std::string moved_error(unsigned slot, std::string_view endpoint, unsigned port) {
+  return fmt::format("MOVED {} {}:{}", slot, endpoint, port);
+}
+
 std::string route_error(const View& view, Route route, unsigned slot, EndpointStyle style) {
   switch (route) {
     case Route::kUnbound:
-      return "CLUSTERDOWN Hash slot not served";
+      return std::string(kSlotNotServed);
     case Route::kCrossSlot:
-      return "CROSSSLOT Keys in request don't hash to the same slot";
+      return std::string(kKeysCrossSlots);
     case Route::kDown:
-      return "CLUSTERDOWN The cluster is down";
+      return std::string(kClusterIsDown);
     case Route::kDownForWrites:
-      return "CLUSTERDOWN The cluster is down and only accepts read commands";
+      return std::string(kClusterOnlyReads);
     case Route::kMoved: {
       const Node& leader = view.leader_of(view.shard_of(slot));
-      return fmt::format("MOVED {} {}:{}", slot, endpoint_of(leader, style.type),
-                         port_of(leader, style.is_tls));
+      return moved_error(slot, endpoint_of(leader, style.type), port_of(leader, style.is_tls));
     }
     case Route::kServe:
     case Route::kHold:

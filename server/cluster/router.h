@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
@@ -56,6 +57,16 @@ struct EndpointStyle {
   EndpointType type = EndpointType::kIp;
   bool is_tls = false;
 };
+
+inline constexpr std::string_view kSlotNotServed = "CLUSTERDOWN Hash slot not served";
+inline constexpr std::string_view kKeysCrossSlots =
+    "CROSSSLOT Keys in request don't hash to the same slot";
+inline constexpr std::string_view kClusterIsDown = "CLUSTERDOWN The cluster is down";
+inline constexpr std::string_view kClusterOnlyReads =
+    "CLUSTERDOWN The cluster is down and only accepts read commands";
+
+// Returns the error that redirects a client to the node that leads the slot.
+std::string moved_error(unsigned slot, std::string_view endpoint, unsigned port);
 
 // Returns the reply to a command that is not served. REQUIRES: route is neither kServe nor kHold.
 std::string route_error(const View& view, Route route, unsigned slot, EndpointStyle style);

@@ -62,16 +62,16 @@ Parsed<Value> parse_buffer_limits(const Option&, Words words, const std::string&
   // CONFIG SET with an empty text changes no class, as in Redis.
   if (words.size() == 1 && words[0].empty()) return Value{current, 0};
   if (words.size() % kWordsPerClass != 0) {
-    return Refusal{"Wrong number of arguments in buffer limit configuration."};
+    return Refusal{std::string(kNoBufferLimit)};
   }
   BufferLimits limits;
   if (!current.empty()) limits = buffer_limits_of(current);
   for (; !words.empty(); words = words.subspan(kWordsPerClass)) {
     const auto index = class_index(words[0]);
-    if (!index) return Refusal{"Invalid client class specified in buffer limit configuration."};
+    if (!index) return Refusal{std::string(kNoClientClass)};
     const auto limit = parse_limit(words.first(kWordsPerClass));
     if (!limit) {
-      return Refusal{"Error in hard, soft or soft_seconds setting in buffer limit configuration."};
+      return Refusal{std::string(kInvalidBufferLimit)};
     }
     limits[*index] = *limit;
   }

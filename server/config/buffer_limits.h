@@ -17,8 +17,15 @@ namespace server {
 
 using BufferLimits = std::array<BufferLimit, kClientClassCount>;
 
-// Converts a value of client-output-buffer-limit into the limits of each client class. REQUIRES:
-// `text` is canonical, as CONFIG GET shows it.
+// Reasons why a text is rejected.
+inline constexpr std::string_view kNoBufferLimit =
+    "Wrong number of arguments in buffer limit configuration.";
+inline constexpr std::string_view kNoClientClass =
+    "Invalid client class specified in buffer limit configuration.";
+inline constexpr std::string_view kInvalidBufferLimit =
+    "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+
+// Returns the limits of the text. REQUIRES: the text is canonical.
 BufferLimits buffer_limits_of(const std::string& text);
 
 // Parses `class hard soft seconds`, four words for each class to change. The other classes keep the

@@ -23,8 +23,7 @@ namespace server {
 namespace {
 
 core::Error set_error(std::string_view name, std::string_view reason) {
-  return {fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}",
-                      without_line_ends(name), without_line_ends(reason))};
+  return {config_set_error(name, reason)};
 }
 
 bool has_wildcard(std::string_view pattern) {
@@ -43,6 +42,16 @@ std::string spelled_name(const std::string& name) {
 }
 
 }  // namespace
+
+std::string config_set_error(std::string_view option, std::string_view reason) {
+  return fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}",
+                     without_line_ends(option), without_line_ends(reason));
+}
+
+std::string unknown_option_error(std::string_view name) {
+  return fmt::format("ERR Unknown option or number of arguments for CONFIG SET - '{}'",
+                     without_line_ends(name));
+}
 
 struct ConfigHooks {
   Config::Hook apply;
@@ -190,13 +199,13 @@ core::Result<bool> Config::may_change(size_t index, const NamedValue& pair, Orig
     is_fixed = hooks_[index].empty();
   }
   if (is_fixed) {
-    if (value != text_at(index)) return set_error(name, "can't set immutable config");
+    if (value != text_at(index)) return set_error(name, kImmutableOption);
     return false;
   }
   if (option.mutability == Mutability::kProtected) {
     const std::string allowed = text(OptionId::kEnableProtectedConfigs);
     if (allowed == "no" || (allowed == "local" && origin == Origin::kRemote)) {
-      return set_error(name, "can't set protected config");
+      return set_error(name, kProtectedOption);
     }
   }
   return true;
@@ -211,9 +220,7 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     const std::string& name = pair.first;
     const auto index = find_option(name);
     if (!index) {
-      return core::Error{
-          fmt::format("ERR Unknown option or number of arguments for CONFIG SET - '{}'",
-                      without_line_ends(name))};
+      return core::Error{unknown_option_error(name)};
     }
     const auto changes_it = may_change(*index, pair, origin);
     if (!changes_it) return changes_it.error();
@@ -295,7 +302,7 @@ core::Result<> Config::set(std::span<const NamedValue> pairs, Origin origin) {
 core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& user_lines,
                                Extent extent) {
   const std::lock_guard lock(set_mutex_);
-  if (file_path_.empty()) return core::Error{"ERR The server is running without a config file"};
+  if (file_path_.empty()) return core::Error{std::string(kNoConfigFile)};
   const auto failed = [](const core::Error& error) {
     return core::Error{"ERR Rewriting config file: " +
                        without_line_ends(error.message.substr(error.message.find(' ') + 1))};

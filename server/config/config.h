@@ -46,6 +46,15 @@ enum class DebugCommand : int64_t { kNo, kYes, kLocal };
 // The origin of a client's connection, for `enable-protected-configs local`.
 enum class Origin { kLocal, kRemote };
 
+inline constexpr std::string_view kNoConfigFile = "ERR The server is running without a config file";
+// Reasons why CONFIG SET may not change an option.
+inline constexpr std::string_view kImmutableOption = "can't set immutable config";
+inline constexpr std::string_view kProtectedOption = "can't set protected config";
+// Returns the error of CONFIG SET for an option's value that is rejected.
+std::string config_set_error(std::string_view option, std::string_view reason);
+// Returns the error of CONFIG SET for a name that is no option.
+std::string unknown_option_error(std::string_view name);
+
 using NamedValue = std::pair<std::string, std::string>;
 
 // OptionGroup: options whose changes are applied together.

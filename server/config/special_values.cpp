@@ -111,7 +111,7 @@ Parsed<Value> parse_keyspace_events(const Option&, Words words, const std::strin
   for (const char letter : words[0]) {
     const uint32_t named = classes_of_letter(letter);
     if (named == 0) {
-      return Refusal{"Invalid event class character. Use 'Ag$lshzxeKEtmdn'."};
+      return Refusal{std::string(kInvalidEventClass)};
     }
     classes |= named;
   }
@@ -199,8 +199,7 @@ Parsed<Value> parse_shutdown_words(const Option& option, Words words, const std:
   for (const std::string& word : words) {
     const auto found = std::ranges::find(option.choices, lower_case(word));
     if (found == option.choices.end()) {
-      return Refusal{fmt::format("argument(s) must be one of the following: {}",
-                                 fmt::join(option.choices, ", "))};
+      return unknown_choice(fmt::format("{}", fmt::join(option.choices, ", ")));
     }
     const auto index = found - option.choices.begin();
     if (index > 0) bits |= int64_t{1} << (index - 1);
@@ -299,8 +298,7 @@ Parsed<Value> parse_bloom_integer(const Option& option, Words words, const std::
   const auto number = core::parse_count(words[0]);
   if (!number) {
     const std::string hint = core::count_hint(words[0]);
-    return Refusal{"argument couldn't be parsed into an integer" +
-                   (hint.empty() ? "" : ": " + hint)};
+    return Refusal{std::string(kNoInteger) + (hint.empty() ? "" : ": " + hint)};
   }
   if (*number < option.min || *number > option.max) {
     return Refusal{fmt::format("Value for `{}` must be in the range [{}, {}]", option.name,

@@ -5,9 +5,14 @@
 // Thread-safe: the functions keep no state. Only parse_directory() accesses the file system.
 #pragma once
 
+#include <string_view>
+
 #include "server/config/option.h"
 
 namespace server {
+
+inline constexpr std::string_view kInvalidEventClass =
+    "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
 
 // Parses at most 16 addresses. A '-' before an address means that this machine may lack the
 // address.

@@ -31,13 +31,13 @@ Parsed<Value> parse_bool(const std::string& text) {
   const std::string lower = lower_case(text);
   if (lower == "yes") return Value{lower, 1};
   if (lower == "no") return Value{lower, 0};
-  return Refusal{"argument must be 'yes' or 'no'"};
+  return Refusal{std::string(kNoBoolean)};
 }
 
 Parsed<Value> parse_ranged_memory(const Option& option, std::string_view text) {
   const MemoryText memory = parse_memory(text);
   if (memory.overflowed) return out_of_range(option.min, option.max);
-  if (!memory.bytes) return Refusal{"argument must be a memory value"};
+  if (!memory.bytes) return Refusal{std::string(kNoMemoryValue)};
   if (*memory.bytes < option.min || *memory.bytes > option.max) {
     return out_of_range(option.min, option.max);
   }
@@ -48,7 +48,7 @@ Parsed<Value> parse_octal(const Option& option, std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 8);
   if (text.empty() || end != text.data() + text.size() || error != std::errc{}) {
-    return Refusal{"argument couldn't be parsed as an octal number"};
+    return Refusal{std::string(kNoOctalNumber)};
   }
   if (number < option.min || number > option.max) {
     return Refusal{
@@ -59,7 +59,7 @@ Parsed<Value> parse_octal(const Option& option, std::string_view text) {
 
 Parsed<Value> parse_ranged_float(std::string_view text) {
   const auto number = parse_float(text);
-  if (!number) return Refusal{"argument couldn't be parsed into a float"};
+  if (!number) return Refusal{std::string(kNoFloat)};
   return float_value(*number);
 }
 
@@ -67,8 +67,7 @@ Parsed<Value> parse_enum(const Option& option, const std::string& text) {
   const std::string lower = lower_case(text);
   const auto found = std::find(option.choices.begin(), option.choices.end(), lower);
   if (found == option.choices.end()) {
-    return Refusal{fmt::format("argument(s) must be one of the following: {}",
-                               fmt::join(option.choices, ", "))};
+    return unknown_choice(fmt::format("{}", fmt::join(option.choices, ", ")));
   }
   return Value{lower, found - option.choices.begin()};
 }
@@ -123,9 +122,13 @@ Refusal out_of_range(int64_t min, int64_t max) {
   return {fmt::format("argument must be between {} and {} inclusive", min, max)};
 }
 
+Refusal unknown_choice(std::string_view choices) {
+  return {fmt::format("argument(s) must be one of the following: {}", choices)};
+}
+
 Parsed<Value> parse_ranged_integer(const Option& option, std::string_view text) {
   const auto number = core::parse_int64(text);
-  if (!number) return Refusal{"argument couldn't be parsed into an integer"};
+  if (!number) return Refusal{std::string(kNoInteger)};
   if (*number < option.min || *number > option.max) return out_of_range(option.min, option.max);
   return Value{std::to_string(*number), *number};
 }

@@ -17,8 +17,15 @@
 
 namespace server {
 
-// Parses the words of a value. The errors have the texts of Redis 7.0, such as `argument must be
-// 'yes' or 'no'`. REQUIRES: words is not empty, and holds one word unless the option takes several.
+// Reasons why a value is rejected.
+inline constexpr std::string_view kNoBoolean = "argument must be 'yes' or 'no'";
+inline constexpr std::string_view kNoMemoryValue = "argument must be a memory value";
+inline constexpr std::string_view kNoOctalNumber = "argument couldn't be parsed as an octal number";
+inline constexpr std::string_view kNoInteger = "argument couldn't be parsed into an integer";
+inline constexpr std::string_view kNoFloat = "argument couldn't be parsed into a float";
+
+// Parses the words of a value. Errors: Redis 7.0's reasons, such as `argument must be 'yes' or
+// 'no'`. REQUIRES: words is not empty, and holds one word unless the option takes several.
 Parsed<Value> parse_value(const Option& option, Words words, const std::string& current);
 
 // Parses one text, which may hold several words: CONFIG SET and a quoted list in a file pass a list
@@ -43,6 +50,7 @@ std::string format_memory(int64_t bytes);
 std::optional<double> parse_float(std::string_view text);
 
 Refusal out_of_range(int64_t min, int64_t max);
+Refusal unknown_choice(std::string_view choices);
 Parsed<Value> parse_ranged_integer(const Option& option, std::string_view text);
 Value float_value(double number);
 

@@ -25,6 +25,8 @@ namespace server {
 
 class CommandReplayer final : public Replayer {
  public:
+  static constexpr std::string_view kNoChange = "ERR a command that changes no data";
+
   CommandReplayer(Environment& environment, CommandOrigin origin,
                   ThreadStatistics* counters = nullptr, std::string source = "")
       : environment_(environment),
@@ -52,7 +54,6 @@ class CommandReplayer final : public Replayer {
 
  private:
   static constexpr size_t kReplyBytesKept = size_t{1} << 20;
-  static constexpr std::string_view kNoChange = "ERR a command that changes no data";
 
   Environment& environment_;
   ThreadStatistics uncounted_;

@@ -10,6 +10,7 @@
 
 #include "core/keyspace/key_hash.h"
 #include "core/short_bytes.h"
+#include "protocol/error_texts.h"
 #include "server/acl/users.h"
 #include "server/cluster/cluster_state.h"
 #include "server/config/config.h"
@@ -42,17 +43,12 @@ std::string unknown_command_text(Arguments args) {
   for (size_t i = 1; i < args.size() && arguments.size() < kQuotedBytesMax; ++i) {
     arguments += fmt::format("'{}' ", quoted(args[i], kQuotedBytesMax - arguments.size()));
   }
-  return fmt::format("ERR unknown command '{}', with args beginning with: {}",
-                     quoted(args[0], kQuotedBytesMax), arguments);
+  return protocol::unknown_command(quoted(args[0], kQuotedBytesMax), arguments);
 }
 
 std::string unknown_subcommand_text(const RegisteredCommand& container, Arguments args) {
-  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", quoted(args[1], kQuotedBytesMax),
-                     protocol::upper_case(container.row->name));
-}
-
-std::string arity_text(const RegisteredCommand& command) {
-  return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
+  return protocol::unknown_subcommand(quoted(args[1], kQuotedBytesMax),
+                                      protocol::upper_case(container.row->name));
 }
 
 // The error for a client in MONITOR mode that accesses keys. As in Redis, the text names replicas.
@@ -117,7 +113,7 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
 // As in Redis, a client that is not logged in may continue once the default user needs no password.
 std::string Dispatcher::check_arguments(const Context& ctx) const {
   const RegisteredCommand* const command = ctx.command;
-  if (!command->arity_fits(ctx.args.size())) return arity_text(*command);
+  if (!command->arity_fits(ctx.args.size())) return protocol::wrong_arity(command->full_name);
   if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
   if (session_.origin != CommandOrigin::kClient) return {};
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
@@ -173,17 +169,17 @@ std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   }
   if ((flags & kWrite) != 0) {
     if (availability.has(Availability::kTooFewReplicas)) {
-      return "NOREPLICAS Not enough good replicas to write.";
+      return std::string(kNotEnoughReplicas);
     }
     if (availability.has(Availability::kReadOnlyReplica)) {
-      return "READONLY You can't write against a read only replica.";
+      return std::string(kReplicaIsReadOnly);
     }
   }
   if (availability.has(Availability::kStaleReplica) && (permissions & kStale) == 0) {
-    return "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+    return std::string(kLinkIsDown);
   }
   if (availability.has(Availability::kLoading) && (permissions & kLoading) == 0) {
-    return "LOADING Redis is loading the dataset in memory";
+    return std::string(kServerIsLoading);
   }
   return {};
 }

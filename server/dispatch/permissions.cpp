@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "protocol/error_texts.h"
 #include "server/acl/access_log.h"
 #include "server/acl/command_table.h"
 #include "server/acl/user.h"
@@ -18,9 +19,6 @@
 
 namespace server {
 namespace {
-
-constexpr std::string_view kNoAuthText = "NOAUTH Authentication required.";
-constexpr const char* kNotInTransaction = "ERR Command not allowed inside a transaction";
 
 uint8_t access_of(uint16_t use) {
   const bool writes = (use & (kKeyInsert | kKeyDelete | kKeyUpdate)) != 0;
@@ -175,14 +173,15 @@ std::string rights_fault(const Context& ctx) {
   const acl::Users& users = ctx.environment.users;
   if (!refresh_user(session, users)) {
     session.close_after_reply = true;
-    return std::string(kNoAuthText);
+    return std::string(kNotAuthenticated);
   }
   // As in Redis, a client that is not logged in may continue once the default user needs no
   // password.
   if (!session.authenticated && !users.is_open() && !ctx.command->has(kNoAuth)) {
-    return std::string(kNoAuthText);
+    return std::string(kNotAuthenticated);
   }
-  if (session.transaction.active && ctx.command->has(kNoMulti)) return kNotInTransaction;
+  if (session.transaction.active && ctx.command->has(kNoMulti))
+    return std::string(kNotInTransaction);
   if (session.origin != CommandOrigin::kClient) return {};
   if (session.identity.trusted_version == session.identity.version) return {};
   const auto denial = denial_of(*session.identity.user, *ctx.command, ctx.args);
@@ -201,8 +200,7 @@ core::Result<DryRun> dry_run(const Registry& registry, const acl::User& user, Ar
   const RegisteredCommand* const command = registry.find(args);
   if (command == nullptr) return core::Error{fmt::format("ERR Command '{}' not found", args[0])};
   if (!command->arity_fits(args.size())) {
-    return core::Error{
-        fmt::format("ERR wrong number of arguments for '{}' command", command->full_name)};
+    return core::Error{protocol::wrong_arity(command->full_name)};
   }
   const auto denial = denial_of(user, *command, args);
   if (!denial) return DryRun{true, {}};

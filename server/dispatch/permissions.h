@@ -38,6 +38,10 @@ struct Denial {
   size_t argument = 0;
 };
 
+inline constexpr std::string_view kNotAuthenticated = "NOAUTH Authentication required.";
+inline constexpr std::string_view kNotInTransaction =
+    "ERR Command not allowed inside a transaction";
+
 struct DryRun {
   bool is_allowed = false;
   std::string lack;  // text for the user that names the missing permission

@@ -40,7 +40,7 @@ void set_tcp_options(int descriptor, int keepalive_s) {
 
 std::string ClientAcceptor::refusal(int descriptor, Kind kind) const {
   if (services_.clients.count() >= static_cast<size_t>(services_.config.max_clients())) {
-    return "-ERR max number of clients reached\r\n";
+    return "-" + std::string(kTooManyClients) + "\r\n";
   }
   const bool open_to_all =
       ListenOptions(services_.config).protected_mode() && services_.users.has_no_password();

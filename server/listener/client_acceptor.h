@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "server/commands/services.h"
 #include "server/listener/handshakes.h"
@@ -19,6 +20,8 @@
 #include "server/transport/tls.h"
 
 namespace server::net {
+
+inline constexpr std::string_view kTooManyClients = "ERR max number of clients reached";
 
 class ClientAcceptor {
  public:

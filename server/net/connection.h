@@ -31,6 +31,8 @@ struct Delivery;
 
 namespace server::net {
 
+inline constexpr std::string_view kUnblocked = "UNBLOCKED client unblocked via CLIENT UNBLOCK";
+
 class Connection final : public SocketSet::Watcher, public ReplySink {
  public:
   // Takes ownership of the session's descriptor.

@@ -92,7 +92,7 @@ void Connection::poll() {
   const size_t reply_begin = thread_.gate.replies().size();
   protocol::ReplyWriter reply(thread_.gate.replies(), session_->resp);
   if (unblock == Unblock::kWithError) {
-    reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    reply.error(kUnblocked);
   } else if (!awaited.try_answer(reply, is_late)) {
     return await_reply();
   }

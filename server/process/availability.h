@@ -11,8 +11,18 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace server {
+
+inline constexpr std::string_view kServerIsLoading =
+    "LOADING Redis is loading the dataset in memory";
+inline constexpr std::string_view kLinkIsDown =
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+inline constexpr std::string_view kReplicaIsReadOnly =
+    "READONLY You can't write against a read only replica.";
+inline constexpr std::string_view kNotEnoughReplicas =
+    "NOREPLICAS Not enough good replicas to write.";
 
 class Availability {
  public:

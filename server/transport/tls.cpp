@@ -34,7 +34,7 @@ core::Result<> Tls::apply() {
       log_warning("{}", made.error().message);
       const std::scoped_lock lock(mutex_);
       previous_ = current_;
-      return core::Error{"Unable to update TLS configuration. Check server logs."};
+      return core::Error{std::string(kTlsNotUpdated)};
     }
     next = std::move(*made);
   }

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "core/result.h"
 #include "server/transport/tls_context.h"
@@ -18,6 +19,9 @@
 namespace server {
 
 class Config;
+
+inline constexpr std::string_view kTlsNotUpdated =
+    "Unable to update TLS configuration. Check server logs.";
 
 class Tls {
  public:

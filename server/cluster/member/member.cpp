@@ -269,7 +269,7 @@ std::string Member::successor() const {
 core::Result<> Member::take_over(int64_t now_us) {
   const Shard* own = state_.shard();
   if (own == nullptr || leads()) {
-    return core::Error{"ERR You should send CLUSTER FAILOVER to a replica"};
+    return core::Error{std::string(kFailoverNeedsReplica)};
   }
   const auto begun = replica_->take_over(*own, now_us);
   step(now_us);

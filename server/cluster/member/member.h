@@ -38,6 +38,9 @@ namespace server::cluster {
 class LeaderPart;
 class ReplicaPart;
 
+inline constexpr std::string_view kFailoverNeedsReplica =
+    "ERR You should send CLUSTER FAILOVER to a replica";
+
 class Member {
  public:
   explicit Member(MemberOptions options);

@@ -50,7 +50,7 @@ core::Result<Overflow> parse_overflow(std::string_view word) {
   if (equals_ignore_case(word, "WRAP")) return Overflow::kWrap;
   if (equals_ignore_case(word, "SAT")) return Overflow::kSaturate;
   if (equals_ignore_case(word, "FAIL")) return Overflow::kFail;
-  return core::Error{"ERR Invalid OVERFLOW type specified"};
+  return core::Error{std::string(kInvalidOverflow)};
 }
 
 // Parses one operation. `words` starts with GET, SET or INCRBY, followed by its arguments.
@@ -174,7 +174,7 @@ void bitfield(Context& ctx) {
 void bitfield_ro(Context& ctx) {
   const auto program = parse_program(ctx.args.subspan(2), offset_limit_bits(ctx));
   if (!program) return ctx.reply.error(program.error().message);
-  if (program->writes) return ctx.reply.error("ERR BITFIELD_RO only supports the GET subcommand");
+  if (program->writes) return ctx.reply.error(kReadsOnly);
   run_reads(ctx, *program);
 }
 

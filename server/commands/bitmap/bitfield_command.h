@@ -6,9 +6,14 @@
 // Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
+#include <string_view>
+
 #include "server/dispatch/command.h"
 
 namespace server {
+
+inline constexpr std::string_view kInvalidOverflow = "ERR Invalid OVERFLOW type specified";
+inline constexpr std::string_view kReadsOnly = "ERR BITFIELD_RO only supports the GET subcommand";
 
 void bitfield(Context& ctx);
 void bitfield_ro(Context& ctx);

@@ -3,8 +3,10 @@
 // BF.SCANDUMP, BF.LOADCHUNK and BF.LOAD export and import filters, in the formats of RedisBloom and
 // valkey-bloom.
 //
-// New filters are decoded without holding the key's lock. So the commands check before and after
-// decoding whether the key exists.
+// New filters are decoded without holding the lock. Whether the key exists is checked before and
+// after.
+#include "server/commands/bloom/bloom_chunk_commands.h"
+
 #include <string>
 
 #include "core/bloom/redisbloom_layout.h"
@@ -27,14 +29,7 @@ using persistence::ChunkCheck;
 using persistence::ChunkOutcome;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
-// The error texts are RedisBloom's. As in RedisBloom, the error of BF.SCANDUMP has no error code.
-constexpr std::string_view kIteratorToRead = "Second argument must be numeric";
-constexpr std::string_view kIteratorToWrite = "ERR Second argument must be numeric";
-constexpr std::string_view kBadData = "ERR received bad data";
-constexpr std::string_view kNoLayer = "ERR invalid offset - no link found";
-constexpr std::string_view kChunkTooLong = "ERR invalid chunk - Too big for current filter";
-
-// The header of a filter has the iterator 1. The iterator of a chunk is the chunk's end plus one.
+// The iterator of the header. The iterator of a chunk is the chunk's end plus one.
 constexpr int64_t kHeaderIterator = 1;
 
 /* BF.SCANDUMP key iterator */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The BF.* commands for scalable Bloom filters, with the replies and error texts of RedisBloom.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -271,7 +270,7 @@ void reply_info_field(Context& ctx, const ScalableFilter& filter, std::string_vi
 /* BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION] */
 void info(Context& ctx) {
   if (ctx.args.size() > 3) {
-    return ctx.reply.error("ERR wrong number of arguments for 'bf.info' command");
+    return ctx.reply.error(protocol::wrong_arity("bf.info"));
   }
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);

@@ -43,8 +43,7 @@ core::Result<ManyRequest> parse_many(const Context& ctx) {
   const auto count = static_cast<size_t>(*key_count);
   const ManyRequest request{rest.first(count), rest.subspan(count)};
   if (request.items.empty()) {
-    return core::Error{"ERR wrong number of arguments for '" + ctx.command->full_name +
-                       "' command"};
+    return core::Error{protocol::wrong_arity(ctx.command->full_name)};
   }
   // The product cannot overflow, because a command has fewer than 2^31 keys and items.
   const size_t answer_count = request.keys.size() * request.items.size();

@@ -50,16 +50,16 @@ struct OptionTexts {
 };
 
 static_assert(core::bloom::kMaxLayerCapacity == 281474976710656 && kExpansionMax == 32768,
-              "the texts below name them");
+              "the error texts name them");
 
 constexpr OptionTexts kReserveTexts = {
-    .bad_error_rate = "ERR bad error rate",
-    .error_rate_range = "ERR error rate must be in the range (0.000000, 1.000000)",
+    .bad_error_rate = kBadErrorRate,
+    .error_rate_range = core::bloom::kErrorRateRange,
     .bad_capacity = "ERR bad capacity",
-    .capacity_range = "ERR capacity must be in the range [1, 281474976710656]",
+    .capacity_range = kCapacityRange,
     .bad_expansion = "ERR bad expansion",
     .expansion_range = "ERR expansion must be in the range [0, 32768]",
-    .no_expansion = "ERR no expansion",
+    .no_expansion = kNoExpansion,
     .arity = "ERR wrong number of arguments for 'bf.reserve' command",
 };
 
@@ -183,7 +183,7 @@ class SettingsParser {
 
   void check_growth() {
     if (settings_.non_scaling && settings_.expansion.value_or(0) > 0) {
-      cursor_.fail("Nonscaling filters cannot expand");
+      cursor_.fail(kCannotExpand);
     }
   }
 
@@ -225,7 +225,7 @@ class SettingsParser {
     if (!has_value(texts_.arity)) return;
     const double ratio = cursor_.take_double("ERR bad tightening ratio");
     if (cursor_.ok() && !(ratio > 0 && ratio < 1)) {
-      cursor_.fail("ERR (0 < tightening ratio range < 1)");
+      cursor_.fail(core::bloom::kTighteningRange);
     }
     settings_.tightening_ratio = ratio;
   }
@@ -249,10 +249,9 @@ class SettingsParser {
 
   void take_scale_to() {
     if (!has_value(texts_.arity)) return;
-    constexpr std::string_view kBad = "ERR bad capacity: write an integer, such as 100000";
     const int64_t capacity =
-        cursor_.take_int64_between(0, std::numeric_limits<int64_t>::max(), kBad);
-    if (cursor_.ok() && capacity == 0) cursor_.fail("ERR (capacity should be larger than 0)");
+        cursor_.take_int64_between(0, std::numeric_limits<int64_t>::max(), kBadCapacity);
+    if (cursor_.ok() && capacity == 0) cursor_.fail(core::bloom::kCapacityIsZero);
     settings_.scale_to = static_cast<uint64_t>(capacity);
   }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/bloom/parameters.h"
 #include "core/result.h"
@@ -22,6 +23,16 @@ namespace server {
 // RedisBloom's highest error rate. Higher rates are lowered to this one.
 inline constexpr double kErrorRateMax = 0.25;
 inline constexpr int64_t kExpansionMax = 32768;
+
+// Error texts of BF.RESERVE and BF.PLAN.
+inline constexpr std::string_view kBadErrorRate = "ERR bad error rate";
+inline constexpr std::string_view kCapacityRange =
+    "ERR capacity must be in the range [1, 281474976710656]";
+inline constexpr std::string_view kNoExpansion = "ERR no expansion";
+inline constexpr std::string_view kCannotExpand = "Nonscaling filters cannot expand";
+// The error text of VALIDATESCALETO.
+inline constexpr std::string_view kBadCapacity =
+    "ERR bad capacity: write an integer, such as 100000";
 
 struct FilterRequest {
   core::bloom::FilterParameters parameters;

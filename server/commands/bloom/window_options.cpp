@@ -10,19 +10,6 @@ using core::bloom::WindowSettings;
 using core::bloom::WindowUnit;
 using protocol::ArgumentCursor;
 
-constexpr std::string_view kBadWindow =
-    "ERR bad window: write seconds or items, such as WINDOW 3600 or WINDOW 1000 ITEMS";
-constexpr std::string_view kSecondsRange =
-    "ERR window must be in the range [1, 4294967295] seconds";
-constexpr std::string_view kItemsRange =
-    "ERR window must be in the range [1, 281474976710656] items";
-constexpr std::string_view kGenerationsRange = "ERR generations must be in the range [1, 64]";
-
-static_assert(WindowSettings::kSecondsMax == 4294967295 &&
-                  WindowSettings::kItemsMax == 281474976710656 &&
-                  WindowSettings::kGenerationsMax == 64,
-              "the texts above name them");
-
 // An option of BF.INSERT, and the number of its values.
 struct OptionWord {
   std::string_view word;
@@ -84,7 +71,7 @@ core::Result<WindowSettings> WindowWords::settings() const {
   WindowSettings window;
   if (!length_) {
     if (!generations_ && !refreshes_ && !start_ms_) return window;
-    return core::Error{"ERR GENERATIONS and REFRESH need WINDOW"};
+    return core::Error{std::string(kNeedsWindow)};
   }
   constexpr uint64_t kSecondMs = 1000;
   window.unit = counts_items_ ? WindowUnit::kItems : WindowUnit::kMilliseconds;
@@ -92,7 +79,7 @@ core::Result<WindowSettings> WindowWords::settings() const {
   window.generations = generations_.value_or(WindowSettings::kUsualGenerations);
   window.refreshes = refreshes_;
   if (window.is_valid()) return window;
-  return core::Error{"ERR window must have an item for each generation"};
+  return core::Error{std::string(kWindowTooShort)};
 }
 
 }  // namespace server

@@ -18,6 +18,22 @@
 
 namespace server {
 
+inline constexpr std::string_view kBadWindow =
+    "ERR bad window: write seconds or items, such as WINDOW 3600 or WINDOW 1000 ITEMS";
+inline constexpr std::string_view kSecondsRange =
+    "ERR window must be in the range [1, 4294967295] seconds";
+inline constexpr std::string_view kItemsRange =
+    "ERR window must be in the range [1, 281474976710656] items";
+inline constexpr std::string_view kGenerationsRange =
+    "ERR generations must be in the range [1, 64]";
+static_assert(core::bloom::WindowSettings::kSecondsMax == 4294967295 &&
+                  core::bloom::WindowSettings::kItemsMax == 281474976710656 &&
+                  core::bloom::WindowSettings::kGenerationsMax == 64,
+              "the texts name them");
+inline constexpr std::string_view kNeedsWindow = "ERR GENERATIONS and REFRESH need WINDOW";
+inline constexpr std::string_view kWindowTooShort =
+    "ERR window must have an item for each generation";
+
 // Parses WINDOW length [ITEMS] [GENERATIONS generations] [REFRESH], in any order. A journal of
 // Bloomery adds START milliseconds.
 class WindowWords {

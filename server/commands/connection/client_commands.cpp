@@ -187,8 +187,8 @@ void client_pause(Context& ctx) {
     }
   }
   const auto timeout_ms = core::parse_int64(ctx.args[2]);
-  if (!timeout_ms) return ctx.reply.error("ERR timeout is not an integer or out of range");
-  if (*timeout_ms < 0) return ctx.reply.error("ERR timeout is negative");
+  if (!timeout_ms) return ctx.reply.error(protocol::kTimeoutNotAnInteger);
+  if (*timeout_ms < 0) return ctx.reply.error(protocol::kNegativeTimeout);
   if (*timeout_ms > std::numeric_limits<int64_t>::max() - ctx.now_ms) {
     return ctx.reply.error("ERR timeout is out of range");
   }
@@ -211,8 +211,7 @@ void client_unpause(Context& ctx) {
 /* CLIENT UNBLOCK client-id [TIMEOUT | ERROR] */
 void client_unblock(Context& ctx) {
   if (ctx.args.size() > 4) {
-    return ctx.reply.error(
-        "ERR unknown subcommand or wrong number of arguments for 'UNBLOCK'. Try CLIENT HELP.");
+    return ctx.reply.error(protocol::wrong_subcommand("UNBLOCK", "CLIENT"));
   }
   const bool has_error = ctx.args.size() == 4 && equals_ignore_case(ctx.args[3], "error");
   if (ctx.args.size() == 4 && !has_error && !equals_ignore_case(ctx.args[3], "timeout")) {

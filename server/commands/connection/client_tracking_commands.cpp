@@ -109,21 +109,15 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
 // Returns the error text if a requested prefix overlaps another requested prefix or one that the
 // client already tracks. Returns an empty text otherwise.
 std::string overlap_text(const ClientTracking* current, const TrackingRequest& request) {
-  // As in Redis, a prefix is quoted up to its first zero byte.
-  const auto text = [](std::string_view prefix, std::string_view kind, std::string_view other) {
-    return fmt::format(
-        "ERR Prefix '{}' overlaps with {} prefix '{}'. Prefixes for a single client must not "
-        "overlap.",
-        prefix.substr(0, prefix.find('\0')), kind, other.substr(0, other.find('\0')));
-  };
   const auto& prefixes = request.prefixes;
   const auto pair = first_overlap(prefixes);
   const size_t end = pair ? pair->first + 1 : prefixes.size();
   for (size_t i = 0; current != nullptr && i < end; ++i) {
     const std::string* const existing = find_overlap(current->prefixes, prefixes[i]);
-    if (existing != nullptr) return text(prefixes[i], "an existing", *existing);
+    if (existing != nullptr) return overlap_error(prefixes[i], "an existing", *existing);
   }
-  return pair ? text(prefixes[pair->first], "another provided", prefixes[pair->second]) : "";
+  return pair ? overlap_error(prefixes[pair->first], "another provided", prefixes[pair->second])
+              : "";
 }
 
 // Returns why the requested options conflict with each other or with the client's present options;
@@ -167,6 +161,14 @@ void start_tracking(Context& ctx, TrackingRequest& request) {
 }
 
 }  // namespace
+
+std::string overlap_error(std::string_view prefix, std::string_view kind, std::string_view other) {
+  // As in Redis, a prefix is quoted up to its first zero byte.
+  return fmt::format(
+      "ERR Prefix '{}' overlaps with {} prefix '{}'. Prefixes for a single client must not "
+      "overlap.",
+      prefix.substr(0, prefix.find('\0')), kind, other.substr(0, other.find('\0')));
+}
 
 /* CLIENT TRACKING ON | OFF [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN]
    [OPTOUT] [NOLOOP] */

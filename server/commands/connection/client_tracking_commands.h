@@ -6,7 +6,13 @@
 // Thread safety: the thread that runs the command calls the functions.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 namespace server {
+
+// Returns the error for a prefix that overlaps with another one, which `kind` describes.
+std::string overlap_error(std::string_view prefix, std::string_view kind, std::string_view other);
 
 class Context;
 

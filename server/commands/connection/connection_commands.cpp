@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The commands on the state of a connection: PING, ECHO, QUIT, RESET, SELECT, HELLO and AUTH.
+#include "server/commands/connection/connection_commands.h"
+
 #include <fmt/format.h>
 
 #include <string>
@@ -22,9 +24,6 @@
 namespace server {
 namespace {
 
-constexpr std::string_view kWrongPassword =
-    "WRONGPASS invalid username-password pair or user is disabled.";
-
 constexpr std::string_view kHelloBeforeLogin =
     "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
     "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
@@ -33,7 +32,7 @@ constexpr std::string_view kHelloBeforeLogin =
 /* PING [message] */
 void ping(Context& ctx) {
   if (ctx.args.size() > 2) {
-    return ctx.reply.error("ERR wrong number of arguments for 'ping' command");
+    return ctx.reply.error(protocol::wrong_arity("ping"));
   }
   if (ctx.session.is_in_subscriber_mode()) {
     // The reply to PING from a subscriber has the form of a message, so that the client's message
@@ -83,7 +82,7 @@ void select(Context& ctx) {
   const auto index = parse_database_index(ctx.args[1], ctx.keyspace().database_count());
   const bool is_another = index ? *index != 0 : index.error().message == kNotADatabase;
   if (is_another && ctx.has_one_database()) {
-    return ctx.reply.error("ERR SELECT is not allowed in cluster mode");
+    return ctx.reply.error(not_in_cluster("SELECT"));
   }
   if (!index) return ctx.reply.error(index.error().message);
   ctx.session.database = static_cast<int>(*index);
@@ -116,9 +115,7 @@ void auth(Context& ctx) {
   if (ctx.args.size() > 3) return ctx.reply.error(kSyntaxError);
   const bool named = ctx.args.size() == 3;
   if (!named && ctx.services.users.has_no_password()) {
-    return ctx.reply.error(
-        "ERR AUTH <password> called without any password configured for the default user. Are you "
-        "sure your configuration is correct?");
+    return ctx.reply.error(kNoPasswordToCheck);
   }
   Login login = try_login(ctx, named ? ctx.args[1] : acl::kDefaultUser, ctx.args.back());
   if (login.user == nullptr) return ctx.reply.error(kWrongPassword);

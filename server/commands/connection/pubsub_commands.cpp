@@ -166,9 +166,7 @@ void spublish(Context& ctx) {
 
 void list_channels(Context& ctx, SubscriptionKind kind) {
   if (ctx.args.size() > 3) {
-    return ctx.reply.error(fmt::format(
-        "ERR unknown subcommand or wrong number of arguments for '{}'. Try PUBSUB HELP.",
-        ctx.args[1]));
+    return ctx.reply.error(protocol::wrong_subcommand(ctx.args[1], "PUBSUB"));
   }
   std::optional<std::string_view> pattern;
   if (ctx.args.size() == 3) pattern = ctx.args[2];

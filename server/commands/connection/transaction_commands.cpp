@@ -2,6 +2,8 @@
 //
 // The commands MULTI, EXEC, DISCARD, WATCH and UNWATCH. A transaction runs under the locks of all
 // its keys, so that other threads see all of its effects or none.
+#include "server/commands/connection/transaction_commands.h"
+
 #include <mutex>
 
 #include "server/commands/services.h"
@@ -55,10 +57,10 @@ void multi(Context& ctx) {
 /* EXEC */
 void exec(Context& ctx) {
   Session& session = ctx.session;
-  if (!session.transaction.active) return ctx.reply.error("ERR EXEC without MULTI");
+  if (!session.transaction.active) return ctx.reply.error(kExecWithoutMulti);
   if (session.transaction.aborted) {
     discard_transaction(ctx.keyspace(), session);
-    return ctx.reply.error("EXECABORT Transaction discarded because of previous errors.");
+    return ctx.reply.error(kTransactionDiscarded);
   }
   Transaction transaction = std::move(session.transaction);
   session.transaction = Transaction{};

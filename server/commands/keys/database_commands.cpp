@@ -75,7 +75,7 @@ std::string_view swap_fault(const core::Result<unsigned>& index, std::string_vie
 /* SWAPDB index1 index2 */
 void swapdb(Context& ctx) {
   if (ctx.has_one_database()) {
-    return ctx.reply.error("ERR SWAPDB is not allowed in cluster mode");
+    return ctx.reply.error(not_in_cluster("SWAPDB"));
   }
   const unsigned count = ctx.keyspace().database_count();
   const auto first = parse_database_index(ctx.args[1], count);

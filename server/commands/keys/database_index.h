@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "core/number.h"
@@ -16,6 +17,13 @@
 namespace server {
 
 inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range";
+inline constexpr std::string_view kDatabaseIndexRange =
+    "ERR value is out of range, value must between -2147483648 and 2147483647";
+
+// The error of a command that needs several databases.
+inline std::string not_in_cluster(std::string_view command) {
+  return "ERR " + std::string(command) + " is not allowed in cluster mode";
+}
 
 // Parses a database number. Errors: the text is no integer, or no such database exists. An integer
 // beyond 32 bits gets a separate error text.
@@ -23,7 +31,7 @@ inline core::Result<unsigned> parse_database_index(std::string_view text, unsign
   const auto index = core::parse_int64(text);
   if (!index) return core::Error{std::string(protocol::kNotAnInteger)};
   if (*index < std::numeric_limits<int>::min() || *index > std::numeric_limits<int>::max()) {
-    return core::Error{"ERR value is out of range, value must between -2147483648 and 2147483647"};
+    return core::Error{std::string(kDatabaseIndexRange)};
   }
   if (*index < 0 || *index >= int64_t{count}) return core::Error{std::string(kNotADatabase)};
   return static_cast<unsigned>(*index);

@@ -16,9 +16,6 @@ using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 using persistence::Packing;
 
-constexpr std::string_view kWrongFooter = "ERR DUMP payload version or checksum are wrong";
-constexpr std::string_view kBadFormat = "ERR Bad data format";
-
 core::Result<> restore_string(const Admission& admission, persistence::StreamReader& reader,
                               Entry& entry) {
   persistence::StringReader text = reader.string();

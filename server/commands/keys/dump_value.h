@@ -17,6 +17,9 @@ namespace server {
 
 class Admission;
 
+inline constexpr std::string_view kWrongFooter = "ERR DUMP payload version or checksum are wrong";
+inline constexpr std::string_view kBadFormat = "ERR Bad data format";
+
 // Returns the payload of DUMP: the type byte, the value and the footer.
 std::string dump_of(const core::keyspace::Entry& entry);
 

@@ -98,8 +98,7 @@ void set_expiry(Context& ctx, Unit unit, Base base) {
   if (!time) return ctx.reply.error(kNotAnInteger);
   const auto expires_at_ms = absolute_ms(*time, unit, base == Base::kNow ? ctx.now_ms : 0);
   if (!expires_at_ms) {
-    return ctx.reply.error(
-        fmt::format("ERR invalid expire time in '{}' command", ctx.command->full_name));
+    return ctx.reply.error(protocol::invalid_expiry(ctx.command->full_name));
   }
   const KeyRef key = ctx.key(1);
   StripeLock lock = ctx.lock(key);

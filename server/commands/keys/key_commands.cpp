@@ -174,7 +174,7 @@ void copy(Context& ctx) {
 
 /* MOVE key db */
 void move(Context& ctx) {
-  if (ctx.has_one_database()) return ctx.reply.error("ERR MOVE is not allowed in cluster mode");
+  if (ctx.has_one_database()) return ctx.reply.error(not_in_cluster("MOVE"));
   const auto target = parse_database_index(ctx.args[2], ctx.keyspace().database_count());
   if (!target) return ctx.reply.error(target.error().message);
   if (*target == ctx.database()) return ctx.reply.error(kSameObject);

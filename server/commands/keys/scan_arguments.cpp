@@ -29,7 +29,7 @@ ScanArguments parse_scan(const Context& ctx, bool knows_type) {
   scan.options.locking = ctx.locking();
   protocol::ArgumentCursor cursor(ctx.args.subspan(1));
   const auto position = parse_cursor(cursor.next());
-  if (!position) cursor.fail("ERR invalid cursor");
+  if (!position) cursor.fail(kInvalidCursor);
   scan.options.cursor = position.value_or(0);
   while (!cursor.done()) {
     if (cursor.eat_keyword("COUNT")) {

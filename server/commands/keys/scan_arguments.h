@@ -17,6 +17,8 @@
 
 namespace server {
 
+inline constexpr std::string_view kInvalidCursor = "ERR invalid cursor";
+
 class NamePattern {
  public:
   explicit NamePattern(std::string_view pattern)

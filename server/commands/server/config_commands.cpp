@@ -76,15 +76,14 @@ void config_set(Context& ctx) {
   if (is_for_tests && !is_debug_allowed(ctx)) return;
   if (ctx.services.durability.availability.has(Availability::kLoading) &&
       std::ranges::any_of(names, is_denied_while_loading)) {
-    return ctx.reply.error("LOADING Redis is loading the dataset in memory");
+    return ctx.reply.error(kServerIsLoading);
   }
   const auto old = ctx.services.config.get(names);
   const auto set = ctx.services.config.set(pairs, origin_of(ctx.session));
   if (!set) return ctx.reply.error(set.error().message);
   if (auto followed = follow_append_only(ctx, old); !followed) {
     return ctx.reply.error(
-        "ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to turn on "
-        "AOF. Check server logs.");
+        config_set_error("appendonly", "Unable to turn on AOF. Check server logs."));
   }
   ctx.reply.ok();
 }

@@ -226,11 +226,10 @@ void debug_object(Context& ctx) {
 /* DEBUG POPULATE count [prefix] [size] */
 void debug_populate(Context& ctx) {
   if (!is_debug_allowed(ctx)) return;
-  constexpr std::string_view kNotPositive = "ERR value is out of range, must be positive";
   if (ctx.args.size() > 5) return ctx.reply.error(kSyntaxError);
   const auto count = core::parse_int64(ctx.args[2]);
   const auto size = ctx.args.size() > 4 ? core::parse_int64(ctx.args[4]) : 0;
-  if (!count || *count < 0 || !size || *size < 0) return ctx.reply.error(kNotPositive);
+  if (!count || *count < 0 || !size || *size < 0) return ctx.reply.error(protocol::kNotPositive);
   const std::string_view prefix = ctx.args.size() > 3 ? ctx.args[3] : "key";
   const auto size_bytes = static_cast<uint64_t>(*size);
   if (!ctx.admission().allows_string(size_bytes)) return ctx.reply.error(kStringTooLong);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // COMMAND: lists the command table for clients.
+#include "server/commands/server/introspection_commands.h"
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -139,10 +141,10 @@ struct UsedKey {
 // Returns the keys that a complete command names. Errors: the error reply.
 core::Result<std::vector<UsedKey>> keys_of(const Registry& registry, Arguments args) {
   const RegisteredCommand* command = registry.find(args);
-  if (command == nullptr) return core::Error{"ERR Invalid command specified"};
+  if (command == nullptr) return core::Error{std::string(kInvalidCommand)};
   const Command& row = *command->row;
   if (row.keys[0].first == 0 || (row.keys[0].use & kNotAKey) != 0) {
-    return core::Error{"ERR The command has no key arguments"};
+    return core::Error{std::string(kNoKeyArguments)};
   }
   if (!command->arity_fits(args.size())) {
     return core::Error{"ERR Invalid number of arguments specified for command"};
@@ -152,7 +154,7 @@ core::Result<std::vector<UsedKey>> keys_of(const Registry& registry, Arguments a
   for_each_key(row, args, [&](size_t index, uint16_t use) {
     keys.push_back({args[index], exact_use != 0 ? exact_use : use});
   });
-  if (keys.empty()) return core::Error{"ERR Invalid arguments specified for command"};
+  if (keys.empty()) return core::Error{std::string(kInvalidKeyArguments)};
   return keys;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The commands that replicas send: PSYNC, SYNC and REPLCONF.
+#include "server/commands/server/replication_commands.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,10 +39,10 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   }
   Replication& replication = ctx.services.replication;
   if (ctx.services.replica_controller.is_failing_over()) {
-    return ctx.reply.error("NOMASTERLINK Can't SYNC while failing over");
+    return ctx.reply.error(kNoSyncInFailover);
   }
   if (replication.is_replica() && !replication.link_is_up()) {
-    return ctx.reply.error("NOMASTERLINK Can't SYNC while not connected with my master");
+    return ctx.reply.error(kNoSyncWithoutLeader);
   }
   // Earlier replies must be sent before the stream starts.
   if (ctx.reply.buffer().size() > session.replies_begin || session.output_buffer_bytes.load() > 0) {

@@ -39,9 +39,7 @@ void kill_script(Context& ctx) {
 /* FUNCTION FLUSH [ASYNC | SYNC] */
 void function_flush(Context& ctx) {
   if (ctx.args.size() > 3) {
-    return ctx.reply.error(fmt::format(
-        "ERR unknown subcommand or wrong number of arguments for '{}'. Try FUNCTION HELP.",
-        ctx.args[1]));
+    return ctx.reply.error(protocol::wrong_subcommand(ctx.args[1], "FUNCTION"));
   }
   if (!is_flush_mode(ctx.args.subspan(2))) {
     return ctx.reply.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");

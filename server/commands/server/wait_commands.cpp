@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // WAIT and WAITAOF wait for replicas, and ROLE returns this server's role in replication.
+#include "server/commands/server/wait_commands.h"
+
 #include <fmt/format.h>
 
 #include <optional>
@@ -43,17 +45,14 @@ std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
   const auto timeout_ms = core::parse_int64(text);
   constexpr int64_t kLongestMs = int64_t{1} << 52;
   if (!timeout_ms || *timeout_ms > kLongestMs) {
-    ctx.reply.error("ERR timeout is not an integer or out of range");
+    ctx.reply.error(protocol::kTimeoutNotAnInteger);
   } else if (*timeout_ms < 0) {
-    ctx.reply.error("ERR timeout is negative");
+    ctx.reply.error(protocol::kNegativeTimeout);
   } else {
     return timeout_ms;
   }
   return std::nullopt;
 }
-
-constexpr std::string_view kNoLogToWaitFor =
-    "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
 // AwaitedAcks: the reply to WAIT and WAITAOF, with the number of replicas that have acknowledged
 // the writes before the command.
@@ -146,7 +145,7 @@ void waitaof(Context& ctx) {
   if (*local < 0 || *local > 1) {
     return ctx.reply.error("ERR value is out of range, value must between 0 and 1");
   }
-  if (*count < 0) return ctx.reply.error("ERR value is out of range, must be positive");
+  if (*count < 0) return ctx.reply.error(protocol::kNotPositive);
   const auto timeout_ms = timeout_of(ctx, ctx.args[3]);
   if (!timeout_ms) return;
   if (*local == 1 && !ctx.services.durability.log_is_on()) {

@@ -49,7 +49,7 @@ void delex(Context& ctx) {
   if (ctx.args.size() == 4) {
     condition = {condition_kind(ctx.args[2]), ctx.args[3]};
   } else if (ctx.args.size() != 2) {
-    return ctx.reply.error("ERR wrong number of arguments for 'delex' command");
+    return ctx.reply.error(protocol::wrong_arity("delex"));
   }
   const KeyRef key = ctx.key(1);
   StripeLock lock = ctx.lock(key);

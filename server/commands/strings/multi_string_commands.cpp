@@ -34,7 +34,7 @@ void mget(Context& ctx) {
 // returns false.
 bool are_pairs(Context& ctx) {
   if (ctx.args.size() % 2 == 1) return true;
-  ctx.reply.error("ERR wrong number of arguments for '" + ctx.command->full_name + "' command");
+  ctx.reply.error(protocol::wrong_arity(ctx.command->full_name));
   return false;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/strings/ttl_option.h"
 
-#include <fmt/format.h>
-
 #include <string>
 
 #include "core/number.h"
@@ -47,8 +45,7 @@ core::Result<int64_t> expiry_ms(const Context& ctx, const TtlOption& option) {
   int64_t at_ms = *amount;
   if (*amount <= 0 || (seconds && __builtin_mul_overflow(at_ms, int64_t{1000}, &at_ms)) ||
       (relative && __builtin_add_overflow(at_ms, ctx.now_ms, &at_ms))) {
-    return core::Error{
-        fmt::format("ERR invalid expire time in '{}' command", ctx.command->full_name)};
+    return core::Error{protocol::invalid_expiry(ctx.command->full_name)};
   }
   return at_ms;
 }

@@ -7,11 +7,6 @@
 #include "protocol/arguments.h"
 
 namespace server {
-namespace {
-
-constexpr std::string_view kNoDigest = "ERR must be exactly 16 hexadecimal characters";
-
-}  // namespace
 
 ValueCondition::Kind condition_kind(std::string_view word) {
   using Kind = ValueCondition::Kind;

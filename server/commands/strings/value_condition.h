@@ -16,6 +16,8 @@
 
 namespace server {
 
+inline constexpr std::string_view kNoDigest = "ERR must be exactly 16 hexadecimal characters";
+
 struct ValueCondition {
   enum class Kind : uint8_t { kNone, kEqual, kNotEqual, kDigestEqual, kDigestNotEqual };
 

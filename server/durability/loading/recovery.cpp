@@ -19,6 +19,7 @@
 #include "persistence/rdb/rdb_format.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_reader.h"
+#include "protocol/error_texts.h"
 #include "server/config/config.h"
 #include "server/durability/data/key_delay.h"
 #include "server/durability/loading/load_figures.h"
@@ -255,7 +256,7 @@ class Recovery {
       // A log of Bloomery contains no commands for unsupported types, so an unknown command there
       // means lost data.
       if (origin == CommandOrigin::kForeignJournal &&
-          error->text.starts_with("ERR unknown command")) {
+          error->text.starts_with(protocol::kUnknownCommand)) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
           // The text is that of Redis, so that searches in logs find it.
           return core::Error{

@@ -64,7 +64,7 @@ int64_t Shutdown::replicas_deadline_us() const {
 
 core::Result<> Shutdown::abort() {
   const std::scoped_lock lock(mutex_);
-  if (state_ != State::kWaits) return core::Error{"ERR No shutdown in progress."};
+  if (state_ != State::kWaits) return core::Error{std::string(kNoShutdown)};
   log_notice("Shutdown is aborted");
   take_back();
   return {};

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include "core/result.h"
 #include "server/durability/durability.h"
@@ -35,6 +36,8 @@ class Config;
 class Leader;
 class PauseGate;
 class Replication;
+
+inline constexpr std::string_view kNoShutdown = "ERR No shutdown in progress.";
 
 class Shutdown {
  public:

@@ -10,6 +10,7 @@
 
 #include "core/number.h"
 #include "protocol/arguments.h"
+#include "protocol/error_texts.h"
 #include "server/process/log.h"
 #include "server/replication/stream/excerpt.h"
 #include "server/session/replayed_error.h"
@@ -17,7 +18,6 @@
 namespace server {
 namespace {
 
-constexpr std::string_view kUnknownCommand = "ERR unknown command";
 // Commands in a leader's stream that change no keys, so that skipping them loses no data.
 constexpr std::array<std::string_view, 4> kDispensable = {"PUBLISH", "SPUBLISH", "SCRIPT",
                                                           "FUNCTION"};
@@ -55,7 +55,7 @@ core::Result<> StreamApplier::apply_one(const StreamSplitter::Command& command, 
     record_select(command);
     return {};
   }
-  if (error->text.starts_with(kUnknownCommand)) return refuse_or_skip(command, unserved);
+  if (error->text.starts_with(protocol::kUnknownCommand)) return refuse_or_skip(command, unserved);
   return record_error(command.front(), *error);
 }
 
@@ -71,7 +71,7 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
       continue;
     }
     is_whole = false;
-    const auto handled = error->text.starts_with(kUnknownCommand)
+    const auto handled = error->text.starts_with(protocol::kUnknownCommand)
                              ? refuse_or_skip(command, unserved)
                              : record_error(command.front(), *error);
     if (!handled) {

@@ -4,6 +4,8 @@
 //
 // Outside a cluster these commands answer with Redis' error, by which clients recognize a single
 // server. Commands that would change the topology are always rejected.
+#include "server/commands/server/cluster/cluster_commands.h"
+
 #include <fmt/format.h>
 
 #include <string>
@@ -12,6 +14,7 @@
 #include "core/keyspace/key_hash.h"
 #include "core/keyspace/slot.h"
 #include "core/keyspace/slot_keys.h"
+#include "server/cluster/member/member.h"
 #include "server/cluster/view.h"
 #include "server/commands/server/cluster/cluster_description.h"
 #include "server/commands/server/cluster/clusterx_commands.h"
@@ -28,7 +31,7 @@ using core::keyspace::kSlotCount;
 template <void (*answer)(Context&)>
 void in_cluster(Context& ctx) {
   if (!ctx.environment.state.is_in_cluster()) {
-    return ctx.reply.error("ERR This instance has cluster support disabled");
+    return ctx.reply.error(kClusterDisabled);
   }
   answer(ctx);
 }
@@ -152,16 +155,14 @@ void cluster_bumpepoch(Context& ctx) {
 /* CLUSTER FAILOVER [FORCE | TAKEOVER] */
 void cluster_failover(Context& ctx) {
   if (ctx.args.size() > 3) {
-    return ctx.reply.error(fmt::format(
-        "ERR unknown subcommand or wrong number of arguments for '{}'. Try CLUSTER HELP.",
-        ctx.args[1]));
+    return ctx.reply.error(protocol::wrong_subcommand(ctx.args[1], "CLUSTER"));
   }
   const bool is_right = ctx.args.size() == 2 ||
                         protocol::equals_ignore_case(ctx.args[2], "FORCE") ||
                         protocol::equals_ignore_case(ctx.args[2], "TAKEOVER");
   if (!is_right) return ctx.reply.error(kSyntaxError);
   if (view_of(ctx).leads()) {
-    return ctx.reply.error("ERR You should send CLUSTER FAILOVER to a replica");
+    return ctx.reply.error(cluster::kFailoverNeedsReplica);
   }
   fail_over(ctx, ctx.args.size() == 3);
 }

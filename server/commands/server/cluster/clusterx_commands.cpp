@@ -10,6 +10,7 @@
 
 #include "server/cluster/member/node_file.h"
 #include "server/cluster/member/peer_questions.h"
+#include "server/commands/server/cluster/cluster_commands.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -27,7 +28,7 @@ template <class Ask>
 void answer_later(Context& ctx, Ask ask) {
   MemberQueue* const queue = ctx.services.member;
   if (queue == nullptr) {
-    return ctx.reply.error("ERR This instance has cluster support disabled");
+    return ctx.reply.error(kClusterDisabled);
   }
   DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
   ask(*queue, reply.end_with);

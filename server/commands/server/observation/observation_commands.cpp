@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // SLOWLOG and MONITOR: slow commands, and all commands as they arrive.
-#include <fmt/format.h>
 
 #include <limits>
 
@@ -30,9 +29,7 @@ void write_entry(const SlowCommand& entry, protocol::ReplyWriter& reply) {
 /* SLOWLOG GET [count] */
 void slowlog_get(Context& ctx) {
   if (ctx.args.size() > 3) {
-    return ctx.reply.error(fmt::format(
-        "ERR unknown subcommand or wrong number of arguments for '{}'. Try SLOWLOG HELP.",
-        ctx.args[1]));
+    return ctx.reply.error(protocol::wrong_subcommand(ctx.args[1], "SLOWLOG"));
   }
   int64_t count = kShownByDefault;
   if (ctx.args.size() == 3) {

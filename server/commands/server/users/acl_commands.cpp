@@ -26,8 +26,7 @@ namespace server {
 namespace {
 
 void wrong_subcommand(Context& ctx) {
-  ctx.reply.error(fmt::format(
-      "ERR unknown subcommand or wrong number of arguments for '{}'. Try ACL HELP.", ctx.args[1]));
+  ctx.reply.error(protocol::wrong_subcommand(ctx.args[1], "ACL"));
 }
 
 // Closes the sessions in `session_ids` that are subscribed to a channel without permission.
