@@ -8,10 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/error_texts.h"
+
 namespace {
 
 using protocol::ArgumentCursor;
 using protocol::equals_ignore_case;
+using protocol::kNotAFloat;
+using protocol::kNotAnInteger;
+using protocol::kSyntaxError;
 using Arguments = std::vector<std::string_view>;
 
 TEST(ArgumentsTest, KeywordsMatchInAnyCase) {
@@ -43,27 +48,27 @@ TEST(ArgumentsTest, OptionsReadLikeTheGrammar) {
 TEST(ArgumentsTest, FirstErrorIsKeptAndEndsLoops) {
   const Arguments arguments{"x", "y", "z"};
   ArgumentCursor cursor(arguments);
-  EXPECT_EQ(cursor.take_int64("ERR bad capacity"), 0);
+  EXPECT_EQ(cursor.take_int64("ERR bad size"), 0);
   EXPECT_TRUE(cursor.done());
   EXPECT_FALSE(cursor.eat_keyword("y"));
   EXPECT_EQ(cursor.next(), "");
   EXPECT_EQ(cursor.peek(), "");
   cursor.fail("ERR later");
   EXPECT_EQ(cursor.take_double(), 0);
-  EXPECT_EQ(cursor.error(), "ERR bad capacity");
+  EXPECT_EQ(cursor.error(), "ERR bad size");
 }
 
 TEST(ArgumentsTest, MissingArgumentIsASyntaxError) {
   ArgumentCursor cursor({});
   EXPECT_EQ(cursor.take_int64(), 0);
-  EXPECT_EQ(cursor.error(), "ERR syntax error");
+  EXPECT_EQ(cursor.error(), kSyntaxError);
 }
 
 TEST(ArgumentsTest, LeftoverIsASyntaxError) {
   const Arguments arguments{"x"};
   ArgumentCursor cursor(arguments);
   cursor.expect_end();
-  EXPECT_EQ(cursor.error(), "ERR syntax error");
+  EXPECT_EQ(cursor.error(), kSyntaxError);
 }
 
 TEST(ArgumentsTest, RangeIsChecked) {
@@ -72,7 +77,7 @@ TEST(ArgumentsTest, RangeIsChecked) {
   EXPECT_EQ(cursor.take_int64_between(1, 5), 1);
   EXPECT_EQ(cursor.take_int64_between(1, 5), 5);
   EXPECT_EQ(cursor.take_int64_between(1, 5), 0);
-  EXPECT_EQ(cursor.error(), "ERR value is not an integer or out of range");
+  EXPECT_EQ(cursor.error(), kNotAnInteger);
 }
 
 TEST(ArgumentsTest, InvalidFloatIsAnError) {
@@ -80,7 +85,7 @@ TEST(ArgumentsTest, InvalidFloatIsAnError) {
   ArgumentCursor cursor(arguments);
   EXPECT_EQ(cursor.take_double(), 1.5);
   EXPECT_EQ(cursor.take_double(), 0);
-  EXPECT_EQ(cursor.error(), "ERR value is not a valid float");
+  EXPECT_EQ(cursor.error(), kNotAFloat);
 }
 
 }  // namespace

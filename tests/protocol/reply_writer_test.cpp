@@ -46,7 +46,7 @@ TEST(ReplyWriterTest, LinesAndStringsAreTheSameInBothVersions) {
   expect_both([](auto& w) { w.ok(); }, "+OK\r\n");
   expect_both([](auto& w) { w.simple("PONG"); }, "+PONG\r\n");
   expect_both([](auto& w) { w.status("PONG"); }, "+PONG\r\n");
-  expect_both([](auto& w) { w.error("ERR syntax error"); }, "-ERR syntax error\r\n");
+  expect_both([](auto& w) { w.error("ERR bad size"); }, "-ERR bad size\r\n");
   expect_both([](auto& w) { w.bulk(""); }, "$0\r\n\r\n");
   expect_both([](auto& w) { w.bulk("a\r\nb"); }, "$4\r\na\r\nb\r\n");
   expect_both([](auto& w) { w.bulk("0123456789"); }, "$10\r\n0123456789\r\n");

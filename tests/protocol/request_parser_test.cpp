@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "protocol/request_parser.h"
-#include "tests/support/sanitized.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,10 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "protocol/error_texts.h"
+#include "tests/support/sanitized.h"
+
 namespace {
 
 using protocol::Limits;
+using protocol::protocol_error;
 using protocol::RequestParser;
+namespace request_fault = protocol::request_fault;
 using testing::ElementsAre;
 using Status = RequestParser::Status;
 using Arguments = std::vector<std::string>;
@@ -215,24 +219,24 @@ TEST(RequestParserTest, LineEndsAreAsLenientAsRedis) {
 }
 
 TEST(RequestParserTest, MalformedHeadersGetTheErrorsOfRedis) {
-  const std::string multibulk = "ERR Protocol error: invalid multibulk length";
+  const std::string multibulk = protocol_error(request_fault::kInvalidCount);
   for (const char* count : {"x", "", "+1", "01", "-0", " 1", "1 ", "2147483648",
                             "9223372036854775808", "-9223372036854775809"}) {
     EXPECT_EQ(error(std::string("*") + count + "\r\n"), multibulk) << count;
   }
-  const std::string bulk = "ERR Protocol error: invalid bulk length";
+  const std::string bulk = protocol_error(request_fault::kInvalidSize);
   for (const char* size : {"x", "", "-1", "+1", "04", "-0", "4\nPING", "536870913",
                            "9223372036854775808", "10000000000"}) {
     EXPECT_EQ(error(std::string("*1\r\n$") + size + "\r\n"), bulk) << size;
   }
-  EXPECT_EQ(error("*1\r\nx4\r\n"), "ERR Protocol error: expected '$', got 'x'");
-  EXPECT_EQ(error("*2\r\n$1\r\na\r\n:1\r\n"), "ERR Protocol error: expected '$', got ':'");
-  EXPECT_EQ(error("*1\r\n'\r\n"), "ERR Protocol error: expected '$', got '''");
+  EXPECT_EQ(error("*1\r\nx4\r\n"), protocol_error("expected '$', got 'x'"));
+  EXPECT_EQ(error("*2\r\n$1\r\na\r\n:1\r\n"), protocol_error("expected '$', got ':'"));
+  EXPECT_EQ(error("*1\r\n'\r\n"), protocol_error("expected '$', got '''"));
 }
 
 TEST(RequestParserTest, ErrorNeverHoldsALineBreak) {
-  EXPECT_EQ(error("*1\r\n\r\n"), "ERR Protocol error: expected '$', got ' '");
-  EXPECT_EQ(error("*1\r\n\n\r\n"), "ERR Protocol error: expected '$', got ' '");
+  EXPECT_EQ(error("*1\r\n\r\n"), protocol_error("expected '$', got ' '"));
+  EXPECT_EQ(error("*1\r\n\n\r\n"), protocol_error("expected '$', got ' '"));
 }
 
 TEST(RequestParserTest, LargestLegalAnnouncementsAreAwaited) {
@@ -243,13 +247,14 @@ TEST(RequestParserTest, LargestLegalAnnouncementsAreAwaited) {
 TEST(RequestParserTest, UnauthenticatedClientsAnnounceLittle) {
   const Conditions stranger{.authenticated = false};
   EXPECT_EQ(error("*10\r\n", stranger), "");
-  EXPECT_EQ(error("*11\r\n", stranger), "ERR Protocol error: unauthenticated multibulk length");
-  EXPECT_EQ(error("*2147483648\r\n", stranger), "ERR Protocol error: invalid multibulk length");
+  EXPECT_EQ(error("*11\r\n", stranger), protocol_error(request_fault::kUnauthenticatedCount));
+  EXPECT_EQ(error("*2147483648\r\n", stranger), protocol_error(request_fault::kInvalidCount));
   EXPECT_EQ(error("*1\r\n$16384\r\n", stranger), "");
-  EXPECT_EQ(error("*1\r\n$16385\r\n", stranger), "ERR Protocol error: unauthenticated bulk length");
-  EXPECT_EQ(error("*1\r\n$536870913\r\n", stranger), "ERR Protocol error: invalid bulk length");
+  EXPECT_EQ(error("*1\r\n$16385\r\n", stranger),
+            protocol_error(request_fault::kUnauthenticatedSize));
+  EXPECT_EQ(error("*1\r\n$536870913\r\n", stranger), protocol_error(request_fault::kInvalidSize));
   const std::string whole = encode({"AUTH", std::string(16385, 'x')});
-  EXPECT_EQ(parse(whole, {}, stranger).error, "ERR Protocol error: unauthenticated bulk length");
+  EXPECT_EQ(parse(whole, {}, stranger).error, protocol_error(request_fault::kUnauthenticatedSize));
 }
 
 TEST(RequestParserTest, AuthenticationLiftsTheLimitsAtOnce) {
@@ -313,12 +318,12 @@ TEST(RequestParserTest, EndlessLinesAreRejected) {
   Conditions conditions;
   conditions.limits.inline_size_max_bytes = 64;
   const std::string digits(64, '1');
-  EXPECT_EQ(error("a" + digits, conditions), "ERR Protocol error: too big inline request");
+  EXPECT_EQ(error("a" + digits, conditions), protocol_error(request_fault::kLongLine));
   EXPECT_EQ(error(digits, conditions), "");
   EXPECT_EQ(error(digits + "\n", conditions), "");
-  EXPECT_EQ(error(digits + "1\n", conditions), "ERR Protocol error: too big inline request");
-  EXPECT_EQ(error("*" + digits, conditions), "ERR Protocol error: too big mbulk count string");
-  EXPECT_EQ(error("*1\r\n$" + digits, conditions), "ERR Protocol error: too big bulk count string");
+  EXPECT_EQ(error(digits + "1\n", conditions), protocol_error(request_fault::kLongLine));
+  EXPECT_EQ(error("*" + digits, conditions), protocol_error(request_fault::kLongCount));
+  EXPECT_EQ(error("*1\r\n$" + digits, conditions), protocol_error(request_fault::kLongSize));
   EXPECT_EQ(error("*1\r\n$" + digits.substr(1), conditions), "");
 }
 

@@ -84,9 +84,7 @@ TEST(ParseFieldType, RejectsOtherTypes) {
                            "i+8", "i-8", "i8 ", " i8", "i8x", "u18446744073709551617"}) {
     const auto type = parse_field_type(text);
     ASSERT_TRUE(type.has_error()) << text;
-    EXPECT_EQ(type.error().message,
-              "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not "
-              "supported but i64 is.");
+    EXPECT_EQ(type.error().message, kInvalidFieldType);
   }
 }
 
@@ -107,7 +105,7 @@ TEST(ParseOffset, RejectsOffsetsNotBelowTheLimit) {
                            "#536870912", "9223372036854775808"}) {
     const auto offset = parse_field_offset(text, u(8), kLimitBits);
     ASSERT_TRUE(offset.has_error()) << text;
-    EXPECT_EQ(offset.error().message, "ERR bit offset is not an integer or out of range");
+    EXPECT_EQ(offset.error().message, kInvalidBitOffset);
   }
   EXPECT_TRUE(parse_bit_offset("#1", kLimitBits).has_error());
   EXPECT_TRUE(parse_bit_offset("0", 0).has_error());

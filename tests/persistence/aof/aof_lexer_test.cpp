@@ -109,13 +109,13 @@ TEST_F(AofLexerTest, ArgumentsMayExceedAChunk) {
 
 TEST_F(AofLexerTest, FaultsHaveAnOffsetAndAReason) {
   using Fault = std::pair<std::string, uint64_t>;
-  EXPECT_EQ(fault("x"), (Fault{"'*' or '#' expected", 0}));
-  EXPECT_EQ(fault("*x\r\n"), (Fault{"a number expected", 1}));
-  EXPECT_EQ(fault("*0\r\n"), (Fault{"a command without arguments", 1}));
-  EXPECT_EQ(fault("*1\r\r"), (Fault{"CR LF expected", 3}));
-  EXPECT_EQ(fault("*1\r\n+4\r\n"), (Fault{"'$' expected", 4}));
-  EXPECT_EQ(fault("*1\r\n$1\r\nab\r\n"), (Fault{"CR LF expected", 9}));
-  EXPECT_EQ(fault("*1111111111111111111\r\n"), (Fault{"too long a number", 19}));
+  EXPECT_EQ(fault("x"), (Fault{aof_fault::kNoItem, 0}));
+  EXPECT_EQ(fault("*x\r\n"), (Fault{aof_fault::kNoNumber, 1}));
+  EXPECT_EQ(fault("*0\r\n"), (Fault{aof_fault::kNoArguments, 1}));
+  EXPECT_EQ(fault("*1\r\r"), (Fault{aof_fault::kNoLineEnd, 3}));
+  EXPECT_EQ(fault("*1\r\n+4\r\n"), (Fault{aof_fault::kNoArgument, 4}));
+  EXPECT_EQ(fault("*1\r\n$1\r\nab\r\n"), (Fault{aof_fault::kNoLineEnd, 9}));
+  EXPECT_EQ(fault("*1111111111111111111\r\n"), (Fault{aof_fault::kLongNumber, 19}));
 }
 
 TEST_F(AofLexerTest, FaultOffsetsCountFromTheFilesStart) {
@@ -123,12 +123,12 @@ TEST_F(AofLexerTest, FaultOffsetsCountFromTheFilesStart) {
 }
 
 TEST_F(AofLexerTest, LineWithoutAnEndIsAFault) {
-  EXPECT_EQ(fault("#" + std::string(5000, 'x')).first, "an annotation without end");
+  EXPECT_EQ(fault("#" + std::string(5000, 'x')).first, aof_fault::kOpenAnnotation);
 }
 
 TEST_F(AofLexerTest, AnnouncementsAreLimited) {
-  EXPECT_EQ(fault(kSet, {.argument_count_max = 2}).first, "too many arguments");
-  EXPECT_EQ(fault(kSet, {.argument_max_bytes = 2}).first, "too long an argument");
+  EXPECT_EQ(fault(kSet, {.argument_count_max = 2}).first, aof_fault::kTooManyArguments);
+  EXPECT_EQ(fault(kSet, {.argument_max_bytes = 2}).first, aof_fault::kLongArgument);
 }
 
 TEST_F(AofLexerTest, SkippedBytesArePassedOn) {

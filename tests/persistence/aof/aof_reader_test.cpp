@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "persistence/aof/aof_lexer.h"
 #include "tests/support/aof_files.h"
 #include "tests/support/vectors.h"
 
@@ -158,8 +159,8 @@ TEST(AofReaderTest, AnnouncedSizesAreBounded) {
   // The announced sizes exceed the machine's memory; nothing may be allocated for them.
   EXPECT_EQ(read("*2147483647\r\n$1\r\na\r\n").scan.condition, Condition::kTorn);
   EXPECT_EQ(read("*1\r\n$60000000000\r\na\r\n").scan.condition, Condition::kTorn);
-  EXPECT_THAT(read("*2147483648\r\n").scan.reason, HasSubstr("too many arguments"));
-  EXPECT_THAT(read("*1\r\n$99999999999\r\n").scan.reason, HasSubstr("too long an argument"));
+  EXPECT_THAT(read("*2147483648\r\n").scan.reason, HasSubstr(aof_fault::kTooManyArguments));
+  EXPECT_THAT(read("*1\r\n$99999999999\r\n").scan.reason, HasSubstr(aof_fault::kLongArgument));
   const AofLimits limits{.argument_count_max = 3, .argument_max_bytes = 5};
   EXPECT_EQ(read(encode({"a", "b", "12345"}), limits).scan.condition, Condition::kWhole);
   EXPECT_EQ(read(encode({"a", "b", "c", "d"}), limits).scan.condition, Condition::kDamaged);
@@ -170,21 +171,21 @@ TEST(AofReaderTest, WrongBytesOfAForeignFileAreDamage) {
   struct Case {
     std::string bytes;
     uint64_t offset;
-    std::string reason;
+    std::string_view reason;
   };
   for (const Case& one : std::vector<Case>{
-           {"x", 0, "'*' or '#' expected"},
-           {"PING\r\n", 0, "'*' or '#' expected"},
-           {"*x\r\n", 1, "a number expected"},
-           {"*-1\r\n", 1, "a number expected"},
-           {"*0\r\n", 1, "a command without arguments"},
-           {"*1\n$1\r\na\r\n", 2, "CR LF expected"},
-           {"*1\r\r", 3, "CR LF expected"},
-           {"*1\r\n+1\r\n", 4, "'$' expected"},
-           {"*1\r\n$-1\r\n", 5, "a number expected"},
-           {"*1\r\n$1\r\nabc\r\n", 9, "CR LF expected"},
-           {"*1\r\n$0000000000000000001\r\na\r\n", 23, "too long a number"},
-           {"#" + std::string(1022, 'x') + "\n", 1023, "an annotation without end"},
+           {"x", 0, aof_fault::kNoItem},
+           {"PING\r\n", 0, aof_fault::kNoItem},
+           {"*x\r\n", 1, aof_fault::kNoNumber},
+           {"*-1\r\n", 1, aof_fault::kNoNumber},
+           {"*0\r\n", 1, aof_fault::kNoArguments},
+           {"*1\n$1\r\na\r\n", 2, aof_fault::kNoLineEnd},
+           {"*1\r\r", 3, aof_fault::kNoLineEnd},
+           {"*1\r\n+1\r\n", 4, aof_fault::kNoArgument},
+           {"*1\r\n$-1\r\n", 5, aof_fault::kNoNumber},
+           {"*1\r\n$1\r\nabc\r\n", 9, aof_fault::kNoLineEnd},
+           {"*1\r\n$0000000000000000001\r\na\r\n", 23, aof_fault::kLongNumber},
+           {"#" + std::string(1022, 'x') + "\n", 1023, aof_fault::kOpenAnnotation},
            {encode({"EXEC"}), 0, "EXEC without MULTI"},
            {encode({"MULTI"}) + encode({"MULTI"}), 15, "MULTI inside of MULTI"},
            {"#bloomery-ver:2\r\n", 0, "written by a later version"},

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/error_matcher.h"
 #include "tests/support/temp_directory.h"
 
 namespace persistence {
@@ -73,8 +74,8 @@ TEST_F(OpenFileTest, RejectsIrregularFiles) {
                 "': it is a socket or a FIFO without reader, not a regular file");
   EXPECT_EQ(error(path("directory"), O_RDONLY, FileKinds::kRegular),
             "ERR can't open '" + path("directory") + "': it is a directory, not a regular file");
-  EXPECT_EQ(error({"/dev/zero"}, O_RDONLY, FileKinds::kRegular),
-            "ERR can't open '/dev/zero': it is a character device, not a regular file");
+  EXPECT_THAT(error({"/dev/zero"}, O_RDONLY, FileKinds::kRegular),
+              is_error("ERR", "character device"));
   EXPECT_NE(error(path("socket"), O_RDONLY, FileKinds::kRegular), "");
 }
 

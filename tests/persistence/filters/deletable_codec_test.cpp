@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "persistence/bytes/module_value.h"
+#include "persistence/filters/filter_builder.h"
 #include "tests/support/filter_forms.h"
 
 namespace persistence {
@@ -120,7 +121,7 @@ TEST(DeletableCodec, CountsMustAgreeWithTheBits) {
     forged.replace(at, replaced, reinterpret_cast<const char*>(array_of_other.data()), replaced);
     const auto loaded = read_value(forged);
     ASSERT_FALSE(loaded);
-    EXPECT_EQ(loaded.error().message, "ERR the bits of the filter are damaged");
+    EXPECT_EQ(loaded.error().message, kDamagedBits);
   }
 }
 

@@ -105,11 +105,11 @@ TEST(RouterTest, WritesWithoutKeysNeedAPermitToo) {
 
 TEST(RouterTest, ErrorsNameTheLeader) {
   const View view = view_of('b');
-  EXPECT_EQ(route_error(view, Route::kMoved, kForeign, {}), "MOVED 6000 10.0.0.3:7001");
+  EXPECT_EQ(route_error(view, Route::kMoved, kForeign, {}), moved_error(6000, "10.0.0.3", 7001));
   EXPECT_EQ(route_error(view, Route::kMoved, kForeign, {.is_tls = true}),
-            "MOVED 6000 10.0.0.3:7001");
-  EXPECT_EQ(route_error(view, Route::kUnbound, 1, {}), "CLUSTERDOWN Hash slot not served");
-  EXPECT_EQ(route_error(view, Route::kDown, 1, {}), "CLUSTERDOWN The cluster is down");
+            moved_error(6000, "10.0.0.3", 7001));
+  EXPECT_EQ(route_error(view, Route::kUnbound, 1, {}), kSlotNotServed);
+  EXPECT_EQ(route_error(view, Route::kDown, 1, {}), kClusterIsDown);
 }
 
 TEST(RouterTest, ErrorsNameThePreferredEndpoint) {
@@ -119,9 +119,9 @@ TEST(RouterTest, ErrorsNameThePreferredEndpoint) {
   const auto moved = [&view](EndpointType type) {
     return route_error(view, Route::kMoved, kOwnShard, {.type = type});
   };
-  EXPECT_EQ(moved(EndpointType::kIp), "MOVED 5 10.0.0.2:7001");
-  EXPECT_EQ(moved(EndpointType::kHostname), "MOVED 5 b.example:7001");
-  EXPECT_EQ(moved(EndpointType::kUnknown), "MOVED 5 :7001");
+  EXPECT_EQ(moved(EndpointType::kIp), moved_error(5, "10.0.0.2", 7001));
+  EXPECT_EQ(moved(EndpointType::kHostname), moved_error(5, "b.example", 7001));
+  EXPECT_EQ(moved(EndpointType::kUnknown), moved_error(5, "", 7001));
   EXPECT_EQ(endpoint_of(*topology.node(id_of('a')), EndpointType::kHostname), "?");
 }
 

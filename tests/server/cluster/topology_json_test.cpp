@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/topology.h"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "server/cluster/topology.h"
 #include "tests/server/cluster/sample_topology.h"
+#include "tests/support/error_matcher.h"
 
 namespace server::cluster {
 namespace {
@@ -55,17 +56,13 @@ TEST(TopologyJsonTest, WrongDocumentsAreRefused) {
     const auto parsed = parse_topology(text);
     return parsed ? "" : parsed.error().message;
   };
-  EXPECT_EQ(with("\"format\":1", "\"format\":2"),
-            "ERR topology: another format than 1: written by a newer version");
-  EXPECT_EQ(with("\"epoch\":7", "\"epoch\":-7"),
-            "ERR topology: epoch is no number up to 9223372036854775807");
-  EXPECT_EQ(with("\"epoch\":7", "\"epoch\":7.5"),
-            "ERR topology: epoch is no number up to 9223372036854775807");
-  EXPECT_EQ(with("\"port\":7001", "\"port\":70010"), "ERR topology: port is no number up to 65535");
-  EXPECT_EQ(with("\"slots\":\"0-5460 7000\"", "\"slots\":\"0-5460,7000\""),
-            "ERR topology: slot range '0-5460,7000' is not FIRST-LAST with slots from 0 to 16383");
-  EXPECT_EQ(with("\"s1\":", "\"S1\":"),
-            "ERR topology: shard 'S1': a name is 1 to 32 of a-z, 0-9, '-', '_'");
+  EXPECT_THAT(with("\"format\":1", "\"format\":2"), is_error("ERR", "format"));
+  EXPECT_THAT(with("\"epoch\":7", "\"epoch\":-7"), is_error("ERR", "epoch"));
+  EXPECT_THAT(with("\"epoch\":7", "\"epoch\":7.5"), is_error("ERR", "epoch"));
+  EXPECT_THAT(with("\"port\":7001", "\"port\":70010"), is_error("ERR", "port"));
+  EXPECT_THAT(with("\"slots\":\"0-5460 7000\"", "\"slots\":\"0-5460,7000\""),
+              is_error("ERR", "slot range '0-5460,7000'"));
+  EXPECT_THAT(with("\"s1\":", "\"S1\":"), is_error("ERR", "shard 'S1'"));
   EXPECT_FALSE(parse_topology(std::string(kTopologyBytesMax + 1, ' ')));
   EXPECT_FALSE(parse_topology("[]"));
 }

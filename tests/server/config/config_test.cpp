@@ -6,8 +6,10 @@
 #include <thread>
 
 #include "core/bloom/layouts.h"
+#include "server/config/buffer_limits.h"
 #include "server/config/event_class.h"
 #include "server/config/option_table.h"
+#include "server/config/special_values.h"
 #include "server/config/value.h"
 #include "tests/server/config/config_fixture.h"
 
@@ -19,10 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
-
-std::string failed(const std::string& name, const std::string& reason) {
-  return "ERR CONFIG SET failed (possibly related to argument '" + name + "') - " + reason;
-}
 
 TEST_F(ConfigTest, DefaultsAreRedisDefaults) {
   EXPECT_EQ(config_.port(), 6379);
@@ -80,9 +78,7 @@ TEST_F(ConfigTest, EventsOfUnknownClassesCannotBeAskedFor) {
   const NamedValue unknown[] = {{"notify-keyspace-events", "KEAy"}};
   const auto set = config_.set(unknown);
   ASSERT_FALSE(set);
-  EXPECT_EQ(set.error().message,
-            "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - "
-            "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+  EXPECT_EQ(set.error().message, config_set_error("notify-keyspace-events", kInvalidEventClass));
   const NamedValue events[] = {{"notify-keyspace-events", "KE$n"}};
   EXPECT_TRUE(config_.set(events));
   EXPECT_EQ(config_.integer(OptionId::kNotifyKeyspaceEvents),
@@ -90,8 +86,8 @@ TEST_F(ConfigTest, EventsOfUnknownClassesCannotBeAskedFor) {
 }
 
 TEST_F(ConfigTest, SetRefusesWithTheTextsOfRedis) {
-  const std::string integer = "argument couldn't be parsed into an integer";
-  const std::string boolean = "argument must be 'yes' or 'no'";
+  const std::string integer(kNoInteger);
+  const std::string boolean(kNoBoolean);
   const struct {
     std::string name, value, reason;
   } kCases[] = {
@@ -101,67 +97,61 @@ TEST_F(ConfigTest, SetRefusesWithTheTextsOfRedis) {
       {"timeout", "05", integer},
       {"timeout", "+5", integer},
       {"timeout", "5\r\n", integer},
-      {"timeout", "-1", "argument must be between 0 and 2147483647 inclusive"},
-      {"maxclients", "0", "argument must be between 1 and 4294967295 inclusive"},
+      {"timeout", "-1", out_of_range(0, 2147483647).reason},
+      {"maxclients", "0", out_of_range(1, 4294967295).reason},
       {"maxclients", "99999999999999999999", integer},
       {"slave-priority", "abc", integer},
       {"protected-mode", "maybe", boolean},
       {"protected-mode", "", boolean},
       {"rdbcompression", "1", boolean},
-      {"loglevel", "loud",
-       "argument(s) must be one of the following: debug, verbose, notice, warning, nothing"},
-      {"appendfsync", "x", "argument(s) must be one of the following: everysec, always, no"},
-      {"maxmemory", "1x", "argument must be a memory value"},
-      {"maxmemory", "-1", "argument must be a memory value"},
-      {"maxmemory", "1.5gb", "argument must be a memory value"},
-      {"maxmemory", "99999999999999gb",
-       "argument must be between 0 and 9223372036854775807 inclusive"},
-      {"proto-max-bulk-len", "1",
-       "argument must be between 1048576 and 9223372036854775807 inclusive"},
-      {"databases", "3", "can't set immutable config"},
-      {"unixsocketperm", "700", "can't set immutable config"},
-      {"enable-protected-configs", "yes", "can't set immutable config"},
-      {"dir", "/", "can't set protected config"},
-      {"dbfilename", "x", "can't set protected config"},
+      {"loglevel", "loud", unknown_choice("debug, verbose, notice, warning, nothing").reason},
+      {"appendfsync", "x", unknown_choice("everysec, always, no").reason},
+      {"maxmemory", "1x", std::string(kNoMemoryValue)},
+      {"maxmemory", "-1", std::string(kNoMemoryValue)},
+      {"maxmemory", "1.5gb", std::string(kNoMemoryValue)},
+      {"maxmemory", "99999999999999gb", out_of_range(0, 9223372036854775807).reason},
+      {"proto-max-bulk-len", "1", out_of_range(1048576, 9223372036854775807).reason},
+      {"databases", "3", std::string(kImmutableOption)},
+      {"unixsocketperm", "700", std::string(kImmutableOption)},
+      {"enable-protected-configs", "yes", std::string(kImmutableOption)},
+      {"dir", "/", std::string(kProtectedOption)},
+      {"dbfilename", "x", std::string(kProtectedOption)},
       {"save", "100", "Invalid save parameters"},
       {"save", "0 1", "Invalid save parameters"},
       {"save", "a b", "Invalid save parameters"},
-      {"client-output-buffer-limit", "normal 0 0",
-       "Wrong number of arguments in buffer limit configuration."},
-      {"client-output-buffer-limit", "normal 1mb 1k  10",
-       "Wrong number of arguments in buffer limit configuration."},
-      {"client-output-buffer-limit", "master 0 0 0",
-       "Invalid client class specified in buffer limit configuration."},
-      {"client-output-buffer-limit", "normal x 0 0",
-       "Error in hard, soft or soft_seconds setting in buffer limit configuration."},
-      {"client-output-buffer-limit", "normal 0 0 -1",
-       "Error in hard, soft or soft_seconds setting in buffer limit configuration."},
+      {"client-output-buffer-limit", "normal 0 0", std::string(kNoBufferLimit)},
+      {"client-output-buffer-limit", "normal 1mb 1k  10", std::string(kNoBufferLimit)},
+      {"client-output-buffer-limit", "master 0 0 0", std::string(kNoClientClass)},
+      {"client-output-buffer-limit", "normal x 0 0", std::string(kInvalidBufferLimit)},
+      {"client-output-buffer-limit", "normal 0 0 -1", std::string(kInvalidBufferLimit)},
   };
   for (const auto& c : kCases) {
     const std::string before = get(c.name);
-    EXPECT_EQ(set({{c.name, c.value}}), failed(c.name, c.reason));
+    EXPECT_EQ(set({{c.name, c.value}}), config_set_error(c.name, c.reason));
     EXPECT_EQ(get(c.name), before);
   }
 }
 
 TEST_F(ConfigTest, BloomOptionsRefuseWithTheTextsOfRedisBloom) {
   EXPECT_EQ(set({{"bf-error-rate", "x"}}),
-            failed("bf-error-rate", "Invalid value for `bf-error-rate`"));
+            config_set_error("bf-error-rate", "Invalid value for `bf-error-rate`"));
   for (const char* rate : {"0", "1", "-0.5", "1.5"}) {
-    EXPECT_EQ(set({{"bf-error-rate", rate}}),
-              failed("bf-error-rate",
-                     "Value for `bf-error-rate` must be in the range (0.000000, 1.000000)"));
+    EXPECT_EQ(
+        set({{"bf-error-rate", rate}}),
+        config_set_error("bf-error-rate",
+                         "Value for `bf-error-rate` must be in the range (0.000000, 1.000000)"));
   }
   for (const char* rate : {"", "nan", "inf", "0.1 ", "1e-999", "0x1p-3"}) {
     EXPECT_EQ(set({{"bf.bloom-fp-rate", rate}}),
-              failed("bf.bloom-fp-rate", "Invalid value for `bf-error-rate`"));
+              config_set_error("bf.bloom-fp-rate", "Invalid value for `bf-error-rate`"));
   }
-  EXPECT_EQ(set({{"bf-initial-size", "0"}}),
-            failed("bf-initial-size",
-                   "Value for `bf-initial-size` must be in the range [1, 281474976710656]"));
+  EXPECT_EQ(
+      set({{"bf-initial-size", "0"}}),
+      config_set_error("bf-initial-size",
+                       "Value for `bf-initial-size` must be in the range [1, 281474976710656]"));
   EXPECT_EQ(set({{"bf-expansion-factor", "32769"}}),
-            failed("bf-expansion-factor",
-                   "Value for `bf-expansion-factor` must be in the range [0, 32768]"));
+            config_set_error("bf-expansion-factor",
+                             "Value for `bf-expansion-factor` must be in the range [0, 32768]"));
   EXPECT_EQ(set({{"bf-error-rate", "0.9"}, {"bf.bloom-capacity", "281474976710656"}}), "OK");
   EXPECT_EQ(get("bf-error-rate"), "0.25");
   EXPECT_EQ(BloomDefaults(config_).error_rate(), 0.25);
@@ -174,11 +164,10 @@ TEST_F(ConfigTest, BloomOptionsRefuseWithTheTextsOfRedisBloom) {
 // CONFIG SET checks names and values in the same order as redis-server 7.0.
 TEST_F(ConfigTest, FirstWrongNameIsReportedBeforeAnyWrongValue) {
   EXPECT_EQ(set({{"hz", "x"}, {"f\r\noo", "1"}, {"databases", "1"}}),
-            "ERR Unknown option or number of arguments for CONFIG SET - 'f  oo'");
+            unknown_option_error("f  oo"));
   EXPECT_EQ(set({{"databases", "1"}, {"foo", "1"}}),
-            failed("databases", "can't set immutable config"));
-  EXPECT_EQ(set({{"rename-command", "x"}}),
-            "ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'");
+            config_set_error("databases", kImmutableOption));
+  EXPECT_EQ(set({{"rename-command", "x"}}), unknown_option_error("rename-command"));
 }
 
 // CONFIG SET must accept each value that CONFIG GET returns.
@@ -191,19 +180,19 @@ TEST_F(ConfigTest, SetTakesEachOptionsOwnValue) {
     EXPECT_EQ(get(name), value) << name;
   }
   EXPECT_EQ(set({{"databases", "16"}, {"timeout", "7"}, {"io-threads", "999"}}),
-            failed("io-threads", "can't set immutable config"));
+            config_set_error("io-threads", kImmutableOption));
   EXPECT_EQ(set({{"databases", "16"}, {"timeout", "7"}}), "OK");
   EXPECT_EQ(config_.timeout_s(), 7);
 }
 
 TEST_F(ConfigTest, RepeatedPairIsRefused) {
-  EXPECT_EQ(set({{"TIMEOUT", "1"}, {"timeout", "2"}}), failed("timeout", "duplicate parameter"));
+  EXPECT_EQ(set({{"TIMEOUT", "1"}, {"timeout", "2"}}),
+            config_set_error("timeout", "duplicate parameter"));
   EXPECT_EQ(config_.timeout_s(), 0);
 }
 
 TEST_F(ConfigTest, SetIsAllOrNothing) {
-  EXPECT_EQ(set({{"timeout", "7"}, {"hz", "x"}}),
-            failed("hz", "argument couldn't be parsed into an integer"));
+  EXPECT_EQ(set({{"timeout", "7"}, {"hz", "x"}}), config_set_error("hz", kNoInteger));
   EXPECT_EQ(config_.timeout_s(), 0);
   EXPECT_EQ(set({{"timeout", "7"}, {"maxmemory", "1gB"}, {"hz", "100000"}}), "OK");
   EXPECT_EQ(config_.timeout_s(), 7);
@@ -234,12 +223,13 @@ TEST_F(ConfigTest, MemoryOfClientsIsBytesOrAPartOfMaxmemory) {
   becomes("1kb", "1024");
   EXPECT_EQ(config_.client_memory_limit_bytes(), 128U << 10) << "no less";
   for (const char* const text : {"200%", "101%", "9999999999999999999"}) {
-    EXPECT_EQ(set({{"maxmemory-clients", text}}),
-              failed("maxmemory-clients", "percentage argument must be less or equal to 100"));
+    EXPECT_EQ(
+        set({{"maxmemory-clients", text}}),
+        config_set_error("maxmemory-clients", "percentage argument must be less or equal to 100"));
   }
   for (const char* const text : {"", "abc", "-1", "-5%", "%", "1.5gb", "10 %", "010%", "+5%"}) {
     EXPECT_EQ(set({{"maxmemory-clients", text}}),
-              failed("maxmemory-clients", "argument must be a memory or percent value"));
+              config_set_error("maxmemory-clients", "argument must be a memory or percent value"));
   }
 }
 
@@ -261,7 +251,7 @@ TEST_F(ConfigTest, SaveIsReplacedBySet) {
 }
 
 TEST_F(ConfigTest, AppendOnlyNeedsAHook) {
-  EXPECT_EQ(set({{"appendonly", "no"}}), failed("appendonly", "can't set immutable config"));
+  EXPECT_EQ(set({{"appendonly", "no"}}), config_set_error("appendonly", kImmutableOption));
   config_.on_change(OptionId::kAppendOnly, [] { return core::Result<>(); });
   EXPECT_EQ(set({{"appendonly", "no"}}), "OK");
 }
@@ -285,10 +275,9 @@ TEST_F(ConfigTest, FileNamesAreNoPaths) {
 }
 
 TEST_F(ConfigTest, ListenerOptionsNeedAHook) {
-  EXPECT_EQ(set({{"port", "1"}}), failed("port", "can't set immutable config"));
+  EXPECT_EQ(set({{"port", "1"}}), config_set_error("port", kImmutableOption));
   config_.on_change(OptionId::kPort, [] { return core::Result<>(); });
-  EXPECT_EQ(set({{"port", "99999"}}),
-            failed("port", "argument must be between 0 and 65535 inclusive"));
+  EXPECT_EQ(set({{"port", "99999"}}), config_set_error("port", out_of_range(0, 65535).reason));
   EXPECT_EQ(set({{"port", "7000"}}), "OK");
   EXPECT_EQ(config_.port(), 7000);
 }
@@ -296,9 +285,10 @@ TEST_F(ConfigTest, ListenerOptionsNeedAHook) {
 TEST_F(ConfigTest, BindTakesAddressesOnly) {
   config_.on_change(OptionId::kBind, [] { return core::Result<>(); });
   EXPECT_EQ(set({{"bind", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"}}),
-            failed("bind", "Too many bind addresses specified."));
+            config_set_error("bind", "Too many bind addresses specified."));
   for (const char* value : {"a\r\nb", "a  b", "a\"b", "/x"}) {
-    EXPECT_EQ(set({{"bind", value}}), failed("bind", "Failed to bind to specified addresses."));
+    EXPECT_EQ(set({{"bind", value}}),
+              config_set_error("bind", "Failed to bind to specified addresses."));
   }
   EXPECT_EQ(set({{"bind", "127.0.0.1 -::1"}}), "OK");
   EXPECT_THAT(ListenOptions(config_).bind_addresses(), ElementsAre("127.0.0.1", "-::1"));
@@ -308,11 +298,11 @@ TEST_F(ConfigTest, BindTakesAddressesOnly) {
 
 TEST_F(ConfigTest, ProtectedOptionsFollowTheOriginOfTheClient) {
   ASSERT_EQ(load({"--enable-protected-configs", "local"}), "");
-  EXPECT_EQ(set({{"dir", directory_}}, Origin::kRemote),
-            failed("dir", "can't set protected config"));
+  EXPECT_EQ(set({{"dir", directory_}}, Origin::kRemote), config_set_error("dir", kProtectedOption));
   EXPECT_EQ(set({{"dir", "/nonexistent"}}, Origin::kLocal),
-            failed("dir", "No such file or directory"));
-  EXPECT_EQ(set({{"dir", "/etc/passwd"}}, Origin::kLocal), failed("dir", "Not a directory"));
+            config_set_error("dir", "No such file or directory"));
+  EXPECT_EQ(set({{"dir", "/etc/passwd"}}, Origin::kLocal),
+            config_set_error("dir", "Not a directory"));
   EXPECT_EQ(set({{"dir", directory_ + "/."}}, Origin::kLocal), "OK");
   EXPECT_EQ(config_.directory(), directory_);
 }
@@ -350,7 +340,7 @@ TEST_F(ConfigTest, RefusingHookTakesEverythingBack) {
   config_.on_change(OptionId::kMaxClients,
                     []() -> core::Result<> { return core::Error{"too many\r\nfor me"}; });
   EXPECT_EQ(set({{"timeout", "9"}, {"maxclients", "5"}, {"hz", "77"}}),
-            failed("maxclients", "too many  for me"));
+            config_set_error("maxclients", "too many  for me"));
   EXPECT_THAT(seen, ElementsAre(9, 0));
   EXPECT_EQ(config_.max_clients(), 10000);
   EXPECT_EQ(config_.hz(), 10);
@@ -363,23 +353,24 @@ TEST_F(ConfigTest, WordsOfSignalsAreRead) {
   EXPECT_EQ(get("shutdown-on-sigterm"), "default");
   for (const std::string words : {"", "never", "now never"}) {
     EXPECT_EQ(set({{"shutdown-on-sigint", words}}),
-              failed("shutdown-on-sigint",
-                     "argument(s) must be one of the following: default, save, nosave, now, force"))
+              config_set_error("shutdown-on-sigint",
+                               unknown_choice("default, save, nosave, now, force").reason))
         << words;
   }
   EXPECT_EQ(set({{"shutdown-on-sigint", "save nosave"}}),
-            failed("shutdown-on-sigint",
-                   "shutdown options SAVE and NOSAVE can't be used simultaneously"));
+            config_set_error("shutdown-on-sigint",
+                             "shutdown options SAVE and NOSAVE can't be used simultaneously"));
 }
 
 TEST_F(ConfigTest, OomScoresAreBounded) {
   EXPECT_EQ(set({{"oom-score-adj-values", "3 2 -2000"}}), "OK");
   EXPECT_EQ(set({{"oom-score-adj-values", "1 2"}}),
-            failed("oom-score-adj-values", "wrong number of arguments"));
+            config_set_error("oom-score-adj-values", "wrong number of arguments"));
   for (const std::string words : {"1 2 2001", "-2001 0 0", "1 2 x"}) {
-    EXPECT_EQ(set({{"oom-score-adj-values", words}}),
-              failed("oom-score-adj-values",
-                     "Invalid oom-score-adj-values, elements must be between -2000 and 2000."))
+    EXPECT_EQ(
+        set({{"oom-score-adj-values", words}}),
+        config_set_error("oom-score-adj-values",
+                         "Invalid oom-score-adj-values, elements must be between -2000 and 2000."))
         << words;
   }
 }
@@ -403,7 +394,7 @@ TEST_F(ConfigTest, SensitiveNamesAreKnown) {
 }
 
 TEST_F(ConfigTest, RewriteNeedsAFile) {
-  EXPECT_EQ(config_.rewrite().error().message, "ERR The server is running without a config file");
+  EXPECT_EQ(config_.rewrite().error().message, kNoConfigFile);
 }
 
 TEST_F(ConfigTest, RewrittenFileLoadsToTheSameValues) {

@@ -4,8 +4,10 @@
 // and the command line. A restart after CONFIG REWRITE must give the same values.
 #include <fmt/format.h>
 
+#include "server/config/buffer_limits.h"
 #include "server/config/command_line.h"
 #include "server/config/option_table.h"
+#include "server/config/value.h"
 #include "server/config/words.h"
 #include "tests/server/config/config_fixture.h"
 
@@ -62,7 +64,7 @@ TEST_F(ConfigTest, ABareSaveLineForgetsAllSavePoints) {
   EXPECT_EQ(get(argument, "save"), "");
   Config words;
   EXPECT_THAT(load(words, {"--shutdown-on-sigint"}),
-              HasSubstr("argument(s) must be one of the following: default, save"));
+              HasSubstr(unknown_choice("default, save").reason));
 }
 
 TEST_F(ConfigTest, BadLinesAreFatalWithTheirPlace) {
@@ -80,14 +82,13 @@ TEST_F(ConfigTest, BadLinesAreFatalWithTheirPlace) {
       {"port", "wrong number of arguments"},
       {"port 1 2", "wrong number of arguments"},
       {"bind", "wrong number of arguments"},
-      {"port abc", "argument couldn't be parsed into an integer"},
-      {"port 99999", "argument must be between 0 and 65535 inclusive"},
-      {"unixsocketperm 9", "argument couldn't be parsed as an octal number"},
+      {"port abc", std::string(kNoInteger)},
+      {"port 99999", out_of_range(0, 65535).reason},
+      {"unixsocketperm 9", std::string(kNoOctalNumber)},
       {"unixsocketperm 1777", "argument must be between 0 and 777 inclusive"},
       {"dir /nonexistent", "No such file or directory"},
-      {"supervised x", "argument(s) must be one of the following: upstart, systemd, auto, no"},
-      {"client-output-buffer-limit normal 0 0",
-       "Wrong number of arguments in buffer limit configuration."},
+      {"supervised x", unknown_choice("upstart, systemd, auto, no").reason},
+      {"client-output-buffer-limit normal 0 0", std::string(kNoBufferLimit)},
   };
   for (const auto& c : kCases) {
     const auto path = write("a.conf", "# first\n  " + c.line + " \r\n");

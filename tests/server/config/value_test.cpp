@@ -85,7 +85,7 @@ TEST(ParseValue, BoolIsYesOrNo) {
   EXPECT_EQ(parse_value(option, std::vector<std::string>{"yes"}, "")->scalar, 1);
   EXPECT_EQ(parse_value(option, std::vector<std::string>{"No"}, "")->scalar, 0);
   for (const char* word : {"", "1", "true", "yes "}) {
-    EXPECT_EQ(text_of(option, {word}), "!argument must be 'yes' or 'no'") << word;
+    EXPECT_EQ(text_of(option, {word}), "!" + std::string(kNoBoolean)) << word;
   }
 }
 
@@ -97,14 +97,14 @@ TEST(ParseValue, IntegersHaveOneSpellingAndARange) {
     EXPECT_EQ(text_of(option, {word}), "!argument must be between -5 and 100 inclusive") << word;
   }
   for (const char* word : {"", "+1", "01", "-0", "1.0", "0x1", " 1", "9223372036854775808"}) {
-    EXPECT_EQ(text_of(option, {word}), "!argument couldn't be parsed into an integer") << word;
+    EXPECT_EQ(text_of(option, {word}), "!" + std::string(kNoInteger)) << word;
   }
 }
 
 TEST(ParseValue, MemoryIsShownInBytes) {
   const Option option{.name = "a", .kind = OptionKind::kMemory, .min = 1024, .max = 1 << 20};
   EXPECT_EQ(text_of(option, {"1MB"}), "1048576");
-  EXPECT_EQ(text_of(option, {"x"}), "!argument must be a memory value");
+  EXPECT_EQ(text_of(option, {"x"}), "!" + std::string(kNoMemoryValue));
   for (const char* word : {"1k", "1gb", "99999999999gb"}) {
     EXPECT_EQ(text_of(option, {word}), "!argument must be between 1024 and 1048576 inclusive");
   }
@@ -116,7 +116,7 @@ TEST(ParseValue, OctalNumbersKeepTheirBase) {
   EXPECT_EQ(parse_value(option, std::vector<std::string>{"700"}, "")->scalar, 0700);
   EXPECT_EQ(text_of(option, {"1000"}), "!argument must be between 0 and 777 inclusive");
   for (const char* word : {"", "8", "0x7", "7 "}) {
-    EXPECT_EQ(text_of(option, {word}), "!argument couldn't be parsed as an octal number") << word;
+    EXPECT_EQ(text_of(option, {word}), "!" + std::string(kNoOctalNumber)) << word;
   }
 }
 
@@ -125,13 +125,13 @@ TEST(ParseValue, FloatsKeepTheirBits) {
   const auto value = parse_value(option, std::vector<std::string>{"0.10"}, "");
   EXPECT_EQ(value->text, "0.1");
   EXPECT_EQ(std::bit_cast<double>(value->scalar), 0.1);
-  EXPECT_EQ(text_of(option, {"inf"}), "!argument couldn't be parsed into a float");
+  EXPECT_EQ(text_of(option, {"inf"}), "!" + std::string(kNoFloat));
 }
 
 TEST(ParseValue, ChoicesAreNumberedInTheirOrder) {
   const Option option{.name = "a", .kind = OptionKind::kEnum, .choices = {"first", "second"}};
   EXPECT_EQ(parse_value(option, std::vector<std::string>{"Second"}, "")->scalar, 1);
-  EXPECT_EQ(text_of(option, {"third"}), "!argument(s) must be one of the following: first, second");
+  EXPECT_EQ(text_of(option, {"third"}), "!" + unknown_choice("first, second").reason);
 }
 
 TEST(ParseValue, OneTextIsSplitWhereAnOptionTakesSeveralWords) {

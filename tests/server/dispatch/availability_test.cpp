@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests which commands a server rejects while it loads, while it is a replica, or while it lacks
-// replicas.
+// Commands that a server rejects while it loads, while it is a replica, or while it lacks replicas.
+#include <gmock/gmock.h>
+
+#include "server/commands/connection/transaction_commands.h"
 #include "server/durability/durability.h"
+#include "server/process/availability.h"
 #include "server/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
@@ -13,11 +17,10 @@ namespace {
 class AvailabilityTest : public CommandTest {
  protected:
   const std::string kQueued = "+QUEUED\r\n";
-  const std::string kReadOnly = error("READONLY You can't write against a read only replica.");
-  const std::string kMasterDown =
-      error("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
-  const std::string kTooFew = error("NOREPLICAS Not enough good replicas to write.");
-  const std::string kLoadingText = error("LOADING Redis is loading the dataset in memory");
+  const std::string kReadOnly = error(kReplicaIsReadOnly);
+  const std::string kMasterDown = error(kLinkIsDown);
+  const std::string kTooFew = error(kNotEnoughReplicas);
+  const std::string kLoadingText = error(kServerIsLoading);
 
   void begin(Availability::Trouble trouble) { durability_.availability.begin(trouble); }
   void end(Availability::Trouble trouble) { durability_.availability.end(trouble); }
@@ -31,15 +34,14 @@ TEST_F(AvailabilityTest, AReadOnlyReplicaRefusesWritesAlone) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   EXPECT_EQ(run({"MULTI"}), kOk);
   EXPECT_EQ(run({"SET", "a", "1"}), kReadOnly);
-  EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of previous errors."));
+  EXPECT_EQ(run({"EXEC"}), error(kTransactionDiscarded));
 }
 
 TEST_F(AvailabilityTest, ATransactionQueuedBeforeIsRefusedAsAWhole) {
   run({"MULTI"});
   EXPECT_EQ(run({"SET", "a", "1"}), kQueued);
   begin(Availability::kReadOnlyReplica);
-  EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of: READONLY You can't "
-                                 "write against a read only replica."));
+  EXPECT_THAT(run({"EXEC"}), is_error("EXECABORT", kReplicaIsReadOnly));
   run({"MULTI"});
   EXPECT_EQ(run({"GET", "a"}), kQueued);
   EXPECT_EQ(run({"EXEC"}), array({kNull}));
@@ -62,14 +64,14 @@ TEST_F(AvailabilityTest, AQueueThatMayNotBeStaleIsRefusedWhenItRuns) {
   run({"MULTI"});
   EXPECT_EQ(run({"GET", "a"}), kQueued);
   begin(Availability::kStaleReplica);
-  EXPECT_TRUE(run({"EXEC"}).starts_with("-EXECABORT Transaction discarded because of: MASTERDOWN"));
+  EXPECT_THAT(run({"EXEC"}), is_error("EXECABORT", "MASTERDOWN"));
 }
 
 TEST_F(AvailabilityTest, AQueueIsRefusedWhileDataIsLoaded) {
   run({"MULTI"});
   EXPECT_EQ(run({"GET", "a"}), kQueued);
   begin(Availability::kLoading);
-  EXPECT_TRUE(run({"EXEC"}).starts_with("-EXECABORT Transaction discarded because of: LOADING"));
+  EXPECT_THAT(run({"EXEC"}), is_error("EXECABORT", "LOADING"));
   run({"MULTI"});
   EXPECT_EQ(run({"UNWATCH"}), kQueued);
   EXPECT_EQ(run({"EXEC"}), array({kOk}));

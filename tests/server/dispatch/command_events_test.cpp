@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/config/special_values.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/session.h"
 #include "tests/support/clients_fixture.h"
@@ -352,9 +354,7 @@ TEST_F(CommandEventsTest, ClassesAreShownAsTheyAreKept) {
 TEST_F(CommandEventsTest, UnknownClassesAreRefused) {
   for (const char* const classes : {"q", "KEAq", "a"}) {
     EXPECT_EQ(run({"CONFIG", "SET", "notify-keyspace-events", classes}),
-              error("ERR CONFIG SET failed (possibly related to argument "
-                    "'notify-keyspace-events') - Invalid event class character. Use "
-                    "'Ag$lshzxeKEtmdn'."));
+              error(config_set_error("notify-keyspace-events", kInvalidEventClass)));
   }
 }
 

@@ -12,11 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "protocol/error_texts.h"
 #include "protocol/reply_parser.h"
 #include "server/session/session.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/clients_fixture.h"
 #include "tests/support/environment.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/sanitized.h"
 
 namespace server {
@@ -87,7 +89,7 @@ TEST_F(ForbiddenWordsTest, ThereIsNoInterpreter) {
                                 {"FCALL", "f", "0"},
                                 {"FCALL_RO", "f", "0"},
                                 {"EVALSHA_RO", digest, "0"}}) {
-    EXPECT_THAT(run(words), StartsWith("-ERR unknown command")) << words[0];
+    EXPECT_THAT(run(words), is_error("ERR", "unknown command")) << words[0];
   }
   expect_refused({"SCRIPT", "LOAD", "return 1"});
   expect_refused({"FUNCTION", "LOAD", "#!lua name=x"});
@@ -160,8 +162,7 @@ TEST_F(LineEndsTest, NoErrorHoldsOne) {
 }
 
 TEST_F(LineEndsTest, UnknownNameGivesOneLineError) {
-  EXPECT_EQ(run({"no\r\nsuch", "a\nb"}),
-            "-ERR unknown command 'no  such', with args beginning with: 'a b' \r\n");
+  EXPECT_EQ(run({"no\r\nsuch", "a\nb"}), error(protocol::unknown_command("no  such", "'a b' ")));
 }
 
 // CVE-2022-36021, CVE-2024-31228: matching a key or channel with any pattern must take little time.

@@ -13,6 +13,7 @@
 #include "server/process/statistics.h"
 #include "server/session/clients.h"
 #include "server/session/session.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/listener_fixture.h"
 #include "tests/support/set_option.h"
 #include "tests/support/socket_pair.h"
@@ -20,7 +21,6 @@
 namespace server::net {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Kind = ClientAcceptor::Kind;
 
@@ -46,7 +46,7 @@ TEST_F(ClientAcceptorTest, RejectsAndCountsClientsAboveTheLimit) {
   EXPECT_EQ(first.ask("PING"), "+PONG\r\n");
   const Caller second;
   ASSERT_TRUE(second.call("127.0.0.1", port_));
-  EXPECT_EQ(second.hear(), "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(second.hear(), encoded_error(net::kTooManyClients));
   EXPECT_EQ(second.hear(), "") << "and let go";
 }
 

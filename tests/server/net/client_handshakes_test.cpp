@@ -7,6 +7,8 @@
 
 #include <sstream>
 
+#include "protocol/error_texts.h"
+#include "server/commands/server/cluster/cluster_commands.h"
 #include "tests/support/connection_fixture.h"
 
 namespace server::net {
@@ -75,7 +77,7 @@ Expected ok() {
   return text("OK");
 }
 Expected no_cluster() {
-  return error_like("ERR This instance has cluster support disabled");
+  return error_like(std::string(kClusterDisabled));
 }
 // The reply to CLIENT MAINT_NOTIFICATIONS must be an error. Four client libraries take any other
 // reply as a promise to send push messages.
@@ -234,7 +236,7 @@ TEST_F(ClientHandshakesTest, StackExchange) {
        holds(Reply::Type::kMap, "replica-read-only", "yes")},
       {{"CONFIG", "GET", "slave-read-only"}, holds(Reply::Type::kMap, "slave-read-only", "yes")},
       {{"CONFIG", "GET", "databases"}, holds(Reply::Type::kMap, "databases", "16")},
-      {{"SENTINEL", "MASTERS"}, error_like(StartsWith("ERR unknown command"))},
+      {{"SENTINEL", "MASTERS"}, error_like(StartsWith(protocol::kUnknownCommand))},
       {{"INFO", "replication"}, any()},
       {{"INFO", "server"}, any()},
       {{"CLUSTER", "NODES"}, no_cluster()},

@@ -8,7 +8,9 @@
 #include <sstream>
 #include <string>
 
+#include "server/dispatch/permissions.h"
 #include "tests/support/connection_fixture.h"
+#include "tests/support/error_matcher.h"
 
 namespace server::net {
 namespace {
@@ -84,7 +86,7 @@ TEST_F(ClientMemoryTest, SendsAnUnauthenticatedClientsFirstErrors) {
   log_out();
   std::string request;
   for (int i = 0; i < 2000; ++i) request += request_of({"GET", "a"});
-  EXPECT_THAT(answer(request), StartsWith("-NOAUTH Authentication required.\r\n"));
+  EXPECT_THAT(answer(request), StartsWith(encoded_error(kNotAuthenticated)));
   EXPECT_TRUE(is_closed());
   EXPECT_THAT(run({"INFO", "stats"}),
               testing::HasSubstr("client_output_buffer_limit_disconnections:1\r\n"));

@@ -175,15 +175,14 @@ TEST_F(ConnectionTest, AnUnblockedCommandIsAnsweredWithAnError) {
   EXPECT_EQ(run({"CLIENT", "UNBLOCK", std::to_string(session_->id), "ERROR"}), integer(1));
   connection_->wake();
   serve();
-  EXPECT_EQ(received(), "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n+PONG\r\n");
+  EXPECT_EQ(received(), error(kUnblocked) + "+PONG\r\n");
 }
 
 TEST_F(ConnectionTest, AWaitIsEndedOnRequestOnlyWhileItWaits) {
   const std::string id = std::to_string(session_->id);
-  for (const auto& [word, reply] :
-       {std::pair<std::string, std::string>{"", ":0\r\n"},
-        {"TIMEOUT", ":0\r\n"},
-        {"ERROR", "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"}}) {
+  for (const auto& [word, reply] : {std::pair<std::string, std::string>{"", ":0\r\n"},
+                                    {"TIMEOUT", ":0\r\n"},
+                                    {"ERROR", error(kUnblocked)}}) {
     EXPECT_EQ(run({"CLIENT", "UNBLOCK", id}), integer(0));
     EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
     EXPECT_NE(run({"INFO", "clients"}).find("\nblocked_clients:1\r"), std::string::npos);

@@ -8,10 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/error_texts.h"
+#include "protocol/request_parser.h"
 #include "tests/support/connection_fixture.h"
 
 namespace server::net {
 namespace {
+
+namespace request_fault = protocol::request_fault;
 
 using testing::StartsWith;
 
@@ -56,21 +60,21 @@ TEST_F(OddRequestsTest, APipelineIsAnsweredInOrder) {
 
 TEST_F(OddRequestsTest, ProtocolErrorsAreReportedAndEndTheLink) {
   const std::string many(70'000, '1');
-  const std::vector<std::pair<std::string, std::string>> cases = {
+  const std::vector<std::pair<std::string, std::string_view>> cases = {
       {"*1\r\n+3\r\n", "expected '$', got '+'"},
-      {"*x\r\n", "invalid multibulk length"},
-      {"*2147483648\r\n", "invalid multibulk length"},
-      {"*1\r\n$-1\r\n", "invalid bulk length"},
-      {"*1\r\n$x\r\n", "invalid bulk length"},
-      {"*1\r\n$99999999999\r\n", "invalid bulk length"},
-      {"SET \"x\r\n", "unbalanced quotes in request"},
-      {std::string(70'000, 'x'), "too big inline request"},
-      {"*" + many, "too big mbulk count string"},
-      {"*1\r\n$" + many, "too big bulk count string"},
+      {"*x\r\n", request_fault::kInvalidCount},
+      {"*2147483648\r\n", request_fault::kInvalidCount},
+      {"*1\r\n$-1\r\n", request_fault::kInvalidSize},
+      {"*1\r\n$x\r\n", request_fault::kInvalidSize},
+      {"*1\r\n$99999999999\r\n", request_fault::kInvalidSize},
+      {"SET \"x\r\n", request_fault::kUnbalancedQuotes},
+      {std::string(70'000, 'x'), request_fault::kLongLine},
+      {"*" + many, request_fault::kLongCount},
+      {"*1\r\n$" + many, request_fault::kLongSize},
   };
   for (const auto& [request, reason] : cases) {
     EXPECT_EQ(answer_to_a_new_client(request_of({"PING"}) + request, 1 << 20),
-              "+PONG\r\n-ERR Protocol error: " + reason + "\r\n(end)")
+              "+PONG\r\n" + error(protocol::protocol_error(reason)) + "(end)")
         << request.substr(0, 40);
   }
 }
@@ -118,7 +122,7 @@ TEST_F(OddRequestsTest, ALoweredBulkLimitReachesAClientThatIsThere) {
   run({"CONFIG", "SET", "proto-max-bulk-len", "1mb"});
   EXPECT_EQ(answer_to_much(request_of({"SET", "k", std::string(kMib, 'x')})), "+OK\r\n");
   EXPECT_EQ(answer("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048577\r\n"),
-            "-ERR Protocol error: invalid bulk length\r\n(end)");
+            error(protocol::protocol_error(request_fault::kInvalidSize)) + "(end)");
 }
 
 // client-query-buffer-limit must close a client that sends a command without end, even if each of
@@ -148,12 +152,13 @@ class StrangerTest : public OddRequestsTest {
 };
 
 TEST_F(StrangerTest, LongRequestsAreRefused) {
-  EXPECT_EQ(answer("*11\r\n"), "-ERR Protocol error: unauthenticated multibulk length\r\n(end)");
+  EXPECT_EQ(answer("*11\r\n"),
+            error(protocol::protocol_error(request_fault::kUnauthenticatedCount)) + "(end)");
 }
 
 TEST_F(StrangerTest, BigRequestsAreRefused) {
   EXPECT_EQ(answer("*1\r\n$16385\r\n"),
-            "-ERR Protocol error: unauthenticated bulk length\r\n(end)");
+            error(protocol::protocol_error(request_fault::kUnauthenticatedSize)) + "(end)");
 }
 
 TEST_F(StrangerTest, AFailedLoginInAPipelineKeepsTheOrder) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "protocol/error_texts.h"
 #include "server/acl/users.h"
 #include "server/config/config.h"
 #include "server/loop/reply_gate.h"
@@ -212,7 +213,8 @@ TEST_F(RequestRunnerTest, ALoginDecidesWhatTheNextRequestMayBe) {
   const size_t begin = gate_.fresh().size();
   EXPECT_EQ(unknown.run("*3\r\n$3\r\nSET\r\n$1\r\na\r\n" + big, batch_, gate_).end,
             End::kClosesClient);
-  EXPECT_THAT(std::string(gate_.fresh().substr(begin)), HasSubstr("unauthenticated bulk length"));
+  EXPECT_THAT(std::string(gate_.fresh().substr(begin)),
+              HasSubstr(protocol::request_fault::kUnauthenticatedSize));
 }
 
 TEST_F(RequestRunnerTest, AnUnknownClientGetsFewReplies) {
@@ -239,7 +241,7 @@ TEST_F(RequestRunnerTest, LimitsReachClientsThatAreThere) {
   EXPECT_EQ(end_, End::kNeedsInput);
   set_option(config_, OptionId::kProtoMaxBulkLen, "1048576");
   EXPECT_EQ(feed(std::string(2'000'000, 'x') + "\r\n" + request),
-            kNull + error("ERR Protocol error: invalid bulk length"))
+            kNull + error(protocol::protocol_error(protocol::request_fault::kInvalidSize)))
       << "from the next request on";
 }
 

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/config/config.h"
+#include "server/config/value.h"
 #include "server/transport/tls.h"
 #include "server/transport/tls_stream.h"
 #include "tests/support/captured_log.h"
@@ -262,8 +264,7 @@ TEST_F(TlsReloadTest, InvalidFilesChangeNothing) {
            {"tls-ciphersuites", "TLS_NONE"},
            {"tls-ca-cert-file", "", "tls-auth-clients", "yes"},
            {"maxclients", "77", "tls-cert-file", absent}}) {
-    EXPECT_THAT(set(words), HasSubstr("Unable to update TLS configuration. Check server logs."))
-        << testing::PrintToString(words);
+    EXPECT_THAT(set(words), HasSubstr(kTlsNotUpdated)) << testing::PrintToString(words);
     EXPECT_EQ(run({"CONFIG", "GET", "tls-*"}), shown) << testing::PrintToString(words);
   }
   EXPECT_EQ(run({"CONFIG", "GET", "maxclients"}), array({bulk("maxclients"), bulk("10000")}));
@@ -286,9 +287,7 @@ TEST_F(TlsReloadTest, AnEncryptedKeyNeedsItsPassword) {
 
 TEST_F(TlsConnectionTest, WithoutACertificateThereIsNoPort) {
   const CapturedLog log;
-  EXPECT_EQ(set({"tls-port", "1"}),
-            error("ERR CONFIG SET failed (possibly related to argument 'tls-port') - Unable to "
-                  "update TLS configuration. Check server logs."));
+  EXPECT_EQ(set({"tls-port", "1"}), error(config_set_error("tls-port", kTlsNotUpdated)));
   EXPECT_EQ(run({"CONFIG", "GET", "tls-port"}), array({bulk("tls-port"), bulk("0")}));
   EXPECT_THAT(log.text(), HasSubstr("No tls-cert-file configured"));
 }
@@ -297,22 +296,18 @@ TEST_F(TlsConnectionTest, WithoutACertificateThereIsNoPort) {
 TEST_F(TlsReloadTest, WrongValuesAreRefusedAsByRedis) {
   const CapturedLog log;
   const auto refused = [this](const std::string& name, const std::string& value,
-                              const std::string& why) {
-    EXPECT_EQ(set({name, value}), error("ERR CONFIG SET failed (possibly related to argument '" +
-                                        name + "') - " + why));
+                              std::string_view why) {
+    EXPECT_EQ(set({name, value}), error(config_set_error(name, why)));
   };
-  const std::string unusable = "Unable to update TLS configuration. Check server logs.";
-  refused("tls-cert-file", "/absent", unusable);
-  refused("tls-protocols", "TLSv9", unusable);
-  refused("tls-port", "70000", "argument must be between 0 and 65535 inclusive");
-  refused("tls-port", "x", "argument couldn't be parsed into an integer");
-  refused("tls-auth-clients", "perhaps",
-          "argument(s) must be one of the following: no, yes, optional");
-  refused("tls-session-cache-size", "-1", "argument must be between 0 and 2147483647 inclusive");
-  refused("tls-replication", "2", "argument must be 'yes' or 'no'");
+  refused("tls-cert-file", "/absent", kTlsNotUpdated);
+  refused("tls-protocols", "TLSv9", kTlsNotUpdated);
+  refused("tls-port", "70000", out_of_range(0, 65535).reason);
+  refused("tls-port", "x", kNoInteger);
+  refused("tls-auth-clients", "perhaps", unknown_choice("no, yes, optional").reason);
+  refused("tls-session-cache-size", "-1", out_of_range(0, 2147483647).reason);
+  refused("tls-replication", "2", kNoBoolean);
   EXPECT_EQ(set({"tls-key-file-pass", "x", "tls-key-file-pass", "y"}),
-            error("ERR CONFIG SET failed (possibly related to argument 'tls-key-file-pass') - "
-                  "duplicate parameter"));
+            error(config_set_error("tls-key-file-pass", "duplicate parameter")));
   EXPECT_EQ(set({"tls-protocols", "TLSv1.3"}), kOk);
 }
 

@@ -7,12 +7,12 @@
 #include "server/session/session.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class HttpGuardTest : public CommandTest {
  protected:
@@ -56,8 +56,8 @@ TEST_F(HttpGuardTest, WarnsOnceAMinute) {
 }
 
 TEST_F(HttpGuardTest, OtherUnknownCommandsDoNot) {
-  EXPECT_THAT(run({"PUT", "/"}), StartsWith("-ERR unknown command"));
-  EXPECT_THAT(run({"Host", "x"}), StartsWith("-ERR unknown command"));
+  EXPECT_THAT(run({"PUT", "/"}), is_error("ERR", "unknown command"));
+  EXPECT_THAT(run({"Host", "x"}), is_error("ERR", "unknown command"));
   EXPECT_EQ(client_->last_outcome, Outcome::kDone);
   EXPECT_EQ(warnings(), 0U);
 }

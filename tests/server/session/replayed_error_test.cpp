@@ -5,6 +5,9 @@
 
 #include <string>
 
+#include "server/commands/keys/database_index.h"
+#include "tests/support/error_matcher.h"
+
 namespace server {
 namespace {
 
@@ -29,7 +32,7 @@ TEST(ReplayedErrorTest, EveryErrorInEffectsLosesData) {
 TEST(ReplayedErrorTest, OthersMayHaveFailedWhenTheyWereWritten) {
   EXPECT_FALSE(find_error(kForeign, "BF.ADD", "-ERR full\r\n")->loses_data);
   EXPECT_TRUE(find_error(kForeign, "BF.ADD", "-OOM no memory\r\n")->loses_data);
-  EXPECT_TRUE(find_error(kForeign, "select", "-ERR DB index is out of range\r\n")->loses_data);
+  EXPECT_TRUE(find_error(kForeign, "select", encoded_error(kNotADatabase))->loses_data);
 }
 
 TEST(ReplayedErrorTest, EffectsAreLookedInto) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/cluster/member/member.h"
 #include "tests/server/cluster/member/fake_member_queue.h"
 
 namespace server::cluster {
@@ -86,7 +87,7 @@ TEST_F(PeerQuestionsTest, ALeaderDoesNotTakeOver) {
   FakeMemberQueue leader(id_of('a'));
   ask_for_failover(leader, false, taken());
   leader.run();
-  EXPECT_EQ(line_, "-ERR You should send CLUSTER FAILOVER to a replica");
+  EXPECT_EQ(line_, "-" + std::string(kFailoverNeedsReplica));
 }
 
 TEST_F(PeerQuestionsTest, AResignationSparesTheWait) {

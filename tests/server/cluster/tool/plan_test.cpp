@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster/tool/plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "tests/server/cluster/sample_topology.h"
+#include "tests/support/error_matcher.h"
 
 namespace server::cluster {
 namespace {
@@ -23,9 +25,9 @@ std::string error_of(const auto& result) {
   return result ? "" : result.error().message;
 }
 
-std::string or_replace(const std::string& shard) {
-  return "; if all members in sync are lost for good, `replace " + shard +
-         " HOST:PORT --accept-loss` gives it an empty leader";
+// Matches an error that names `noun` and, as the remedy, the command that replaces the shard.
+auto is_error_or_replace(const std::string& noun, const std::string& shard) {
+  return ::testing::AllOf(is_error("ERR", noun), ::testing::HasSubstr("`replace " + shard + " "));
 }
 
 TEST(PlanTest, AddressEndsInItsPort) {
@@ -74,8 +76,7 @@ TEST(PlanTest, NodeJoinsTheSmallestShardOrTheOneNamed) {
   const auto named = plan_add(sample_topology(), {}, node, "s1");
   ASSERT_TRUE(named);
   EXPECT_EQ(named->shard_of(node.id)->name, "s1");
-  EXPECT_EQ(error_of(plan_add(sample_topology(), {}, node, "s9")),
-            "ERR there is no shard 's9'; there are s1, s2");
+  EXPECT_THAT(error_of(plan_add(sample_topology(), {}, node, "s9")), is_error("ERR", "'s9'"));
   EXPECT_FALSE(plan_add(sample_topology(), {}, sample_topology().nodes[0], ""));
 }
 
@@ -144,14 +145,12 @@ TEST(PlanTest, OnlyReplicasAreRemoved) {
   ASSERT_TRUE(removed);
   EXPECT_EQ(removed->node(id_of('b')), nullptr);
   EXPECT_EQ(removed->shard("s1")->members, std::vector{id_of('a')});
-  EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.1", 7001})),
-            "ERR 10.0.0.1:7001 leads shard s1: give it another leader first, by `failover s1`" +
-                or_replace("s1"));
-  EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.3", 7001})),
-            "ERR 10.0.0.3:7001 is all that shard s2 has: its slots would have no owner" +
-                or_replace("s2"));
-  EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.9", 1})),
-            "ERR there is no node 10.0.0.9:1 in the cluster");
+  EXPECT_THAT(error_of(plan_remove(sample_topology(), {"10.0.0.1", 7001})),
+              is_error_or_replace("`failover s1`", "s1"));
+  EXPECT_THAT(error_of(plan_remove(sample_topology(), {"10.0.0.3", 7001})),
+              is_error_or_replace("10.0.0.3:7001", "s2"));
+  EXPECT_THAT(error_of(plan_remove(sample_topology(), {"10.0.0.9", 1})),
+              is_error("ERR", "10.0.0.9:1"));
 }
 
 TEST(PlanTest, FailoverChoosesWhoIsAliveAndInSync) {
@@ -173,21 +172,17 @@ TEST(PlanTest, FailoverRefusesWhoMustNotLead) {
   const auto refusal = [&](std::string_view shard, const Address* to, auto ids, bool force) {
     return error_of(plan_failover(topology, ids, shard, to, force));
   };
-  EXPECT_EQ(refusal("s1", &leader, alive, false), "ERR shard s1: this node leads it already");
-  EXPECT_EQ(refusal("s1", &other, alive, false), "ERR shard s1: 10.0.0.3:7001 is no member");
-  EXPECT_EQ(refusal("s2", nullptr, alive, false),
-            "ERR shard s2: no replica is alive and in sync" + or_replace("s2"));
+  EXPECT_THAT(refusal("s1", &leader, alive, false), is_error("ERR", "already"));
+  EXPECT_THAT(refusal("s1", &other, alive, false), is_error("ERR", "10.0.0.3:7001"));
+  EXPECT_THAT(refusal("s2", nullptr, alive, false), is_error_or_replace("no replica", "s2"));
   EXPECT_NE(refusal("s9", nullptr, alive, false), "");
   const std::vector only_leader{id_of('a')};
-  EXPECT_EQ(refusal("s1", &replica, only_leader, true),
-            "ERR shard s1: this replica is not alive" + or_replace("s1"));
+  EXPECT_THAT(refusal("s1", &replica, only_leader, true), is_error_or_replace("not alive", "s1"));
   const std::vector only_replica{id_of('b')};
-  EXPECT_EQ(refusal("s1", &replica, only_replica, false),
-            "ERR shard s1: its leader is not alive; with --force it is not asked");
+  EXPECT_THAT(refusal("s1", &replica, only_replica, false), is_error("ERR", "--force"));
   EXPECT_EQ(refusal("s1", &replica, only_replica, true), "");
   topology.shards[0].insync = {id_of('a')};
-  EXPECT_EQ(refusal("s1", &replica, alive, true),
-            "ERR shard s1: this replica is not in sync, writes would be lost" + or_replace("s1"));
+  EXPECT_THAT(refusal("s1", &replica, alive, true), is_error_or_replace("not in sync", "s1"));
 }
 
 }  // namespace

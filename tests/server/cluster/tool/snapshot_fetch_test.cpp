@@ -74,7 +74,7 @@ TEST_F(SnapshotFetchTest, SavesTheSnapshotAndItsPosition) {
 TEST_F(SnapshotFetchTest, FailureLeavesNoFile) {
   const std::string torn = "$100\r\n" + empty_;
   const std::string damaged = "$5\r\nwrong";
-  EXPECT_FALSE(fetch({"-ERR this node does not lead its shard in epoch 7\r\n"}));
+  EXPECT_FALSE(fetch({"-ERR no leader\r\n"}));
   EXPECT_FALSE(fetch({"+OK\r\n", "-LOADING\r\n"}));
   EXPECT_FALSE(fetch({"+OK\r\n", position_ + "no size\r\n"}));
   EXPECT_FALSE(fetch({"+OK\r\n", position_ + torn}));

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "core/bitmap/bitfield.h"
 #include "core/keyspace/keyspace.h"
 #include "server/process/memory_monitor.h"
 #include "tests/support/key_test.h"
@@ -59,8 +60,7 @@ TEST_F(BitmapAccessTest, OffsetsEndAtTheLongestString) {
   ASSERT_EQ(run({"CONFIG", "SET", "proto-max-bulk-len", "1mb"}), kOk);
   const int64_t end = int64_t{8} << 20;
   EXPECT_EQ(run({"SETBIT", "k", std::to_string(end - 1), "1"}), integer(0));
-  EXPECT_EQ(run({"SETBIT", "k", std::to_string(end), "1"}),
-            error("ERR bit offset is not an integer or out of range"));
+  EXPECT_EQ(run({"SETBIT", "k", std::to_string(end), "1"}), error(core::bitmap::kInvalidBitOffset));
 }
 
 TEST_F(BitmapAccessTest, WithoutMemoryNothingChanges) {

@@ -2,6 +2,8 @@
 //
 // Tests BF.SCANDUMP and BF.LOADCHUNK: a filter is dumped and loaded in chunks. Chunks that do not
 // fit the filter are rejected.
+#include "server/commands/bloom/bloom_chunk_commands.h"
+
 #include <gmock/gmock.h>
 
 #include <random>
@@ -70,8 +72,8 @@ TEST_F(BloomChunkCommandsTest, BehindTheEndThereIsNothing) {
 }
 
 TEST_F(BloomChunkCommandsTest, AnIteratorIsANumber) {
-  EXPECT_EQ(run({"BF.SCANDUMP", "f", "x"}), error("Second argument must be numeric"));
-  EXPECT_EQ(run({"BF.LOADCHUNK", "g", "x", "data"}), error("ERR Second argument must be numeric"));
+  EXPECT_EQ(run({"BF.SCANDUMP", "f", "x"}), error(kIteratorToRead));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "g", "x", "data"}), error(kIteratorToWrite));
 }
 
 TEST_F(BloomChunkCommandsTest, OnlyFiltersHavePieces) {
@@ -89,7 +91,7 @@ TEST_F(BloomChunkCommandsTest, WithoutTheHeaderNothingIsMade) {
 
 TEST_F(BloomChunkCommandsTest, AHeaderThatIsNoneIsRefused) {
   for (const std::string& data : {std::string(), std::string("junk"), std::string(60, '\xff')}) {
-    EXPECT_EQ(load("g", {"1", data}), error("ERR received bad data"));
+    EXPECT_EQ(load("g", {"1", data}), error(kBadData));
   }
   EXPECT_EQ(run({"EXISTS", "g"}), integer(0));
 }
@@ -102,7 +104,7 @@ TEST_F(BloomChunkCommandsTest, ASecondHeaderDoesNotReplaceAFilter) {
 
 TEST_F(BloomChunkCommandsTest, APieceBehindTheLastLayerIsRefused) {
   for (const Chunk& chunk : all_chunks()) EXPECT_EQ(load("g", chunk), kOk);
-  EXPECT_EQ(load("g", {"999999999", "data"}), error("ERR invalid offset - no link found"));
+  EXPECT_EQ(load("g", {"999999999", "data"}), error(kNoLayer));
 }
 
 TEST_F(BloomChunkCommandsTest, APieceThatIsTooLongIsRefused) {
@@ -110,14 +112,14 @@ TEST_F(BloomChunkCommandsTest, APieceThatIsTooLongIsRefused) {
   EXPECT_EQ(load("g", chunks.at(0)), kOk);
   std::string long_piece = chunks.at(1).second + "x";
   const auto end = std::to_string(std::stoll(chunks.at(1).first) + 1);
-  EXPECT_EQ(load("g", {end, long_piece}), error("ERR invalid chunk - Too big for current filter"));
+  EXPECT_EQ(load("g", {end, long_piece}), error(kChunkTooLong));
 }
 
 TEST_F(BloomChunkCommandsTest, AnIteratorBeforeItsDataIsRefused) {
   const auto chunks = all_chunks();
   EXPECT_EQ(load("g", chunks.at(0)), kOk);
-  EXPECT_EQ(load("g", {"3", "more than three"}), error("ERR received bad data"));
-  EXPECT_EQ(load("g", {"0", "x"}), error("ERR received bad data"));
+  EXPECT_EQ(load("g", {"3", "more than three"}), error(kBadData));
+  EXPECT_EQ(load("g", {"0", "x"}), error(kBadData));
 }
 
 TEST_F(BloomChunkCommandsTest, PiecesMayComeTwice) {
@@ -163,7 +165,7 @@ TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
       const size_t start = dumped.find("\r\n") + 2;
       const std::string payload = dumped.substr(start, dumped.size() - start - 2);
       const bool is_restored = run({"RESTORE", "h", "0", payload, "REPLACE"}) == kOk;
-      ASSERT_EQ(loaded, is_restored ? kOk : error("ERR received bad data"))
+      ASSERT_EQ(loaded, is_restored ? kOk : error(kBadData))
           << "regions " << bits << " seed " << kSeed << " round " << round;
       refused += is_restored ? 0 : 1;
     }
@@ -180,7 +182,7 @@ TEST_F(BloomChunkCommandsTest, ARefusedLastPieceChangesNothing) {
   const std::string before = run({"DUMP", "g"});
   Chunk other = chunks.back();
   other.second.assign(other.second.size(), '\xff');
-  EXPECT_EQ(load("g", other), error("ERR received bad data"));
+  EXPECT_EQ(load("g", other), error(kBadData));
   EXPECT_EQ(run({"DUMP", "g"}), before);
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <iterator>
 #include <random>
@@ -7,10 +9,14 @@
 #include <vector>
 
 #include "persistence/journal.h"
+#include "protocol/error_texts.h"
+#include "server/commands/bloom/bloom_items.h"
+#include "server/commands/bloom/bloom_memory.h"
 #include "server/config/config.h"
 #include "server/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
@@ -104,32 +110,29 @@ TEST_F(BloomDeletionCommandsTest, SeparatesMissingKeysFromOtherTypes) {
   EXPECT_EQ(run({"BF.DEL", "missing", "a", "b"}), array({integer(0), integer(0)}));
   EXPECT_EQ(run({"EXISTS", "missing"}), integer(0));
   EXPECT_EQ(run({"BF.DEL", "s", "a"}), error(kWrongType));
-  EXPECT_EQ(run({"BF.DEL", "plain", "a"}),
-            error("ERR items cannot be deleted from this filter, which was not reserved "
-                  "DELETABLE"));
-  EXPECT_EQ(run({"BF.DEL", "plain"}), error("ERR wrong number of arguments for 'bf.del' command"));
+  EXPECT_THAT(run({"BF.DEL", "plain", "a"}), is_error("ERR", "not reserved DELETABLE"));
+  EXPECT_EQ(run({"BF.DEL", "plain"}), error(protocol::wrong_arity("bf.del")));
   const uint64_t changes = state_.changes.load();
   run({"BF.DEL", "missing", "a"});
   EXPECT_EQ(state_.changes.load(), changes);
 }
 
 TEST_F(BloomDeletionCommandsTest, OptionsThatMakeNoSenseAreRefused) {
-  const std::string regions = error("ERR REGIONS must be in the range [1, 255]");
-  const std::string needs = error("ERR REGIONS needs DELETABLE and no layout but regions");
-  const std::string layout = error("ERR DELETABLE needs the layout fingerprints or regions");
-  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "0"}), regions);
-  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "256"}), regions);
-  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "x"}), regions);
-  EXPECT_EQ(reserve("f", "0.01", "9", {"REGIONS", "4"}), needs);
-  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "LAYOUT", "fingerprints", "REGIONS", "4"}),
-            needs);
-  EXPECT_EQ(reserve("f", "0.01", "9", {"LAYOUT", "native", "DELETABLE"}), layout);
-  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "SEED", std::string(32, 'x')}),
-            error("ERR deletable filters have no SEED"));
-  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "WINDOW", "10"}),
-            error("ERR a filter with a WINDOW cannot be DELETABLE"));
-  EXPECT_EQ(run({"BF.INSERT", "f", "REGIONS", "4", "ITEMS", "a"}), needs);
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "REGIONS", "4"}), needs);
+  const auto regions = is_error("ERR", "[1, 255]");
+  const auto needs = is_error("ERR", "REGIONS needs DELETABLE");
+  const auto layout = is_error("ERR", "DELETABLE needs the layout");
+  EXPECT_THAT(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "0"}), regions);
+  EXPECT_THAT(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "256"}), regions);
+  EXPECT_THAT(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "x"}), regions);
+  EXPECT_THAT(reserve("f", "0.01", "9", {"REGIONS", "4"}), needs);
+  EXPECT_THAT(reserve("f", "0.01", "9", {"DELETABLE", "LAYOUT", "fingerprints", "REGIONS", "4"}),
+              needs);
+  EXPECT_THAT(reserve("f", "0.01", "9", {"LAYOUT", "native", "DELETABLE"}), layout);
+  EXPECT_THAT(reserve("f", "0.01", "9", {"DELETABLE", "SEED", std::string(32, 'x')}),
+              is_error("ERR", "SEED"));
+  EXPECT_THAT(reserve("f", "0.01", "9", {"DELETABLE", "WINDOW", "10"}), is_error("ERR", "WINDOW"));
+  EXPECT_THAT(run({"BF.INSERT", "f", "REGIONS", "4", "ITEMS", "a"}), needs);
+  EXPECT_THAT(run({"BF.PLAN", "0.01", "9", "REGIONS", "4"}), needs);
   EXPECT_EQ(run({"EXISTS", "f"}), integer(0));
 }
 
@@ -155,7 +158,7 @@ TEST_F(BloomDeletionCommandsTest, FullFiltersStayAsTheyWere) {
     while (run({"BF.ADD", "f", item(number)}) == integer(1)) ++number;
     EXPECT_GE(number, 40U);
     const std::string before = digest("f");
-    EXPECT_EQ(run({"BF.ADD", "f", "one more"}), error("ERR non scaling filter is full"));
+    EXPECT_EQ(run({"BF.ADD", "f", "one more"}), error(kFilterFull));
     EXPECT_EQ(digest("f"), before);
     EXPECT_EQ(run({"BF.DEL", "f", item(0)}), array({integer(1)}));
     EXPECT_EQ(run({"BF.ADD", "f", "one more"}), integer(1));
@@ -168,7 +171,7 @@ TEST_F(BloomDeletionCommandsTest, FullFiltersStayAsTheyWere) {
 // A filter that cannot grow for lack of memory rejects new items. It accepts them after other items
 // were deleted.
 TEST_F(BloomDeletionCommandsTest, WithoutMemoryToGrowNothingChanges) {
-  const std::string limit = error("ERR operation exceeds bloom object memory limit");
+  const std::string limit = error(kFilterTooLarge);
   for (const auto& options : kKinds) {
     run({"DEL", "f"});
     ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", "0"}), kOk);

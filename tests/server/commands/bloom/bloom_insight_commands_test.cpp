@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
 #include <map>
 
 #include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/layouts.h"
-
+#include "core/bloom/parameters.h"
 #include "core/keyspace/keyspace.h"
+#include "protocol/error_texts.h"
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_options.h"
 #include "server/config/config.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -63,7 +69,7 @@ TEST_F(BloomInsightCommandsTest, DebugShowsTheLayers) {
             std::string::npos)
       << reply;
   EXPECT_NE(reply.find(" capacity:20 size:"), std::string::npos) << reply;
-  EXPECT_EQ(run({"BF.DEBUG", "none"}), error("ERR not found"));
+  EXPECT_EQ(run({"BF.DEBUG", "none"}), error(kFilterNotFound));
   run({"SET", "s", "v"});
   EXPECT_TRUE(run({"BF.DEBUG", "s"}).starts_with("-WRONGTYPE"));
 }
@@ -149,7 +155,7 @@ TEST_F(BloomInsightCommandsTest, PlanTellsWhatReserveMakes) {
       for (const std::string rate : {"0.3", "0.01", "0.000001"}) {
         const Figures figures = plan({rate, capacity});
         EXPECT_EQ(figures, plan({rate, capacity, "LAYOUT", layout}));
-        EXPECT_EQ(figures.at("layout"), layout);
+        EXPECT_THAT(figures.at("layout"), layout);
         run({"DEL", "k"});
         ASSERT_EQ(run({"BF.RESERVE", "k", rate, capacity}), kOk);
         EXPECT_EQ(run({"BF.INFO", "k", "SIZE"}), array({":" + figures.at("bytes") + "\r\n"}));
@@ -185,26 +191,21 @@ TEST_F(BloomInsightCommandsTest, ProbesOfOtherLayoutsCostALineEach) {
 }
 
 TEST_F(BloomInsightCommandsTest, PlanRefusesWhatReserveRefuses) {
-  const std::string arity = error("ERR wrong number of arguments for 'bf.plan' command");
+  const std::string arity = error(protocol::wrong_arity("bf.plan"));
   EXPECT_EQ(run({"BF.PLAN", "0.01"}), arity);
-  EXPECT_EQ(run({"BF.PLAN", "x", "x"}), error("ERR bad error rate"));
-  EXPECT_EQ(run({"BF.PLAN", "1", "x"}),
-            error("ERR error rate must be in the range (0.000000, 1.000000)"));
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "x"}),
-            error("ERR bad capacity: write an integer, such as 100000"));
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "281474976710657"}),
-            error("ERR capacity must be in the range [1, 281474976710656]"));
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "EXPANSION"}), error("ERR no expansion"));
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "EXPANSION", "2", "NONSCALING"}),
-            error("Nonscaling filters cannot expand"));
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "TIGHTENING", "1"}),
-            error("ERR (0 < tightening ratio range < 1)"));
+  EXPECT_EQ(run({"BF.PLAN", "x", "x"}), error(kBadErrorRate));
+  EXPECT_EQ(run({"BF.PLAN", "1", "x"}), error(core::bloom::kErrorRateRange));
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "x"}), error(kBadCapacity));
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "281474976710657"}), error(kCapacityRange));
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "EXPANSION"}), error(kNoExpansion));
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "EXPANSION", "2", "NONSCALING"}), error(kCannotExpand));
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "TIGHTENING", "1"}), error(core::bloom::kTighteningRange));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "SEED", std::string(32, 's')}),
             error("Unknown argument received: 'SEED'"));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "LAYOUT"}), arity);
-  const std::string layout = error("ERR layout must be " + core::bloom::layout_names(", ", " or "));
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "LAYOUT", "classic"}), layout);
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "LAYOUT", "native", "LAYOUT", "classic"}), layout);
+  const auto layout = is_error("ERR", core::bloom::layout_names(", ", " or "));
+  EXPECT_THAT(run({"BF.PLAN", "0.01", "9", "LAYOUT", "classic"}), layout);
+  EXPECT_THAT(run({"BF.PLAN", "0.01", "9", "LAYOUT", "native", "LAYOUT", "classic"}), layout);
   const std::vector<std::string> impossible{"1e-300", "281474976710656"};
   const std::string refusal = run({"BF.RESERVE", "k", impossible[0], impossible[1]});
   EXPECT_EQ(run({"BF.PLAN", impossible[0], impossible[1]}), refusal);
@@ -270,11 +271,10 @@ TEST_F(BloomInsightCommandsTest, StatsOfNonScalingFilterInResp3) {
 }
 
 TEST_F(BloomInsightCommandsTest, StatsNeedAFilter) {
-  EXPECT_EQ(run({"BF.STATS", "k"}), error("ERR not found"));
+  EXPECT_EQ(run({"BF.STATS", "k"}), error(kFilterNotFound));
   run({"SET", "k", "v"});
   EXPECT_EQ(run({"BF.STATS", "k"}), error(kWrongType));
-  EXPECT_EQ(run({"BF.STATS", "k", "x"}),
-            error("ERR wrong number of arguments for 'bf.stats' command"));
+  EXPECT_EQ(run({"BF.STATS", "k", "x"}), error(protocol::wrong_arity("bf.stats")));
 }
 
 }  // namespace

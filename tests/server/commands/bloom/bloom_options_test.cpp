@@ -5,9 +5,12 @@
 #include "server/commands/bloom/bloom_options.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
+#include "protocol/error_texts.h"
+#include "server/commands/bloom/bloom_access.h"
 #include "tests/support/command_test.h"
 
 namespace server {
@@ -52,7 +55,7 @@ TEST_F(BloomExpiryTest, InsertSetsItOnlyWhereItCreates) {
   EXPECT_EQ(run({"BF.INSERT", "plain", "PX", "5", "ITEMS", "c"}), array({integer(1)}));
   EXPECT_EQ(run({"PTTL", "plain"}), integer(-1));
   EXPECT_EQ(run({"BF.INSERT", "none", "NOCREATE", "PX", "5", "ITEMS", "c"}),
-            error("ERR not found"));
+            error(kFilterNotFound));
   // Every word after ITEMS is an item, even the name of an option.
   EXPECT_EQ(run({"BF.INSERT", "i", "ITEMS", "EX", "10"}), array({integer(1), integer(1)}));
   EXPECT_EQ(run({"PTTL", "i"}), integer(-1));
@@ -61,12 +64,12 @@ TEST_F(BloomExpiryTest, InsertSetsItOnlyWhereItCreates) {
 TEST_F(BloomExpiryTest, ErrorsAreThoseOfSet) {
   struct Case {
     std::vector<std::string> words;
-    std::string text;
+    std::string_view text;
   };
-  const std::string invalid = "ERR invalid expire time in 'bf.reserve' command";
-  const Case cases[] = {{{"EX"}, "ERR syntax error"},
-                        {{"EX", "1", "PX", "1"}, "ERR syntax error"},
-                        {{"EX", "x"}, "ERR value is not an integer or out of range"},
+  const std::string invalid = protocol::invalid_expiry("bf.reserve");
+  const Case cases[] = {{{"EX"}, kSyntaxError},
+                        {{"EX", "1", "PX", "1"}, kSyntaxError},
+                        {{"EX", "x"}, kNotAnInteger},
                         {{"EX", "0"}, invalid},
                         {{"PX", "-1"}, invalid},
                         {{"PXAT", "0"}, invalid},
@@ -78,7 +81,7 @@ TEST_F(BloomExpiryTest, ErrorsAreThoseOfSet) {
     EXPECT_EQ(run(command), error(one.text)) << one.words[0];
   }
   EXPECT_EQ(run({"BF.INSERT", "k", "EX", "0", "ITEMS", "a"}),
-            error("ERR invalid expire time in 'bf.insert' command"));
+            error(protocol::invalid_expiry("bf.insert")));
   EXPECT_EQ(run({"EXISTS", "k"}), integer(0));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "100", "EX", "10"}), error("Unknown argument received: 'EX'"));
 }

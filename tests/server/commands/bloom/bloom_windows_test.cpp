@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests filters with a window: the replies that clients get, and the commands that the journal
-// records.
+// Filters with a window, as seen by clients and journals.
+#include <gmock/gmock.h>
+
 #include "core/bloom/scalable_filter.h"
 #include "persistence/journal.h"
+#include "server/commands/bloom/bloom_memory.h"
 #include "server/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
@@ -194,22 +197,21 @@ TEST_F(BloomWindows, AReplicaDoesNotGoByItsClock) {
 TEST_F(BloomWindows, TurnsAreForJournals) {
   run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10"});
   run({"BF.RESERVE", "plain", "0.001", "400"});
-  EXPECT_EQ(run({"BF.TURN", "w", "1", at(2500)}),
-            error("ERR BF.TURN is for journals of this server only"));
+  EXPECT_THAT(run({"BF.TURN", "w", "1", at(2500)}), is_error("ERR", "journals"));
   Client replay(*this);
   replay.session->origin = CommandOrigin::kOwnJournal;
   EXPECT_EQ(replay.run({"BF.TURN", "w", "x", "1"}), error(kNotAnInteger));
-  EXPECT_EQ(replay.run({"BF.TURN", "w", "1", "-1"}), error("ERR the window cannot turn"));
-  EXPECT_EQ(replay.run({"BF.TURN", "plain", "1", "1"}), error("ERR no filter with a window"));
-  EXPECT_EQ(replay.run({"BF.TURN", "none", "1", "1"}), error("ERR no filter with a window"));
+  EXPECT_THAT(replay.run({"BF.TURN", "w", "1", "-1"}), is_error("ERR", "turn"));
+  EXPECT_THAT(replay.run({"BF.TURN", "plain", "1", "1"}), is_error("ERR", "no filter"));
+  EXPECT_THAT(replay.run({"BF.TURN", "none", "1", "1"}), is_error("ERR", "no filter"));
   EXPECT_EQ(replay.run({"BF.TURN", "w", "1", at(2500)}), kOk);
 }
 
 TEST_F(BloomWindows, RefusalsNameTheReason) {
-  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "LAYOUT", "redisbloom"}),
-            error("ERR WINDOW is not for this layout"));
-  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "VALIDATESCALETO", "200"}),
-            error("ERR cannot use WINDOW and VALIDATESCALETO options together"));
+  EXPECT_THAT(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "LAYOUT", "redisbloom"}),
+              is_error("ERR", "layout"));
+  EXPECT_THAT(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "VALIDATESCALETO", "200"}),
+              is_error("ERR", "VALIDATESCALETO"));
   EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "START", "5"}),
             error("Unknown argument received: 'START'"));
   EXPECT_EQ(run({"EXISTS", "w"}), integer(0));
@@ -255,8 +257,7 @@ TEST_F(BloomWindows, PlanTellsOfAllGenerations) {
 TEST_F(BloomWindows, TheMemoryLimitIsForAllGenerations) {
   run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", "1000000"});
   EXPECT_EQ(run({"BF.RESERVE", "plain", "0.01", "600000"}), kOk);
-  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "600000", "WINDOW", "10"}),
-            error("ERR operation exceeds bloom object memory limit"));
+  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "600000", "WINDOW", "10"}), error(kFilterTooLarge));
 }
 
 TEST_F(BloomWindows, WithoutMemoryToGrowNothingChanges) {
@@ -269,7 +270,7 @@ TEST_F(BloomWindows, WithoutMemoryToGrowNothingChanges) {
   for (; (reply = run({"BF.ADD", "w", std::to_string(count)})) != integer(0); ++count) {
     if (reply.front() == '-') break;
   }
-  EXPECT_EQ(reply, error("ERR operation exceeds bloom object memory limit"));
+  EXPECT_EQ(reply, error(kFilterTooLarge));
   EXPECT_GE(count, 90);
   const std::string before = run({"DUMP", "w"});
   EXPECT_EQ(run({"BF.ADD", "w", "one more"}), reply);

@@ -67,23 +67,18 @@ TEST(WindowOptions, OfInsertTakesItemsAsUnitWhereAnotherFollows) {
 
 TEST(WindowOptions, InvalidWindowsAreRejected) {
   EXPECT_EQ(parse({"WINDOW"}).error, protocol::kSyntaxError);
-  EXPECT_EQ(parse({"WINDOW", "x"}).error,
-            "ERR bad window: write seconds or items, such as WINDOW 3600 or WINDOW 1000 ITEMS");
+  EXPECT_EQ(parse({"WINDOW", "x"}).error, kBadWindow);
   for (const char* length : {"0", "-1", "4294967296"}) {
-    EXPECT_EQ(parse({"WINDOW", length}).error,
-              "ERR window must be in the range [1, 4294967295] seconds");
+    EXPECT_EQ(parse({"WINDOW", length}).error, kSecondsRange);
   }
   EXPECT_EQ(parse({"WINDOW", "4294967295"}).error, "");
-  EXPECT_EQ(parse({"WINDOW", "281474976710657", "ITEMS"}).error,
-            "ERR window must be in the range [1, 281474976710656] items");
+  EXPECT_EQ(parse({"WINDOW", "281474976710657", "ITEMS"}).error, kItemsRange);
   for (const char* count : {"0", "65", "x", "-4"}) {
-    EXPECT_EQ(parse({"WINDOW", "1", "GENERATIONS", count}).error,
-              "ERR generations must be in the range [1, 64]");
+    EXPECT_EQ(parse({"WINDOW", "1", "GENERATIONS", count}).error, kGenerationsRange);
   }
-  EXPECT_EQ(parse({"GENERATIONS", "4"}).error, "ERR GENERATIONS and REFRESH need WINDOW");
-  EXPECT_EQ(parse({"REFRESH"}).error, "ERR GENERATIONS and REFRESH need WINDOW");
-  EXPECT_EQ(parse({"WINDOW", "3", "ITEMS"}).error,
-            "ERR window must have an item for each generation");
+  EXPECT_EQ(parse({"GENERATIONS", "4"}).error, kNeedsWindow);
+  EXPECT_EQ(parse({"REFRESH"}).error, kNeedsWindow);
+  EXPECT_EQ(parse({"WINDOW", "3", "ITEMS"}).error, kWindowTooShort);
 }
 
 TEST(WindowOptions, AStartIsForJournals) {

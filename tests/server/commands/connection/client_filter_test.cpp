@@ -3,7 +3,10 @@
 // Tests the options that both CLIENT LIST and CLIENT KILL accept.
 #include "server/commands/connection/client_filter.h"
 
+#include <gmock/gmock.h>
+
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
@@ -54,18 +57,16 @@ TEST_F(ClientFilterTest, KillTakesSeveralIds) {
 }
 
 TEST_F(ClientFilterTest, BadOptionsAreRefused) {
-  EXPECT_EQ(listed({"ID"}), error("ERR syntax error"));
-  EXPECT_EQ(listed({"ID", "2", "x"}), error("ERR Invalid client ID"));
-  EXPECT_EQ(listed({"COLOUR", "red"}), error("ERR syntax error"));
-  EXPECT_EQ(listed({"TYPE", "x", "-1"}), error("ERR syntax error"));
-  EXPECT_EQ(listed({"SKIPME", "perhaps"}), error("ERR syntax error"));
-  EXPECT_EQ(listed({"MAXAGE", "0"}), error("ERR maxage should be greater than 0"));
-  EXPECT_EQ(listed({"MAXAGE", "old"}), error("ERR maxage is not an integer or out of range"));
-  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "x", "2"}),
-            error("ERR client-id should be greater than 0"));
-  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "-1"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "type", "normal"}),
-            error("ERR client-id should be greater than 0"));
+  EXPECT_EQ(listed({"ID"}), error(kSyntaxError));
+  EXPECT_EQ(listed({"ID", "2", "x"}), error(kListedIds.error));
+  EXPECT_EQ(listed({"COLOUR", "red"}), error(kSyntaxError));
+  EXPECT_EQ(listed({"TYPE", "x", "-1"}), error(kSyntaxError));
+  EXPECT_EQ(listed({"SKIPME", "perhaps"}), error(kSyntaxError));
+  EXPECT_THAT(listed({"MAXAGE", "0"}), is_error("ERR", "greater than 0"));
+  EXPECT_THAT(listed({"MAXAGE", "old"}), is_error("ERR", "integer"));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "x", "2"}), error(kKilledIds.error));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "-1"}), error(kSyntaxError));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "type", "normal"}), error(kKilledIds.error));
 }
 
 }  // namespace

@@ -5,16 +5,19 @@
 #include "server/commands/connection/client_tracking_commands.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <random>
 #include <set>
 #include <sstream>
 
+#include "protocol/error_texts.h"
 #include "server/process/server_state.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/pubsub/tracking.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
@@ -129,17 +132,13 @@ class ClientTrackingRequestsTest : public CommandTest {
     return text;
   }
 
-  static inline const std::string kSwitchesBroadcast =
-      "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then "
-      "re-enabling it with a different mode.";
-  static inline const std::string kSwitchesOpting =
-      "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then "
-      "re-enabling it with a different mode.";
+  const ::testing::Matcher<const std::string&> kSwitchesBroadcast = is_error("ERR", "switch BCAST");
+  const ::testing::Matcher<const std::string&> kSwitchesOpting =
+      is_error("ERR", "switch OPTIN/OPTOUT");
 };
 
 TEST_F(ClientTrackingRequestsTest, OnlyOnAndOffAreKnown) {
-  EXPECT_EQ(run({"CLIENT", "TRACKING"}),
-            error("ERR wrong number of arguments for 'client|tracking' command"));
+  EXPECT_EQ(run({"CLIENT", "TRACKING"}), error(protocol::wrong_arity("client|tracking")));
   EXPECT_EQ(run({"CLIENT", "TRACKING", "maybe"}), error(kSyntaxError));
   EXPECT_EQ(run({"CLIENT", "TRACKING", "on"}), kOk);
   EXPECT_EQ(run({"CLIENT", "TRACKING", "OFF"}), kOk);
@@ -157,43 +156,38 @@ TEST_F(ClientTrackingRequestsTest, UnknownOptionsAreRefused) {
 TEST_F(ClientTrackingRequestsTest, ARedirectNamesOneClientThatIsThere) {
   const std::string id = std::to_string(other_->session->id);
   EXPECT_EQ(track({"REDIRECT", "x"}), error(kNotAnInteger));
-  EXPECT_EQ(track({"REDIRECT", "99999"}),
-            error("ERR The client ID you want redirect to does not exist"));
-  EXPECT_EQ(track({"REDIRECT", id, "REDIRECT", id}),
-            error("ERR A client can only redirect to a single other client"));
+  EXPECT_THAT(track({"REDIRECT", "99999"}), is_error("ERR", "does not exist"));
+  EXPECT_THAT(track({"REDIRECT", id, "REDIRECT", id}), is_error("ERR", "single other client"));
   EXPECT_EQ(track({"REDIRECT", id, "NOLOOP"}), kOk);
   EXPECT_EQ(shown(), "on noloop / :" + id + " /");
   EXPECT_EQ(run({"CLIENT", "GETREDIR"}), ":" + id + "\r\n");
 }
 
 TEST_F(ClientTrackingRequestsTest, ModesThatExcludeEachOtherAreRefused) {
-  EXPECT_EQ(track({"PREFIX", "x"}), error("ERR PREFIX option requires BCAST mode to be enabled"));
-  EXPECT_EQ(track({"BCAST", "OPTIN"}), error("ERR OPTIN and OPTOUT are not compatible with BCAST"));
-  EXPECT_EQ(track({"OPTIN", "OPTOUT"}),
-            error("ERR You can't specify both OPTIN mode and OPTOUT mode"));
+  EXPECT_THAT(track({"PREFIX", "x"}), is_error("ERR", "PREFIX"));
+  EXPECT_THAT(track({"BCAST", "OPTIN"}), is_error("ERR", "compatible with BCAST"));
+  EXPECT_THAT(track({"OPTIN", "OPTOUT"}), is_error("ERR", "both OPTIN"));
   EXPECT_EQ(shown(), "off / :-1 /");
   EXPECT_EQ(run({"CLIENT", "GETREDIR"}), integer(-1));
 }
 
 TEST_F(ClientTrackingRequestsTest, AModeIsLeftByTurningTrackingOff) {
   ASSERT_EQ(track({}), kOk);
-  EXPECT_EQ(track({"BCAST"}), error(kSwitchesBroadcast));
+  EXPECT_THAT(track({"BCAST"}), kSwitchesBroadcast);
   EXPECT_EQ(track({"OPTIN"}), kOk);
-  EXPECT_EQ(track({"OPTOUT"}), error(kSwitchesOpting));
+  EXPECT_THAT(track({"OPTOUT"}), kSwitchesOpting);
   EXPECT_EQ(shown(), "on optin / :0 /");
   ASSERT_EQ(run({"CLIENT", "TRACKING", "OFF"}), kOk);
   ASSERT_EQ(track({"BCAST"}), kOk);
-  EXPECT_EQ(track({}), error(kSwitchesBroadcast));
+  EXPECT_THAT(track({}), kSwitchesBroadcast);
 }
 
 TEST_F(ClientTrackingRequestsTest, PrefixesMustNotOverlap) {
-  EXPECT_EQ(track({"BCAST", "PREFIX", "ab", "PREFIX", "a"}),
-            error("ERR Prefix 'ab' overlaps with another provided prefix 'a'. Prefixes for a "
-                  "single client must not overlap."));
+  EXPECT_THAT(track({"BCAST", "PREFIX", "ab", "PREFIX", "a"}),
+              is_error("ERR", "another provided prefix 'a'"));
   ASSERT_EQ(track({"BCAST", "PREFIX", "x", "PREFIX", "y"}), kOk);
-  EXPECT_EQ(track({"BCAST", "PREFIX", "xy"}),
-            error("ERR Prefix 'xy' overlaps with an existing prefix 'x'. Prefixes for a single "
-                  "client must not overlap."));
+  EXPECT_THAT(track({"BCAST", "PREFIX", "xy"}),
+              is_error("ERR", "'xy' overlaps with an existing prefix 'x'"));
 }
 
 // Like Redis, CLIENT TRACKING compares each new prefix with the client's existing prefixes first,
@@ -222,10 +216,7 @@ TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
       std::string expected;
       const auto expect_error = [&](size_t i, const char* kind, const std::string& other) {
         if (!expected.empty()) return;
-        expected = error(fmt::format(
-            "ERR Prefix '{}' overlaps with {} prefix '{}'. Prefixes for a single client must not "
-            "overlap.",
-            prefixes[i], kind, other));
+        expected = error(overlap_error(prefixes[i], kind, other));
       };
       for (size_t i = 0; i < prefixes.size(); ++i) {
         for (const std::string& other : existing) {
@@ -258,30 +249,24 @@ TEST_F(ClientTrackingRequestsTest, PrefixesAreAdded) {
   EXPECT_EQ(shown(), "on bcast noloop / :0 / x y z");
   ASSERT_EQ(track({"BCAST"}), kOk);
   EXPECT_EQ(shown(), "on bcast / :0 /  x y z") << "the prefix of all keys is empty";
-  EXPECT_EQ(track({"BCAST", "PREFIX", "xy"}),
-            error("ERR Prefix 'xy' overlaps with an existing prefix ''. Prefixes for a single "
-                  "client must not overlap."));
+  EXPECT_THAT(track({"BCAST", "PREFIX", "xy"}),
+              is_error("ERR", "'xy' overlaps with an existing prefix ''"));
   EXPECT_EQ(track({"BCAST"}), kOk);
 }
 
 TEST_F(ClientTrackingRequestsTest, CachingNeedsItsMode) {
-  const std::string needs_tracking = error(
-      "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
-      "OPTOUT mode enabled");
-  const std::string needs_opt_in =
-      error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.");
-  const std::string needs_opt_out =
-      error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
-  EXPECT_EQ(run({"CLIENT", "CACHING"}),
-            error("ERR wrong number of arguments for 'client|caching' command"));
-  EXPECT_EQ(caching("YES"), needs_tracking);
-  EXPECT_EQ(caching("NO"), needs_tracking);
+  const auto needs_tracking = is_error("ERR", "OPTIN or OPTOUT");
+  const auto needs_opt_in = is_error("ERR", "CACHING YES");
+  const auto needs_opt_out = is_error("ERR", "CACHING NO");
+  EXPECT_EQ(run({"CLIENT", "CACHING"}), error(protocol::wrong_arity("client|caching")));
+  EXPECT_THAT(caching("YES"), needs_tracking);
+  EXPECT_THAT(caching("NO"), needs_tracking);
   ASSERT_EQ(track({}), kOk);
-  EXPECT_EQ(caching("YES"), needs_opt_in);
-  EXPECT_EQ(caching("NO"), needs_opt_out);
+  EXPECT_THAT(caching("YES"), needs_opt_in);
+  EXPECT_THAT(caching("NO"), needs_opt_out);
   EXPECT_EQ(caching("perhaps"), error(kSyntaxError));
   ASSERT_EQ(track({"OPTIN"}), kOk);
-  EXPECT_EQ(caching("NO"), needs_opt_out);
+  EXPECT_THAT(caching("NO"), needs_opt_out);
   EXPECT_EQ(caching("YES"), kOk);
 }
 

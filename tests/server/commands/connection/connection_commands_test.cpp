@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: MIT
+#include "server/commands/connection/connection_commands.h"
+
+#include <gmock/gmock.h>
+
+#include "protocol/error_texts.h"
 #include "protocol/reply_writer.h"
+#include "server/commands/connection/client_name.h"
+#include "server/commands/keys/database_index.h"
+#include "server/dispatch/permissions.h"
 #include "server/process/version/compatibility.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
@@ -12,24 +21,22 @@ using ConnectionCommandsTest = CommandTest;
 TEST_F(ConnectionCommandsTest, PingAnswersPongOrItsMessage) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
   EXPECT_EQ(run({"ping", "hi"}), bulk("hi"));
-  EXPECT_EQ(run({"PING", "a", "b"}), error("ERR wrong number of arguments for 'ping' command"));
+  EXPECT_EQ(run({"PING", "a", "b"}), error(protocol::wrong_arity("ping")));
 }
 
 TEST_F(ConnectionCommandsTest, SelectRefusesDatabasesThatDoNotExist) {
   EXPECT_EQ(run({"SELECT", "15"}), kOk);
-  EXPECT_EQ(run({"SELECT", "16"}), error("ERR DB index is out of range"));
-  EXPECT_EQ(run({"SELECT", "x"}), error("ERR value is not an integer or out of range"));
+  EXPECT_EQ(run({"SELECT", "16"}), error(kNotADatabase));
+  EXPECT_EQ(run({"SELECT", "x"}), error(kNotAnInteger));
 }
 
 TEST_F(ConnectionCommandsTest, UnknownCommandNamesItsArguments) {
-  EXPECT_EQ(run({"nope", "a", "b c"}),
-            error("ERR unknown command 'nope', with args beginning with: 'a' 'b c' "));
+  EXPECT_EQ(run({"nope", "a", "b c"}), error(protocol::unknown_command("nope", "'a' 'b c' ")));
 }
 
 TEST_F(ConnectionCommandsTest, RefusedHelloChangesNothing) {
-  EXPECT_EQ(run({"HELLO", "4"}), error("NOPROTO unsupported protocol version"));
-  EXPECT_EQ(run({"HELLO", "3", "SETNAME", "a b"}),
-            error("ERR Client names cannot contain spaces, newlines or special characters."));
+  EXPECT_THAT(run({"HELLO", "4"}), is_error("NOPROTO", "protocol version"));
+  EXPECT_EQ(run({"HELLO", "3", "SETNAME", "a b"}), error(kInvalidClientName));
   EXPECT_EQ(client_->session->resp, protocol::RespVersion::kResp2);
 }
 
@@ -64,22 +71,19 @@ class PasswordTest : public CommandTest {
     other_->session->authenticated = false;
   }
 
-  const std::string kWrong = error("WRONGPASS invalid username-password pair or user is disabled.");
-  const std::string kNoPassword = error("NOAUTH Authentication required.");
+  const std::string kWrong = error(kWrongPassword);
+  const std::string kNoPassword = error(kNotAuthenticated);
 };
 
 TEST_F(PasswordTest, HelloNeedsCredentialsToo) {
-  EXPECT_EQ(run({"HELLO", "3"}),
-            error("NOAUTH HELLO must be called with the client already authenticated, otherwise "
-                  "the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the "
-                  "client and select the RESP protocol version at the same time"));
+  EXPECT_THAT(run({"HELLO", "3"}), is_error("NOAUTH", "HELLO"));
 }
 
 TEST_F(PasswordTest, AuthOpensTheSession) {
   EXPECT_EQ(run({"AUTH", "bad"}), kWrong);
   EXPECT_EQ(run({"AUTH", "nobody", "secret"}), kWrong);
   EXPECT_EQ(run({"AUTH", "default", "bad"}), kWrong);
-  EXPECT_EQ(run({"AUTH"}), error("ERR wrong number of arguments for 'auth' command"));
+  EXPECT_EQ(run({"AUTH"}), error(protocol::wrong_arity("auth")));
   EXPECT_EQ(run({"PING"}), kNoPassword);
   EXPECT_EQ(run({"AUTH", "secret"}), kOk);
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
@@ -103,9 +107,7 @@ TEST_F(PasswordTest, HelloMayAuthenticate) {
 }
 
 TEST_F(ConnectionCommandsTest, AuthWithoutAPasswordSetIsAnError) {
-  EXPECT_EQ(run({"AUTH", "x"}),
-            error("ERR AUTH <password> called without any password configured for the default "
-                  "user. Are you sure your configuration is correct?"));
+  EXPECT_EQ(run({"AUTH", "x"}), error(kNoPasswordToCheck));
 }
 
 }  // namespace

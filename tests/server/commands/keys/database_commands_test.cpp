@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
 #include "core/keyspace/keyspace.h"
+#include "protocol/error_texts.h"
+#include "server/commands/keys/database_index.h"
 #include "server/process/server_state.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -31,8 +36,8 @@ TEST_F(DatabaseCommandsTest, FlushdbEmptiesOneDatabaseFlushallEvery) {
 
 TEST_F(DatabaseCommandsTest, FlushRefusesUnknownModes) {
   put("a", "1");
-  EXPECT_EQ(run({"FLUSHDB", "now"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"FLUSHALL", "SYNC", "ASYNC"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"FLUSHDB", "now"}), error(protocol::kSyntaxError));
+  EXPECT_EQ(run({"FLUSHALL", "SYNC", "ASYNC"}), error(protocol::kSyntaxError));
   EXPECT_EQ(keyspace_.db_size(0), 1U);
 }
 
@@ -56,11 +61,11 @@ TEST_F(DatabaseCommandsTest, SwapdbExchangesKeys) {
 }
 
 TEST_F(DatabaseCommandsTest, SwapdbNamesTheIndexThatIsWrong) {
-  EXPECT_EQ(run({"SWAPDB", "x", "y"}), error("ERR invalid first DB index"));
-  EXPECT_EQ(run({"SWAPDB", "99", "y"}), error("ERR invalid second DB index"));
-  EXPECT_EQ(run({"SWAPDB", "0", "4294967296"}), error("ERR invalid second DB index"));
-  EXPECT_EQ(run({"SWAPDB", "99", "0"}), error("ERR DB index is out of range"));
-  EXPECT_EQ(run({"SWAPDB", "0", "-1"}), error("ERR DB index is out of range"));
+  EXPECT_THAT(run({"SWAPDB", "x", "y"}), is_error("ERR", "first DB"));
+  EXPECT_THAT(run({"SWAPDB", "99", "y"}), is_error("ERR", "second DB"));
+  EXPECT_THAT(run({"SWAPDB", "0", "4294967296"}), is_error("ERR", "second DB"));
+  EXPECT_EQ(run({"SWAPDB", "99", "0"}), error(kNotADatabase));
+  EXPECT_EQ(run({"SWAPDB", "0", "-1"}), error(kNotADatabase));
 }
 
 TEST_F(DatabaseCommandsTest, WatchersNoticeWhatTheyLoseOrGain) {

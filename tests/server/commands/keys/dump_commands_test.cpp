@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/bytes/crc64.h"
+#include "persistence/filters/valkeybloom_blob.h"
 #include "persistence/rdb/dump_payload.h"
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_chunk_commands.h"
+#include "server/commands/keys/dump_value.h"
+#include "server/dispatch/context.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/vectors.h"
 
 namespace server {
@@ -95,7 +102,7 @@ TEST_F(DumpCommands, OurOwnFiltersComeBack) {
 TEST_F(DumpCommands, RestoreSetsExpiryAndReplaces) {
   run({"SET", "a", "1"});
   const std::string payload = dump("a");
-  EXPECT_EQ(run({"RESTORE", "a", "0", payload}), error("BUSYKEY Target key name already exists."));
+  EXPECT_EQ(run({"RESTORE", "a", "0", payload}), error(kBusyKey));
   EXPECT_EQ(run({"RESTORE", "a", "5000", payload, "replace"}), kOk);
   EXPECT_EQ(run({"PTTL", "a"}), integer(5000));
   EXPECT_EQ(run({"RESTORE", "a", "4102444800000", payload, "REPLACE", "ABSTTL"}), kOk);
@@ -127,24 +134,23 @@ TEST_F(DumpCommands, RestoreChecksInTheOrderOfRedis) {
   const std::string good = dump("taken");
   std::string flipped = good;
   flipped[1] ^= 1;
-  const std::string wrong = "ERR DUMP payload version or checksum are wrong";
-  const std::string bad = "ERR Bad data format";
-  const std::string busy = "BUSYKEY Target key name already exists.";
+  const std::string wrong = error(kWrongFooter);
+  const std::string bad = error(kBadFormat);
+  const std::string busy = error(kBusyKey);
   struct Case {
     std::vector<std::string> command;
-    std::string text;
+    ::testing::Matcher<const std::string&> reply;
   };
   const std::vector<Case> cases = {
-      {{"RESTORE", "taken", "x", "y", "WHAT"}, "ERR syntax error"},
-      {{"RESTORE", "taken", "x", "y", "IDLETIME"}, "ERR syntax error"},
-      {{"RESTORE", "taken", "x", "y", "IDLETIME", "1", "FREQ", "1"}, "ERR syntax error"},
-      {{"RESTORE", "k", "0", good, "IDLETIME", "-1"}, "ERR Invalid IDLETIME value, must be >= 0"},
-      {{"RESTORE", "k", "0", good, "FREQ", "256"},
-       "ERR Invalid FREQ value, must be >= 0 and <= 255"},
-      {{"RESTORE", "k", "0", good, "FREQ", "x"}, "ERR value is not an integer or out of range"},
+      {{"RESTORE", "taken", "x", "y", "WHAT"}, error(kSyntaxError)},
+      {{"RESTORE", "taken", "x", "y", "IDLETIME"}, error(kSyntaxError)},
+      {{"RESTORE", "taken", "x", "y", "IDLETIME", "1", "FREQ", "1"}, error(kSyntaxError)},
+      {{"RESTORE", "k", "0", good, "IDLETIME", "-1"}, is_error("ERR", "IDLETIME")},
+      {{"RESTORE", "k", "0", good, "FREQ", "256"}, is_error("ERR", "FREQ")},
+      {{"RESTORE", "k", "0", good, "FREQ", "x"}, error(kNotAnInteger)},
       {{"RESTORE", "taken", "x", "y"}, busy},
-      {{"RESTORE", "k", "x", "y"}, "ERR value is not an integer or out of range"},
-      {{"RESTORE", "k", "-1", "y"}, "ERR Invalid TTL value, must be >= 0"},
+      {{"RESTORE", "k", "x", "y"}, error(kNotAnInteger)},
+      {{"RESTORE", "k", "-1", "y"}, is_error("ERR", "TTL")},
       {{"RESTORE", "k", "0", "y"}, wrong},
       {{"RESTORE", "k", "0", flipped}, wrong},
       {{"RESTORE", "k", "0", sealed("")}, bad},
@@ -157,7 +163,7 @@ TEST_F(DumpCommands, RestoreChecksInTheOrderOfRedis) {
       {{"RESTORE", "k", "0", sealed(std::string("\0\xC3\x04\x08\xE0\x00\x20\x00", 8))}, bad},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(run(c.command), error(c.text)) << testing::PrintToString(c.command);
+    EXPECT_THAT(run(c.command), c.reply) << testing::PrintToString(c.command);
   }
   EXPECT_EQ(run({"DBSIZE"}), integer(1));
 }
@@ -189,21 +195,19 @@ TEST_F(DumpCommands, ScanDumpGivesWhatRedisBloomGave) {
 TEST_F(DumpCommands, ChunkErrorsAreThoseOfRedisBloom) {
   const std::string header = vectors::read("redisbloom/scandump/tiny/00.bin");
   run({"SET", "s", "1"});
-  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "x", ""}), error("ERR Second argument must be numeric"));
-  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "2", header}), error("ERR not found"));
-  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "1", header + "x"}), error("ERR received bad data"));
-  EXPECT_EQ(run({"BF.SCANDUMP", "f", "0"}), error("ERR not found"));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "x", ""}), error(kIteratorToWrite));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "2", header}), error(kFilterNotFound));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "1", header + "x"}), error(kBadData));
+  EXPECT_EQ(run({"BF.SCANDUMP", "f", "0"}), error(kFilterNotFound));
   EXPECT_EQ(run({"BF.LOADCHUNK", "f", "1", header}), kOk);
-  EXPECT_EQ(run({"BF.SCANDUMP", "f", "x"}), error("Second argument must be numeric"));
-  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "1", header}), error("ERR received bad data"));
-  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "0", ""}), error("ERR received bad data"));
+  EXPECT_EQ(run({"BF.SCANDUMP", "f", "x"}), error(kIteratorToRead));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "1", header}), error(kBadData));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "0", ""}), error(kBadData));
   EXPECT_EQ(run({"BF.LOADCHUNK", "f", "1", ""}), kOk);
-  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "146", "a"}), error("ERR invalid offset - no link found"));
-  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "1", "a"}), error("ERR invalid offset - no link found"));
-  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "146", "ab"}),
-            error("ERR invalid chunk - Too big for current filter"));
-  const std::string wrong_type =
-      error("WRONGTYPE Operation against a key holding the wrong kind of value");
+  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "146", "a"}), error(kNoLayer));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "1", "a"}), error(kNoLayer));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "f", "146", "ab"}), error(kChunkTooLong));
+  const std::string wrong_type = error(kWrongType);
   EXPECT_EQ(run({"BF.LOADCHUNK", "s", "1", header}), wrong_type);
   EXPECT_EQ(run({"BF.SCANDUMP", "s", "0"}), wrong_type);
   EXPECT_EQ(run({"BF.LOAD", "s", ""}), wrong_type);
@@ -229,10 +233,9 @@ TEST_F(DumpCommands, LoadTakesWhatValkeyBloomJournals) {
   const std::string dumped = vectors::read("valkey-bloom/dump/scaled.bin");
   EXPECT_EQ(run({"RESTORE", "g", "0", dumped}), kOk);
   EXPECT_EQ(dump("f"), dump("g"));
-  EXPECT_EQ(run({"BF.LOAD", "f", payload}), error("BUSYKEY Target key name already exists."));
-  EXPECT_EQ(run({"BF.LOAD", "h", ""}), error("ERR bloom object decoding failed"));
-  EXPECT_EQ(run({"BF.LOAD", "h", "\x02" + payload.substr(1)}),
-            error("ERR bloom object decoding failed. Unsupported version"));
+  EXPECT_EQ(run({"BF.LOAD", "f", payload}), error(kBusyKey));
+  EXPECT_EQ(run({"BF.LOAD", "h", ""}), error(persistence::kLoadFailed));
+  EXPECT_EQ(run({"BF.LOAD", "h", "\x02" + payload.substr(1)}), error(persistence::kLoadVersion));
 }
 
 }  // namespace

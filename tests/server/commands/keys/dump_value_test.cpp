@@ -67,11 +67,11 @@ TEST_F(DumpValueTest, DamageIsRefused) {
   const std::string payload = dump_of(*string_entry("hello"));
   std::string flipped = payload;
   flipped[1] = static_cast<char>(flipped[1] ^ 1);
-  EXPECT_EQ(refusal(flipped), "ERR DUMP payload version or checksum are wrong");
-  EXPECT_EQ(refusal(""), "ERR DUMP payload version or checksum are wrong");
-  EXPECT_EQ(refusal(sealed("")), "ERR Bad data format");
-  EXPECT_EQ(refusal(sealed(std::string(1, '\x03'))), "ERR Bad data format");
-  EXPECT_EQ(refusal(sealed(std::string("\0\x05he", 4))), "ERR Bad data format");
+  EXPECT_EQ(refusal(flipped), kWrongFooter);
+  EXPECT_EQ(refusal(""), kWrongFooter);
+  EXPECT_EQ(refusal(sealed("")), kBadFormat);
+  EXPECT_EQ(refusal(sealed(std::string(1, '\x03'))), kBadFormat);
+  EXPECT_EQ(refusal(sealed(std::string("\0\x05he", 4))), kBadFormat);
 }
 
 TEST_F(DumpValueTest, TheLimitsAreForClients) {

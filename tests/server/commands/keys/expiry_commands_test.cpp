@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
 #include "core/keyspace/keyspace.h"
+#include "protocol/error_texts.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -47,15 +51,12 @@ TEST_F(ExpiryCommandsTest, PastTimeDeletesAtOnce) {
 
 TEST_F(ExpiryCommandsTest, TimesThatDoNotFitAreRefused) {
   put("a", "1");
-  EXPECT_EQ(run({"EXPIRE", "a", "9223372036854776"}),
-            error("ERR invalid expire time in 'expire' command"));
-  EXPECT_EQ(run({"EXPIRE", "a", "9223372036854775"}),
-            error("ERR invalid expire time in 'expire' command"));
-  EXPECT_EQ(run({"PEXPIRE", "a", std::string(kMax)}),
-            error("ERR invalid expire time in 'pexpire' command"));
+  EXPECT_EQ(run({"EXPIRE", "a", "9223372036854776"}), error(protocol::invalid_expiry("expire")));
+  EXPECT_EQ(run({"EXPIRE", "a", "9223372036854775"}), error(protocol::invalid_expiry("expire")));
+  EXPECT_EQ(run({"PEXPIRE", "a", std::string(kMax)}), error(protocol::invalid_expiry("pexpire")));
   EXPECT_EQ(run({"EXPIREAT", "none", "-9223372036854776"}),
-            error("ERR invalid expire time in 'expireat' command"));
-  EXPECT_EQ(run({"EXPIRE", "a", "1.5"}), error("ERR value is not an integer or out of range"));
+            error(protocol::invalid_expiry("expireat")));
+  EXPECT_EQ(run({"EXPIRE", "a", "1.5"}), error(protocol::kNotAnInteger));
   EXPECT_EQ(run({"TTL", "a"}), integer(-1));
 }
 
@@ -81,11 +82,9 @@ TEST_F(ExpiryCommandsTest, ConditionsLookAtThePresentExpiry) {
 }
 
 TEST_F(ExpiryCommandsTest, ConditionsThatExcludeEachOtherAreRefused) {
-  EXPECT_EQ(run({"EXPIRE", "a", "1", "NX", "LT"}),
-            error("ERR NX and XX, GT or LT options at the same time are not compatible"));
-  EXPECT_EQ(run({"EXPIRE", "a", "1", "GT", "LT"}),
-            error("ERR GT and LT options at the same time are not compatible"));
-  EXPECT_EQ(run({"EXPIRE", "a", "x", "soon"}), error("ERR Unsupported option soon"));
+  EXPECT_THAT(run({"EXPIRE", "a", "1", "NX", "LT"}), is_error("ERR", "NX and XX"));
+  EXPECT_THAT(run({"EXPIRE", "a", "1", "GT", "LT"}), is_error("ERR", "GT and LT"));
+  EXPECT_THAT(run({"EXPIRE", "a", "x", "soon"}), is_error("ERR", "soon"));
 }
 
 TEST_F(ExpiryCommandsTest, PersistTakesTheExpiryBack) {

@@ -2,6 +2,8 @@
 #include <set>
 #include <string>
 
+#include "protocol/error_texts.h"
+#include "server/commands/keys/scan_arguments.h"
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -92,10 +94,10 @@ TEST_F(FilterScanCommandsTest, ExpiredFiltersAreNotListed) {
 }
 
 TEST_F(FilterScanCommandsTest, WrongWordsAreRefused) {
-  EXPECT_EQ(run({"BF.SCAN", "x"}), error("ERR invalid cursor"));
-  EXPECT_EQ(run({"BF.SCAN", "0", "COUNT", "0"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"BF.SCAN", "0", "COUNT"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"BF.SCAN", "0", "TYPE", "string"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"BF.SCAN", "x"}), error(kInvalidCursor));
+  EXPECT_EQ(run({"BF.SCAN", "0", "COUNT", "0"}), error(protocol::kSyntaxError));
+  EXPECT_EQ(run({"BF.SCAN", "0", "COUNT"}), error(protocol::kSyntaxError));
+  EXPECT_EQ(run({"BF.SCAN", "0", "TYPE", "string"}), error(protocol::kSyntaxError));
 }
 
 }  // namespace

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
 #include "core/keyspace/expiry_index.h"
 #include "core/keyspace/keyspace.h"
+#include "protocol/error_texts.h"
+#include "server/commands/keys/database_index.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/memory/admission.h"
 #include "server/process/memory_monitor.h"
 #include "server/session/session.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -60,7 +67,7 @@ TEST_F(KeyCommandsTest, RenameTakesValueAndExpiryAlong) {
   EXPECT_EQ(run({"RENAME", "a", "b"}), kOk);
   EXPECT_EQ(text_of("b"), "1");
   EXPECT_EQ(run({"TTL", "b"}), integer(100));
-  EXPECT_EQ(run({"RENAME", "a", "b"}), error("ERR no such key"));
+  EXPECT_EQ(run({"RENAME", "a", "b"}), error(kNoSuchKey));
   EXPECT_EQ(run({"RENAME", "b", "b"}), kOk);
 }
 
@@ -69,7 +76,7 @@ TEST_F(KeyCommandsTest, RenamenxLeavesATakenNameAlone) {
   put("b", "2");
   EXPECT_EQ(run({"RENAMENX", "a", "b"}), integer(0));
   EXPECT_EQ(run({"RENAMENX", "a", "a"}), integer(0));
-  EXPECT_EQ(run({"RENAMENX", "x", "a"}), error("ERR no such key"));
+  EXPECT_EQ(run({"RENAMENX", "x", "a"}), error(kNoSuchKey));
   EXPECT_EQ(run({"RENAMENX", "a", "c"}), integer(1));
   EXPECT_EQ(text_of("b"), "2");
 }
@@ -100,12 +107,10 @@ TEST_F(KeyCommandsTest, CopyReachesOtherDatabases) {
   EXPECT_EQ(run({"COPY", "a", "a", "db", "3"}), integer(1));
   EXPECT_EQ(run({"COPY", "a", "a", "DB", "3"}), integer(0));
   EXPECT_EQ(text_of("a", 3), "1");
-  EXPECT_EQ(run({"COPY", "a", "a", "DB", "16"}), error("ERR DB index is out of range"));
-  EXPECT_EQ(run({"COPY", "a", "a", "DB", "x"}),
-            error("ERR value is not an integer or out of range"));
-  EXPECT_EQ(run({"COPY", "a", "b", "DB"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"COPY", "a", "a", "DB", "0"}),
-            error("ERR source and destination objects are the same"));
+  EXPECT_EQ(run({"COPY", "a", "a", "DB", "16"}), error(kNotADatabase));
+  EXPECT_EQ(run({"COPY", "a", "a", "DB", "x"}), error(protocol::kNotAnInteger));
+  EXPECT_EQ(run({"COPY", "a", "b", "DB"}), error(protocol::kSyntaxError));
+  EXPECT_THAT(run({"COPY", "a", "a", "DB", "0"}), is_error("ERR", "same"));
 }
 
 TEST_F(KeyCommandsTest, CopiedFilterIsADeepCopy) {
@@ -122,18 +127,16 @@ TEST_F(KeyCommandsTest, BigCopyBeyondMaxmemoryIsRefused) {
   // The memory limit is 1 MiB above the used memory. So COPY starts, but its copy of 4 MiB does not
   // fit.
   memory_.set_limit(memory_.refresh() + (size_t{1} << 20));
-  EXPECT_EQ(run({"COPY", "big", "b"}),
-            error("OOM command not allowed when used memory > 'maxmemory'."));
+  EXPECT_EQ(run({"COPY", "big", "b"}), error(kOutOfMemory));
   EXPECT_EQ(entry_of("b"), nullptr);
 }
 
 TEST_F(KeyCommandsTest, MoveNeedsAFreeNameInAnotherDatabase) {
   put("a", "1");
   run({"EXPIRE", "a", "100"});
-  EXPECT_EQ(run({"MOVE", "a", "0"}), error("ERR source and destination objects are the same"));
-  EXPECT_EQ(run({"MOVE", "a", "99"}), error("ERR DB index is out of range"));
-  EXPECT_EQ(run({"MOVE", "a", "4294967296"}),
-            error("ERR value is out of range, value must between -2147483648 and 2147483647"));
+  EXPECT_THAT(run({"MOVE", "a", "0"}), is_error("ERR", "same"));
+  EXPECT_EQ(run({"MOVE", "a", "99"}), error(kNotADatabase));
+  EXPECT_EQ(run({"MOVE", "a", "4294967296"}), error(kDatabaseIndexRange));
   EXPECT_EQ(run({"MOVE", "none", "1"}), integer(0));
   EXPECT_EQ(run({"MOVE", "a", "1"}), integer(1));
   EXPECT_EQ(entry_of("a"), nullptr);
@@ -164,7 +167,7 @@ TEST_F(KeyCommandsTest, KeysMoveAndCopyInsideExec) {
   run({"COPY", "a", "b", "DB", "1"});
   run({"MOVE", "a", "1"});
   run({"RENAME", "a", "c"});
-  EXPECT_EQ(run({"EXEC"}), array({integer(1), integer(1), error("ERR no such key")}));
+  EXPECT_EQ(run({"EXEC"}), array({integer(1), integer(1), error(kNoSuchKey)}));
   EXPECT_EQ(keyspace_.db_size(1), 2U);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "protocol/error_texts.h"
+#include "server/commands/keys/scan_arguments.h"
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -92,15 +94,15 @@ TEST_F(ScanCommandsTest, ScanTypeTellsFiltersFromStrings) {
 
 TEST_F(ScanCommandsTest, ScanRefusesWhatRedisRefuses) {
   for (const char* cursor : {"x", " 0", "1x", "18446744073709551616"}) {
-    EXPECT_EQ(run({"SCAN", cursor}), error("ERR invalid cursor")) << cursor;
+    EXPECT_EQ(run({"SCAN", cursor}), error(kInvalidCursor)) << cursor;
   }
   for (const char* cursor : {"", "+0", "-0", "00"}) {
     EXPECT_EQ(run({"SCAN", cursor}), array({bulk("0"), array({})})) << cursor;
   }
-  EXPECT_EQ(run({"SCAN", "0", "COUNT", "0"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"SCAN", "0", "COUNT", "x"}), error("ERR value is not an integer or out of range"));
-  EXPECT_EQ(run({"SCAN", "0", "MATCH"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"SCAN", "0", "NOPE", "1"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"SCAN", "0", "COUNT", "0"}), error(protocol::kSyntaxError));
+  EXPECT_EQ(run({"SCAN", "0", "COUNT", "x"}), error(protocol::kNotAnInteger));
+  EXPECT_EQ(run({"SCAN", "0", "MATCH"}), error(protocol::kSyntaxError));
+  EXPECT_EQ(run({"SCAN", "0", "NOPE", "1"}), error(protocol::kSyntaxError));
 }
 
 TEST_F(ScanCommandsTest, ForeignCursorsAreHarmless) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "server/commands/server/introspection_commands.h"
+
 #include "server/dispatch/registry.h"
 #include "tests/support/command_test.h"
 
@@ -25,9 +27,8 @@ TEST_F(IntrospectionCommandsTest, BareCommandListsWhatCountCounts) {
 
 TEST_F(IntrospectionCommandsTest, KeysFollowTheRow) {
   EXPECT_EQ(run({"COMMAND", "GETKEYS", "MSET", "a", "1", "b", "2"}), array({bulk("a"), bulk("b")}));
-  EXPECT_EQ(run({"COMMAND", "GETKEYS", "nope", "a"}), error("ERR Invalid command specified"));
-  EXPECT_EQ(run({"COMMAND", "GETKEYS", "ECHO", "a"}),
-            error("ERR The command has no key arguments"));
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "nope", "a"}), error(kInvalidCommand));
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "ECHO", "a"}), error(kNoKeyArguments));
   EXPECT_EQ(run({"COMMAND", "GETKEYSANDFLAGS", "SET", "a", "1"}),
             array({array({bulk("a"), array({"+OW\r\n", "+update\r\n"})})}));
 }
@@ -35,7 +36,7 @@ TEST_F(IntrospectionCommandsTest, KeysFollowTheRow) {
 TEST_F(IntrospectionCommandsTest, ListFilters) {
   EXPECT_EQ(run({"COMMAND", "LIST", "FILTERBY", "PATTERN", "ec?o"}), array({bulk("echo")}));
   EXPECT_EQ(run({"COMMAND", "LIST", "FILTERBY", "ACLCAT", "nope"}), array({}));
-  EXPECT_EQ(run({"COMMAND", "LIST", "FILTERBY", "MODULE"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"COMMAND", "LIST", "FILTERBY", "MODULE"}), error(kSyntaxError));
 }
 
 TEST_F(IntrospectionCommandsTest, EveryCommandTellsItsComplexity) {

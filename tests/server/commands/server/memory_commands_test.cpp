@@ -2,6 +2,7 @@
 #include <string>
 
 #include "core/keyspace/keyspace.h"
+#include "protocol/error_texts.h"
 #include "protocol/reply_parser.h"
 #include "tests/support/key_test.h"
 #include "tests/support/waiting.h"
@@ -41,10 +42,9 @@ TEST_F(MemoryCommandsTest, UsagesAddUpToTheKeyspace) {
 TEST_F(MemoryCommandsTest, UsageTakesSamplesForCompatibility) {
   put("a", "1");
   EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES", "0"}), run({"MEMORY", "USAGE", "a"}));
-  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES", "-1"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES", "x"}),
-            error("ERR value is not an integer or out of range"));
+  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES", "-1"}), error(protocol::kSyntaxError));
+  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES"}), error(protocol::kSyntaxError));
+  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES", "x"}), error(protocol::kNotAnInteger));
 }
 
 TEST_F(MemoryCommandsTest, StatsAreAMapOfNumbers) {
@@ -125,8 +125,7 @@ TEST_F(MemoryCommandsTest, StatsHaveTheShapeOfRedis) {
 }
 
 TEST_F(MemoryCommandsTest, TheDoctorTakesNoWords) {
-  EXPECT_EQ(run({"MEMORY", "DOCTOR", "x"}),
-            error("ERR wrong number of arguments for 'memory|doctor' command"));
+  EXPECT_EQ(run({"MEMORY", "DOCTOR", "x"}), error(protocol::wrong_arity("memory|doctor")));
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "persistence/aof/aof_writer.h"
+#include "server/commands/server/wait_commands.h"
 #include "server/config/config.h"
+#include "server/dispatch/permissions.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
@@ -42,8 +44,7 @@ TEST_F(PersistenceCommandsTest, TheLogIsOnOrOffWhenConfigSetIsAnswered) {
 TEST_F(PersistenceCommandsTest, FailedLogSwitchKeepsAllOptions) {
   disk_.fail_from_operation(1);
   EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "appendonly", "yes"}),
-            error("ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to "
-                  "turn on AOF. Check server logs."));
+            error(config_set_error("appendonly", "Unable to turn on AOF. Check server logs.")));
   EXPECT_EQ(run({"CONFIG", "GET", "appendonly"}), array({bulk("appendonly"), bulk("no")}));
   EXPECT_EQ(run({"CONFIG", "GET", "timeout"}), array({bulk("timeout"), bulk("0")}));
   EXPECT_FALSE(info_shows_log());
@@ -80,14 +81,13 @@ TEST_F(PersistenceCommandsTest, WaitaofEndsWithTheLog) {
   EXPECT_EQ(client_->try_answer(), "");
   config_.set(std::vector<NamedValue>{{"appendonly", "no"}});
   while (durability_.log_is_on()) durability_.tick();
-  EXPECT_EQ(client_->try_answer(),
-            error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."));
+  EXPECT_EQ(client_->try_answer(), error(kNoLogToWaitFor));
 }
 
 TEST_F(PersistenceCommandsTest, NotInATransaction) {
   EXPECT_EQ(run({"MULTI"}), kOk);
-  EXPECT_EQ(run({"SAVE"}), error("ERR Command not allowed inside a transaction"));
-  EXPECT_EQ(run({"SHUTDOWN"}), error("ERR Command not allowed inside a transaction"));
+  EXPECT_EQ(run({"SAVE"}), error(kNotInTransaction));
+  EXPECT_EQ(run({"SHUTDOWN"}), error(kNotInTransaction));
 }
 
 }  // namespace

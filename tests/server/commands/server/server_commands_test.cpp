@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "server/config/config.h"
+#include "server/replication/roles/shutdown.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 
@@ -36,8 +38,8 @@ TEST_F(ServerCommandsTest, InfoAddsUpTheFilters) {
 }
 
 TEST_F(ServerCommandsTest, ShutdownAnswersOnlyErrors) {
-  EXPECT_EQ(run({"SHUTDOWN", "ABORT"}), error("ERR No shutdown in progress."));
-  EXPECT_EQ(run({"SHUTDOWN", "SAVE", "NOSAVE"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"SHUTDOWN", "ABORT"}), error(kNoShutdown));
+  EXPECT_EQ(run({"SHUTDOWN", "SAVE", "NOSAVE"}), error(kSyntaxError));
   EXPECT_EQ(shutdowns_requested_, 0);
   EXPECT_EQ(run({"SHUTDOWN", "NOSAVE"}), "");
   // SHUTDOWN blocks its client, so that no later command of the client is executed. The connection
@@ -54,8 +56,8 @@ TEST_F(ServerCommandsTest, TimeAndRole) {
 TEST_F(ConfigCommandsTest, GetAndSetTakeSeveral) {
   EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "hz", "20"}), kOk);
   EXPECT_EQ(run({"CONFIG", "GET", "timeout"}), array({bulk("timeout"), bulk("7")}));
-  EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "hz"}), error("ERR syntax error"));
-  EXPECT_EQ(run({"CONFIG", "REWRITE"}), error("ERR The server is running without a config file"));
+  EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "hz"}), error(kSyntaxError));
+  EXPECT_EQ(run({"CONFIG", "REWRITE"}), error(kNoConfigFile));
   EXPECT_EQ(run({"CONFIG", "RESETSTAT"}), kOk);
 }
 

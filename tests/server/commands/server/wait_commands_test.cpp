@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MIT
+#include "server/commands/server/wait_commands.h"
+
+#include <gmock/gmock.h>
+
 #include <string_view>
 
+#include "protocol/error_texts.h"
 #include "server/session/awaited_reply.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
 
 using WaitCommandsTest = CommandTest;
 
-constexpr std::string_view kNoWholeNumber = "ERR value is not an integer or out of range";
-
 TEST_F(WaitCommandsTest, WaitsThatCannotBeMeant) {
-  EXPECT_EQ(run({"WAIT", "x", "0"}), error(kNoWholeNumber));
-  EXPECT_EQ(run({"WAIT", "1", "x"}), error("ERR timeout is not an integer or out of range"));
-  EXPECT_EQ(run({"WAIT", "1", "-1"}), error("ERR timeout is negative"));
-  EXPECT_EQ(run({"WAITAOF", "2", "0", "0"}),
-            error("ERR value is out of range, value must between 0 and 1"));
-  EXPECT_EQ(run({"WAITAOF", "0", "-1", "0"}), error("ERR value is out of range, must be positive"));
+  EXPECT_EQ(run({"WAIT", "x", "0"}), error(kNotAnInteger));
+  EXPECT_EQ(run({"WAIT", "1", "x"}), error(protocol::kTimeoutNotAnInteger));
+  EXPECT_EQ(run({"WAIT", "1", "-1"}), error(protocol::kNegativeTimeout));
+  EXPECT_THAT(run({"WAITAOF", "2", "0", "0"}), is_error("ERR", "between 0 and 1"));
+  EXPECT_EQ(run({"WAITAOF", "0", "-1", "0"}), error(protocol::kNotPositive));
   EXPECT_EQ(run({"WAIT", "0", "0"}), integer(0));
 }
 
@@ -36,14 +39,11 @@ TEST_F(WaitCommandsTest, DemotionEndsWaitWithAnError) {
   EXPECT_EQ(run({"WAIT", "1", "0"}), "");
   run_as_other({"REPLICAOF", "127.0.0.1", "1"});
   run_as_other({"REPLICAOF", "NO", "ONE"});
-  EXPECT_EQ(client_->try_answer(),
-            error("UNBLOCKED force unblock from blocking operation, instance state changed (master "
-                  "-> replica?)"));
+  EXPECT_THAT(client_->try_answer(), is_error("UNBLOCKED", "state changed"));
 }
 
 TEST_F(WaitCommandsTest, TheOwnLogIsWaitedForOnlyIfItIsOn) {
-  EXPECT_EQ(run({"WAITAOF", "1", "0", "0"}),
-            error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."));
+  EXPECT_EQ(run({"WAITAOF", "1", "0", "0"}), error(kNoLogToWaitFor));
   EXPECT_EQ(run({"WAITAOF", "0", "0", "0"}), array({integer(0), integer(0)}));
 }
 

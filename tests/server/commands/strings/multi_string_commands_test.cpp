@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
 #include "core/keyspace/keyspace.h"
 #include "persistence/journal.h"
+#include "protocol/error_texts.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/keyspace_access.h"
 
 namespace server {
@@ -17,10 +21,8 @@ TEST_F(MultiStringCommandsTest, MgetAnswersNullForWhatIsNoString) {
 }
 
 TEST_F(MultiStringCommandsTest, MsetTakesPairsOnly) {
-  EXPECT_EQ(run({"MSET", "a", "1", "b"}),
-            error("ERR wrong number of arguments for 'mset' command"));
-  EXPECT_EQ(run({"MSETNX", "a", "1", "b"}),
-            error("ERR wrong number of arguments for 'msetnx' command"));
+  EXPECT_EQ(run({"MSET", "a", "1", "b"}), error(protocol::wrong_arity("mset")));
+  EXPECT_EQ(run({"MSETNX", "a", "1", "b"}), error(protocol::wrong_arity("msetnx")));
   EXPECT_EQ(keyspace_.db_size(0), 0U);
 }
 
@@ -73,22 +75,20 @@ TEST_F(MultiStringCommandsTest, MsetexSetsAllKeysOrNone) {
 }
 
 TEST_F(MultiStringCommandsTest, MsetexRefusesWhatMakesNoSense) {
-  const std::string syntax = error("ERR syntax error");
-  EXPECT_EQ(run({"MSETEX", "1", "a"}), error("ERR wrong number of arguments for 'msetex' command"));
+  const std::string syntax = error(kSyntaxError);
+  EXPECT_EQ(run({"MSETEX", "1", "a"}), error(protocol::wrong_arity("msetex")));
   for (const char* count : {"0", "-1", "x", "2147483648", "9223372036854775808"}) {
-    EXPECT_EQ(run({"MSETEX", count, "a", "1"}), error("ERR invalid numkeys value")) << count;
+    EXPECT_THAT(run({"MSETEX", count, "a", "1"}), is_error("ERR", "numkeys")) << count;
   }
   for (const char* count : {"2", "3", "2147483647"}) {
-    EXPECT_EQ(run({"MSETEX", count, "a", "1", "b"}), error("ERR wrong number of key-value pairs"))
-        << count;
+    EXPECT_THAT(run({"MSETEX", count, "a", "1", "b"}), is_error("ERR", "key-value pairs")) << count;
   }
   EXPECT_EQ(run({"MSETEX", "1", "a", "1", "nonsense"}), syntax);
   EXPECT_EQ(run({"MSETEX", "1", "a", "1", "NX", "XX"}), syntax);
   EXPECT_EQ(run({"MSETEX", "1", "a", "1", "EX", "1", "PX", "1"}), syntax);
   EXPECT_EQ(run({"MSETEX", "1", "a", "1", "KEEPTTL", "PX", "1"}), syntax);
   EXPECT_EQ(run({"MSETEX", "1", "a", "1", "EX"}), syntax);
-  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "EX", "0"}),
-            error("ERR invalid expire time in 'msetex' command"));
+  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "EX", "0"}), error(protocol::invalid_expiry("msetex")));
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "core/keyspace/keyspace.h"
+#include "protocol/error_texts.h"
 #include "server/dispatch/memory/admission.h"
 #include "server/dispatch/registry.h"
 #include "server/process/memory_monitor.h"
 #include "server/process/statistics.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/keyspace_access.h"
 
 namespace server {
@@ -24,8 +26,8 @@ class StringCommandsTest : public CommandTest {
   }
 };
 
-const std::string kSyntaxReply = "-ERR syntax error\r\n";
-const std::string kNoExpiryAllowed = "-ERR invalid expire time in 'set' command\r\n";
+const std::string kSyntaxReply = encoded_error(kSyntaxError);
+const std::string kNoExpiryAllowed = encoded_error(protocol::invalid_expiry("set"));
 
 TEST_F(StringCommandsTest, GetReturnsWhatSetStored) {
   EXPECT_EQ(run({"GET", "a"}), kNull);
@@ -72,8 +74,8 @@ TEST_F(StringCommandsTest, SetRefusesImpossibleTimes) {
   }
   EXPECT_EQ(run({"SET", "a", "1", "PX", "9223372036854775807"}), kNoExpiryAllowed);
   EXPECT_EQ(run({"SET", "a", "1", "EX", "x"}), error(kNotAnInteger));
-  EXPECT_EQ(run({"SETEX", "a", "0", "1"}), error("ERR invalid expire time in 'setex' command"));
-  EXPECT_EQ(run({"PSETEX", "a", "-1", "1"}), error("ERR invalid expire time in 'psetex' command"));
+  EXPECT_EQ(run({"SETEX", "a", "0", "1"}), error(protocol::invalid_expiry("setex")));
+  EXPECT_EQ(run({"PSETEX", "a", "-1", "1"}), error(protocol::invalid_expiry("psetex")));
   EXPECT_EQ(run({"GET", "a"}), kNull);
 }
 
@@ -170,7 +172,7 @@ TEST_F(StringCommandsTest, GetexAnswersAMissingKeyBeforeAWrongTime) {
   EXPECT_EQ(run({"GETEX", "a", "EX", "0"}), kNull);
   EXPECT_EQ(run({"GETEX", "a", "KEEPTTL"}), kSyntaxReply);
   run({"SET", "a", "1"});
-  EXPECT_EQ(run({"GETEX", "a", "EX", "0"}), error("ERR invalid expire time in 'getex' command"));
+  EXPECT_EQ(run({"GETEX", "a", "EX", "0"}), error(protocol::invalid_expiry("getex")));
 }
 
 TEST_F(StringCommandsTest, WatchersHearOnlyOfRealChanges) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "server/config/config.h"
+#include "server/config/value.h"
 
 namespace server {
 namespace {
@@ -17,9 +18,6 @@ class MemoryOptionsTest : public ::testing::Test {
     const std::string_view names[] = {name};
     return config_.get(names).at(0).second;
   }
-  static std::string failed(const std::string& name, const std::string& reason) {
-    return "ERR CONFIG SET failed (possibly related to argument '" + name + "') - " + reason;
-  }
 
   Config config_;
 };
@@ -33,19 +31,21 @@ TEST_F(MemoryOptionsTest, PoliciesAreThoseOfRedis) {
     EXPECT_EQ(get("maxmemory-policy"), policy);
   }
   EXPECT_EQ(set("maxmemory-policy", "Allkeys-LRU"), "OK");
-  EXPECT_EQ(set("maxmemory-policy", "foo"),
-            failed("maxmemory-policy",
-                   "argument(s) must be one of the following: volatile-lru, volatile-lfu, "
-                   "volatile-random, volatile-ttl, allkeys-lru, allkeys-lfu, allkeys-random, "
-                   "noeviction"));
+  EXPECT_EQ(
+      set("maxmemory-policy", "foo"),
+      config_set_error(
+          "maxmemory-policy",
+          unknown_choice("volatile-lru, volatile-lfu, volatile-random, volatile-ttl, allkeys-lru, "
+                         "allkeys-lfu, allkeys-random, noeviction")
+              .reason));
 }
 
 TEST_F(MemoryOptionsTest, NumbersHaveTheLimitsOfRedis) {
   EXPECT_EQ(set("maxmemory-samples", "64"), "OK");
   EXPECT_EQ(set("maxmemory-samples", "0"),
-            failed("maxmemory-samples", "argument must be between 1 and 2147483647 inclusive"));
+            config_set_error("maxmemory-samples", out_of_range(1, 2147483647).reason));
   EXPECT_EQ(set("maxmemory-eviction-tenacity", "101"),
-            failed("maxmemory-eviction-tenacity", "argument must be between 0 and 100 inclusive"));
+            config_set_error("maxmemory-eviction-tenacity", out_of_range(0, 100).reason));
   EXPECT_EQ(set("lfu-log-factor", "0"), "OK");
   EXPECT_EQ(set("lfu-decay-time", "0"), "OK");
   EXPECT_EQ(set("slave-ignore-maxmemory", "no"), "OK");

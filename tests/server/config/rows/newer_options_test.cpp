@@ -6,7 +6,9 @@
 
 #include <sstream>
 
+#include "server/config/config.h"
 #include "server/config/option_table.h"
+#include "server/config/value.h"
 #include "tests/server/config/config_fixture.h"
 
 namespace server {
@@ -252,8 +254,7 @@ TEST_F(NewerOptionsTest, ValuesAreCheckedAndShown) {
   EXPECT_THAT(config_.take_warnings(), SizeIs(2));
   EXPECT_EQ(get("lookahead"), "4");
   EXPECT_EQ(set({{"log-format", "xml"}}),
-            "ERR CONFIG SET failed (possibly related to argument 'log-format') - argument(s) must "
-            "be one of the following: legacy, logfmt");
+            config_set_error("log-format", unknown_choice("legacy, logfmt").reason));
 }
 
 TEST_F(NewerOptionsTest, DefaultsGiveNoWarning) {

@@ -20,7 +20,11 @@
 
 #include "server/config/command_line.h"
 #include "server/config/config.h"
+#include "server/dispatch/permissions.h"
+#include "server/listener/client_acceptor.h"
+#include "server/process/availability.h"
 #include "tests/support/caller.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/loopback_listener.h"
 #include "tests/support/tls_identity.h"
 #include "tests/support/wait_limit.h"
@@ -176,11 +180,11 @@ class HealthCheckTest : public ::testing::Test {
 
 TEST_F(HealthCheckTest, ServerThatRepliesIsHealthy) {
   EXPECT_TRUE(check("+PONG\r\n").is_healthy);
-  EXPECT_TRUE(check("-NOAUTH Authentication required.\r\n").is_healthy);
+  EXPECT_TRUE(check(encoded_error(kNotAuthenticated)).is_healthy);
 }
 
 TEST_F(HealthCheckTest, LoadingOrForeignServerIsUnhealthy) {
-  const Health loading = check("-LOADING Redis is loading the dataset in memory\r\n");
+  const Health loading = check(encoded_error(kServerIsLoading));
   EXPECT_FALSE(loading.is_healthy);
   EXPECT_NE(loading.text.find("answers -LOADING"), std::string::npos);
   EXPECT_FALSE(check("HTTP/1.1 400 Bad Request\r\n").is_healthy);
@@ -188,10 +192,10 @@ TEST_F(HealthCheckTest, LoadingOrForeignServerIsUnhealthy) {
 }
 
 TEST_F(HealthCheckTest, ServerThatRepliesAtAllIsAlive) {
-  for (const std::string answer :
-       {"+PONG\r\n", "-NOAUTH Authentication required.\r\n", "-LOADING Redis is loading\r\n",
-        "-MISCONF Errors writing to the AOF file\r\n", "-MASTERDOWN Link with MASTER is down\r\n",
-        "-ERR max number of clients reached\r\n"}) {
+  for (const std::string& answer : std::vector<std::string>{
+           "+PONG\r\n", encoded_error(kNotAuthenticated), "-LOADING Redis is loading\r\n",
+           "-MISCONF Errors writing to the AOF file\r\n",
+           "-MASTERDOWN Link with MASTER is down\r\n", encoded_error(net::kTooManyClients)}) {
     EXPECT_TRUE(check(answer, kLives).is_healthy) << answer;
   }
   EXPECT_FALSE(check("-MISCONF Errors writing to the AOF file\r\n").is_healthy);
@@ -281,7 +285,7 @@ TEST_F(HealthCheckTest, MissingServerIsUnhealthy) {
 }
 
 TEST_F(HealthCheckTest, TellsWhereItAskedAndWhatItHeard) {
-  EXPECT_THAT(check("-NOAUTH Authentication required.\r\n").text,
+  EXPECT_THAT(check(encoded_error(kNotAuthenticated)).text,
               MatchesRegex("port [0-9]+ answers -NOAUTH Authentication required."));
 }
 

@@ -10,6 +10,7 @@
 
 #include "protocol/output_buffer.h"
 #include "protocol/reply_writer.h"
+#include "server/commands/server/wait_commands.h"
 #include "server/config/config.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/durability/durability.h"
@@ -148,8 +149,7 @@ TEST_F(AwaitedAcksTest, WaitaofCountsReplicasThatHaveSynced) {
 }
 
 TEST_F(AwaitedAcksTest, WithoutALogNothingLocalCanBeWaitedFor) {
-  EXPECT_EQ(run({"WAITAOF", "1", "0", "10"}),
-            error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."));
+  EXPECT_EQ(run({"WAITAOF", "1", "0", "10"}), error(kNoLogToWaitFor));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/process/availability.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/captured_log.h"
@@ -64,7 +65,7 @@ TEST_F(ForeignReplicasTest, AFilterThatItCannotHoldDisconnectsIt) {
   EXPECT_EQ(leader().count(), 1U) << "the count waits until the leader has forgotten the replica";
   EXPECT_TRUE(peer.client.session->kill_requested);
   EXPECT_EQ(leader().count_good(), 1);
-  EXPECT_EQ(run({"SET", "a", "1"}), error("NOREPLICAS Not enough good replicas to write."));
+  EXPECT_EQ(run({"SET", "a", "1"}), error(kNotEnoughReplicas));
   leader().stop();
   EXPECT_EQ(log.count("is disconnected: " + lacks("native", "seen", "auto")), 1U) << log.text();
 }

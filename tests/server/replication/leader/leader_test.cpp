@@ -19,6 +19,8 @@
 
 #include "core/keyspace/keyspace.h"
 #include "persistence/journal.h"
+#include "server/commands/server/replication_commands.h"
+#include "server/process/availability.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
@@ -31,7 +33,7 @@ namespace {
 class LeaderTest : public LeaderFixture {
  protected:
   std::string describe_list(const char* type) { return run({"CLIENT", "LIST", "TYPE", type}); }
-  const std::string kTooFew = error("NOREPLICAS Not enough good replicas to write.");
+  const std::string kTooFew = error(kNotEnoughReplicas);
 };
 
 TEST_F(LeaderTest, SendsWhatIsMissedAndWhatFollows) {
@@ -106,7 +108,7 @@ TEST_F(LeaderTest, RejectsAnAcknowledgedOffsetInTheFuture) {
 
 TEST_F(LeaderTest, WritesAreRefusedWithoutEnoughReplicas) {
   EXPECT_EQ(run({"CONFIG", "SET", "min-replicas-to-write", "1"}), kOk);
-  const std::string refused = error("NOREPLICAS Not enough good replicas to write.");
+  const std::string refused = error(kNotEnoughReplicas);
   EXPECT_EQ(run({"SET", "a", "1"}), refused);
   {
     Remote peer(*this);
@@ -176,7 +178,7 @@ TEST_F(LeaderTest, ReplicaWithoutItsLeaderServesNoReplica) {
     replication_.become_replica();
   }
   Remote peer(*this);
-  EXPECT_EQ(psync(peer, 0), error("NOMASTERLINK Can't SYNC while not connected with my master"));
+  EXPECT_EQ(psync(peer, 0), error(kNoSyncWithoutLeader));
   replication_.set_link_up(true);
   EXPECT_EQ(psync(peer, replication_.offset()), "");
   EXPECT_EQ(peer.read(go_on().size()), go_on());

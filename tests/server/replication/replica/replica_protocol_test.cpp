@@ -9,7 +9,12 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "server/commands/connection/connection_commands.h"
+#include "server/commands/server/replication_commands.h"
+#include "server/dispatch/permissions.h"
+#include "server/process/availability.h"
 #include "tests/support/environment.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/stream_bytes.h"
 
 namespace server {
@@ -89,7 +94,7 @@ TEST(ReplicaProtocolTest, TheHandshakeAsksOneThingAfterTheOther) {
   replica.run();
   EXPECT_EQ(replica.sent, command({"PING"}));
   replica.sent.clear();
-  replica.receive("-NOAUTH Authentication required.\r\n");
+  replica.receive(encoded_error(kNotAuthenticated));
   EXPECT_EQ(replica.sent,
             command({"AUTH", "replica", "secret"}) +
                 command({"REPLCONF", "listening-port", "6380"}) +
@@ -108,7 +113,7 @@ TEST(ReplicaProtocolTest, APasswordAloneIsTheDefaultUsers) {
   TestReplica replica(asked);
   replica.receive("+PONG\r\n");
   EXPECT_NE(replica.sent.find(command({"AUTH", "secret"})), std::string::npos);
-  replica.receive("-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+  replica.receive(encoded_error(kWrongPassword));
   EXPECT_EQ(replica.events, "failed;");
   EXPECT_NE(replica.link.failure().find("WRONGPASS"), std::string::npos);
 }
@@ -354,8 +359,8 @@ TEST(ReplicaProtocolTest, InvalidLeaderBytesEndTheLink) {
       psync + "+FULLRESYNC " + kId + " 12x\r\n",
       psync + "+FULLRESYNC " + kId.substr(1) + " 12\r\n",
       psync + "+FULLRESYNC " + kId.substr(1) + "! 12\r\n",
-      psync + "-NOMASTERLINK Can't SYNC while not connected with my master\r\n",
-      psync + "-LOADING Redis is loading the dataset in memory\r\n",
+      psync + encoded_error(kNoSyncWithoutLeader),
+      psync + encoded_error(kServerIsLoading),
       psync + "-NOPERM no\r\n",
       psync + "+OK\r\n",
       psync + ":1\r\n",

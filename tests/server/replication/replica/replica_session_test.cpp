@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "server/config/config.h"
+#include "server/dispatch/permissions.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 #include "server/process/server_state.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
+#include "tests/support/error_matcher.h"
 #include "tests/support/replica_fixture.h"
 #include "tests/support/set_option.h"
 #include "tests/support/snapshots.h"
@@ -50,11 +52,11 @@ TEST_F(ReplicaSessionTest, AnnouncesAnotherAddressWhenItShall) {
 }
 
 TEST_F(ReplicaSessionTest, AskedForAPasswordItNamesTheOptions) {
-  played_.answers["PING"] = "-NOAUTH Authentication required.\r\n";
-  played_.answers["REPLCONF"] = "-NOAUTH Authentication required.\r\n";
+  played_.answers["PING"] = encoded_error(kNotAuthenticated);
+  played_.answers["REPLCONF"] = encoded_error(kNotAuthenticated);
   ask_to_follow(played_);
   played_.await_psync();
-  played_.say("-NOAUTH Authentication required.\r\n");
+  played_.say(encoded_error(kNotAuthenticated));
   EXPECT_TRUE(played_.await_end());
   await([this] { return info("replication", "master_link_down_reason") != "(none)"; });
   EXPECT_EQ(link_status(), "down");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "server/config/config.h"
+#include "server/process/availability.h"
 #include "server/process/statistics.h"
 #include "server/replication/roles/replica_controller.h"
 #include "server/replication/stream/replication.h"
@@ -40,9 +41,8 @@ class ReplicaRoleTest : public ReplicaFixture {
     return run({"EXEC"});
   }
 
-  const std::string kReadOnly = error("READONLY You can't write against a read only replica.");
-  const std::string kMasterDown =
-      error("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
+  const std::string kReadOnly = error(kReplicaIsReadOnly);
+  const std::string kMasterDown = error(kLinkIsDown);
 };
 
 TEST_F(ReplicaRoleTest, WritesOfClientsAreRefused) {
@@ -124,18 +124,15 @@ TEST_F(ReplicaRoleTest, TheNextLeaderIsAskedToContinue) {
 }
 
 TEST_F(ReplicaRoleTest, SentinelsTransactionMakesAReplica) {
-  EXPECT_THAT(
-      commit_like_sentinel("127.0.0.1", std::to_string(played_.port())),
-      StartsWith("*3\r\n" + kOk + error("ERR The server is running without a config file")));
+  EXPECT_THAT(commit_like_sentinel("127.0.0.1", std::to_string(played_.port())),
+              StartsWith("*3\r\n" + kOk + error(kNoConfigFile)));
   EXPECT_EQ(info("replication", "role"), "slave");
   EXPECT_THAT(played_.await_psync(), StartsWith("PSYNC"));
 }
 
 TEST_F(ReplicaRoleTest, SentinelsTransactionMakesALeader) {
   follow_with_a_key();
-  EXPECT_THAT(
-      commit_like_sentinel("NO", "ONE"),
-      StartsWith("*3\r\n" + kOk + error("ERR The server is running without a config file")));
+  EXPECT_THAT(commit_like_sentinel("NO", "ONE"), StartsWith("*3\r\n" + kOk + error(kNoConfigFile)));
   EXPECT_EQ(info("replication", "role"), "master");
   EXPECT_EQ(run({"GET", "a"}), bulk("1"));
   EXPECT_EQ(run({"SET", "a", "2"}), kOk);

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests the command CLUSTER, and the rules for keys of several slots, on a server that emulates all
-// nodes of a cluster.
+// CLUSTER, and the rules of a cluster when one server emulates all of its nodes.
+#include "server/commands/server/cluster/cluster_commands.h"
+
+#include <gmock/gmock.h>
+
 #include "core/keyspace/keyspace.h"
+#include "protocol/error_texts.h"
 #include "server/cluster/cluster_state.h"
+#include "server/cluster/member/member.h"
+#include "server/cluster/router.h"
 #include "server/cluster/view.h"
+#include "server/commands/connection/transaction_commands.h"
+#include "server/commands/keys/database_index.h"
 #include "server/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
 
-const std::string kRefused = "-ERR This instance has cluster support disabled\r\n";
-const std::string kCrossed = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
+const std::string kRefused = encoded_error(kClusterDisabled);
+const std::string kCrossed = encoded_error(cluster::kKeysCrossSlots);
 const std::string kNodeId(40, 'a');
 
 class ClusterTest : public CommandTest {
@@ -89,10 +98,9 @@ TEST_F(ClusterTest, KeysAreFoundByTheirSlot) {
 }
 
 TEST_F(ClusterTest, SlotsBeyondTheLastAreRefused) {
-  EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "16384"}), "-ERR Invalid slot\r\n");
-  EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "-1"}), "-ERR Invalid slot\r\n");
-  EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "1", "-1"}),
-            "-ERR Invalid slot or number of keys\r\n");
+  EXPECT_THAT(run({"CLUSTER", "COUNTKEYSINSLOT", "16384"}), is_error("ERR", "slot"));
+  EXPECT_THAT(run({"CLUSTER", "COUNTKEYSINSLOT", "-1"}), is_error("ERR", "slot"));
+  EXPECT_THAT(run({"CLUSTER", "GETKEYSINSLOT", "1", "-1"}), is_error("ERR", "number of keys"));
 }
 
 TEST_F(ClusterTest, KeysAreListedInsideATransaction) {
@@ -109,8 +117,8 @@ TEST_F(ClusterTest, KeysOfOneCommandShareASlot) {
   EXPECT_EQ(run({"WATCH", "a", "b"}), kCrossed);
   EXPECT_EQ(run({"SSUBSCRIBE", "a", "b"}), kCrossed);
   EXPECT_EQ(run({"BF.KEXISTS", "2", "a", "b", "item"}), kCrossed);
-  // A wrong number of arguments is reported before CROSSSLOT.
-  EXPECT_EQ(run({"GET"}), "-ERR wrong number of arguments for 'get' command\r\n");
+  // An error about the number of arguments or keys takes precedence over CROSSSLOT.
+  EXPECT_EQ(run({"GET"}), error(protocol::wrong_arity("get")));
   EXPECT_EQ(run({"MGET", "a"}).front(), '*');
 }
 
@@ -119,7 +127,7 @@ TEST_F(ClusterTest, QueuedKeysOfSeveralSlotsAreRefusedByExec) {
   EXPECT_EQ(run({"SET", "a", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"SET", "b", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"EXEC"}), kCrossed);
-  EXPECT_EQ(run({"EXEC"}), "-ERR EXEC without MULTI\r\n");
+  EXPECT_EQ(run({"EXEC"}), error(kExecWithoutMulti));
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
 }
 
@@ -130,34 +138,32 @@ TEST_F(ClusterTest, CommandOfSeveralSlotsSpoilsItsTransaction) {
   // them.
   EXPECT_EQ(run({"SET", "a", "1"}), "+QUEUED\r\n");
   EXPECT_EQ(run({"SET", "b", "1"}), "+QUEUED\r\n");
-  EXPECT_EQ(run({"EXEC"}), "-EXECABORT Transaction discarded because of previous errors.\r\n");
+  EXPECT_EQ(run({"EXEC"}), error(kTransactionDiscarded));
 }
 
 TEST_F(ClusterTest, ThereIsOneDatabase) {
   EXPECT_EQ(run({"SELECT", "0"}), kOk);
-  EXPECT_EQ(run({"SELECT", "1"}), "-ERR SELECT is not allowed in cluster mode\r\n");
-  EXPECT_EQ(run({"SELECT", "99"}), "-ERR SELECT is not allowed in cluster mode\r\n");
-  EXPECT_EQ(run({"SELECT", "x"}), "-ERR value is not an integer or out of range\r\n");
-  EXPECT_EQ(run({"SWAPDB", "0", "0"}), "-ERR SWAPDB is not allowed in cluster mode\r\n");
-  EXPECT_EQ(run({"MOVE", "a", "x"}), "-ERR MOVE is not allowed in cluster mode\r\n");
-  EXPECT_EQ(run({"COPY", "a", "b{a}", "DB", "1"}),
-            "-ERR Copying to another database is not allowed in cluster mode\r\n");
+  EXPECT_EQ(run({"SELECT", "1"}), error(not_in_cluster("SELECT")));
+  EXPECT_EQ(run({"SELECT", "99"}), error(not_in_cluster("SELECT")));
+  EXPECT_EQ(run({"SELECT", "x"}), error(kNotAnInteger));
+  EXPECT_EQ(run({"SWAPDB", "0", "0"}), error(not_in_cluster("SWAPDB")));
+  EXPECT_EQ(run({"MOVE", "a", "x"}), error(not_in_cluster("MOVE")));
+  EXPECT_THAT(run({"COPY", "a", "b{a}", "DB", "1"}), is_error("ERR", "Copying"));
 }
 
 TEST_F(ClusterTest, TheTopologyStays) {
-  EXPECT_EQ(run({"REPLICAOF", "NO", "ONE"}), "-ERR REPLICAOF not allowed in cluster mode.\r\n");
-  EXPECT_EQ(run({"SLAVEOF", "a", "1"}), "-ERR REPLICAOF not allowed in cluster mode.\r\n");
+  EXPECT_THAT(run({"REPLICAOF", "NO", "ONE"}), is_error("ERR", "REPLICAOF"));
+  EXPECT_THAT(run({"SLAVEOF", "a", "1"}), is_error("ERR", "REPLICAOF"));
   EXPECT_EQ(run({"FAILOVER"}).substr(0, 41), "-ERR FAILOVER not allowed in cluster mode");
-  EXPECT_EQ(run({"CLUSTER", "FAILOVER"}), "-ERR You should send CLUSTER FAILOVER to a replica\r\n");
-  EXPECT_EQ(run({"CLUSTER", "FAILOVER", "NOW"}), "-ERR syntax error\r\n");
+  EXPECT_EQ(run({"CLUSTER", "FAILOVER"}), error(cluster::kFailoverNeedsReplica));
+  EXPECT_EQ(run({"CLUSTER", "FAILOVER", "NOW"}), error(kSyntaxError));
   EXPECT_EQ(run({"CLUSTER", "failover", "FORCE", "x"}),
-            "-ERR unknown subcommand or wrong number of arguments for 'failover'. Try CLUSTER "
-            "HELP.\r\n");
+            error(protocol::wrong_subcommand("failover", "CLUSTER")));
   EXPECT_EQ(run({"CLUSTER", "ADDSLOTS", "1"}).substr(0, 27), "-ERR the cluster is emulate");
   EXPECT_EQ(run({"CLUSTER", "BUMPEPOCH"}), "+STILL 0\r\n");
   EXPECT_EQ(run({"CLUSTER", "SAVECONFIG"}), kOk);
   EXPECT_EQ(run({"CLUSTER", "REPLICAS", kNodeId}), "*0\r\n");
-  EXPECT_EQ(run({"CLUSTER", "REPLICAS", "abc"}), "-ERR Unknown node abc\r\n");
+  EXPECT_THAT(run({"CLUSTER", "REPLICAS", "abc"}), is_error("ERR", "abc"));
   EXPECT_EQ(run({"CLUSTER", "COUNT-FAILURE-REPORTS", kNodeId}), integer(0));
 }
 

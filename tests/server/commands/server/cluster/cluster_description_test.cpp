@@ -3,12 +3,16 @@
 // Tests how CLUSTER SLOTS, SHARDS and NODES describe a cluster of several servers.
 #include "server/commands/server/cluster/cluster_description.h"
 
+#include <gmock/gmock.h>
+
 #include "core/keyspace/keyspace.h"
 #include "server/cluster/cluster_state.h"
+#include "server/cluster/member/member.h"
 #include "server/cluster/view.h"
 #include "server/process/server_state.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
@@ -76,9 +80,8 @@ TEST_F(ClusterDescriptionTest, ReplicasAreLinesToo) {
             array({bulk(id_of('b') + " 10.0.0.2:7001@17001,b.example slave " + id_of('a') + " 0 " +
                         now + " 7 connected")}));
   EXPECT_EQ(run({"CLUSTER", "SLAVES", id_of('c')}), "*0\r\n");
-  EXPECT_EQ(run({"CLUSTER", "REPLICAS", id_of('b')}),
-            "-ERR The specified node is not a master\r\n");
-  EXPECT_EQ(run({"CLUSTER", "REPLICAS", "x"}), "-ERR Unknown node x\r\n");
+  EXPECT_THAT(run({"CLUSTER", "REPLICAS", id_of('b')}), is_error("ERR", "not a master"));
+  EXPECT_THAT(run({"CLUSTER", "REPLICAS", "x"}), is_error("ERR", "node x"));
 }
 
 TEST_F(ClusterDescriptionTest, ShardsTellRoleAndHealth) {
@@ -122,9 +125,8 @@ TEST_F(ClusterDescriptionTest, IdsOfAShardAreTheSameOnItsNodes) {
 }
 
 TEST_F(ClusterDescriptionTest, TheTopologyIsChangedElsewhere) {
-  EXPECT_EQ(run({"CLUSTER", "ADDSLOTS", "1"}),
-            "-ERR the topology is kept in etcd: use bloomery-cluster\r\n");
-  EXPECT_EQ(run({"CLUSTER", "FAILOVER"}), "-ERR You should send CLUSTER FAILOVER to a replica\r\n");
+  EXPECT_THAT(run({"CLUSTER", "ADDSLOTS", "1"}), is_error("ERR", "bloomery-cluster"));
+  EXPECT_EQ(run({"CLUSTER", "FAILOVER"}), error(cluster::kFailoverNeedsReplica));
   EXPECT_EQ(run({"CLUSTER", "BUMPEPOCH"}), "+STILL 7\r\n");
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/cluster/member/node_file.h"
+#include "server/commands/server/cluster/cluster_commands.h"
 #include "tests/server/cluster/member/fake_member_queue.h"
 #include "tests/support/command_test.h"
 
@@ -36,7 +37,7 @@ class ClusterxCommandsTest : public CommandTest {
 };
 
 TEST_F(ClusterxCommandsTest, FailsOutsideOfACluster) {
-  const std::string disabled = error("ERR This instance has cluster support disabled");
+  const std::string disabled = error(kClusterDisabled);
   EXPECT_EQ(run({"CLUSTERX", "PROMISE", "s1", "7"}), disabled);
   EXPECT_EQ(run({"CLUSTERX", "OFFSET", "s1"}), disabled);
   EXPECT_EQ(run({"CLUSTERX", "RESIGNED", "s1", "7"}), disabled);

@@ -4,11 +4,13 @@
 #include <set>
 #include <utility>
 
+#include "protocol/error_texts.h"
 #include "protocol/reply_parser.h"
 #include "server/config/config.h"
 #include "server/latency/latency_monitor.h"
 #include "server/session/observer.h"
 #include "tests/support/command_test.h"
+#include "tests/support/error_matcher.h"
 
 namespace server {
 namespace {
@@ -35,7 +37,7 @@ TEST_F(LatencyCommandsTest, EventsAreShownByKind) {
             "*2\r\n*2\r\n:1700000000\r\n:150\r\n*2\r\n:1700000002\r\n:120\r\n");
   EXPECT_EQ(run({"LATENCY", "HISTORY", "none"}), "*0\r\n");
   EXPECT_THAT(run({"LATENCY", "GRAPH", "fork"}), HasSubstr("fork - high 150 ms, low 120 ms"));
-  EXPECT_EQ(run({"LATENCY", "GRAPH", "none"}), error("ERR No samples available for event 'none'"));
+  EXPECT_THAT(run({"LATENCY", "GRAPH", "none"}), is_error("ERR", "'none'"));
   EXPECT_THAT(run({"LATENCY", "DOCTOR"}), HasSubstr("2. fork: 2 latency spikes"));
 }
 
@@ -62,18 +64,15 @@ class EmptyLatencyTest : public CommandTest {};
 TEST_F(EmptyLatencyTest, RepliesOfAServerWithoutEvents) {
   EXPECT_EQ(run({"LATENCY", "LATEST"}), "*0\r\n");
   EXPECT_EQ(run({"LATENCY", "HISTORY", "command"}), "*0\r\n");
-  EXPECT_EQ(run({"LATENCY", "GRAPH", "command"}),
-            error("ERR No samples available for event 'command'"));
+  EXPECT_THAT(run({"LATENCY", "GRAPH", "command"}), is_error("ERR", "'command'"));
   EXPECT_EQ(run({"LATENCY", "RESET"}), integer(0));
   EXPECT_EQ(run({"LATENCY", "RESET", "command", "fork"}), integer(0));
   EXPECT_EQ(run({"LATENCY", "HISTOGRAM", "nosuch", "bitop"}), "*0\r\n");
 }
 
 TEST_F(EmptyLatencyTest, WrongWordsAreRefused) {
-  EXPECT_EQ(run({"LATENCY", "HISTORY"}),
-            error("ERR wrong number of arguments for 'latency|history' command"));
-  EXPECT_EQ(run({"LATENCY", "NOSUCH"}),
-            error("ERR unknown subcommand 'NOSUCH'. Try LATENCY HELP."));
+  EXPECT_EQ(run({"LATENCY", "HISTORY"}), error(protocol::wrong_arity("latency|history")));
+  EXPECT_EQ(run({"LATENCY", "NOSUCH"}), error(protocol::unknown_subcommand("NOSUCH", "LATENCY")));
 }
 
 TEST_F(EmptyLatencyTest, PercentilesAreShownAsTheyAreKept) {
@@ -92,15 +91,13 @@ TEST_F(EmptyLatencyTest, PercentilesAreShownAsTheyAreKept) {
 
 TEST_F(EmptyLatencyTest, WrongPercentilesAreRefused) {
   const std::string name = "latency-tracking-info-percentiles";
-  const std::string failed =
-      "ERR CONFIG SET failed (possibly related to argument '" + name + "') - ";
   for (const char* const value : {"101", "-1"}) {
     EXPECT_EQ(run({"CONFIG", "SET", name, value}),
-              error(failed + name + " parameters should sit between [0.0,100.0]"));
+              error(config_set_error(name, name + " parameters should sit between [0.0,100.0]")));
   }
   for (const char* const value : {"abc", "nan"}) {
     EXPECT_EQ(run({"CONFIG", "SET", name, value}),
-              error(failed + "Invalid " + name + " parameters"));
+              error(config_set_error(name, "Invalid " + name + " parameters")));
   }
 }
 

@@ -65,7 +65,7 @@ class RewriteCommandTest : public CommandTest {
 };
 
 TEST_F(RewriteCommandTest, WithoutAFileThereIsNothingToWrite) {
-  EXPECT_EQ(run({"CONFIG", "REWRITE"}), error("ERR The server is running without a config file"));
+  EXPECT_EQ(run({"CONFIG", "REWRITE"}), error(kNoConfigFile));
 }
 
 TEST_F(RewriteCommandTest, UsersTakeThePlacesOfTheOldLines) {
