@@ -152,12 +152,12 @@ class ClusterClientsTest(ServerTest):
             client.call("SAVE")
         shutil.copy(pathlib.Path(plain.directory) / "dump.rdb", self.make_directory())
         said = self.start_in_vain("--cluster-enabled", "emulated", "--appendonly", "no")
-        self.assertIn("You can't have keys in a DB different than DB 0", said)
+        self.assertIn("different than DB 0", said)
 
     def test_replica_does_not_start_as_a_cluster(self):
         self.make_directory()
         said = self.start_in_vain("--cluster-enabled", "emulated", "--replicaof", "127.0.0.1", "1")
-        self.assertIn("replicaof directive not allowed in cluster mode", said)
+        self.assertIn("replicaof directive", said)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Compares the replies of BF.* commands with the expected bytes, in RESP2 and RESP3.
 
+Clients compare error texts too, so the texts are compared as a whole. They are those of RedisBloom,
+some with a hint of this server at the end.
+
 A row is (command, RESP2 reply, RESP3 reply). A row with one reply expects this reply in both
 protocols. The rows of a table run in order on one server, once per protocol.
 """

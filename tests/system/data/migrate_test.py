@@ -111,8 +111,8 @@ class MigrateTest(ServerTest):
         self.call("SET", "k", "new")
         target.call("SET", "k", "old")
         refused = self.migrate(port, "k", "COPY")
-        self.assertEqual(refused, ErrorReply("ERR Target instance replied with error: BUSYKEY "
-                                             "Target key name already exists."))
+        self.assertIsInstance(refused, ErrorReply)
+        self.assertRegex(refused.text, "^ERR Target .*BUSYKEY ")
         self.assertEqual(self.migrate(port, "k", "COPY", "REPLACE"), b"OK")
         self.assertEqual(target.call("GET", "k"), b"new")
         self.assertEqual(self.call("GET", "k"), b"new")
@@ -189,10 +189,10 @@ class MigrateTest(ServerTest):
         target = ScriptedTarget(self)
         self.call("SET", "k", "v")
         reply = self.migrate(target.port, "k", timeout_ms=50)
-        self.assertTrue(reply.text.startswith("IOERR error or timeout reading from"), reply)
+        self.assertRegex(reply.text, "^IOERR .*reading")
         self.assertEqual(self.call("GET", "k"), b"v")
         reply = self.migrate(free_port(), "k")
-        self.assertTrue(reply.text.startswith("IOERR error or timeout connecting to"), reply)
+        self.assertRegex(reply.text, "^IOERR .*connecting")
         self.assertEqual(self.call("GET", "k"), b"v")
 
     def test_paused_writes_keep_the_key(self):

@@ -243,7 +243,7 @@ class ImageTest(ServerTest):
         (script,) = json.loads(value_of(self.final, "HEALTHCHECK").partition("CMD")[2])
         process = self.start("sh", "-c", f"exec {script}")
         said = process.communicate(timeout=DEADLINE_S)[0].strip()
-        self.assertEqual(said, "no server runs in this container")
+        self.assertIn("no server", said)
         for program in ("xargs", "tr", "head"):
             in_root(self.root, "sh", "-c", f"command -v {program}")
 

@@ -85,9 +85,8 @@ class ProgressTest(ServerTest):
         text = "\n".join(lines)
         self.assertNotIn("\x1b", text)
         self.assertNotIn("[==", text)
-        self.assertRegex(text, r"Ready to accept connections: Bloomery \S+, port \d+ at 127.0.0.1, "
-                               r"2 I/O threads, data in '/\S+', 2000 keys from the snapshot in "
-                               r"\d+\.\d{3} s")  # fmt: skip
+        self.assertRegex(text, r"Ready to accept connections: Bloomery \S+, port \d+ .* 2 I/O "
+                               r"threads.* '/\S+', 2000 keys .*\d+\.\d{3} s")  # fmt: skip
 
 
 if __name__ == "__main__":

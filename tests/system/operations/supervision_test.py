@@ -72,7 +72,8 @@ class SupervisionTest(ServerTest):
         server = self.start_server("--requirepass", "secret")
         port = server.port
         code, text = self.check_health("--port", port)
-        self.assertEqual((code, text), (0, f"port {port} answers -NOAUTH Authentication required."))
+        self.assertEqual(code, 0)
+        self.assertTrue(text.startswith(f"port {port} answers -NOAUTH "), text)
         # --health-check also accepts a configuration file of the server.
         config = self.folder / "server.conf"
         config.write_text(f"port {port}\nrequirepass secret\n", encoding="ascii")
@@ -84,11 +85,12 @@ class SupervisionTest(ServerTest):
     def test_server_that_serves_no_client_may_be_alive(self):
         server = self.start_server("--maxclients", "1")
         port = server.port
-        answer = f"port {port} answers -ERR max number of clients reached"
         with server.connect() as client:
             self.assertEqual(client.call("PING"), b"PONG")
-            self.assertEqual(self.check_health("--port", port), (1, answer))
-            self.assertEqual(self.check_health("--alive", "--port", port), (0, answer))
+            for status, options in ((1, ()), (0, ("--alive",))):
+                code, text = self.check_health(*options, "--port", port)
+                self.assertEqual(code, status)
+                self.assertRegex(text, f"port {port} answers -ERR .*clients")
         self.assertEqual(server.stop(), [])
         self.assertEqual(self.check_health("--alive", "--port", port)[0], 1)
 

@@ -88,7 +88,7 @@ class FailoverTest(ReplicaTest):
     def assert_error(self, connection, text, *command):
         reply = connection.call(*command)
         self.assertIsInstance(reply, ErrorReply, f"{command}: {reply}")
-        self.assertEqual(reply.text, text)
+        self.assertRegex(reply.text, f"^{text}")
 
     def full_syncs(self, *connections):
         return [int(info(connection, "stats")["sync_full"]) for connection in connections]
@@ -172,13 +172,9 @@ class FailoverTest(ReplicaTest):
         thread.join(0.5)
         self.assertTrue(thread.is_alive(), "a write during the pause was answered")
         self.assertIsNone(to_leader.call("GET", "held"))
-        self.assert_error(to_leader, "ERR FAILOVER already in progress.", "FAILOVER")
-        self.assert_error(
-            to_leader, "ERR REPLICAOF not allowed while failing over.", "REPLICAOF", "NO", "ONE"
-        )
-        self.assert_error(
-            to_leader, "NOMASTERLINK Can't SYNC while failing over", "PSYNC", "?", "-1"
-        )
+        self.assert_error(to_leader, "ERR FAILOVER already", "FAILOVER")
+        self.assert_error(to_leader, "ERR REPLICAOF .*failing over", "REPLICAOF", "NO", "ONE")
+        self.assert_error(to_leader, "NOMASTERLINK .*failing over", "PSYNC", "?", "-1")
         self.assertEqual(to_leader.call("FAILOVER", "ABORT"), b"OK")
         self.assertEqual(self.state(to_leader), "no-failover")
         thread.join(DEADLINE_S)
@@ -253,16 +249,16 @@ class FailoverTest(ReplicaTest):
     def test_errors(self):
         leader, to_leader, replica, to_replica = self.pair()
         alone = self.start()[1]
-        syntax = "ERR syntax error"
-        number = "ERR value is not an integer or out of range"
-        positive = "ERR FAILOVER timeout must be greater than 0"
-        forced = "ERR FAILOVER with force option requires both a timeout and target HOST and IP."
-        stranger = "ERR FAILOVER target HOST and PORT is not a replica."
+        syntax = "ERR syntax"
+        number = "ERR value .*integer"
+        positive = "ERR FAILOVER timeout .*greater"
+        forced = "ERR FAILOVER with force .*both"
+        stranger = "ERR FAILOVER target .*not a replica"
         port = str(replica.port)
         for connection, text, *words in (
-            (alone, "ERR FAILOVER requires connected replicas."),
-            (to_replica, "ERR FAILOVER is not valid when server is a replica."),
-            (to_leader, "ERR No failover in progress.", "ABORT"),
+            (alone, "ERR FAILOVER requires .*replicas"),
+            (to_replica, "ERR FAILOVER .*server is a replica"),
+            (to_leader, "ERR No failover", "ABORT"),
             (to_leader, syntax, "BOGUS"),
             (to_leader, syntax, "TO", "host"),
             (to_leader, syntax, "ABORT", "TIMEOUT", "1"),
@@ -278,9 +274,9 @@ class FailoverTest(ReplicaTest):
         ):
             with self.subTest(words=words):
                 self.assert_error(connection, text, "FAILOVER", *words)
-        no_replica = "ERR PSYNC FAILOVER can't be sent to a master."
+        no_replica = "ERR PSYNC FAILOVER .*master"
         self.assert_error(to_leader, no_replica, "PSYNC", "?", "-1", "FAILOVER")
-        other_id = "ERR PSYNC FAILOVER replid must match my replid."
+        other_id = "ERR PSYNC FAILOVER .*replid"
         self.assert_error(to_replica, other_id, "PSYNC", "?", "-1", "FAILOVER")
         self.assertEqual(info(to_replica)["role"], "slave")
 

@@ -19,7 +19,6 @@ from harness.write_load import Load
 
 CYCLES = count("SHUTDOWN_CYCLES")
 COMMON = ("--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes")
-FAILED = "ERR Errors trying to SHUTDOWN. Check logs."
 
 
 class ReplicaShutdownTest(ReplicaTest):
@@ -106,11 +105,11 @@ class ReplicaShutdownTest(ReplicaTest):
         for connection in (asking, asking_too):
             reply = connection.read_reply()[0]
             self.assertIsInstance(reply, ErrorReply)
-            self.assertEqual(reply.text, FAILED)
+            self.assertRegex(reply.text, "^ERR .*SHUTDOWN")
         self.assertEqual(writing.read_reply()[0], b"OK")
         self.assertEqual(to_leader.call("GET", "key"), b"3")
         self.assertEqual(self.left_ms(to_leader), -1)
-        self.assertEqual(to_leader.call("SHUTDOWN", "ABORT").text, "ERR No shutdown in progress.")
+        self.assertRegex(to_leader.call("SHUTDOWN", "ABORT").text, "^ERR No shutdown")
         # The shutdown continues although the client that requested it has disconnected.
         asking.send(encode("SHUTDOWN"))
         wait_until(lambda: self.left_ms(to_leader) > 0, "the second shutdown")

@@ -53,12 +53,11 @@ class SpecialFilesTest(TlsTest):
 
 
 class StartTest(SpecialFilesTest):
-    def check_option(self, option, *more, kind="a FIFO"):
+    def check_option(self, option, *more, kind="FIFO"):
         folder = pathlib.Path(self.fifo).parent
         with self.subTest(option=option):
             said = self.refused(folder, *more, f"--{option}", self.fifo)
-            self.assertIn(f"can't open '{self.fifo}': it is {kind}", said)
-            self.assertIn(f"{option} needs a regular file", said)
+            self.assertRegex(said, f"'{self.fifo}': .*{kind}.*{option} .*regular file")
 
     def test_options(self):
         tls = self.files.server_options(free_port())
@@ -68,21 +67,21 @@ class StartTest(SpecialFilesTest):
             self.check_option(option, *tls, *certificate, *key)
         self.check_option("aclfile")
         self.check_option("cluster-etcd-ca-file", *CLUSTER)
-        self.check_option("logfile", kind="a socket or a FIFO without reader")
+        self.check_option("logfile", kind="FIFO without reader")
 
     def test_a_directory_of_authorities(self):
         folder = pathlib.Path(self.fifo).parent
         os.mkfifo(folder / "0123abcd.0")
         tls = self.files.server_options(free_port())
         said = self.refused(folder, *tls, "--tls-ca-cert-dir", folder)
-        self.assertIn("0123abcd.0': it is a FIFO; tls-ca-cert-dir needs a regular file", said)
+        self.assertRegex(said, "0123abcd.0': .*FIFO.*tls-ca-cert-dir .*regular file")
 
     def test_an_included_file(self):
         folder = pathlib.Path(self.fifo).parent
         config = folder / "server.conf"
         config.write_text(f"include {self.fifo}\n", encoding="ascii")
         said = self.ended([SERVER, config, "--dir", folder, "--port", free_port()])
-        self.assertIn("it is a FIFO; include needs a regular file", said)
+        self.assertRegex(said, "FIFO.*include .*regular file")
 
     def test_files_of_the_data_directory(self):
         log = "appendonlydir/appendonly.aof.manifest"
@@ -122,13 +121,13 @@ class StartTest(SpecialFilesTest):
         )
         os.close(reading)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("aclfile needs a regular file", done.stdout.decode())
+        self.assertRegex(done.stdout.decode(), "aclfile .*regular file")
 
 
 class ServingTest(SpecialFilesTest):
     def assert_error(self, reply, text):
         self.assertIsInstance(reply, ErrorReply)
-        self.assertIn(text, reply.text)
+        self.assertRegex(reply.text, text)
 
     def test_config_set(self):
         server = self.start_tls_server("--io-threads", 1)
@@ -143,7 +142,7 @@ class ServingTest(SpecialFilesTest):
                     words += ["tls-client-cert-file", self.files.path("client.crt")]
                 self.assert_error(connection.call("CONFIG", "SET", *words), "TLS")
                 self.assertEqual(other.call("PING"), b"PONG")
-                server.wait_for_log(f"{option} needs a regular file")
+                server.wait_for_log(f"{option} .*regular file")
         self.assertEqual(self.connect_tls().call("PING"), b"PONG", "the old files still count")
 
     def test_acl_load(self):
@@ -153,9 +152,7 @@ class ServingTest(SpecialFilesTest):
         path.unlink()
         os.mkfifo(path)
         with server.connect() as connection, server.connect() as other:
-            self.assert_error(
-                connection.call("ACL", "LOAD"), "it is a FIFO; aclfile needs a regular file"
-            )
+            self.assert_error(connection.call("ACL", "LOAD"), "FIFO.*aclfile .*regular file")
             self.assertEqual(other.call("PING"), b"PONG")
 
     def test_config_rewrite(self):
@@ -166,7 +163,7 @@ class ServingTest(SpecialFilesTest):
         path.unlink()
         os.mkfifo(path)
         with server.connect() as connection, server.connect() as other:
-            self.assert_error(connection.call("CONFIG", "REWRITE"), "it is a FIFO")
+            self.assert_error(connection.call("CONFIG", "REWRITE"), "FIFO")
             self.assertEqual(other.call("PING"), b"PONG")
 
 
@@ -176,7 +173,7 @@ class ToolTest(SpecialFilesTest):
 
     def test_files_of_the_cluster_tool(self):
         said = self.refused_by_tool("--cacert", self.fifo, "status")
-        self.assertIn("it is a FIFO; --cacert needs a regular file", said)
+        self.assertRegex(said, "FIFO.*--cacert .*regular file")
 
     def test_a_password_may_come_through_a_pipe(self):
         reading, writing = os.pipe()
