@@ -11,8 +11,8 @@ Rules: includes keep the order of folders (LAYERS, scripts/server_order.py), hav
 the root, and form no cycle of files or of folders. The number of headers that a source includes
 indirectly is limited. Files, functions, lines, folders and classes have maximum sizes. Each file
 has its licence line, and no word that must not be committed. Only Admission reads certain limits.
-No assignment empties a container but keeps its memory. Each unit has a test file; no test sleeps or
-chooses a fixed port. The files and the sections of docs/ that a comment names exist.
+No assignment empties a container but keeps its memory. Each unit has a test file. No test sleeps,
+chooses a fixed port or repeats an error text of the product. The files and the sections of docs/ that a comment names exist.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import re
 import subprocess
 import sys
 
+import error_texts
 import server_order
 import tree_facts
 import tree_numbers
@@ -400,6 +401,16 @@ class Tree:
                     f"ctx.admission(), which knows the origin ({ADMISSION})",
                 )  # fmt: skip
 
+    def check_error_texts(self):
+        product = {path: self.texts[path] for path in self._product_sources()}
+        tests = {path: self.texts[path] for path in self.sources if path.parts[0] == "tests"}
+        for path, line, text, place in error_texts.repeated(product, tests):
+            self.complain(
+                path, line,
+                f'"{text}" repeats the text at {place}: use its constant or function, or match the '
+                "code and the noun (tests/support/error_matcher.h)",
+            )  # fmt: skip
+
     def check_tests(self):
         """Reports units that have no test and are not in UNTESTED_UNITS, and entries of
         UNTESTED_UNITS that are out of date.
@@ -591,6 +602,7 @@ def main(arguments=None):
     tree.check_luck()
     tree.check_emptied()
     tree.check_limits()
+    tree.check_error_texts()
     tree.check_tests()
     tree.check_folders()
     tree.check_classes()

@@ -322,6 +322,20 @@ class CheckTreeTest(unittest.TestCase):
             self.assert_accepted({"server/dispatch/memory/admission.h": HEADER + text})
         self.assert_accepted({"server/commands/a.cpp": SPDX + "// as max_bulk_bytes\n"})
 
+    def test_tests_repeat_no_error_text(self):
+        def files(text):
+            return {
+                "core/a.h": HEADER + 'constexpr auto kA = "ERR no such "\n    "key";\n'
+                'auto b = format("ERR unknown user {}", name);\n',
+                "tests/core/a_test.cpp": SPDX + f"// A comment.\nauto text = {text};\n",
+            }
+
+        for text in ('"ERR no such key"', '"-ERR no such key\\r\\n"', '"ERR no"\n" such key"',
+                     '"ERR unknown user bob"'):  # fmt: skip
+            self.assert_refused(files(text), r"a_test.cpp:3: .* repeats the text at core/a.h:\d")
+        for text in ("kA", '"ERR"', '"ERR no such"', '"ERR no such keys"', "0;  // ERR no such"):
+            self.assert_accepted(files(text))
+
     def test_source_that_no_target_builds(self):
         files = {"core/a.cpp": SPDX, "core/b.cpp": SPDX, "tests/fuzz/c.cpp": SPDX}
         entry = {"directory": "/", "file": "a.cpp"}

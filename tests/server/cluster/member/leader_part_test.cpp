@@ -346,7 +346,7 @@ TEST_F(LeaderPartTest, NamesNoSuccessorWhoseLogFails) {
   EXPECT_EQ(member_->successor(), "");
   const auto refused = member_->hand_over(now_us_, kB);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "ERR the append log of this node fails");
+  EXPECT_EQ(refused.error().message, kLogOfNodeFails);
   EXPECT_TRUE(all<HoldWrites>().empty());
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
 }

@@ -72,7 +72,7 @@ TEST_F(PeerQuestionsTest, NodeWithFailingLogAsksForNoHandover) {
   queue_.member.tick(queue_.now_us, queue_.facts);
   for (const bool is_forced : {false, true}) {
     ask_for_failover(queue_, is_forced, taken());
-    EXPECT_EQ(answer(), "-ERR the append log of this node fails");
+    EXPECT_EQ(answer(), fmt::format("-{}", kLogOfNodeFails));
   }
   EXPECT_TRUE(queue_.asked.empty());
 }

@@ -238,9 +238,7 @@ TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
 TEST_F(ClientTrackingCommandsTest, EqualPrefixesTakeLinearTime) {
   std::vector<std::string> words{"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "z"};
   for (int i = 0; i < 1'000'000; ++i) words.insert(words.end(), {"PREFIX", "a"});
-  EXPECT_EQ(run(words),
-            error("ERR Prefix 'a' overlaps with another provided prefix 'a'. Prefixes for a "
-                  "single client must not overlap."));
+  EXPECT_EQ(run(words), error(overlap_error("a", "another provided", "a")));
 }
 
 TEST_F(ClientTrackingRequestsTest, PrefixesAreAdded) {

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""Finds tests that repeat an error text of the product.
+
+An error text begins with one of the codes of Redis, as in "ERR no such key". In the product, `{}`
+stands for any words. Adjacent string literals are one text.
+"""
+
+import re
+
+TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|^\s*#[^\n]*|R\"(?P<tag>[^(\s]*)\((?P<raw>.*?)\)(?P=tag)\""
+    r"|\"(?P<text>(?:\\.|[^\"\\\n])*)\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'",
+    re.DOTALL | re.MULTILINE,
+)
+CODES = (
+    "ASK|BUSY|BUSYKEY|CLUSTERDOWN|CROSSSLOT|DENIED|ERR|EXECABORT|IOERR|LOADING|MASTERDOWN|MISCONF"
+    "|MOVED|NOAUTH|NOMASTERLINK|NOPERM|NOPROTO|NOREPLICAS|NOTBUSY|OOM|READONLY|UNBLOCKED|WRONGPASS"
+    "|WRONGTYPE"
+)
+# The last character excludes the first words of a longer text.
+ERROR = re.compile(rf"(?:{CODES}) [^ ]+ .*[^ ':(]", re.DOTALL)
+PLAIN_WORDS_MIN = 3
+
+
+def literals(source):
+    """Returns (line, text) of each string literal."""
+    found, end = [], 0
+    for match in TOKEN.finditer(source):
+        text = match["text"] if match["raw"] is None else match["raw"]
+        if text is None:
+            continue
+        if found and not source[end : match.start()].strip():
+            found[-1] = (found[-1][0], found[-1][1] + text)
+        else:
+            found.append((source.count("\n", 0, match.start()) + 1, text))
+        end = match.end()
+    return found
+
+
+def repeated(product, tests):
+    """Yields (test, line, text, place) of each repeated text. Both arguments are {path: source}."""
+    plain, patterns = {}, []
+    for path, source in product.items():
+        for line, text in literals(source):
+            if not ERROR.fullmatch(text):
+                continue
+            pieces = re.split(r"\{[^}]*\}", text)
+            if len(pieces) == 1:
+                plain.setdefault(text, f"{path}:{line}")
+            elif len(re.findall(r"[A-Za-z]{2,}", " ".join(pieces))) >= PLAIN_WORDS_MIN:
+                pattern = ".+".join(map(re.escape, pieces))
+                patterns.append((re.compile(pattern, re.DOTALL), f"{path}:{line}"))
+    for path, source in tests.items():
+        for line, text in literals(source):
+            text = text.removeprefix("-").removesuffix("\\r\\n")
+            if not ERROR.fullmatch(text):
+                continue
+            place = plain.get(text) or next(
+                (place for pattern, place in patterns if pattern.fullmatch(text)), None
+            )
+            if place:
+                yield path, line, text, place
