@@ -12,7 +12,8 @@ the root, and form no cycle of files or of folders. The number of headers that a
 indirectly is limited. Files, functions, lines, folders and classes have maximum sizes. Each file
 has its licence line, and no word that must not be committed. Only Admission reads certain limits.
 No assignment empties a container but keeps its memory. Each unit has a test file. No test sleeps,
-chooses a fixed port or repeats an error text of the product. The files and the sections of docs/ that a comment names exist.
+chooses a fixed port or repeats an error text of the product. The files and the sections of docs/
+that a comment names exist.
 """
 
 import argparse

@@ -84,8 +84,8 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
   // A stack of prefixes, each of which begins with the prefix below it in the stack. The next
-  // prefix in sort order may begin with any of these prefixes. Of these pairs, the first is the one
-  // with the lowest position in the stack.
+  // prefix in sort order may begin with any of these prefixes. The one with the lowest position
+  // gives the first pair.
   struct Open {
     size_t place;
     size_t lowest;  // lowest position of this prefix and the prefixes below it in the stack
