@@ -101,7 +101,7 @@ def missing_option(command, options):
 
 
 def command_line(command, options):
-    """Returns the words that run the bench, without the option --figures."""
+    """Returns the command line of the bench, without the option --figures."""
     words = [str(FOLDER / command[0]), *command[1:]]
     if command[-1] in NEEDED:
         words.append(getattr(options, command[-1][2:]))

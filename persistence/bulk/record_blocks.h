@@ -6,9 +6,9 @@
 // A record is either a line, where the last one may lack its line feed, or the bytes after a 32-bit
 // little-endian length. Records may be empty, and nothing else is stripped from a line.
 //
-// Invariants: the concatenated blocks equal the stream. The buffer of an incomplete record is at
-// most as big as a block. For a longer record it is at most about twice as big as the part that has
-// arrived.
+// Invariants: the concatenated blocks equal the stream. The buffer is at
+// most as big as a block. If an incomplete record is longer, the buffer is at most about
+// twice as big as the part of this record that has arrived.
 // Thread safety: one thread at a time may use an object. The free functions are pure.
 #pragma once
 

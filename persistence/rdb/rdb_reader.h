@@ -58,8 +58,8 @@ struct RdbReadOptions {
   // append log or a replication stream may follow.
   bool may_be_followed = false;
   size_t buffer_bytes = size_t{256} << 10;
-  // The number of threads that decode keys. All of these threads call the visitor's entry() and the
-  // memory budget.
+  // The number of threads that decode keys. Each of them calls the visitor's entry() and asks
+  // the memory budget for room.
   unsigned thread_count = 1;
   // Called on the caller's thread after each piece of the file that was read.
   RdbProgressCallback on_progress;

@@ -6,9 +6,9 @@
 // A change that was not journalled is lost at the next start and never reaches a replica, although
 // its reply reports success.
 //
-// Invariants: a change by another thread raises no false alarm. That thread journals under the
-// key's exclusive lock, so the append is counted before its change is visible here. Keys beyond the
-// first kKeysMax and arrays of more than kArrayBytesMax are not compared.
+// Invariants: a change by another thread is never reported as a missing journal entry. That thread
+// journals under the key's exclusive lock, so this check sees the entry when it sees the change.
+// Keys beyond the first kKeysMax and arrays of more than kArrayBytesMax are not checked.
 // Thread safety: the thread that runs the command calls run_handler().
 #pragma once
 

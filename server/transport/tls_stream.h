@@ -9,8 +9,8 @@
 //   socket ──recv──► scratch ──► OpenSSL ──► room           receive()
 //   socket ◄──send── held_ ◄──── OpenSSL ◄── bytes          send()
 //
-// So receive() never leaves a whole record inside OpenSSL, which epoll would not report. Neither
-// direction ever waits for the other inside OpenSSL.
+// receive() never leaves a whole record inside OpenSSL, because epoll reports only bytes that are
+// still in the socket. Neither direction ever waits for the other inside OpenSSL.
 //
 // Invariants: at most kHeldBytesMax unsent bytes are held. Nothing is allocated for OpenSSL before
 // the peer's first byte arrives, or on the client's side before the first send().

@@ -336,8 +336,8 @@ TEST(ClusterMutation, LeaderThatLeadsEmptyIsCaught) {
   EXPECT_NE(first_loss(Mutation::kLeadsEmpty), 0U);
 }
 
-// A cluster in which replicas promise nothing is also safe. But then every leader that cannot reach
-// etcd loses its shard, so leaders change more often.
+// A cluster is also safe without the replicas' promises to start no takeover. But then every leader
+// that cannot reach etcd loses its shard, so leaders change more often.
 TEST(ClusterMutation, PromisesReduceLeaderChanges) {
   int with_promises = 0;
   int without = 0;

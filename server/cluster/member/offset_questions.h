@@ -60,8 +60,8 @@ class ReturnCheck {
   void led() { has_led_ = true; }
   // Stores `now_us` if some member in sync is not alive now.
   void look_at_others(const Shard& shard, int64_t now_us);
-  // If this leader may lack the newest data, asks each member in sync that has not yet answered
-  // that it has no more data.
+  // Does nothing unless this leader may lack the newest data. Asks each member in sync for its
+  // offset, until the member's answer shows that it has no more data than this leader.
   void step(const Shard& shard, int64_t now_us);
   void answered(uint64_t call, std::string_view peer,
                 const std::optional<HistoryPosition>& position);

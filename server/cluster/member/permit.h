@@ -25,7 +25,7 @@ namespace server::cluster {
 struct PermitTimes {
   int64_t length_us = 0;   // time for which a confirmation of the permit is valid; W in the diagram
   int64_t wait_us = 0;     // time that a new or restarted leader waits before it serves
-  int64_t promise_us = 0;  // time for which a member that has promised starts no takeover
+  int64_t promise_us = 0;  // time for which a promise to the leader prevents a takeover
   int64_t ask_us = 0;      // interval at which a leader asks for confirmation of its permit
 
   static PermitTimes of_timeout(int64_t timeout_us);

@@ -99,8 +99,8 @@ void ReplicaPart::stand(const Shard& shard) {
   if (leader_is_gone(shard)) change.gone = shard.leader;
   change.needs_own_alive = true;
   Shard& next = *change.topology.shard(shard.name);
-  // The other members in sync stay in `insync`, because the takeover does not change which part of
-  // the old leader's history they lack.
+  // The other members in sync may lack the end of the old leader's history. The takeover does not
+  // change that, so they stay in `insync`.
   std::erase(next.insync, shard.leader);
   next.leader = state_.options.id;
   next.epoch = std::max(shard.epoch, state_.kept.epoch()) + 1;

@@ -117,8 +117,8 @@ class TimeModel {
     now_ms_ += ms;
     elapsed_ms_ += ms;
   }
-  // The server reads the clock several times a second, so a due rotation happens shortly before and
-  // after the clock jumps.
+  // Sets the clock back. The server checks for due rotations several times a second, so it does
+  // this once shortly before the clock jumps, and once shortly after it.
   void jump_back() {
     rotate_by_leader();
     now_ms_ -= static_cast<int64_t>(random_() % (4 * shape_.length));
