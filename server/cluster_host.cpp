@@ -95,8 +95,8 @@ void ClusterHost::follow(const Node& leader, uint64_t epoch) {
   auto& place = parts_.replication.cluster_place();
   place.epoch = epoch;
   const bool is_same = !parts_.replica_controller.follow(target, Locking::kTake);
-  // If the leader is the same and its link is up, the data also belong to its history in the new
-  // epoch.
+  // If the leader is the same and its link is up, the data also belong to this leader's history in
+  // the new epoch.
   if (is_same && parts_.replication.link_is_up()) place.history_epoch = epoch;
 }
 

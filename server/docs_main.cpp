@@ -125,7 +125,8 @@ int print_commands() {
   std::string_view last_group;
   for (const RegisteredCommand* command : (*registry)->commands()) {
     const std::string_view group = command->row->group;
-    // The loop needs no sorting, because the rows of one group are adjacent within their family.
+    // The commands of a group without a fixed heading are adjacent in the list, so each such group
+    // is printed once.
     if (!has_heading(group) && group != last_group) print_group(**registry, group, group, notes);
     last_group = group;
   }

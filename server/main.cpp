@@ -110,8 +110,8 @@ int main(int argc, char** argv) {
   server::Config config;
   const auto launch = config.load(static_cast<int>(words.size()), words.data());
   if (!launch) return fail(launch.error().message);
-  // Tools parse the original arguments, because take_health_question() may have removed one from
-  // `words`.
+  // run_tool() gets the original arguments, because take_health_question() may have removed one
+  // from `words`.
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const auto exit_code = server::run_tool(*launch, config, arguments, question)) {
     return *exit_code;

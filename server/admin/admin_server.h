@@ -29,16 +29,15 @@ class AdminServer {
  public:
   static constexpr size_t kConnectionsMax = 64;
 
-  // `ask` runs a function once all threads that serve clients have responded (heartbeat.h). `post`
-  // runs a task on one of these threads (write_caller.h).
+  // `ask` calls a function as soon as each thread that serves clients has been between two commands
+  // (heartbeat.h). `post` runs a task on one of these threads (write_caller.h).
   AdminServer(Services& services, const Tls& tls, Heartbeat::Ask ask, WriteCaller::Post post);
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
   // Binds the addresses of `http-bind`. Without `http-port` no address is bound. Errors: an address
-  // that cannot be bound, unless it is marked as optional, and a list of which no address was
-  // bound.
+  // that is not marked as optional cannot be bound, or no address at all can be bound.
   core::Result<> open();
   void start();
   // Closes all connections and ends the thread. May be called more than once.

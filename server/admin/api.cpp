@@ -48,8 +48,8 @@ HttpResponse json_error(unsigned status, std::string_view text) {
 }
 
 // Maps an error reply to an HTTP status: NOPERM and NOAUTH give 403, a temporary error gives 503.
-// Other errors, as for a deleted filter or a half-typed number, are 200. The page expects such
-// errors, and any other status would appear in the browser's console.
+// Other errors, such as those for a deleted filter or a half-typed number, give 200. The page
+// expects such errors, and any other status would appear in the browser's console.
 HttpResponse error_response(const protocol::Reply& reply) {
   const std::string_view text = reply.text;
   const std::string_view code = text.substr(0, text.find(' '));

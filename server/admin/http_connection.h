@@ -56,8 +56,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // Returns whether the connection has stayed in its present state for longer than the time limit
   // of that state.
   bool is_late(int64_t now_us) const;
-  // Returns the time at which the connection entered its present state or began to receive a
-  // request. If there are too many connections, the one with the earliest time is closed.
+  // Returns the time of the last progress, at which the connection entered its present state or
+  // began to receive a request. If there are too many connections, the one whose last progress is
+  // the oldest is closed.
   int64_t progressed_us() const { return since_us_; }
 
  private:

@@ -30,7 +30,7 @@ using persistence::ExportRequest;
 constexpr std::string_view kExportUsage =
     "Usage: bloomery-server --export-rdb dump.rdb out.rdb [--target redis|redisbloom|valkey-bloom]"
     " [--overwrite]";
-// The number of databases of a server whose configuration does not set it.
+// The number of databases of a server whose configuration does not set the option `databases`.
 constexpr uint64_t kDefaultDatabases = 16;
 
 int refuse_export(std::string_view message) {

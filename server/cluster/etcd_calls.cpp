@@ -98,8 +98,8 @@ struct EtcdCalls::Link {
     const ssize_t got = ::recv(tcp.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
-  // These two start an operation of the stream in use, TLS or TCP. They are functions, because g++
-  // 12 destroys the operands of `co_await (a ? b : c)` twice.
+  // write() and receive() start an operation of the stream in use, TLS or TCP. They are functions,
+  // because g++ 12 destroys the operands of `co_await (a ? b : c)` twice.
   auto write(asio::const_buffer bytes) {
     return tls ? asio::async_write(*tls, bytes, kAsValue) : asio::async_write(tcp, bytes, kAsValue);
   }
@@ -161,7 +161,7 @@ struct EtcdCalls::Running {
   std::string token;  // the token with which the call was sent
   bool sent = false;  // true after sending, until a reply shows that etcd has not executed the call
 
-  // True after a call has requested a new token, which it does at most once.
+  // True after the call has requested a new token. A call requests at most one.
   bool asked_new_token = false;
   bool finished = false;
   EtcdError last_error{EtcdCode::kDeadlineExceeded, "no etcd member has answered in time"};

@@ -4,11 +4,11 @@
 // stream does not end. EtcdCalls chooses the member, authenticates, keeps idle connections and sets
 // all deadlines.
 //
-// Invariants: etcd executes a change at most once. A call is attempted again in three cases only.
-// The call was not sent yet, etcd has refused its token, or it only reads. All idle connections
-// lead to the current member. With TLS the member's certificate must be valid and must name its
-// host name or address. A reply's header has at most 16 KiB. Its body, or a line of a stream's
-// body, has at most kEtcdReplyBytesMax.
+// Invariants: etcd executes a change at most once. A call is attempted again only if it was not
+// sent yet, if etcd has refused its token, or if the call only reads data. All idle connections
+// lead to the current member. With TLS the member's certificate must be valid and must name the
+// member's host name or address. A reply's header has at most 16 KiB. A reply's body, or a line of
+// a stream's body, has at most kEtcdReplyBytesMax.
 // Thread safety: only the thread that runs the io_context may use an object.
 // Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/, RFC 9112,
 // https://www.boost.org/doc/libs/1_81_0/libs/beast/doc/html/beast/ref.html.

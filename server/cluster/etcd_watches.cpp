@@ -48,7 +48,7 @@ EtcdError cancel_error(const EtcdWatchReply& reply) {
 struct EtcdWatches::Watch {
   Watch(asio::io_context& io, EtcdWatch asked) : request(std::move(asked)), delay(io) {}
 
-  // A new connection watches from its start_revision, which follows the last reported change.
+  // A new connection watches from request.start_revision, which follows the last reported change.
   EtcdWatch request;
   std::function<void(EtcdWatchNews)> handler;
   asio::steady_timer delay;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The clock of permits. It continues while the machine sleeps, and never goes back.
+// The clock for permits, which limit the time in which a leader may acknowledge writes. The clock
+// continues while the machine sleeps, and never goes back.
 //
 // Thread safety: any thread may call the function.
 // Source: CLOCK_BOOTTIME in https://man7.org/linux/man-pages/man2/clock_gettime.2.html.

@@ -10,7 +10,7 @@ Route route_own(const RouteConditions& conditions, const RouteQuery& query) {
   switch (conditions.service) {
     case Service::kHeld:
       return query.reads_replicas && !query.writes ? Route::kServe : Route::kHold;
-    case Service::kUp:  // unreachable: with kUp, the callers return kServe
+    case Service::kUp:  // unreachable: the callers handle kUp themselves
     case Service::kDown:
       break;
   }
@@ -31,7 +31,7 @@ Route route(const View& view, const RouteConditions& conditions, const RouteQuer
   if (view.leads()) return route_own(conditions, query);
   const bool reads = (query.reads_replicas || query.is_channel) && !query.writes;
   if (reads) return conditions.is_stale && !query.is_channel ? Route::kMoved : Route::kServe;
-  // While the shard is handed over, to this node or by it, writes wait. Otherwise clients are
+  // While this node takes the shard over or hands it over, writes wait. Otherwise clients are
   // redirected to the leader.
   return conditions.service == Service::kHeld ? Route::kHold : Route::kMoved;
 }

@@ -28,8 +28,9 @@ struct SlotRange {
 using SlotRanges = std::vector<SlotRange>;
 
 // Parses a text of ranges "a-b" and slots "a" that are ascending, disjoint and separated by single
-// spaces. Ranges that touch are joined. An empty text means no slot. Errors: the text names the
-// word that is not a range, or whose range does not follow the range before it.
+// spaces. Ranges that touch are joined. An empty text means no slot. Errors: a word
+// is not a range, or its range does not follow the range before it. The error's text names that
+// word.
 core::Result<SlotRanges> parse_slot_ranges(std::string_view text);
 
 std::string slot_ranges_text(const SlotRanges& ranges);

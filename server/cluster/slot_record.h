@@ -2,7 +2,8 @@
 //
 // SlotRecord: guards the slots of the topology against changes by mistake. A tool that changes the
 // slots on purpose writes their checksum into the key `slots` beside the topology, in the same
-// transaction. A document with changed slots and another checksum is refused.
+// transaction. A document whose slots have changed is refused if their checksum is not the recorded
+// one.
 //
 // Invariants: a topology with the same slots as the last accepted topology is always accepted.
 // Thread safety: belongs to one thread; slots_checksum() is pure.

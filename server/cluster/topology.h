@@ -4,9 +4,9 @@
 // one document in etcd. The version of the document is the revision at which etcd stored it.
 //
 // Invariants of every Topology that parse_topology() returns or check_topology() accepts: Each of
-// the 16384 slots belongs to exactly one shard. A node is a member of exactly one shard. Leader and
-// insync are members, and the leader is in sync. No two nodes have the same address. Shards are
-// sorted by name, nodes by id.
+// the 16384 slots belongs to exactly one shard. A node is a member of exactly one shard. A shard's
+// leader and the nodes in its list `insync` are members of the shard, and the leader is in that
+// list. No two nodes have the same address. Shards are sorted by name, nodes by id.
 // Thread safety: the functions are pure; a value shared by threads needs a lock.
 // Source: the whole topology is one document, which is changed by compare-and-swap. So all changes
 // have one order: https://etcd.io/docs/v3.4/learning/api/#transaction.

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 3> kForgotten = {
 constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
 
 // Returns whether the word is "-" followed by a name. Returns false for a number, an optional
-// address and the value "-".
+// address such as "-::1", and the value "-".
 bool is_dashed_name(const std::string& word) {
   return word.size() >= 2 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1]));
 }

@@ -223,8 +223,8 @@ using Parsed = boost::system::result<T, Refusal>;
 
 struct Option;
 using Words = std::span<const std::string>;
-// Parses the words of a value. `current` is the present value, which options that accumulate or
-// merge extend.
+// Parses the words of a value. `current` is the present value: some options add the new words to it
+// instead of replacing it.
 using ValueParser = Parsed<Value> (*)(const Option&, Words, const std::string& current);
 // Returns the lines of a configuration file that set the value `text`.
 using LineWriter = std::vector<std::string> (*)(const Option&, const std::string& text);

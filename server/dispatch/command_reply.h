@@ -4,7 +4,8 @@
 //
 // Thread safety: any thread may call the functions. They share only constants; each call writes to
 // the caller's reply.
-// Source: https://redis.io/docs/latest/commands/command/ and command-docs/; shapes as Redis 7.0.
+// Source: https://redis.io/docs/latest/commands/command/ and command-docs/.
+// The replies have the same structure as those of Redis 7.0.
 #pragma once
 
 #include <string_view>

@@ -185,7 +185,8 @@ class Context {
   // Returns the live entry or null. A write command deletes an expired entry. A read command counts
   // hits and misses. REQUIRES: the key's lock.
   Entry* find(const KeyRef& key);
-  // Finds the entry as find() does for a read command, but does not change its access time.
+  // Finds the entry as find() does for a read command, but does not change the entry's
+  // access time.
   Entry* peek(const KeyRef& key) {
     Entry* entry = environment.keyspace.find(database(), key, expiry_now_ms);
     (entry != nullptr ? counters.keyspace_hits : counters.keyspace_misses).add();

@@ -3,9 +3,9 @@
 // Drain: calls back once no I/O thread runs a command that started before begin() was called.
 //
 // Holding back new commands is not enough for a caller that needs all commands to have stopped. A
-// command that has passed the check may still be waiting for its stripes. A command runs from its
-// checks to its end on one thread. So once each I/O thread has been between two commands, no
-// earlier command is running.
+// command that has started earlier may still be waiting for the locks of its stripes. Each command
+// runs from its start to its end on one thread. So once each I/O thread has been between two
+// commands, no earlier command is running.
 //
 // Invariants: only one drain runs at a time. The callbacks of a drain have returned before the next
 // drain begins.

@@ -4,7 +4,7 @@
 // not have these changes.
 //
 // Thread safety: the command that makes a change calls the members, on any thread and under the
-// command's locks. They are called only on a replica, so that a leader's commands pay for no
+// command's locks. The members are called only on a replica, so that a leader's commands pay for no
 // virtual call.
 #pragma once
 

@@ -34,7 +34,8 @@ class PauseGate final : public CommandDrain {
   bool may_hold_back() const {
     return mode_.load(std::memory_order_relaxed) != Mode::kNone || holds_writes();
   }
-  // Returns whether a command must wait. `flags` are those of the command's row.
+  // Returns whether a command must wait. `flags` are the flags in the command's row of the command
+  // table.
   bool holds_back(uint32_t flags, int64_t now_ms) const {
     return holds_back_by_client(flags, now_ms) ||
            (holds_writes() && (flags & (kWrite | kMayReplicate)) != 0);

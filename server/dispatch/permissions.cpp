@@ -129,7 +129,7 @@ Needs needs_of(const Command& row) {
                                  (keys.use & kNotAKey) == 0 && row.keys[1].first == 0;
   if (!is_first_argument) return {};
   // If the use of the key depends on the arguments, has_plain_rights() demands read and write
-  // access. It then need not call key_use().
+  // access, so that it need not call key_use().
   const uint8_t access = row.key_use == nullptr ? access_of(keys.use) : uint8_t{acl::kReadWrite};
   return {.kind = Needs::kFirstArgument, .access = access};
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Permissions: checks whether a user may run a command with its arguments. Applies the rules of
-// acl/ to the keys and channels that the command's row names.
+// acl/ to the keys and channels that the command uses according to its row in the command table.
 //
-// Invariants: the keys that are checked are those that for_each_key() visits, which EXEC also
-// locks.
+// Invariants: exactly the keys that for_each_key() visits are checked. EXEC locks the same keys.
 // Thread safety: functions that take a session, its user or a context must run on the session's
 // thread. Any thread may call the others.
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/.
@@ -60,8 +59,8 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
 bool has_plain_rights(const SessionUser& identity, uint64_t version,
                       const RegisteredCommand& command, Arguments args);
 // Returns true if the user's rules allow the command, at the cost of few instructions. Returns
-// false also if the users have changed. REQUIRES: the number of arguments fits the command's arity;
-// the user is logged in.
+// false also if the access rules have changed since `identity` was refreshed. REQUIRES: the number
+// of arguments fits the command's arity; the user is logged in.
 bool has_rights(const SessionUser& identity, const acl::Users& users,
                 const RegisteredCommand& command, Arguments args);
 // Returns the error reply if the session's user may not run ctx.command with ctx.args, and logs the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Registry: every command by name, built once from the rows of the families.
+// Registry: finds every command by name. It is built once from the command tables of all files
+// `*_commands.cpp`.
 //
 // rename-command applies to clients only. Journals, leaders and files use original names, so all
 // data stay readable when the renames change.

@@ -24,8 +24,8 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  // Locks the working directory. If it is locked, retries for `patience`, because the forked child
-  // of a killed server holds the lock and the sockets until the child exits. Errors: the directory
+  // Locks the working directory. If it is locked, retries for `patience`. The forked child of a
+  // killed server may hold the lock and the sockets until the child exits. Errors: the directory
   // is still locked.
   core::Result<> take(std::chrono::milliseconds patience);
   // Changes the working directory, and locks the new one instead. Errors: the reason. After an

@@ -11,8 +11,8 @@ namespace server::net {
 
 class ProcessorShare {
  public:
-  // Returns whether the thread was busy. `now`, and the thread's processor time `used`, count from
-  // any fixed points. The result is updated at most every 100 ms.
+  // Returns whether the thread was busy. `now` is a time and `used` is the thread's processor time;
+  // each counts from an arbitrary fixed point. The result is updated at most every 100 ms.
   bool is_busy(std::chrono::nanoseconds now, std::chrono::nanoseconds used) {
     constexpr std::chrono::milliseconds kInterval{100};
     if (now - then_ < kInterval) return was_busy_;

@@ -67,9 +67,9 @@ class ReplyGate {
   ReplyGate(const ReplyGate&) = delete;
   ReplyGate& operator=(const ReplyGate&) = delete;
 
-  // Sets the permit. In a cluster, replies to writes are sent only while this server has the
-  // permit. Without the permit the clients are disconnected, because their writes must not be
-  // acknowledged. Must be called before the thread runs.
+  // Sets the object that knows whether this server holds the permit, which a node of a cluster
+  // needs to acknowledge writes. Without the permit, replies to writes are not sent and the clients
+  // are disconnected. Must be called before the thread runs.
   void set_permit(const cluster::ClusterState* permit) { permit_ = permit; }
 
   // Makes replies to writes also wait until replicas have acknowledged the writes, as `acks`
@@ -82,7 +82,7 @@ class ReplyGate {
   // Returns the replies that commands have appended since the last add().
   std::string_view fresh() const { return replies_.view().substr(fresh_begin_); }
   size_t fresh_begin() const { return fresh_begin_; }
-  // Records that the bytes from `begin` on reply to a command that may write.
+  // Records that the bytes that start at `begin` are the reply to a command that may write.
   void record_write(size_t begin) { writes_.push_back({begin, replies_.size()}); }
   // Assigns the replies since the last add() to the sink, which belongs to one client.
   void add(ReplySink& sink);

@@ -12,7 +12,7 @@ namespace server::net {
 
 class WriteAcks {
  public:
-  // Returns the stream offset that replies to writes made now depend on; 0 means none.
+  // Returns the stream offset on which a reply to a write depends if it is made now; 0 means none.
   virtual uint64_t offset_of_writes() const = 0;
   // Returns whether all members in sync have acknowledged the offset.
   virtual bool has_all(uint64_t offset) const = 0;

@@ -93,8 +93,8 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, AnnouncedBy
   if (!is_kept()) {
     if (rest.empty()) return;
     begin_ = end_ = 0;
-    // A client that has not logged in gets exactly the limit of memory, because growth in steps
-    // would exceed the limit.
+    // For a client that has not logged in, exactly the maximum of memory is allocated, because
+    // growth in steps would exceed the maximum.
     if (!is_authenticated) resize(kUnknownBytesMax);
     // A big argument gets separate memory only after kBigPartBytes of it have arrived. The client
     // will then probably send the rest.

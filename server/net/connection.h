@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Connection: the connection of one client. Reads the client's bytes, runs complete commands in
-// order, and passes the replies to the thread's gate.
+// order, and passes the replies to the thread's ReplyGate.
 //
 // The unsent replies of a client are limited. Above 32 MiB the server stops reading and executing
 // the client's commands until at most 16 MiB are unsent. A client that has not logged in is limited
@@ -47,8 +47,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void close() override;
   // Called once a second with the monotonic time. Closes a client that is over its output limit or
   // has been idle for longer than `timeout_us`; 0 stands for no limit. Gives back the free input
-  // memory of a client that has been idle for two seconds. May begin a new interval for the peak of
-  // the output buffer.
+  // memory of a client that has been idle for two seconds. If `restarts_peak` is true, restarts the
+  // measurement of the output buffer's peak size.
   void on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak);
   // Closes the connection if its unsent replies have reached client-output-buffer-limit. Needs no
   // event of the socket.
@@ -94,7 +94,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void make_room(size_t input_bytes);
   bool is_killed() const { return session_->kill_requested.load(std::memory_order_relaxed); }
 
-  // Executes the commands in the stored input and in `fresh`, and passes the replies to the gate.
+  // Executes the commands in the stored input and in `fresh`, and passes the replies to the
+  // thread's ReplyGate.
   void proceed(std::string_view fresh);
   // Enters the next state after the replies were flushed. Returns true if more commands may be
   // executed.

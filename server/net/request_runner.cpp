@@ -65,8 +65,8 @@ RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& 
     session_.big_argument = big;
   }
   reply_bytes_limit_ = reply_bytes_limit;
-  // The gate's buffer already holds replies to other clients. Their size is added to the limit,
-  // because the limit is only for the replies to this client.
+  // The buffer of the ReplyGate already holds replies to other clients. Their size is added to the
+  // limit, because the limit is only for the replies to this client.
   const size_t others = std::min(gate.fresh_begin(), kNoLimit - reply_bytes_limit);
   gate.replies().set_limit(others + reply_bytes_limit);
   const Progress progress = run_all(data, batch, gate);

@@ -8,8 +8,8 @@
 //
 // Invariants: commands run in order, each once. A command that is held back is parsed again later
 // and run then. Does not access the socket.
-// Thread safety: not thread-safe. A runner belongs to one connection. A batch and a gate belong to
-// one thread.
+// Thread safety: not thread-safe. A RequestRunner belongs to one connection. A RequestBatch and a
+// ReplyGate belong to one thread.
 #pragma once
 
 #include <array>
@@ -72,9 +72,9 @@ class RequestRunner {
 
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 
-  // Runs the complete commands of `data`, which starts where the last call stopped. `big`: an
-  // argument of the first command whose bytes are not in `data`; usually null. The replies are
-  // written to the gate; the caller must call ReplyGate::add(). If the replies reach
+  // Runs the complete commands of `data`, which starts where the last call stopped. `big` is an
+  // argument of the first command if its bytes are not in `data`; usually null. The replies are
+  // written to `gate`. The caller must then call ReplyGate::add(). If the replies reach
   // `reply_bytes_limit`, further bytes of the running command's replies are not stored, and no
   // other command runs.
   Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,

@@ -17,9 +17,10 @@
 
 namespace server {
 
-// Ranks from the outermost to the innermost mutex. Between kLogSwitch and kChildEnd come two locks
-// that are not asserted: the keyspace's stripes, and after them the mutex of CONFIG SET. While a
-// mutex outside this order is held, no mutex of this order may be locked.
+// Ranks from the outermost to the innermost mutex. The order also has two locks whose rank debug
+// builds do not assert. They come between kLogSwitch and kChildEnd: first the keyspace's stripes,
+// then the mutex of CONFIG SET. While a mutex outside this order is held, no mutex of this order
+// may be locked.
 enum class LockRank : uint8_t {
   kShutdown,   // the mutex of Shutdown, which guards the state of the shutdown
   kStream,     // the mutex of Replication that keeps the data and their stream position consistent

@@ -46,9 +46,9 @@ enum class KeyEvent : uint8_t {
   kBloomRotation,
 };
 
-// The kinds of listeners that exist for changed and missing keys. If there are none, the check only
-// reads one atomic variable. A caller that sets a bit must expect that commands already running do
-// not see it.
+// The kinds of listeners that exist for changed and missing keys. If there are no listeners, a
+// command reads only one atomic variable to check for them. Commands that already run when a bit is
+// set may not see the bit.
 class ChangeListeners {
  public:
   enum Kind : uint8_t {
@@ -83,8 +83,7 @@ struct ServerState {
   static constexpr size_t kCacheLine = 64;
 
   Availability availability;
-  // Returns whether this server is a node of a cluster, also of an emulated one. Constant after
-  // startup.
+  // Returns whether this server is a node of a real or emulated cluster. Constant after startup.
   bool is_in_cluster() const { return availability.has(Availability::kInCluster); }
   // True if this server is a replica. The flag changes only while all stripes are locked, at least
   // in shared mode. So it cannot change while a command holds a stripe exclusively.

@@ -116,8 +116,8 @@ class PubSub {
   // Removes and returns the oldest message for the thread. Returns nullopt if there is none; the
   // waker is then called when the next message arrives.
   std::optional<Delivery> take(size_t thread_index);
-  // Removes the invalidations for one session from the thread's inbox, ahead of earlier messages,
-  // and returns them. Invalidations that other clients redirect to this session stay.
+  // Removes the invalidations for one session from the thread's inbox, even if earlier messages
+  // remain in it, and returns them. Invalidations that other clients redirect to this session stay.
   std::vector<std::shared_ptr<const Invalidation>> take_invalidations(size_t thread_index,
                                                                       uint64_t session_id);
   bool is_congested() const {

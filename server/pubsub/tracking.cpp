@@ -39,8 +39,8 @@ void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_
     const auto differing = std::ranges::mismatch(text, name).in1;
     const auto common = static_cast<size_t>(differing - text.begin());
     if (common < text.size()) {
-      // The candidate shares only its first `common` bytes with the name. The container has no
-      // longer prefix of the name, because upper_bound() would have found that prefix.
+      // The candidate shares only its first `common` bytes with the name. All unvisited prefixes of
+      // the name have at most that length, because upper_bound() would have found a longer one.
       rest = name.substr(0, common);
       continue;
     }
@@ -247,7 +247,8 @@ void Tracking::send_broadcasts(size_t thread_index) {
     changed.swap(gathered.keys);
   }
   const std::scoped_lock lock(mutex_);
-  // The changed keys, by their prefixes in ascending order.
+  // Maps watched prefixes, in ascending order, to their clients and to the changed keys that have
+  // the prefix.
   std::map<std::string_view, std::pair<const std::set<uint64_t>*, KeysOfPrefix>> found;
   for (const auto& key : changed) {
     for_each_prefix(
@@ -264,7 +265,7 @@ void Tracking::send_broadcasts(size_t thread_index) {
   }
 }
 
-// Clients with NOLOOP that changed one of the keys get a message without their own changes.
+// A client with NOLOOP that changed some of the keys gets a message without those keys.
 void Tracking::send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint64_t>& ids) const {
   const auto message_without = [&](uint64_t writer) -> std::shared_ptr<const Invalidation> {
     std::string keys;

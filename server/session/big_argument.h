@@ -35,8 +35,8 @@ class BigArgument {
   // Number of bytes that stay readable after take(). The slow log stores no more of a word.
   static constexpr size_t kHeadBytes = 128;
 
-  // Takes over `bytes`, which has the argument's size. The client's buffer lacks the argument's
-  // bytes at `offset`.
+  // Takes over `bytes`, which has the argument's size. `offset` is the place in the command where
+  // the argument begins. The client's buffer holds the command without the argument's bytes.
   BigArgument(core::keyspace::ByteBuffer bytes, size_t offset)
       : bytes_(std::move(bytes)), text_(bytes_.view()), offset_(offset) {
     assert(text_.size() >= kHeadBytes);

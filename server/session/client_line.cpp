@@ -41,8 +41,8 @@ int64_t redirect_of(const Session& session) {
 }
 
 int64_t seconds_since(int64_t then_us, int64_t now_us) {
-  // The result is never negative: another thread may have stored a later time than the caller has
-  // read.
+  // Another thread may have stored `then_us` after the caller has read the clock. The difference is
+  // then negative, and the result is 0.
   return std::max<int64_t>(0, (now_us - then_us) / core::kSecondUs);
 }
 

@@ -116,8 +116,8 @@ bool Clients::evict_over(uint64_t limit_bytes) {
         stop_counting(*session);
         continue;
       }
-      // Idle clients are counted, too, because the shared memory of a subscription may be charged
-      // to them now.
+      // Idle clients are counted, too. When the first subscriber of a channel leaves, the next
+      // subscriber is charged for the channel's shared memory, even if it is idle.
       count_memory(*session);
       if (is_counted(*session) && !session->no_evict) {
         candidates.push_back({session->counted_bytes.load(), session});

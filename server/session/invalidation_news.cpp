@@ -57,8 +57,8 @@ std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& s
 std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& session) {
   const ClientTracking* const wanted = session.subscriptions.tracking();
   if (wanted == nullptr || wanted->redirect != 0) return "";
-  // Changes that no client made, such as expiry, are collected for thread 0. Their broadcasts are
-  // sent here.
+  // Changes that no client made, such as expiry, are collected for thread 0. This call sends their
+  // broadcasts.
   if (wanted->is_broadcast) tracking.send_broadcasts(0);
   std::string bytes;
   for (const auto& invalidation : pubsub.take_invalidations(session.thread_index, session.id)) {

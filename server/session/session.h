@@ -207,7 +207,8 @@ class Session : public ClientBuffers {
   Transaction transaction;
   // Set when a write command has run; the connection resets the flag.
   bool has_written = false;
-  size_t replies_begin = 0;  // offset of this read's first reply in the thread's buffer
+  // Offset in the thread's output buffer at which the replies to the present commands begin.
+  size_t replies_begin = 0;
   Subscriptions subscriptions;
   ReplicaTraits replica;
   // Called when the session ends. Removes what a command has registered outside the session. For a

@@ -12,8 +12,9 @@
 // receive() never leaves a whole record inside OpenSSL, because epoll reports only bytes that are
 // still in the socket. Neither direction ever waits for the other inside OpenSSL.
 //
-// Invariants: at most kHeldBytesMax unsent bytes are held. Nothing is allocated for OpenSSL before
-// the peer's first byte arrives, or on the client's side before the first send().
+// Invariants: at most kHeldBytesMax unsent bytes are held. On the server's side, nothing is
+// allocated for OpenSSL before the peer's first byte arrives. On the client's side, nothing is
+// allocated for OpenSSL before the first send().
 // Thread safety: all members may be called from any thread: a replica's stream is written by the
 // leader's thread and read by an I/O thread.
 // Source: OpenSSL 3.0, ssl(7), BIO_meth_new(3); RFC 8446.

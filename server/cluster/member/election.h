@@ -8,8 +8,8 @@
 //   kIdle ──begin()──► kAsking ──all have answered, or 300 ms──► kWaits ──wait_us()──► due
 //     ▲                   └──────────────── cancel() ────────────┘
 //
-// A member with more history may learn late that the leader's key is gone. The question makes it
-// read the live nodes from etcd. Then it has two seconds to campaign.
+// A member with more history may learn late that the leader's key is gone. The candidate's question
+// makes this member read the live nodes from etcd. Then it has two seconds to campaign.
 // Invariants: safety does not depend on the order of the campaigns. Etcd alone decides which member
 // leads.
 // Thread safety: belongs to one thread; times are given by the caller.
@@ -49,8 +49,9 @@ class Election {
     HistoryPosition position;
   };
 
-  // Returns the time that the peers get to campaign before this node, among the peers that have
-  // answered.
+  // Returns how long this node waits before it campaigns. Meanwhile the peers that have answered
+  // and come first can campaign. These are peers with more history, or with equal history and a
+  // smaller id.
   int64_t wait_us(HistoryPosition own) const;
 
   const std::string own_id_;

@@ -155,7 +155,8 @@ void LeaderPart::renew(const Shard& shard, int64_t now_us) {
   // A topology whose epoch is below the epoch on this node's disk is old. This node must not write
   // such a topology back with a new epoch.
   if (shard.epoch < state_.kept.epoch()) return;
-  // A recovery may store another topology at the known revision, which must not be overwritten.
+  // After a restore of etcd, `bloomery-cluster recover` may store another topology at the revision
+  // that this node knows. This node must not overwrite that topology.
   if (state_.fault == TopologyFault::kOlder) return;
   renew_again_us_ = now_us + state_.options.times.ask_us / 4;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};

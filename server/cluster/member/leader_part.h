@@ -109,7 +109,7 @@ class LeaderPart {
   bool needs_new_epoch_ = false;
   int64_t begun_us_ = 0;           // time at which this node learned that it leads
   int64_t lapsed_us_ = 0;          // time at which the permit was found expired; 0: not expired
-  int64_t etcd_confirmed_us_ = 0;  // time at which the last request that etcd confirmed was sent
+  int64_t etcd_confirmed_us_ = 0;  // time at which the newest confirmed request to etcd was sent
   int64_t stepped_us_ = 0;
   int64_t resumed_us_ = 0;  // time at which the process continued after a pause
   int64_t renew_again_us_ = 0;

@@ -83,8 +83,8 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   if (now == nullptr) {
     if (!before.name.empty()) state_.actions.emplace_back(Follow{});
   } else if (now->epoch < state_.kept.epoch()) {
-    // The topology is old, so this node does not follow its leader. That leader would replace data
-    // that a later leader has acknowledged.
+    // The topology is old, so this node does not follow the leader that the topology names. That
+    // leader's data would replace data that a later leader has acknowledged.
   } else if (moved || before.leader != now->leader || before.epoch != now->epoch) {
     state_.actions.emplace_back(Follow{now->leader, now->epoch});
   }

@@ -13,9 +13,9 @@
 // Both guarantees hold even if etcd loses changes or executes them late, and if leases end too
 // early or too late. A restarted leader first writes a new epoch, because it does not remember its
 // requests to etcd, or whether it had resigned. Once the topology has changed, etcd refuses all
-// older requests. A leader also writes a new epoch if the topology has a new epoch of its lead that
-// this process has not written. Another process with the same id may have written it. Only the
-// process that owns alive/<id> can renew its lead.
+// older requests. If the topology names this leader in an epoch that this process has not written,
+// the leader also writes a new epoch. The reason is that another process with the same id may have
+// written the topology. Only the process that owns alive/<id> can write such a new epoch.
 // Thread safety: belongs to one thread; times are monotonic, of this machine, given by the caller.
 // Source: permit.h for the leases. The takeover is a compare-and-swap,
 // https://etcd.io/docs/v3.4/learning/api/#transaction.

@@ -78,9 +78,9 @@ struct ReplicationFacts {
   }
 };
 
-// Reads the topology, linearizably. The outcome is kUnchanged if etcd still has `known_revision`.
-// If etcd had an older topology before, the outcome is kChanged for a recovered topology at that
-// revision. Answered by Member::topology_read().
+// Reads the topology, linearizably. The outcome is kUnchanged if etcd still has the topology of
+// `known_revision`. After a restore of etcd, a recovery may have stored another topology at this
+// revision. The outcome is then kChanged. The owner passes the outcome to Member::topology_read().
 struct ReadTopology {
   uint64_t call = 0;
   uint64_t known_revision = 0;
@@ -115,13 +115,13 @@ struct AskOffset {
   std::string shard;
 };
 
-// Reads the topology and the live nodes. If they have changed, answered by Member::topology_seen()
-// and Member::alive_seen().
+// Reads the topology and the live nodes. If they have changed, the owner calls
+// Member::topology_seen() and Member::alive_seen().
 struct ReadLiveNodes {};
 
-// ReportResigned: sends CLUSTERX RESIGNED <shard> <epoch> to `peer`. It reports that the leader of
-// `epoch` has stopped acknowledging for good. Answered by Member::successor_serves(), once the peer
-// serves.
+// ReportResigned: sends CLUSTERX RESIGNED <shard> <epoch> to `peer`. The command reports that the
+// leader of `epoch` has stopped acknowledging for good. Once the peer serves, the owner calls
+// Member::successor_serves().
 struct ReportResigned {
   std::string peer;
   std::string shard;

@@ -23,7 +23,7 @@ namespace server::cluster {
 
 using IdSet = std::set<std::string, std::less<>>;
 
-// The reply to a failover to a node whose append log fails.
+// The error reply to a request for a failover to a node whose append log fails.
 inline constexpr const char* kLogOfNodeFails = "ERR the append log of this node fails";
 
 struct MemberOptions {
@@ -36,7 +36,7 @@ struct MemberOptions {
   // True if the machine has not been restarted since the node wrote kept_epoch. Then the append log
   // on the disk is complete, because only a power cut destroys its unsynced end.
   bool is_same_boot = false;
-  // cluster-write-acks insync: replies to writes wait for Member::required_acks().
+  // True with `cluster-write-acks insync`: replies to writes wait for Member::required_acks().
   bool awaits_acks = false;
 };
 

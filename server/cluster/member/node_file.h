@@ -54,7 +54,8 @@ std::string node_file_text(const NodeFile& file);
 // at the same revision, in which all epochs have grown.
 bool holds(const NodeFile& file, const TopologyVersion& version);
 
-// Calls `done` with '+' and node_file_text() without its line end, the reply to CLUSTERX TOPOLOGY.
+// Calls `done` with the reply to CLUSTERX TOPOLOGY: '+' and then node_file_text() without its line
+// end.
 void ask_for_node_file(MemberQueue& queue, std::function<void(std::string line)> done);
 
 // Reads the file. Returns nullopt if it does not exist. Errors: it cannot be read or is damaged.

@@ -45,7 +45,7 @@ class Succession {
     until_us_ = now_us + kHoldUs;
   }
 
-  uint64_t epoch_ = 0;  // the epoch of the shard during the wait
+  uint64_t epoch_ = 0;  // epoch for which clients wait; another epoch of the shard ends the wait
   int64_t until_us_ = 0;
   uint64_t served_epoch_ = 0;
 };

@@ -23,8 +23,9 @@ bool is_loopback(const std::string& word) {
   return word.starts_with("127.") || word == "::1" || word == "-::1";
 }
 
-// Returns the address at which other nodes reach a server that used to listen at `ip`. Returns `ip`
-// if the server has no other known address.
+// Returns the address at which other nodes reach a server whose option `bind` has changed. If the
+// former `bind` named `ip` and the present one does not cover `ip`, this is an address of the
+// present `bind`. Otherwise, or if none of those addresses is suitable, it is `ip`.
 std::string moved_address(const std::string& ip, const std::string& bind_before,
                           const std::string& bind_now) {
   const auto before = split_at_spaces(bind_before);

@@ -361,9 +361,9 @@ void ClusterNode::show_service() {
 }
 
 void ClusterNode::carry_out(const ReadTopology& action) {
-  // The comparison requires exactly this revision, because a restored etcd may have an older one.
+  // A restored etcd may have a lower revision, so only exactly known_revision is accepted.
   EtcdTxn txn{{EtcdCompare::unchanged(keys_.topology, action.known_revision)}, {}, feed_->ranges()};
-  // The recovery of a restored etcd may store another topology at exactly this revision.
+  // A recovery after a restore of etcd may store another topology at exactly known_revision.
   const bool reads_all = member_->topology_fault() == TopologyFault::kOlder;
   if (reads_all) txn.success = txn.failure;
   client_->txn(txn, [this, action, reads_all](const EtcdResult<EtcdTxnReply>& result) {

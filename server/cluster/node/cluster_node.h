@@ -80,9 +80,9 @@ class ClusterNode final : public MemberQueue {
 
   const std::string& id() const { return file_.id; }
   void start();
-  // Executes a step of the departure, and then calls `done`, both on the node's thread. If that
-  // thread has not started, calls `done` at once. REQUIRES for kCloseList: no write runs, and no
-  // write will begin.
+  // Executes a step of this node's departure, and then calls `done`, both on the node's thread. If
+  // that thread has not started, calls `done` at once. REQUIRES for kCloseList: no write runs, and
+  // no write will begin.
   enum class Step : uint8_t { kHandOver, kCloseList };
   void depart(Step step, std::function<void()> done);
   // Removes this node from etcd and ends the thread. If a member that lacks data might take over,

@@ -11,8 +11,8 @@ namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kFeedRetry{200};
-// Indexes of the ranges in the reply to read(). The reply to the operations of ranges() has only
-// the first two. The last range has the keys below alive/.
+// Indexes of the ranges in the reply to read(). A reply to the operations that ranges() returns has
+// only the first two. The last range has the keys below alive/.
 constexpr size_t kTopologyRange = 0;
 constexpr size_t kSlotsRange = 1;
 constexpr size_t kAliveRange = 2;
@@ -47,8 +47,8 @@ TopologyCheck EtcdFeed::check_of(uint64_t known_revision, const EtcdTxnReply& re
   return {known_revision, ReadOutcome::kChanged, {*std::move(accepted), stored->mod_revision}};
 }
 
-// Returns whether a recovery has stored this topology at a revision that the restored etcd uses
-// again.
+// Returns whether this topology replaces the known one although it may have the same revision. This
+// happens if etcd was restored from a backup, and `bloomery-cluster recover` then wrote a topology.
 bool EtcdFeed::is_recovered(const EtcdKeyValue& stored) const {
   const auto parsed = parse_topology(stored.value);
   return parsed && supersedes({*parsed, stored.mod_revision}, handlers_.known());

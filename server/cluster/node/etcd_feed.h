@@ -71,16 +71,17 @@ class EtcdFeed {
            std::chrono::milliseconds check_interval, Handlers handlers);
 
   void start() { read(); }
-  // Reads the topology and the live nodes now. If the watch has not reported their changes, the
-  // handlers are called.
+  // Reads the topology and the live nodes now. Calls the handlers if the read shows changes that
+  // the watch has not reported.
   void check() { read(); }
   // Returns the read operations whose replies take() and check_of() accept.
   std::vector<EtcdOperation> ranges() const;
   // Reports the topology in `reply` if it is newer than the last one. `reply` must come from a
-  // transaction with the operations of ranges().
+  // transaction with the operations that ranges() returns.
   void take(const EtcdTxnReply& reply);
   // Compares the topology in `reply` with the one at `known_revision`, which was known when the
-  // request was sent. `reply` must come from a transaction with the operations of ranges().
+  // request was sent. `reply` must come from a transaction with the operations that ranges()
+  // returns.
   TopologyCheck check_of(uint64_t known_revision, const EtcdTxnReply& reply);
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LatestTask: a thread that runs one task at a time. A newer task replaces one that has not begun,
-// because only the newest role and the newest file matter.
+// LatestTask: a thread that runs one task at a time. A newer task replaces a task that has not
+// begun. Used to apply the node's role and to write cluster.json, where only the newest state
+// matters.
 //
 // Thread safety: any thread may call run(). One thread at a time may call start() and stop().
 #pragma once
@@ -24,7 +25,7 @@ class LatestTask {
   LatestTask(const LatestTask&) = delete;
   LatestTask& operator=(const LatestTask&) = delete;
 
-  // Starts a thread with this name, which runs the pending task, if any.
+  // Starts the thread under this name. The thread first runs the pending task, if there is one.
   void start(const std::string& name) {
     is_stopping_ = false;
     thread_ = start_thread(name, [this] { work(); });

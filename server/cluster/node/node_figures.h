@@ -34,7 +34,7 @@ class NodeFigures {
   ClusterCounters& counters_;
   const std::string own_id_;
   bool was_permitted_ = false;
-  // The revision of the topology that this node's last request to become the leader compared with.
+  // This node's last request for a topology in which it leads a shard was based on this revision.
   uint64_t asked_revision_ = 0;
   bool is_leader_gone_ = false;
 };

@@ -6,8 +6,8 @@
 //
 // Invariants: a handler runs once, on the io_context, unless Peers or the io_context ends before.
 // Calls to one address run one after the other. A call first waits for the earlier calls to its
-// address, and then ends within the limit. A call that has waited for longer than the limit is not
-// sent, and gets no reply.
+// address, and then ends within its time limit. A call that has waited for longer than its time
+// limit is not sent, and gets no reply.
 // Thread safety: members are called on the thread that runs the io_context.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once

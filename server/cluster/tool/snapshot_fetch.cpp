@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kLineBytesMax = 4096;
 constexpr size_t kShownBytesMax = 200;
 
-// Reads the answer to PSYNC from the socket: first lines, then a file.
+// Reads the answer to PSYNC from the socket: some lines of text, followed by the snapshot.
 class Reply {
  public:
   explicit Reply(NodeClient& client) : client_(client) {}

@@ -136,7 +136,7 @@ void run_all(Context& ctx, const FieldProgram& program) {
   const auto lock = ctx.lock(key);
   const auto bits = writable_bits(ctx, key, (program.bits_needed + 7) / 8);
   if (!bits) return;
-  // Growing the string alone does not set `changed`.
+  // True if a field has a new value, or if the string has grown and at least one write succeeded.
   bool changed = false;
   ctx.reply.array(program.operations.size());
   for (const FieldOperation& operation : program.operations) {

@@ -96,9 +96,9 @@ inline void reply_nothing_found(Context& ctx, bool is_nil) {
 }
 
 // Must be called by a command that reads one filter to create or change another, and that is
-// journalled verbatim. A child that is saving then sees `filter` exactly as the command reads it.
-// So the command has the same result when it is replayed on top of the child's snapshot. Returns
-// false if memory is short. REQUIRES: the key's exclusive lock. Source: docs/formats.md,
+// journalled verbatim. A child process that is saving then sees `filter` exactly as the command
+// reads it. So the command has the same result when it is replayed on top of the child's snapshot.
+// Returns false if memory is short. REQUIRES: the key's exclusive lock. Source: docs/formats.md,
 // "Snapshots".
 inline bool detach_source(const Context& ctx, core::bloom::ScalableFilter& filter) {
   return !ctx.may_have_child() || filter.detach_from_children();

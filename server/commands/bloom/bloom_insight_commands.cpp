@@ -3,9 +3,9 @@
 // BF.PLAN predicts the cost of a filter. BF.STATS and BF.DEBUG describe the state of an existing
 // filter. BF.PLAN and BF.STATS exist only in Bloomery.
 //
-// BF.STATS counts bits under the shared lock of the key. It reads all bits of a filter of up to
-// kReadBytes, and a sample of that size of a bigger one. Lookups run at the same time; adds to the
-// same stripe wait until BF.STATS has finished.
+// BF.STATS counts bits under the shared lock of the key. If a filter is bigger than kReadBytes,
+// BF.STATS reads only a sample of this size, otherwise all bits. Lookups run at the same time; adds
+// to the same stripe wait until BF.STATS has finished.
 #include <fmt/format.h>
 
 #include <algorithm>

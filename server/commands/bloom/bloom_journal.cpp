@@ -197,7 +197,7 @@ void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& f
 }
 
 // Returns whether the commands of the server that uses this layout recreate the filter exactly. A
-// loaded filter may have another size, because another machine computed it.
+// loaded filter may differ in size, because its size was computed on another machine.
 bool has_foreign_words(const ScalableFilter& filter) {
   if (filter.layout() == RedisBloomLayout::kId) return true;
   if (filter.layout() != ValkeyBloomLayout::kId) return false;
@@ -226,7 +226,7 @@ void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& 
   const AddedItems added(items, outcomes);
   if (is_new) return journal_made(ctx, key, filter, added);
   if (added.count == 0) return;
-  // This is a fast path for BF.ADD, which needs no argument buffer.
+  // A single item is journalled directly, without the argument buffer, because this is faster.
   if (outcomes.size() == 1) return ctx.journal({"BF.ADD", key.name, items[0]});
   journal_items(ctx, key, added);
 }

@@ -51,8 +51,8 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
     int64_t window_start_ms) {
   const uint64_t limit_bytes = admission.filter_bytes_max();
   const uint64_t layer_bytes = planned_bytes(parameters);
-  // If the filter's size exceeds 64 bits, create() fails with its own error. Half the range is left
-  // free, so that accounted_bytes() cannot overflow either.
+  // The limit is not checked if the filter's size might not fit into 64 bits. create() then fails
+  // with its own error. Half the range stays unused, so that accounted_bytes() cannot overflow.
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   const uint64_t layer_count = live_generations(parameters);
   const bool is_possible = layer_bytes <= kMost / layer_count / 2;

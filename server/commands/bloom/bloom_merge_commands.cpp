@@ -2,8 +2,9 @@
 //
 // BF.MERGE unites filters, and BF.CLEAR empties one.
 //
-// Both commands create a new filter that replaces the old one, which the reclaimer frees. So a
-// command that fails changes nothing, and children that are saving still see the old filter.
+// Both commands create a new filter, and then replace the old filter with it. So a command that
+// fails changes nothing, and child processes that are saving still see the old filter. The
+// reclaimer frees the old filter.
 #include <fmt/format.h>
 
 #include <algorithm>

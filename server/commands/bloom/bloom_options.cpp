@@ -203,7 +203,7 @@ class SettingsParser {
   static constexpr std::string_view kCountForm = "write an integer, such as 100000";
   static constexpr int64_t kCapacityMax = core::bloom::kMaxLayerCapacity;
 
-  // Returns the text of RedisBloom, followed by a hint on the correct syntax.
+  // Returns RedisBloom's error text, followed by a hint on the correct syntax.
   std::string_view bad(std::string_view text, const std::string& hint) {
     // If the argument cursor already has an error, that error may be a view of `hinted_`. So
     // `hinted_` must not change.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // ItemBatch: buffers for the hashes and answers of one command with many items. Each thread reuses
-// its own ItemBatch. Also EarlyHash and EarlyBatch: hashes computed before the key is locked.
+// its own ItemBatch. EarlyHash and EarlyBatch hold hashes that are computed before the key is
+// locked.
 //
 // Invariants: hashes, outcomes, removals and found have one element per item of the last hash(),
 // until release_large().

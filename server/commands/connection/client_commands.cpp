@@ -229,7 +229,7 @@ void client_unblock(Context& ctx) {
 constexpr uint32_t kOwn = kNoScript | kLoading | kStale;
 constexpr uint32_t kOthers = kOwn | kAdmin;
 
-// Returns `row` with the fields that all subcommands of CLIENT share.
+// Returns `row` after setting the fields that are the same for all subcommands of CLIENT.
 constexpr Command about_clients(Command row) {
   row.categories = kConnection;
   row.group = "connection";

@@ -83,12 +83,13 @@ std::optional<std::pair<size_t, size_t>> first_overlap(
   std::iota(places.begin(), places.end(), size_t{0});
   std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
   std::optional<std::pair<size_t, size_t>> first;
-  // A stack of prefixes, each of which begins with the prefix below it in the stack. The next
-  // prefix in sort order may begin with any of these prefixes. The one with the lowest position
-  // gives the first pair.
+  // An entry of the stack `open`, for the prefix at `place` in the request. Each prefix on the
+  // stack begins with the prefix below it. Before a new prefix is pushed, the prefixes that the new
+  // one does not begin with are removed. The remaining prefix with the lowest position makes the
+  // first pair with the new prefix.
   struct Open {
     size_t place;
-    size_t lowest;  // lowest position of this prefix and the prefixes below it in the stack
+    size_t lowest;  // lowest position of this prefix and of all prefixes below it
   };
   std::vector<Open> open;
   for (const size_t place : places) {

@@ -11,7 +11,8 @@
 
 namespace server {
 
-// Returns the error for a prefix that overlaps with another one, which `kind` describes.
+// Returns the error for two prefixes that overlap. `kind` describes `other`: "an existing" or
+// "another provided".
 std::string overlap_error(std::string_view prefix, std::string_view kind, std::string_view other);
 
 class Context;

@@ -90,7 +90,7 @@ void select(Context& ctx) {
   ctx.reply.ok();
 }
 
-// Login: the authenticated user, and the version of all users when that user was found.
+// Login: the authenticated user, and the version of the user list when that user was found.
 struct Login {
   acl::UserPtr user;  // null if the credentials are wrong; the ACL log then has the attempt
   uint64_t version = 0;

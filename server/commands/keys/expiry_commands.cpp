@@ -77,7 +77,8 @@ std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
 EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   EntryPtr removed;
   const bool is_over = expires_at_ms <= ctx.expiry_now_ms;
-  // An entry counts as expired only a millisecond after its expiry, so it must be deleted here.
+  // If the expiry is the present millisecond, lookups do not treat the entry as expired yet. So the
+  // entry is deleted here.
   if (is_over) {
     removed = ctx.keyspace().erase(ctx.database(), key);
     ctx.journal({"DEL", key.name});
@@ -139,7 +140,7 @@ void reply_expiry(Context& ctx, Unit unit, Base base) {
   if (!entry->has_expiry()) return ctx.reply.integer(-1);
   const int64_t time_ms = entry->expires_at_ms() - (base == Base::kNow ? ctx.now_ms : 0);
   // Rounds after the division, because adding 500 before the division would overflow for the latest
-  // expiry.
+  // possible expiry.
   const int64_t time_s = time_ms / 1000 + (time_ms % 1000 >= 500 ? 1 : 0);
   ctx.reply.integer(unit == Unit::kSeconds ? time_s : time_ms);
 }

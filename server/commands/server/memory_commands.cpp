@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MEMORY: reports the memory of a key and of the process, and diagnoses it.
+// MEMORY: reports how much memory a key and the process use, and diagnoses problems of memory use.
 #include <fmt/format.h>
 
 #include <algorithm>

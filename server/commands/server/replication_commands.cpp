@@ -169,8 +169,8 @@ void replconf(Context& ctx) {
   if (ctx.args.size() % 2 == 0) return ctx.reply.error(kSyntaxError);
   for (size_t i = 1; i < ctx.args.size(); i += 2) {
     if (equals_ignore_case(ctx.args[i], "ack")) return take_ack(ctx, i);
-    // Only a leader sends GETACK, as a part of its stream. The link to the leader handles it, not
-    // this command.
+    // Only a leader sends GETACK, as a part of its stream. The link to the leader handles that
+    // GETACK. So a GETACK that reaches this command is ignored.
     if (equals_ignore_case(ctx.args[i], "getack")) return;
     const auto read = equals_ignore_case(ctx.args[i], "cluster-epoch")
                           ? check_epoch(ctx, ctx.args[i + 1])

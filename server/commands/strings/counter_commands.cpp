@@ -104,7 +104,7 @@ void incrbyfloat(Context& ctx) {
   ctx.reply.bulk(text);
 }
 
-// Returns `row` with the fields that all counters share.
+// Returns `row` after setting the fields that are the same for all commands on counters.
 constexpr Command counter(Command row) {
   row.flags = kWrite | kDenyOom | kFast;
   row.keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate);

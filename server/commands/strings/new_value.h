@@ -38,8 +38,8 @@ class NewValue {
   Entry* store(Context& ctx, const KeyRef& key, Entry* entry);
 
  private:
-  // The smallest size of a text that is copied before locking. Copying it takes longer than other
-  // clients should wait.
+  // A text of at least this size is copied before locking, because copying such a text takes longer
+  // than other clients should wait.
   static constexpr size_t kBigTextBytes = size_t{64} * 1024;
 
   bool copy(const Context& ctx);

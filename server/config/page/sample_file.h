@@ -28,8 +28,8 @@ struct SampleSection {
   std::vector<SampleParagraph> paragraphs{};
 };
 
-// Options and examples, also commented out ("# masteruser x"), end the paragraph that explains
-// them.
+// Options and examples end the paragraph that explains them, even if they are commented out
+// ("# masteruser x").
 std::vector<SampleSection> parse_sample_file(std::string_view text);
 
 }  // namespace server

@@ -23,7 +23,7 @@ constexpr int64_t kUsualLimitUs = 500;
 // comparison with evicting a key.
 constexpr int kKeysPerLook = 4;
 
-// counts_uses() recognizes the LFU policies by the remainder 1 after division by 4.
+// counts_uses() recognizes a policy as LFU if its enum value divided by 4 has the remainder 1.
 static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
 static_assert(static_cast<int>(EvictionPolicy::kAllKeysLfu) % 4 == 1);
 

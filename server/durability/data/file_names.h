@@ -19,8 +19,8 @@ inline std::string temporary_snapshot() {
   return persistence::temporary_snapshot_name(::getpid());
 }
 
-// Returns the name of a snapshot that is written for replicas. The number in the name is no process
-// id, because process ids are below 2^22.
+// Returns the name of a snapshot that is written for replicas. The number in the name is at least
+// 2^22, so it cannot be a process id.
 inline std::string temporary_transfer() {
   return persistence::temporary_snapshot_name((int64_t{1} << 22) + ::getpid());
 }

@@ -24,7 +24,7 @@ inline int64_t key_delay(const Config& config, OptionId option) {
 }
 
 // Sleeps before the next key is saved or loaded. A positive `delay` is the duration in
-// microseconds. With a negative one, on average one call in -delay calls sleeps for a microsecond.
+// microseconds. If `delay` is negative, one of -delay calls on average sleeps for a microsecond.
 inline void delay_for_key(int64_t delay) {
   if (delay == 0) return;
   if (delay < 0) {

@@ -25,8 +25,8 @@ class StreamPosition {
   // Returns the position; nullopt if there is no stream. REQUIRES: apply_mutex() and all stripes
   // are locked.
   virtual std::optional<persistence::RdbReplicationInfo> position() const = 0;
-  // Returns whether the data differ from what the stream up to the position would give. REQUIRES:
-  // apply_mutex() and all stripes are locked.
+  // Returns whether the data differ from those that result from the stream up to the position.
+  // REQUIRES: apply_mutex() and all stripes are locked.
   virtual bool has_diverged() const = 0;
 
   // Locks the mutex for the lifetime of the result, unless the caller holds the mutex already.

@@ -104,7 +104,8 @@ core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
   auto loaded = loader_.load_for_replica(replacement.on_piece, replacement.is_wanted);
   if (!loaded) lose_data(loaded.error());
   saves_.snapshots().record_loaded();
-  // If the load was cancelled, memory does not hold the data, so the files must not be replaced.
+  // If the load was cancelled, memory does not hold all of the new data, so the files must not be
+  // replaced.
   const bool keeps_files = !loaded && loader_.is_cancelled();
   if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);
   // on_loaded() sets the stream position. It is called last, because by then a restart would load

@@ -88,7 +88,7 @@ class LogSwitch {
 
   std::mutex mutex_;       // this mutex guards the members below
   uint64_t requests_ = 0;  // number of calls of await()
-  uint64_t answered_ = 0;  // number of the last call of await() that is done
+  uint64_t answered_ = 0;  // number of the last call of await() whose request was handled
   std::optional<core::Error> error_;
   std::condition_variable switched_;
 };

@@ -100,7 +100,7 @@ class Recovery {
     }
     if (start->files.empty() && !start->manifest.names_data()) {
       // Without files of the append log, Redis starts without data. Bloomery loads the snapshot,
-      // because a user who moves from Redis expects its data.
+      // because a user who moves from Redis expects the snapshot's data.
       auto recovered = run_snapshot(snapshot, expiry_limit_ms());
       if (recovered) recovered->manifest = std::move(start->manifest);
       return recovered;
@@ -197,7 +197,7 @@ class Recovery {
                                        [](const ValidatedFile& later) {
                                          return !later.is_snapshot && later.scan.command_count == 0;
                                        });
-      // A base is never truncated by a crash, except the only file of an old log.
+      // A crash can truncate a base only if it is the log's only file, as in logs of older servers.
       if ((files[i].file.is_base && files.size() > 1) || !is_last ||
           !parts_.config.flag(OptionId::kAofLoadTruncated)) {
         return refused(files[i].file.path, scan);
@@ -267,8 +267,8 @@ class Recovery {
         ++parts_.figures.foreign_keys;
         return {};
       }
-      // RedisBloom also logs commands that failed after a part of their work. Here too, such a
-      // command fails; the load continues unless the error loses data.
+      // RedisBloom also logs commands that failed after a part of their work. When such a command
+      // is replayed, it fails too. The load continues, unless the error means that data are lost.
       ++refused;
       if (!error->loses_data) return {};
       return core::Error{fmt::format("the command {} failed: {}", name, error->text)};
@@ -367,8 +367,9 @@ class Recovery {
     auto position = position_;
     for (const ValidatedFile& file : files) {
       if (file.is_snapshot) continue;
-      // The position of commands after the last position line is unknown. So a file that ends with
-      // such commands makes the position of the earlier files invalid.
+      // A line of the file may state the stream position. The position of commands after the last
+      // such line is unknown. So a file that ends with such commands makes the position of the
+      // earlier files invalid.
       if (file.scan.command_count > 0 || file.scan.position) position = file.scan.position;
     }
     const bool is_whole = is_replica() || parts_.figures.foreign_keys == 0;

@@ -142,7 +142,7 @@ class AppendLog final : public ReplyLog {
   SyncPacing pacing_;             // state of syncs with `appendfsync always`
   int64_t next_sync_us_ = 0;      // time of the next sync; used by the log's thread
   int64_t next_retry_us_ = 0;     // time of the next retry; used by the log's thread
-  int64_t next_position_us_ = 0;  // time of the next position line; used by the log's thread
+  int64_t next_position_us_ = 0;  // time of the next write_position(); used by the log's thread
   std::thread thread_;
 };
 

@@ -44,8 +44,8 @@ class SyncPacing {
     wakes_from_ = std::max<size_t>(clients, 1);
     if (clients > 1) gather_us_ = std::min(2 * took_us, kGatherMaxUs);
   }
-  // Begins a sync on an I/O thread. After the sync, the log's thread is woken by the first client
-  // that waits for it.
+  // Begins a sync on an I/O thread. After end_here(), the first client that waits for a sync wakes
+  // the log's thread.
   void begin_here() { waiting_ = 0; }
   void end_here() { wakes_from_ = 1; }
   // Called when there is no log to wait for. Forgets the waiting clients.

@@ -48,7 +48,8 @@ void BaseRewriter::start_if_requested() {
 }
 
 void BaseRewriter::start() {
-  // While SHUTDOWN refuses children, the rewrite stays scheduled. It starts if SHUTDOWN is aborted.
+  // While SHUTDOWN prevents new child processes, the rewrite stays scheduled. It starts if SHUTDOWN
+  // is aborted.
   is_scheduled_ = slot_.refuses_children();
   if (is_scheduled_) return slot_.release();
   const bool had_lost_sync = log_.writer().has_lost_sync();
@@ -91,7 +92,7 @@ core::Result<> BaseRewriter::fork() {
 
 void BaseRewriter::finish(const SaveEnd& end) {
   core::Result<> result = end.result;
-  // The base may contain bits that were set after the fork. Their commands must be in the log
+  // The base may contain bits that commands set after the fork. These commands must be in the log
   // before a start can load the new base. Otherwise a start would load data that are newer than the
   // log's last position. After a failed sync the log contains no position after the base, so it is
   // not flushed.

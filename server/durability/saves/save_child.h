@@ -78,7 +78,7 @@ class SaveChild {
   Shared* shared_;  // memory that the parent and the child share
   pid_t process_id_;
   std::optional<core::Result<>> result_here_;
-  // Keeps the bits that the child may read valid, even if their arrays are freed.
+  // While the child may read shared arrays, keeps their bits valid, even if the arrays are freed.
   std::unique_ptr<core::bloom::ArrayMemory::ChildGuard> arrays_;
   int64_t fork_us_ = 0;
   int64_t started_us_ = 0;

@@ -19,8 +19,8 @@ std::array<char, 4096> log_path{};
 
 int open_report_file() {
   if (log_path[0] == '\0') return -1;
-  // The handler opens the file itself, because open_file() allocates. O_NONBLOCK prevents a wait,
-  // because a FIFO may have no reader.
+  // The handler opens the file itself, because open_file() allocates. O_NONBLOCK is set, because
+  // otherwise opening a FIFO without a reader would block.
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC;
   return ::open(log_path.data(), kFlags, 0600);
 }

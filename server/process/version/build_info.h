@@ -27,7 +27,7 @@ std::string_view short_commit(const BuildInfo& build);
 // Redis server.
 std::string version_text(std::string_view redis_version, const BuildInfo& build);
 
-// Returns the two versions, the full commit and the build type as a JSON object.
+// Returns the versions of Bloomery and Redis, the full commit and the build type as a JSON object.
 std::string version_json(std::string_view redis_version, const BuildInfo& build);
 
 }  // namespace server

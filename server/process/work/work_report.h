@@ -6,8 +6,8 @@
 //   WorkReport report("Loading", clock);
 //   report.show(0.45, [] { return std::string("503 of 1118 MB"); });
 //
-// Invariants: work that ends within kFirstLineUs leaves no line in the log, and none is left on the
-// terminal when the report is destroyed.
+// Invariants: work that ends within kFirstLineUs writes no line to the log. The destructor erases
+// the progress line on the terminal.
 // Thread safety: one thread at a time may use an object.
 #pragma once
 

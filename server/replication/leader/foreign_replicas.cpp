@@ -46,8 +46,8 @@ core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) 
     next_log_us_ = now_us + kLogEveryUs;
     log_warning("Replica {} is refused: {}", address, *found);
   }
-  // After an error other than NOMASTERLINK, Redis would send SYNC on the same connection. A replica
-  // that uses SYNC never acknowledges.
+  // The error is NOMASTERLINK, because after any other error Redis would send SYNC on the same
+  // connection. A replica that uses SYNC never acknowledges.
   return core::Error{fmt::format("NOMASTERLINK the replica is refused: {}", *found)};
 }
 
@@ -73,7 +73,8 @@ bool ForeignReplicas::take_unheld_filters() {
     if (total == seen) continue;
     seen = total;
     // A replica can load only one module. With `auto` this leader does not know which module that
-    // is, so a filter in another layout than the last one counts as not held.
+    // is. So a filter counts as not held if its layout differs from that of the foreign filter
+    // created before.
     const bool is_held = policy == "auto"
                              ? row.is_foreign && module_layout_.value_or(row.id) == row.id
                              : policy == row.name;

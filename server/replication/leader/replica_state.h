@@ -30,8 +30,8 @@ inline constexpr std::string_view kAckLogFails = "fails";
 
 struct ReplicaAck {
   uint64_t offset = 0;             // the replica has applied the stream up to this offset
-  std::optional<uint64_t> synced;  // it has the stream on its disk up to this offset
-  bool log_fails = false;          // its append log cannot be written
+  std::optional<uint64_t> synced;  // the replica has the stream on its disk up to this offset
+  bool log_fails = false;          // true if the replica's append log cannot be written
 };
 
 }  // namespace server

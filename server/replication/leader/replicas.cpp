@@ -41,8 +41,9 @@ SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
 }
 
 // Returns the time until a snapshot for the replica starts. A snapshot in a file starts without
-// delay. A diskless one waits for more replicas, because none can join it later. A member of this
-// server's shard does not wait, so that a rolling restart of the cluster is faster.
+// delay. A diskless snapshot waits for more replicas, because no replica can join it after its
+// start. A member of this server's shard does not wait, so that a rolling restart of the cluster is
+// faster.
 int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
   const bool is_of_own_shard = !replica.traits.node_id.empty();
   if (!policy.is_diskless || !replica.traits.takes_eof_mark || is_of_own_shard) return 0;

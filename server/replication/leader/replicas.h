@@ -36,8 +36,8 @@ struct Replica {
   State state = State::kWaits;
   SnapshotForm form = SnapshotForm::kMarked;  // form of the snapshot that the replica receives
 
-  // True if the replica has acknowledged the snapshot before the leader noticed that the child
-  // process, which wrote the snapshot, has ended.
+  // True if the replica acknowledged the snapshot before the leader noticed the end of the child
+  // process that wrote it.
   bool has_loaded = false;
   int64_t since_us = 0;  // time at which the replica's present state began
   int64_t ack_us = 0;    // time of the replica's last acknowledgement or keepalive

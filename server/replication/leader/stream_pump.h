@@ -3,7 +3,7 @@
 // StreamPump: sends replicas their pending bytes without blocking. It sleeps until there are more
 // bytes to send, or until a socket accepts more.
 //
-// Invariants: no append is missed: a wake() after sleep() has checked for unsent bytes ends the
+// Invariants: no append is missed: once sleep() has checked for unsent bytes, any wake() ends the
 // sleep.
 // Thread safety: any thread may call wake() and interrupt(). Only the leader's thread may call the
 // other members.

@@ -9,9 +9,10 @@
 // Code that ends the link returns an Error with the cause and, in parentheses, the option that may
 // help. All these errors are passed to record_end().
 //
-// Invariants: the pause before the next attempt doubles until the stream has made progress. The
-// kind of failure determines its maximum, and how long a stream must work to count as progress. A
-// repeated cause is logged once a minute with its count.
+// Invariants: the pause before the next attempt doubles after each failure. It is short again after
+// a link whose stream has made progress. The kind of failure determines the longest pause, and how
+// long a stream must work to count as progress. A repeated cause is logged once a minute with its
+// count.
 // Thread safety: all members may be called from any thread.
 // Source: docs/replication.md, "Following a leader".
 #pragma once

@@ -3,9 +3,9 @@
 // ReplicaLog: the part of the applied stream that a replica's own append log holds.
 //
 // A mark pairs an offset of the leader's stream with an offset of the log, because the two count
-// different bytes. If there are too many marks, a new one replaces the last one.
-// Invariants: synced_offset() never exceeds the part of the stream that is on disk. It lags if
-// marks were replaced.
+// different bytes. If there are too many marks, each new mark replaces the last one.
+// Invariants: synced_offset() never exceeds the part of the stream that is on disk. It may be less
+// than this part if marks are missing because newer marks have replaced them.
 // Thread safety: only the thread of the link to the leader may use an object.
 // Source: docs/replication.md.
 #pragma once

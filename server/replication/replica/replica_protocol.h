@@ -91,7 +91,7 @@ class ReplicaProtocol {
   int64_t snapshot_size() const { return snapshot_.size(); }
   uint64_t snapshot_received() const { return snapshot_.received(); }
   const StreamSplitter& unit() const { return splitter_; }
-  // Returns whether the unit maintains the link and changes no key: PING, REPLCONF.
+  // Returns whether the unit is PING or REPLCONF, which maintain the link and change no key.
   bool is_unit_of_link() const { return is_unit_of_link_; }
   int64_t last_received_us() const { return last_received_us_; }
   const std::string& failure() const { return failure_; }

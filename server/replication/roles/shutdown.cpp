@@ -99,8 +99,8 @@ std::optional<int64_t> Shutdown::left_ms() const {
 }
 
 bool Shutdown::wait_is_over() const {
-  // The offset is unknown until all writes have ended. A write that is still running would be
-  // acknowledged but not saved.
+  // The offset that replicas must reach is unknown until all writes have ended. If the wait ended
+  // earlier, a running write could be acknowledged but not saved.
   if (!wanted_offset_) return false;
   if (deadline_us_ == 0 || parts_.clock.monotonic_us() >= deadline_us_) return true;
   const auto replicas = parts_.leader.describe();
@@ -126,7 +126,7 @@ void Shutdown::log_lagging_replicas() const {
   log_notice("{} of {} replicas are in sync when shutting down", in_sync, replicas.size());
 }
 
-// The state is reset last, so that no new attempt starts before the holds are released.
+// The state is reset last, so that no new attempt starts while writes are still held back.
 void Shutdown::take_back() {
   parts_.durability.saves().slot().refuse_children(false);
   parts_.pause.release_writes(PauseGate::Hold::kEnding);

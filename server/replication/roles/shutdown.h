@@ -79,8 +79,8 @@ class Shutdown {
   Request signal_request(int64_t words) const;
   // Starts an attempt to shut down. If an attempt is waiting already, this request joins it. A
   // request without a wait for replicas ends the wait of that attempt. If the data cannot be saved,
-  // the reason is logged, and the server continues. Two kinds of requests still end it: a forced
-  // one, and a signal while the append log fails.
+  // the reason is logged, and the server continues. Two kinds of requests end the server even then:
+  // a forced request, and a signal while the append log fails.
   void begin(const Request& request);
   // Aborts the waiting attempt. Errors: no attempt is waiting.
   core::Result<> abort();

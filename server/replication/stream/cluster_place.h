@@ -18,7 +18,7 @@ struct ClusterPlace {
   // Epoch in which this server leads its shard or follows its leader; 0 otherwise. Each side of a
   // replication link rejects a peer that has another epoch.
   std::atomic<uint64_t> epoch{0};
-  // Epoch in which this server leads. It is set after the change to the leader role; 0 otherwise.
+  // Epoch in which this server leads; 0 until the change to the role of leader is complete.
   std::atomic<uint64_t> led_epoch{0};
   // Epoch of the history that the data are from; 0 if unknown. It does not apply while led_epoch is
   // set. The append log stores led_epoch if it is set, and otherwise this epoch.

@@ -8,7 +8,8 @@ namespace {
 
 // Maximum duration of one slice of expiry. Clients of this thread wait until the slice ends.
 constexpr int64_t kSliceUsMax = 1000;
-// Weight of the last period in the moving average of the ratio of expired keys.
+// Weight of the last period in the moving average of the ratio of keys deleted by expiry to keys
+// with an expiry.
 constexpr double kSmoothing = 0.05;
 
 // Returns the percentage of one processor's time that expiry may use. The values are those of
@@ -59,7 +60,8 @@ void KeyExpiry::end_period() {
   if (expiring_ > 0) {
     auto& ratio = parts_.keyspace.expiry_statistics().stale_ratio;
     const double before = ratio.load();
-    // The ratio is limited to 1, because keys are also created and deleted within a period.
+    // A key created after the start of the period counts in expired_, but not in expiring_. So the
+    // ratio is limited to 1.
     const double seen =
         std::min(1.0, static_cast<double>(expired_) / static_cast<double>(expiring_));
     ratio.store(before + kSmoothing * (seen - before));

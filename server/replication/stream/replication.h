@@ -60,9 +60,9 @@ class Replication final : public StreamPosition, public OwnChanges {
   // leader's replicas may continue from there. A replica asks its leader for the rest. A node of a
   // cluster keeps the position until it has a role.
   void restore(const persistence::RdbReplicationInfo& position);
-  // Called when this node of a cluster leads in an epoch of its own, so replicas may continue from
-  // the restored position. Does nothing if none was restored. REQUIRES: apply_mutex() and the locks
-  // of all stripes are held.
+  // Called when this node of a cluster begins to lead in an epoch. Replicas may then continue from
+  // the restored position, unless the data are ahead of it. Does nothing if no position was
+  // restored. REQUIRES: apply_mutex() and the locks of all stripes are held.
   void lead_restored();
 
   // Starts to record the stream on a leader, for its first replica.
@@ -71,11 +71,11 @@ class Replication final : public StreamPosition, public OwnChanges {
   // effect on a replica.
   void end_backlog();
 
-  // Makes a leader a replica. The replica keeps its history, to request only the missing part of
-  // the stream from its new leader. REQUIRES, also for become_leader(): apply_mutex() is held, and
-  // all stripes are locked, at least in shared mode.
+  // Changes the role from leader to replica. This server keeps its history, to request only the
+  // missing part of the stream from its new leader. REQUIRES, also for become_leader():
+  // apply_mutex() is held, and all stripes are locked, at least in shared mode.
   void become_replica();
-  // Makes a replica a leader, whose new history continues the present one.
+  // Changes the role from replica to leader. The new history continues the present one.
   void become_leader();
 
   // The functions below are for a replica. adopt(), begin_replacement(), continue_as(),
@@ -97,7 +97,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   // selected after them.
   void append_applied(std::string_view bytes, unsigned database);
   unsigned stream_database() const;
-  // Sets whether the link to the leader works, which READONLY and MASTERDOWN depend on.
+  // Sets whether the link to the leader works. The errors READONLY and MASTERDOWN depend on it.
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
   // Called when a client's command that began before the role change has changed a key on this

@@ -52,9 +52,9 @@ class StreamFeed {
   // Returns the database that the stream has selected. Thread-safe.
   unsigned database() const { return database_; }
 
-  // Sets the restored position. Once clients are served, a thread that changes the position also
-  // holds the replication's apply_mutex(). So a thread that reads it needs only one of the two
-  // mutexes.
+  // Sets the restored position. Once clients are served, a thread that changes the position holds
+  // both mutex() and the replication's apply_mutex(). So a thread that reads the position needs
+  // only one of these mutexes.
   void restore(uint64_t offset, bool is_ahead) { restored_ = Restored{offset, is_ahead}; }
   // Returns whether the data may differ from another server's at the restored position.
   bool restored_differs() const {

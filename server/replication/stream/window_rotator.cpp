@@ -54,8 +54,8 @@ void WindowRotator::look_at(core::keyspace::WindowSchedule::Name name) {
   {
     const auto key = parts_.keyspace.ref(name.key);
     const auto lock = parts_.keyspace.lock_exclusive(key);
-    // The role cannot change here, because a role change takes all stripes. On a replica, the
-    // leader's stream brings the rotations and the deletions of expired keys.
+    // The role cannot change here, because a role change locks all stripes. A replica rotates
+    // windows and deletes expired keys only as its leader's stream requires.
     const bool is_leader = !parts_.state.is_replica;
     const int64_t now_ms = parts_.clock.wall_ms();
     const int64_t expiry_now_ms = is_leader ? now_ms : core::keyspace::kIgnoreExpiry;

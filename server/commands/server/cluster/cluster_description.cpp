@@ -27,7 +27,7 @@ using core::keyspace::kSlotCount;
 // bus and only shows this port in replies.
 constexpr unsigned kBusPortDistance = 10000;
 
-// The address of a node to which clients connect.
+// The address at which clients connect to a node.
 struct Endpoint {
   std::string host;
   unsigned port = 0;

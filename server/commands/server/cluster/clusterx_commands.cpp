@@ -22,8 +22,8 @@ namespace {
 using cluster::MemberQueue;
 using cluster::PeerAnswered;
 
-// Defers the reply, which the Member's thread will send. Calls `ask` with the MemberQueue that
-// passes the request to the Member's thread, and with the PeerAnswered that completes the reply.
+// Defers the reply, which the Member's thread will send. Calls `ask` with the queue that passes the
+// request to the Member's thread, and with the callback that completes the reply.
 template <class Ask>
 void answer_later(Context& ctx, Ask ask) {
   MemberQueue* const queue = ctx.services.member;

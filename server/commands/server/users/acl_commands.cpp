@@ -44,8 +44,8 @@ void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& se
   }
 }
 
-// Must be called after the permissions of the users in `names` changed, or of all users if `names`
-// is nullopt. Closes sessions of deleted users, and sessions with subscriptions that are no longer
+// Must be called after permissions have changed. `names` lists the affected users; nullopt means
+// all users. Closes sessions of deleted users, and sessions with subscriptions that are no longer
 // permitted. Other sessions refresh their permissions. The calling client always gets its reply,
 // even if its session is closed afterwards.
 void notify_sessions(Context& ctx, std::optional<Arguments> names) {
